@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 
-# A failed assertion in a helper of the tests shows its values, as in a test file.
+# With this, a failed assertion in tests/support shows its values, as one in a test file does.
 pytest.register_assert_rewrite("tests.support")

@@ -29,7 +29,7 @@ settings.register_profile(
 settings.load_profile("tests")
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist reads the groups afterwards
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in a later hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Assigns live tests to one worker and Spark tests to another (`-n 2 --dist loadgroup`)."""
     for item in items:
@@ -53,7 +53,7 @@ def oracle() -> Iterator[Oracle]:
 
 @pytest.fixture(scope="session")
 def server_oracle() -> Iterator[Oracle]:
-    """The assignors of Kafka's brokers; skipped like `oracle`, and on a Java newer than 18."""
+    """Kafka's assignors for brokers; skips the test without the jar, or without Java 17 or 18."""
     with _running(SERVER_JAR) as running:
         version = subprocess.run(["java", "-version"], capture_output=True, text=True, check=True)
         if not re.search(r'version "1[78]\b', version.stderr):

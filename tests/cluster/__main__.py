@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m tests.cluster --wheel dist/kafka_rebalance-….whl`: a fleet job on a real cluster.
 
-Starts a standalone master and two workers on loopback, from pyspark's jars. Packs the wheel into an
-environment, and runs the job by spark-submit from outside. The answers must equal those of a local
-session, both workers must take part, and a cluster without the wheel must cause an error of one
-sentence. Takes about two minutes; exit code 0 if all of this holds, else 1.
+Starts a standalone master and two workers on loopback, from pyspark's jars. Packs the wheel into a
+Python environment, and runs the job with spark-submit. The answers must equal those of a local
+session, both workers must take part, and without the wheel the error must be one sentence. Takes
+about two minutes. Exit code 0 if all of this holds, else 1.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def main() -> int:
             bare = ["--conf", f"spark.pyspark.python={_bare_python()}"]
             words = ["assign", str(source), str(place / "none"), "--shared-files"]
             failed = submit(cluster.url, bare, words)
-            lines = (failed.stdout + failed.stderr).splitlines()  # spark-submit moves the errors
+            lines = (failed.stdout + failed.stderr).splitlines()  # errors can be in either stream
             said = [one for one in lines if one.startswith("kafka-rebalance")]
             print(f"without the wheel: {said}")
             named = len(said) == 1 and "ship the environment" in said[0]

@@ -61,7 +61,7 @@ class Standalone:
     def _start(self, name: str, words: list[str]) -> None:
         kind = words[0]
         main = f"org.apache.spark.deploy.{kind.lower()}.{kind}"
-        # A path to this package in the environment would reach the executors.
+        # With PYTHONPATH, the executors would find this package even without the wheel.
         environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
         environment |= {"SPARK_HOME": str(SPARK_HOME), "SPARK_LOCAL_IP": "127.0.0.1"}
         log = (self._place / f"{name}.log").open("wb")

@@ -3,7 +3,7 @@
 
 1. Groups of Java members rebalance: members join and leave, whole groups are deleted.
 2. Meanwhile the driver is started and killed with SIGKILL. The moment is random: in odd turns after
-   its start, in even turns after it has replaced the pointer (`current.json`).
+   it has replaced the pointer (`current.json`), in even turns after its start.
 3. At the end, a driver reads the remaining records. Its table must equal that of a batch job.
 """
 
@@ -192,7 +192,7 @@ class _Killer(threading.Thread):
         self._first_table_s = 0.0
 
     def stop(self) -> None:
-        """Kills the running Spark driver; if the thread had an error, raises it."""
+        """Kills the running Spark driver; the thread starts no further one."""
         self._kills = 0
         if self._driver is not None:
             self._driver.kill()
@@ -266,7 +266,8 @@ def _compare(
 ) -> None:
     """Compares the table with a batch job over the records that the table has read.
 
-    The table must have read at least up to `end`: a member that was killed may time out later.
+    The table must have read at least up to the offsets in `end`. It may have read further, because
+    a killed member may time out later.
     """
     held = {int(n): offset for n, offset in _pointer(path)["next"].items()}
     behind = {n for n, offset in end.items() if offset > held.get(n, 0)}

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fills a broker with thousands of groups, from requests alone: no client runs for their members.
 
-A member joins with Kafka's bytes, syncs, and is then silent; its session lasts half an hour. Group
-N has one member, or two if N is odd, and subscribes to two of the topics. Two
-connections are enough for all groups: the second waits while the first member joins again.
+A member joins with the bytes of a Kafka client, syncs, and is then silent; its session lasts half
+an hour. Group N has one member, or two if N is odd; its members subscribe to two topics. Two
+connections are enough for all groups: the second member's JoinGroup waits on the second one while
+the first member joins again.
 """
 
 from __future__ import annotations

@@ -45,14 +45,15 @@ pytestmark = pytest.mark.live
 MAX_DELAY_MS = 15_000
 CONNECTORS = {"files": 5, "orders": 6}
 SETTLE_S = 15.0
-# The broker dates a JoinGroup response, the leader its answer; the times differ by less than this.
+# Our delay counts from the time of the broker's JoinGroup response, the leader's from the time of
+# its assignment. These two times differ by less than this.
 CLOCKS_DIFFER_MS = 1000
 
 Shown = dict[str, tuple[frozenset[str], frozenset[tuple[str, int]]]]
 
 
 class Phase(NamedTuple):
-    """The work of each live worker: the prediction, and what the REST interface showed."""
+    """The work of each live worker, as predicted and as the REST interface showed it."""
 
     predicted: Shown
     shown: Shown
@@ -107,8 +108,8 @@ def _play(connect: ConnectCluster) -> Story:
     _await_round(connect, lambda round_: round_.delay_ms == 0)
     phases["given to others"] = _phase(connect, next(future))
     connect.start(second)
-    # One round revokes, the next one assigns. The next join chooses the member ids, on which the
-    # choice of work depends, so only the amounts are compared.
+    # One round revokes, the next one assigns. Which work moves depends on the member ids, which are
+    # chosen at the next join; so only the amounts of work are compared.
     *_, last = future
     phases["back too late"] = _phase(connect, last, same=_sizes)
 
@@ -204,7 +205,10 @@ def test_lost_work_seems_to_run_until_it_is_given_to_somebody(story: Story) -> N
 
 
 def test_every_round_as_the_leader_dealt_it(story: Story, engine: Engine) -> None:
-    """From each round's reports: assigned and revoked work, both in order, and the delay."""
+    """Given the workers' reports, our model returns the work and the delay that the leader sent.
+
+    Assigned work is compared with its order, revoked work without order.
+    """
     answers = run_script(_script(story.rounds, reported=True), engine=engine)["rounds"]
     for live, answer in zip(story.rounds, answers, strict=True):
         for told in live.members:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Properties files and JAAS entries, read by Java's and Kafka's own classes and by us."""
+"""Our readers of properties files and JAAS entries agree with Java's and Kafka's own classes."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ PIECES = {
 
 
 def test_the_formats_are_read_as_java_reads_them(tmp_path: Path) -> None:
-    """Random texts, each read by java.util.Properties or Kafka's JaasContext, and by us."""
+    """For random texts, we return what java.util.Properties or Kafka's JaasContext returns."""
     if missing := missing_tools():
         pytest.skip(missing)
     rng = random.Random(18)
@@ -105,7 +105,7 @@ def test_the_formats_are_read_as_java_reads_them(tmp_path: Path) -> None:
         ours = parse_properties(text) if kind == "P" else _parsed(text) or {}
         if theirs is None:
             continue  # Java refuses this text, so it is not compared
-        if kind == "P":  # Kafka strips the values afterwards
+        if kind == "P":  # Kafka strips the values after reading them
             theirs = {key: value.strip() for key, value in theirs.items()}
             theirs.pop("", None)  # a setting without a name sets nothing
             ours.pop("", None)

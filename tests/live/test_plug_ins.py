@@ -44,7 +44,7 @@ TOPICS = tuple(
 ALL = {TopicPartition(t, p) for t, replicas in REPLICAS.items() for p in range(len(replicas))}
 WAIT_S = 60.0
 TRIES = 3
-"""A consumer of kafka-python 3.0.12 at times loses its place in its group and never joins again."""
+"""The scenario is tried again, because a consumer of kafka-python 3.0.12 can leave its group."""
 
 
 def _java(group_id: str, n: int, assignor: str, **fields: Any) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def _java(group_id: str, n: int, assignor: str, **fields: Any) -> dict[str, Any]
 
 
 class Asked(NamedTuple):
-    """A request of a leader to our plug-in; `topics` are those that the client then knew."""
+    """A leader's call of our plug-in, with the topics that its client knew at that time."""
 
     group_id: str
     topics: tuple[Topic, ...]
@@ -71,7 +71,8 @@ class Played(NamedTuple):
     failures: dict[str, BaseException]
 
 
-# Three consumers of one process, then a fourth: the partitions of each.
+# Ways to pass a plug-in to several consumers of one process: group id -> client, assignor and a
+# function that makes the strategy of one consumer.
 _shared = ours_kafka.CooperativeSticky()
 FORMS: dict[str, tuple[str, str, Callable[[], Any]]] = {
     "ai-class": ("aiokafka", "sticky", lambda: ours_aiokafka.Sticky),

@@ -237,7 +237,7 @@ def test_topics_with_the_racks_of_their_replicas(cluster: Cluster) -> None:
         }
         for name, replicas in TOPICS.items()
     ]
-    for group_id in HEALTHY:  # members subscribe to "missing", which is in no contract line
+    for group_id in HEALTHY:  # no snapshot line has the topic "missing"
         assert sorted(cluster.lines[group_id]["topics"], key=lambda t: str(t["name"])) == wanted
 
 

@@ -27,13 +27,13 @@ A broker handles a request in a few ms; the next request then uses another conne
 """
 
 QUIET_S = 0.06
-"""The wait for late events, at the end and where no other run shows which events to expect."""
+"""The wait for late events at the end, and if no other run shows which events to expect."""
 
 END = Step(0, "after the last step", "advance", "-", {})
 
 
 class Player(Protocol):
-    """Our coordinator, or a real broker, which is `live`: its answers may arrive later."""
+    """Plays commands on a coordinator. A real broker is `live`: its answers may arrive later."""
 
     live: bool
 

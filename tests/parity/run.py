@@ -27,7 +27,7 @@ AT_ONCE = 8
 
 ATTEMPTS = 4
 LATEST_MS = 200.0
-"""A run with a later step is played again, because waits end only 250 ms from deadlines."""
+"""A run with a step that was later is played again; waits end only 250 ms from deadlines."""
 
 
 @dataclass(frozen=True)

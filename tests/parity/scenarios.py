@@ -55,7 +55,7 @@ BROKER = {
     "offset.metadata.max.bytes": str(CONFIG["meta_max"]),
     "group.coordinator.append.linger.ms": "0",  # an append does not wait to form a batch
     "transaction.state.log.num.partitions": "2",
-    # An hour: no removal of expired offsets happens during a scenario.
+    # One hour, so that no expired offsets are removed during a scenario.
     "offsets.retention.check.interval.ms": "3600000",
 }
 """The settings of a broker: `CONFIG`, and other settings that change its answers."""
@@ -127,7 +127,7 @@ class Scenario:
 
 
 class ScenarioError(ValueError):
-    """A line is not a step; the text names the file and the line."""
+    """A scenario cannot be read, or a step cannot be played; the message states the reason."""
 
 
 def load(part: str = "full") -> list[Scenario]:

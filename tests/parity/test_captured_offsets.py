@@ -77,7 +77,7 @@ def test_offsets(loaded: DriverPlayer, name: str) -> None:
 
 
 def test_no_deleted_group_is_in_the_loaded_state(loaded: DriverPlayer) -> None:
-    """Deleted groups and offsets are gone, and so are offsets of an aborted transaction."""
+    """No deleted group or offset is loaded, and no offset of an open or aborted transaction."""
     assert loaded.tell({"op": "describe", "g": "raw-deleted"})["state"] == "Dead"
     for group, topic, partition in (
         ("raw-deleted", "t", 0),

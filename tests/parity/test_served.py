@@ -30,7 +30,7 @@ SETTINGS = scenarios.CONFIG
 
 
 class ServedPlayer(WirePlayer):
-    """Plays a scenario over the socket. Only the test moves the clock, so nothing waits for it."""
+    """Plays a scenario over the socket; `advance` sets the server's clock instead of sleeping."""
 
     def __init__(self, broker: RunningBroker, scenario: Scenario) -> None:
         host, _, port = broker.address.partition(":")

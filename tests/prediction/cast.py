@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the groups of a run, and their members, from a seed.
+"""Makes random groups and members for a run, from a seed.
 
-The groups take turns: each library of the leader with each of its assignors, first with members of
-one library, then with members of several. Names, subscriptions, racks, static members and client
-ids are random.
+The kinds of groups follow in a fixed cycle: each library of the leader with each of its assignors,
+first with members of that library only, then with members of several libraries. Names,
+subscriptions, racks, static members and client ids are random.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _NUMBER = re.compile(r"(.*?)(\d*)")
 class Part:
     """The configuration of a member's client.
 
-    `number` is unique in the group and part of the session timeout. Records in the group's log
-    contain the timeout, so they identify a member whatever its member id is.
+    `number` is unique in the group, and the session timeout contains it. A group's record has the
+    session timeout of each member, which identifies the member even under a new member id.
     """
 
     number: int

@@ -132,7 +132,7 @@ def _answer(group: GroupSpec) -> dict[str, set[tuple[str, int]]] | None:
 
 
 def _named(what: str, planned: GroupSpec, real: GroupSpec) -> str:
-    """Returns the text of a cause, as docs and reports have it."""
+    """Returns the text of a cause, in the words of the docs and reports."""
     sent = {member.member_id: member for member in real.members}
     pairs = [(member, sent[member.member_id]) for member in planned.members]
     kinds: set[str] = set()

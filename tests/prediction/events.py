@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws changes for a group, each as a text for `plan` and as actions on live members.
+"""Chooses random changes for a group, each as a text for `plan` and as actions on live members.
 
     join            add-members=1,like=M    a member like M starts, in M's rack or another rack
     leave           remove-member=M         M closes: LeaveGroup
@@ -75,7 +75,10 @@ def deck(cast: Cast) -> list[str]:
 
 
 def draw(event: str, cast: Cast, ids: Mapping[int, str]) -> Happening | None:
-    """Draws an event's details; None if no member is suitable. `ids`: part number -> member id."""
+    """Chooses an event's details at random; returns None if no member is suitable.
+
+    `ids` maps the number of a `Part` to its member id.
+    """
     random, parts = cast.random, sorted(cast.parts, key=lambda part: part.number)
     dynamic = [part for part in parts if part.group_instance_id is None]
     static = [part for part in parts if part.group_instance_id is not None]

@@ -7,8 +7,8 @@
    client, they also have equal order.
 3. The log does not contain the leader's metadata. If the assignments differ, older metadata are
    tried, and metadata without topics to which the leader does not subscribe. If one of them
-   explains the leader's assignment, the verdict is OLDER. Else the cause names fields whose
-   absence explains it.
+   explains the leader's assignment, the verdict is OLDER. If only the order differs, it is ORDER.
+   If neither holds, it is DIFFERENT, and the cause names the fields that the leader ignored.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 MOST_CHANGES_A_GROUP = 6
 FAILED_GROUPS = 10
-"""After so many groups that do not start, the run gives up."""
+"""The run ends with an error after this many groups that did not start."""
 
 
 class _Budget:

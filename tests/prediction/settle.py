@@ -4,8 +4,8 @@
 1. The newest record has exactly the expected members with their subscriptions; a restarted member
    has a new id.
 2. The coordinator describes the group as Stable with these members, twice in a row.
-3. No newer record arrives for a while: a short while if every partition is assigned, else a longer
-   one, as between the two rounds of a cooperative group.
+3. No newer record arrives for a while. The while is longer if some partition has no owner, because
+   a cooperative group may be between its two rounds.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Expected:
     staying: Sequence[Part] = ()
 
     def problem(self, records: Sequence[Written]) -> str | None:
-        """Returns the first fault by condition 1 as text, or None."""
+        """Returns the reason why condition 1 does not hold, or None if it holds."""
         if len(records) <= self.at_least:
             return "no newer record"
         members = records[-1].value.members
@@ -83,7 +83,7 @@ class Expected:
 
 
 class NotSettledError(Exception):
-    """The change took too long; the message names the condition that does not hold."""
+    """The group did not settle in time, was disturbed, or the run ended; the message says which."""
 
 
 def settle(

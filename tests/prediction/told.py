@@ -5,10 +5,10 @@
    new members (samples).
 2. After the change: map the made-up ids to the members that have joined. The plan is right if the
    members hold the planned partitions (`direct`).
-3. If the samples showed that ids decide, the plan is also right if each partition is where some
-   sample had it (`among`), or if a plan with the real ids ends as the group did (`real`).
-4. If the samples did not show that ids decide, a plan that is right only with the real ids is
-   wrong.
+3. If the samples differ, the assignment depends on the ids (`ids_decide`). Then the plan is also
+   right if each partition is where some sample had it (`among`), or if a plan with the real ids
+   ends as the group did (`real`).
+4. If the samples are equal, a plan that is right only with the real ids is wrong.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class Foreseen:
 class Told:
     """Steps 2 to 4 for one change that has settled; `causes` is empty if the plan is right.
 
-    Of the `rounds`, `idle` ones changed nothing, because a member only joined again. `unasked` ones
-    changed the assignment without a cause.
+    `rounds` counts the generations of the change. `idle` of them changed nothing, because a member
+    only joined again; `unasked` of them changed the assignment without a known cause.
     """
 
     ids_decide: bool
@@ -161,7 +161,7 @@ def _causes(
 
 
 def _called(observed: Observed, plan: RebalancePlan) -> str:
-    """States whether the plan guessed the client ids of new members correctly."""
+    """Returns the text of the wrong guess: a new member's client id, or else its UUID."""
     real = {member.member_id: member.client_id for member in observed.records[-1].value.members}
     for member in plan.final.members:
         client_id = real.get(member.member_id)

@@ -3,9 +3,9 @@
 
 1. Start a broker; groups of Java, kafka-python, aiokafka and librdkafka members with all assignors,
    dynamic and static; a Connect cluster; a group of the new protocol. All members commit.
-2. Members join and leave while a batch job reads `__consumer_offsets`. If two snapshots of a group,
-   before and after the job, are equal, the job must have read that group, too.
-3. When all groups are quiet, the groups of a second job must all equal those of a snapshot.
+2. Members join and leave while a batch job reads `__consumer_offsets`. If a group's snapshots from
+   before and after the job are equal, the job's group must equal them.
+3. When all groups are quiet, every group of a second job must equal that of a snapshot.
 
 Takes about three minutes; exit code 0 if all of it holds, else 1.
 """

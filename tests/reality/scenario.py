@@ -16,8 +16,8 @@ ASSIGNORS = ("range", "cooperative-sticky")
 POLL_MS = 100
 HEARTBEAT_MS = 1_000
 SESSION_MS = 6_500
-"""The session ends between two heartbeats of the others: else a few ms could decide which
-member first learns of the rebalance."""
+"""With this timeout, the session ends between two heartbeats of the other members. At the time of
+a heartbeat, a few ms could decide which member first learns of the rebalance."""
 
 INITIAL_DELAY_MS = 3_000
 """Kafka's default; c1 must join within this time, also on a slow machine."""

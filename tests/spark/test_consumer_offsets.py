@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns records into groups and answers on Spark: compaction as in Kafka, kinds, clusters."""
+"""Spark turns records into groups and answers; as in Kafka, a key's last record counts."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def test_sparks_own_source_that_reads_nothing(plan: str, silent: bool, silent_if
 
 
 def test_committed_offsets_beside_the_groups(spark: SparkSession) -> None:
-    """Returns the last commit of each partition, although tombstones and corrupt records occur."""
+    """Spark returns each partition's last commit, although there are tombstones and bad records."""
     places = [OffsetCommitKey("g", "t", p) for p in range(3)] + [OffsetCommitKey("h", "t", 0)]
     keys = [encode_key(place) for place in places]
     time_ms = 1_795_319_085_565
@@ -226,7 +226,10 @@ def test_committed_offsets_beside_the_groups(spark: SparkSession) -> None:
 
 
 def _damaged(rng: random.Random, value: bytes) -> tuple[str | None, bytes]:
-    """Returns a damaged value and its expected cause; None if the reference decides the cause."""
+    """Returns the cause of the expected error, and a damaged value.
+
+    The cause is None if the reference decides it.
+    """
     match rng.randrange(4):
         case 0:
             return "cut short, or a length is too large", value[: rng.randrange(2, len(value))]
@@ -285,7 +288,10 @@ def _cause(error: str) -> str:
 
 
 def test_records_are_answered_as_their_rows_are(spark: SparkSession) -> None:
-    """One pass over records of three clusters, one of them null; other groups are passed over."""
+    """Records of three clusters, one of them null, are answered in one pass over the records.
+
+    Only stable consumer groups and errors have answers.
+    """
     rng = random.Random(31)
     rows: list[tuple[Any, ...]] = [
         (key, value, 0, offset, "a") for offset, (key, value) in enumerate(captured())

@@ -25,7 +25,7 @@ def example(page: str, name: str) -> str:
 def test_the_example(spark: SparkSession, tmp_path: Path) -> None:
     source = tmp_path / "group.jsonl"
     source.write_text(example("one-group.md", "group.jsonl"), encoding="utf-8")
-    # Spark takes a relative path from where its JVM was started.
+    # Spark resolves a relative path in the directory in which its JVM was started.
     code = example("spark.md", "spark").replace('"group.jsonl"', repr(str(source)))
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):

@@ -112,7 +112,7 @@ def test_its_own_output_of_parquet_and_wrong_usage(tmp_path: Path) -> None:
 
 
 def test_a_summary_of_clusters(tmp_path: Path) -> None:
-    """Each cluster has a directory; the commands on the page work."""
+    """Each cluster has a directory; the commands on the page of the report work."""
     for cluster in ("eu", "1"):
         place = tmp_path / "lake" / f"cluster={cluster}"
         place.mkdir(parents=True)
@@ -202,7 +202,7 @@ def test_input_is_never_overwritten(tmp_path: Path) -> None:
         assert "overlaps INPUT, which would be overwritten" in run.stderr
     assert (source / "nested" / "group.jsonl").exists()
     run = command("fleet", "assign", source, tmp_path / "out", "--assignor", "range")
-    assert "20 groups" in run.stdout  # this includes directories below
+    assert "20 groups" in run.stdout  # this includes groups in subdirectories
 
 
 def test_sparks_own_errors_are_one_line(tmp_path: Path) -> None:

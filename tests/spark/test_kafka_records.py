@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`__consumer_offsets` of a real broker, read by every client, once and as a stream."""
+"""Every client reads `__consumer_offsets` of a real broker, in one job and as a stream."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_ranges_and_streams_read_each_record_once(
     columns = ["partition", "offset", "key", "value", "timestamp", "timestampType"]
     whole = _read(spark, cluster, client).select(*columns).collect()
     assert len({(row["partition"], row["offset"]) for row in whole}) == len(whole) > 20
-    ends: dict[int, int] = {}  # members continue to commit
+    ends: dict[int, int] = {}  # members continue to commit, so compare only up to here
     for row in whole:
         ends[row["partition"]] = max(row["offset"], ends.get(row["partition"], -1))
 
@@ -176,7 +176,7 @@ def test_ranges_and_streams_read_each_record_once(
     assert until_then(read) == sorted(whole)
     progress = query.recentProgress
     assert len(progress) > 1
-    assert max(one["numInputRows"] for one in progress) <= limit + len(ends)  # 1 a partition
+    assert max(one["numInputRows"] for one in progress) <= limit + len(ends)  # at least one each
 
 
 def test_open_and_aborted_transactions_are_not_read(
@@ -210,7 +210,7 @@ def test_a_range_of_aborted_records_ends(cluster: Cluster, client: str) -> None:
         for offset in unseen:  # the aborted commit, and markers
             assert list(log.records(partition, offset, offset + 1)) == []
             singles += 1
-    assert singles == 3  # an aborted commit, its marker, and a committed one's marker
+    assert singles == 3  # the aborted commit and two transactions' markers
 
 
 def test_offsets_that_the_log_has_not(cluster: Cluster, client: str) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of present groups, without a broker: replayed batches, kills, orders."""
+"""The table of current groups stays right after repeated batches and kills, in any row order."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Record = tuple[Any, ...]
 
 
 class Killed(BaseException):
-    """Stands for a kill of the process."""
+    """Is raised to simulate that the process was killed."""
 
 
 def log() -> list[Record]:
@@ -78,7 +78,7 @@ def test_batches_add_up_whatever_is_replayed(spark: SparkSession, tmp_path: Path
         assert held(spark, tmp_path) == compacted(rows[:end])
         pointer = Pointer.read(tmp_path)
         table.apply(frame(spark, batch), n)  # the whole batch again
-        table.apply(frame(spark, rows[: end - 2]), 0)  # and, longer, from a new checkpoint
+        table.apply(frame(spark, rows[: end - 2]), 0)  # a longer batch, as after a new checkpoint
         assert Pointer.read(tmp_path) == pointer
     assert held(spark, tmp_path) == compacted(rows)
     topics = spark.createDataFrame(list(TOPICS.items()), "name string, partitions int")
@@ -137,7 +137,7 @@ def test_a_pointer_that_was_not_replaced_in_full_is_not_seen(tmp_path: Path) -> 
 
 def test_old_tables_go_and_other_files_stay(spark: SparkSession, tmp_path: Path) -> None:
     table = _KeptTable(tmp_path, GROUP_KEYS, has_cluster=False)
-    (tmp_path / "v-00000009-abcdef01").mkdir()  # of a killed run
+    (tmp_path / "v-00000009-abcdef01").mkdir()  # left by a killed run
     (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
     for n in range(5):
         table.apply(frame(spark, [(b"\0\2\0\1g", b"%d" % n, 0, n)]), n)

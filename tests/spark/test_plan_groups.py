@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`plan_groups` has the figures of `plan`, with one row for each group."""
+"""`plan_groups` returns the figures of `plan`, in one row for each group."""
 
 from __future__ import annotations
 

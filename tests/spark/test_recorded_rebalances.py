@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rebalance histories on Spark: equal rows to those of the reader without Spark, for any order."""
+"""Spark returns the rebalances that the reader without Spark returns, for any order of records."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _expected(records: list[OffsetsRecord]) -> list[dict[str, Any]]:
 
 
 def test_rows_equal_those_of_one_machine(spark: SparkSession) -> None:
-    """Three brokers' logs with equal names of groups, shuffled into one frame."""
+    """The logs of three brokers have equal group names, and are shuffled into one frame."""
     clusters = {release: records_of(release) for release in RELEASES}
     found = _rows(rebalance_history(_frame(spark, clusters)))
     for name, records in clusters.items():
@@ -62,7 +62,7 @@ def test_rows_equal_those_of_one_machine(spark: SparkSession) -> None:
 
 
 def test_gaps_holes_and_broken_records_are_those_of_one_machine(spark: SparkSession) -> None:
-    """A log of every kind of group, from which compaction and a corrupt value took something."""
+    """One log has a corrupt value; another one lacks offsets, as after compaction."""
     path = str(VECTORS / "every_line-4.4.0.records.jsonl.gz")
     every = list(read_records(path))
     run = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares Spark with the core: equal answers, one row a group, bad groups have an error."""
+"""Compares Spark with the core: answers are equal, and each group has a row, perhaps an error."""
 
 from __future__ import annotations
 
@@ -45,7 +45,10 @@ def frozen(name: str) -> list[dict[str, Any]]:
 
 
 def expected(case: dict[str, Any], assignor: str | None = None) -> Any:
-    """Returns an answer in the form of the columns: one entry for each run of a topic."""
+    """Returns the answer in the form of the columns.
+
+    An entry is a topic with consecutive partitions of that topic in the member's list.
+    """
     try:
         answer = kr.assign(kr.GroupSpec.from_dict(case), assignor)
     except kr.GroupError as error:

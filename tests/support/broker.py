@@ -6,8 +6,8 @@
     with Broker(brokers=3) as broker:           # three brokers, in racks a, b and c
         use(broker.bootstrap_server)
 
-`make broker` starts a broker by hand. A node ends when its standard input ends, so no node outlives
-the process that started it. If that process is killed, the directory stays.
+`make broker` starts a broker in a terminal. A node ends when its standard input ends, so no node
+outlives the process that started it. If that process is killed, the directory stays.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ PROPERTIES = {
 
 
 class BrokerError(RuntimeError):
-    """The broker cannot be started; the message states what to do."""
+    """A broker or worker failed, or was too slow; the message states the problem."""
 
 
 def java(main: str, *arguments: str, log: str = "warn") -> list[str]:
-    """Returns the command line of a Java class in tools/broker; `log` is the level of its stderr.
+    """Returns the command line of a Java class in tools/broker; `log` is the level of its log.
 
     Errors: `BrokerError` if Java or the jars are missing.
     """

@@ -54,7 +54,10 @@ class Told:
 
 @dataclass(frozen=True)
 class LiveRound:
-    """One rebalance; the leader received it at `time_ms`. `members` are in the group's order."""
+    """One rebalance. `members` are in the group's order.
+
+    `time_ms` is the broker's time of the JoinGroup responses.
+    """
 
     generation_id: int
     time_ms: int

@@ -54,8 +54,8 @@ def rack_pass(log: Log, tp: TopicPartition, fact: facts.RackPass) -> None:
             if tp.topic in log.members[member_id].topics and log.near_or_no_rack(member_id, tp):
                 has = [p for p in taken[member_id] if p.topic == tp.topic]
                 share = log.counts[tp.topic] // len(log.subscribers(tp.topic))
-                assert len(has) >= share  # the member already had its share
-                assert all(p < tp for p in has)  # of earlier partitions
+                assert len(has) >= share  # the member already has its share, …
+                assert all(p < tp for p in has)  # … which consists of earlier partitions
 
 
 def no_rack_pass(log: Log, tp: TopicPartition, fact: facts.NoRackPass) -> None:

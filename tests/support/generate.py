@@ -9,8 +9,8 @@ faulty clients do: topics listed twice, partitions beyond the count.
 
     case --assign--> answer --own--> members --events--> next case
 
-Order    each stream has one random source, and no loop runs over a set.
-Valid    by the contract: no negative partition; no topic or member id twice.
+A seed determines the groups, because each stream has one random source and no loop runs over a set.
+Groups are valid by the contract: no negative partition, and no topic or member id twice.
 """
 
 from __future__ import annotations
@@ -307,7 +307,7 @@ class _Story:
     # Fields of a case.
 
     def _said(self, name: str, value: Any) -> dict[str, Any]:
-        """Returns the field with its value; without a value it is sometimes null, else absent."""
+        """Returns the field with its value; if the value is None, the field is absent or null."""
         return {name: value} if value is not None or self.rng.random() < 0.2 else {}
 
     def _by_topic(self, owned: Owned) -> list[dict[str, Any]]:

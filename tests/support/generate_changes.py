@@ -29,7 +29,10 @@ def groups_and_changes(seed: int, count: int) -> Iterator[tuple[GroupSpec, list[
 
 
 def changes(rng: random.Random, group: GroupSpec, most: int = 3) -> list[str]:
-    """Draws one to `most` texts; each fits the group after the changes drawn before."""
+    """Chooses one to `most` random changes, each for the group after the changes before it.
+
+    The last one may be invalid for that group.
+    """
     texts: list[str] = []
     for _ in range(rng.randint(1, most)):
         text = rng.choice(KINDS)(rng, group)

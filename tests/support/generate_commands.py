@@ -2,9 +2,10 @@
 """Generates random runs of a coordinator, as JSON commands.
 
 Both coordinators play a run, so ids are symbols: `@7` is the member id from the answer to the
-JoinGroup of command 7. Each draw depends on our coordinator's answers: it is the next request of a
-real client, or a stale or wrong one. So that rare events meet, a run has a theme: any members;
-static members of one group with no time to rejoin; or the offsets and transactions of one group.
+JoinGroup of command 7. The next command depends on our coordinator's answers: it is the next
+request of a real client, or a stale or wrong one. Each run has a theme, which lets rare events
+occur together: any members; static members of one group with no time to rejoin; or the offsets
+and transactions of one group.
 """
 
 from __future__ import annotations
@@ -270,7 +271,7 @@ class Commands:
         return {"op": "leave", "g": group, "members": members}
 
     def told(self, number: int, answer: Command) -> None:
-        """Receives the result of the command with this number; symbols replace ids."""
+        """Receives the answer to the command with this number; symbols replace its member ids."""
         for event in answer.get("events", ()):
             if event["ev"] == "join" and event["id"] in self.by_join:
                 self._joined(self.by_join[event["id"]], event)

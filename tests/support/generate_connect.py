@@ -7,9 +7,9 @@ and events change the cluster (`EVENTS`). A round can also fail (`_Story.mishaps
 
     names, max delay --> round --wait, events--> round …
 
-Order    each script has one random source, and no loop runs over a set.
-Valid    by `Script.from_dict`: time never decreases, a round lists a worker once, and workers run
-         only work that was in some config.
+A seed determines a script, because it has one random source and no loop runs over a set. A script
+is valid by `Script.from_dict`: time never decreases, a round lists a worker once, and workers run
+only work that was in some config.
 """
 
 from __future__ import annotations
@@ -192,8 +192,8 @@ class _Story:
         self.config[name] = self._tasks()
 
     def delete(self) -> None:
-        # Only connectors of an earlier round: after a restart, workers may report a newer one, and
-        # a script refuses work that no round has configured.
+        # Deletes only connectors that were in a round's config: after a restart, a worker may
+        # report any present connector, and a script refuses work that no round has configured.
         deletable = [name for name in self.known if name in self.config]
         if deletable:
             del self.config[self.rng.choice(deletable)]

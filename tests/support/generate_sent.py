@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generates groups whose members are bytes, in every version of subscription and user data.
+"""Generates groups whose members are given as bytes, in all versions of their messages.
 
     by_bytes(case, rng)   returns the case with each member's subscription in hexadecimal
     group_of(case)        returns the group that `wire.sent_member` makes of these bytes

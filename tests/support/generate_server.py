@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Adds to a generated group the fields that the brokers' assignors read.
 
-The fields depend only on names and on the group's id, so a topic keeps its id through a story. The
-hashes of many ids share a slot of Java's hash tables. Some are equal, but not in share groups:
-there Java orders partitions of equal hash in a tree by identity, which nothing can reproduce.
+The fields depend only on names and on the group's id, so a topic keeps its id in all rounds of a
+group. The hashes of many ids share a slot of Java's hash tables. Some ids have equal hashes, except
+in share groups: there Java orders partitions of equal hash in a tree by object identity, which
+nothing can reproduce.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def _unicode(rng: random.Random) -> Names:
 
 
 def colliding(rng: random.Random) -> Names:
-    """Yields names with equal hashes, made of "Aa" and "BB"; over 8 in a bucket become a tree."""
+    """Yields names of equal hash, made of "Aa" and "BB"; a bucket with more than 8 is a tree."""
     prefix = rng.choice(["", "", "m-", "x"])
     for pairs in itertools.count(6):
         names = ["".join(name) for name in itertools.product(["Aa", "BB"], repeat=pairs)]

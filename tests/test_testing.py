@@ -15,6 +15,7 @@ import pytest
 pytest.importorskip("kio", reason="kio is not installed: pip install -e '.[serve]'")
 
 from kafka_rebalance import testing
+from kafka_rebalance.errors import GroupError
 from kafka_rebalance.serve.connections import Connections
 from kafka_rebalance.testing import RunningBroker
 from tests.support.served_consumers import GROUP, TOPIC, Confluent, Consumer, KafkaPython
@@ -192,3 +193,48 @@ def test_wrong_names_are_refused(serve_kafka: Serve) -> None:
         broker.kill("nobody")
     with pytest.raises(TimeoutError, match="billing: not stable with 1 members: None"):
         broker.wait_until_stable(GROUP, members=1, timeout_s=0)
+
+
+@pytest.mark.parametrize(
+    ("name", "partitions", "problem"),
+    [
+        ("bad name", -3, 'name: "bad name" is no name of a topic; give 1 to 249 of'),
+        ("", 1, 'name: "" is no name of a topic'),
+        ("pay", -3, 'partitions: "pay" cannot have -3 partitions; give a whole number from 1'),
+        ("pay", "3", 'partitions: "pay" cannot have 3 partitions; give a whole number from 1'),
+        ("pay", 99_995, 'partitions: "pay" would have 99995, other topics have 6; all topics'),
+        (TOPIC, 7, "name: orders is served already; grow it, or remove it"),
+    ],
+)
+def test_wrong_topics_are_refused(
+    name: str, partitions: int, problem: str, serve_kafka: Serve
+) -> None:
+    broker = serve_kafka({TOPIC: 6})
+    with pytest.raises(GroupError) as raised:
+        broker.add_topic(name, partitions)
+    assert str(raised.value).startswith(problem)
+    broker.add_topic("pay", 99_994)
+
+
+@pytest.mark.parametrize(
+    ("name", "partitions", "problem"),
+    [
+        (TOPIC, 2, "partitions: orders has 6, 2 are not more; a topic only grows"),
+        (TOPIC, 6, "partitions: orders has 6, 6 are not more; a topic only grows"),
+        (TOPIC, 100_001, 'partitions: "orders" would have 100001, other topics have 0; all'),
+        ("nope", 3, 'name: "nope" is no topic of this cluster; add it first'),
+    ],
+)
+def test_wrong_growth_is_refused(
+    name: str, partitions: int, problem: str, serve_kafka: Serve
+) -> None:
+    broker = serve_kafka({TOPIC: 6})
+    with pytest.raises(GroupError) as raised:
+        broker.grow(name, partitions)
+    assert str(raised.value).startswith(problem)
+    broker.grow(TOPIC, 100_000)
+
+
+def test_a_broker_with_wrong_topics_does_not_begin() -> None:
+    with pytest.raises(GroupError, match='topics: "bad name" is no name of a topic'):
+        RunningBroker({"bad name": 3})

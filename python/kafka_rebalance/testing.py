@@ -27,7 +27,6 @@ import pytest
 from kafka_rebalance.coordinator import CoordinatorConfig
 from kafka_rebalance.protocol.group_state import GroupState
 from kafka_rebalance.serve import Limits, ServedTopic, Server, StableGeneration
-from kafka_rebalance.serve.topics import grown
 
 PATIENCE_S = 30.0
 _LOOK_AGAIN_S = 0.02
@@ -108,12 +107,15 @@ class RunningBroker:
     # What a test does to the cluster --------------------------------------------------------------
 
     def add_topic(self, name: str, partitions: int) -> None:
+        """Makes a topic. Errors: GroupError, as for `grow`."""
         self._call(lambda: self._server.cluster.add(ServedTopic(name, partitions)))
 
     def grow(self, name: str, partitions: int) -> None:
-        """Gives a topic more partitions. A consumer sees them at its next request for metadata."""
-        cluster = self._server.cluster
-        self._call(lambda: cluster.add(grown(cluster.topics[name], partitions)))
+        """Gives a topic more partitions. A consumer sees them at its next request for metadata.
+
+        Errors: GroupError if the name or the number is wrong.
+        """
+        self._call(lambda: self._server.cluster.grow(name, partitions))
 
     def cut_off(self, client_id: str) -> None:
         """Ends the client's connections and refuses new ones: its session times out later."""

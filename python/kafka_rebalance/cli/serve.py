@@ -3,8 +3,10 @@
 
 import argparse
 import asyncio
+import contextlib
 import json
 import signal
+import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,9 +15,13 @@ from kafka_rebalance.coordinator import CoordinatorConfig
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.serve import ServedTopic, Server
+from kafka_rebalance.serve.cluster import Cluster
 
 from .exit_codes import DONE
 from .options import whole
+
+_MOST_DIGITS = 10
+_MOST_PORT = 65_535
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -32,7 +38,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--host", default="127.0.0.1", help="address (default: %(default)s)")
     parser.add_argument(
-        "--port", type=whole(0), default=9092, help="0: any free one (default: %(default)s)"
+        "--port", type=_port, default=9092, help="0: any free one (default: %(default)s)"
     )
     parser.add_argument(
         "--initial-delay-ms",
@@ -47,6 +53,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run)
 
 
+def _port(text: str) -> int:
+    value = int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else -1
+    if not 0 <= value <= _MOST_PORT:
+        raise argparse.ArgumentTypeError(f"{text} is not a port from 0 to {_MOST_PORT}")
+    return value
+
+
 def run(args: argparse.Namespace) -> int:
     config = CoordinatorConfig(group_initial_rebalance_delay_ms=args.initial_delay_ms)
     server = Server(
@@ -58,23 +71,44 @@ def run(args: argparse.Namespace) -> int:
 
 def served_topics(args: argparse.Namespace) -> list[ServedTopic]:
     """Returns the topics of both options; `--topic` counts if both name a topic."""
-    topics: dict[str, ServedTopic] = {}
-    if args.topics_of is not None:
-        for line in args.topics_of.read_bytes().splitlines():
-            for topic in GroupSpec.from_json(line).topics if line.strip() else ():
-                topics[topic.name] = ServedTopic(topic.name, topic.partitions, topic.racks)
+    cluster = Cluster(())
+    for topic, path in _topics(args):
+        if topic.name in cluster.topics:
+            cluster.remove(topic.name)
+        cluster.add(topic, path)
+    return list(cluster.topics.values())
+
+
+def _topics(args: argparse.Namespace) -> Iterator[tuple[ServedTopic, str]]:
+    """Yields each topic, and what an error about it names."""
+    lines = [] if args.topics_of is None else args.topics_of.read_bytes().splitlines()
+    for number, line in enumerate(lines, 1):
+        path = f"--topics-of {args.topics_of}:{number}"
+        try:
+            topics = GroupSpec.from_json(line).topics if line.strip() else ()
+        except GroupError as error:
+            raise GroupError(path, str(error)) from None
+        for topic in topics:
+            if topic.partitions:  # a member may own partitions of a topic that is gone
+                yield ServedTopic(topic.name, topic.partitions, topic.racks), path
     for text in args.topic:
         name, _, count = text.rpartition("=")
-        if not name or not count.isascii() or not count.isdigit() or int(count) == 0:
+        if not name or not count.isascii() or not count.isdigit() or len(count) > _MOST_DIGITS:
             raise GroupError("--topic", f"{json.dumps(text)} is not NAME=N, as orders=6")
-        topics[name] = ServedTopic(name, int(count))
-    return list(topics.values())
+        yield ServedTopic(name, int(count)), "--topic"
 
 
 async def _serve(server: Server) -> None:
     ended = asyncio.Event()
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
-    async with server:
+    with contextlib.suppress(NotImplementedError):  # Windows
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
+    async with contextlib.AsyncExitStack() as stack:
+        try:
+            await stack.enter_async_context(server)
+        except (socket.gaierror, UnicodeError) as error:
+            host = json.dumps(server.connections.host, ensure_ascii=False)
+            problem = f"{host} is no address of this machine, as 127.0.0.1: {error}"
+            raise GroupError("--host", problem) from None
         for line in _recovered(server):
             print(line, file=sys.stderr)
         print(f"listening on {server.address}; Ctrl-C ends it", flush=True)

@@ -9,6 +9,7 @@ encodes and decodes all bytes.
     array_counts  what kio does not check in a request
     connections   the port, and the bounds of what clients may send
     cluster       brokers, topics, empty partitions
+    topic_bounds  names and numbers of partitions that are refused
     topics        requests that make, grow and delete topics
     groups        requests of groups as events of the coordinator
     transactions  producers' transactions, as far as they commit offsets

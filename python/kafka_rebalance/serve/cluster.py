@@ -5,14 +5,18 @@ One process stands for all brokers: each has a number and perhaps a rack, and al
 Broker 1 coordinates all groups. A topic without racks has its replicas on broker 1.
 """
 
+import json
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import count
 from typing import Any, NamedTuple
 
+from kafka_rebalance.errors import GroupError
+
 from .apis import APIS
 from .frames import Asked, KafkaError
+from .topic_bounds import check
 
 NODE = 1
 CLUSTER = "kafka-rebalance-serve"
@@ -35,19 +39,61 @@ class Cluster:
     def __init__(self, topics: Iterable[ServedTopic]) -> None:
         self.host, self.port = "", 0
         self._made = count()
-        self.replace(topics)
+        self.replace(())
+        for topic in topics:
+            self.add(topic, "topics")
 
     def replace(self, topics: Iterable[ServedTopic]) -> None:
-        """Forgets all topics and serves these."""
+        """Forgets all topics and serves these, which nothing checks: a made-up group may have any.
+
+        Consumers can be asked about names that no cluster has.
+        """
         self.topics: dict[str, ServedTopic] = {}
+        self.partitions = 0
         self._ids: dict[str, uuid.UUID] = {}
         self._names: dict[uuid.UUID, str] = {}
         self._nodes: dict[tuple[str | None, int], int] = {(None, 0): NODE}
         for topic in topics:
-            self.add(topic)
+            self.put(topic)
 
-    def add(self, topic: ServedTopic) -> None:
-        """Serves the topic. A topic that only grows keeps its id."""
+    def add(self, topic: ServedTopic, path: str | None = None) -> None:
+        """Serves a new topic.
+
+        Errors: GroupError, at `path` if it is given, if the topic is there already, or if its name,
+        its number of partitions or the sum of all partitions is out of bounds.
+        """
+        check(topic.name, topic.partitions, self.partitions, path)
+        if topic.name in self.topics:
+            raise GroupError(
+                path or "name", f"{topic.name} is served already; grow it, or remove it"
+            )
+        self.put(topic)
+
+    def grow(self, name: str, partitions: int) -> None:
+        """Gives a topic more partitions; the new ones have one replica without a rack.
+
+        Errors: GroupError for an unknown topic, or a number of partitions that is not larger or out
+        of bounds.
+        """
+        if name not in self.topics:
+            raise GroupError(
+                "name", f"{json.dumps(name)} is no topic of this cluster; add it first"
+            )
+        topic = self.topics[name]
+        check(name, partitions, self.partitions - topic.partitions)
+        if partitions <= topic.partitions:
+            problem = (
+                f"{name} has {topic.partitions}, {partitions} are not more; a topic only grows"
+            )
+            raise GroupError("partitions", problem)
+        more: tuple[tuple[str | None, ...], ...] = ((None,),) * (partitions - topic.partitions)
+        racks = None if topic.racks is None else topic.racks + more
+        self.put(ServedTopic(name, partitions, racks))
+
+    def put(self, topic: ServedTopic) -> None:
+        """Serves the topic without a check. A topic that is there already keeps its id."""
+        known = self.topics.get(topic.name)
+        self.partitions += topic.partitions - (0 if known is None else known.partitions)
         if topic.name not in self._ids:
             topic_id = uuid.uuid5(uuid.NAMESPACE_OID, f"{next(self._made)} {topic.name}")
             self._ids[topic.name], self._names[topic_id] = topic_id, topic.name
@@ -58,6 +104,7 @@ class Cluster:
 
     def remove(self, name: str) -> ServedTopic:
         del self._names[self._ids.pop(name)]
+        self.partitions -= self.topics[name].partitions
         return self.topics.pop(name)
 
     def has(self, topic: str, partition: int) -> bool:

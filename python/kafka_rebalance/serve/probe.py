@@ -79,7 +79,7 @@ class _Seat:
         names = {topic.name for topic in job.case.topics}
         self.cluster.replace(job.case.topics)
         for name in self.own - names:
-            self.cluster.add(ServedTopic(name, 1))
+            self.cluster.put(ServedTopic(name, 1))
 
 
 class Probe:
@@ -184,7 +184,7 @@ class Probe:
         names = {one.name for one in topics or ()}
         if seat.job is None:
             for name in names - seat.cluster.topics.keys():
-                seat.cluster.add(ServedTopic(name, 1))
+                seat.cluster.put(ServedTopic(name, 1))
         elif everything or seat.job.subscribed <= names:
             seat.knows = True
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """CreateTopics, CreatePartitions and DeleteTopics, as a controller answers them."""
 
-import re
 import uuid
 from collections import Counter
 from collections.abc import Mapping
@@ -9,11 +8,8 @@ from typing import Any
 
 from .cluster import Cluster, ServedTopic
 from .frames import Asked, KafkaError
+from .topic_bounds import MOST_PARTITIONS, TOO_MANY, is_legal
 
-MOST_PARTITIONS = 100_000
-"""All topics together have at most so many partitions."""
-
-_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _SENDER_CHOOSES = -1
 
 
@@ -53,7 +49,7 @@ def _refused(one: Any, error: KafkaError, message: str | None = None) -> dict[st
 def _create(cluster: Cluster, one: Any, body: Any) -> dict[str, Any]:
     asks_for = len(one.assignments) or one.num_partitions
     number = 1 if asks_for == _SENDER_CHOOSES else asks_for
-    if _NAME.fullmatch(one.name) is None or one.name in (".", ".."):
+    if not is_legal(one.name):
         return _refused(one, KafkaError.invalid_topic_exception)
     if one.name in cluster.topics:
         return _refused(one, KafkaError.topic_already_exists, f"Topic '{one.name}' already exists.")
@@ -61,8 +57,8 @@ def _create(cluster: Cluster, one: Any, body: Any) -> dict[str, Any]:
         return _refused(one, KafkaError.invalid_partitions)
     if not one.assignments and one.replication_factor not in (_SENDER_CHOOSES, 1):
         return _refused(one, KafkaError.invalid_replication_factor, "there is one broker")
-    if _partitions(cluster) + number > MOST_PARTITIONS:
-        return _refused(one, KafkaError.policy_violation, _too_many())
+    if cluster.partitions + number > MOST_PARTITIONS:
+        return _refused(one, KafkaError.policy_violation, TOO_MANY)
     made = ServedTopic(one.name, number)
     answered = {**_refused(one, KafkaError.none), "num_partitions": number, "replication_factor": 1}
     if not getattr(body, "validate_only", False):
@@ -78,18 +74,11 @@ def _grow(cluster: Cluster, one: Any, body: Any) -> dict[str, Any]:
     if one.count <= topic.partitions:
         message = f"the topic has {topic.partitions} partitions, {one.count} are not more"
         return _refused(one, KafkaError.invalid_partitions, message)
-    if _partitions(cluster) + one.count - topic.partitions > MOST_PARTITIONS:
-        return _refused(one, KafkaError.policy_violation, _too_many())
+    if cluster.partitions + one.count - topic.partitions > MOST_PARTITIONS:
+        return _refused(one, KafkaError.policy_violation, TOO_MANY)
     if not body.validate_only:
-        cluster.add(grown(topic, one.count))
+        cluster.grow(one.name, one.count)
     return _refused(one, KafkaError.none)
-
-
-def grown(topic: ServedTopic, partitions: int) -> ServedTopic:
-    """Returns the topic with more partitions; the new ones have one replica without a rack."""
-    more: tuple[tuple[str | None, ...], ...] = ((None,),) * (partitions - topic.partitions)
-    racks = None if topic.racks is None else topic.racks + more
-    return ServedTopic(topic.name, partitions, racks)
 
 
 def _delete(cluster: Cluster, asked: Asked) -> tuple[Mapping[str, Any], list[ServedTopic]]:
@@ -114,11 +103,3 @@ def _delete(cluster: Cluster, asked: Asked) -> tuple[Mapping[str, Any], list[Ser
             {"name": name, "topic_id": topic_id, "error_code": error, "error_message": None}
         )
     return {"responses": answers}, deleted
-
-
-def _partitions(cluster: Cluster) -> int:
-    return sum(topic.partitions for topic in cluster.topics.values())
-
-
-def _too_many() -> str:
-    return f"all topics together may have {MOST_PARTITIONS} partitions"

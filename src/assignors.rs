@@ -30,7 +30,7 @@ pub enum Assignor {
     ShareSimple,
 }
 
-/// Assignors of live groups that are not Kafka's classic ones: the name, and its origin.
+/// Names of assignors in live groups that are not in `Assignor`, each with the words for an error.
 const FOREIGN: [(&str, &str); 4] = [
     (
         "stream",
@@ -120,7 +120,8 @@ impl Assignor {
         )
     }
 
-    /// Returns an error at `assignor` for an assignor whose rounds no plan plays.
+    /// Returns `self`; an error at `assignor` if brokers run the assignor, because plans cannot
+    /// simulate its rounds yet.
     pub fn for_plans(self) -> Result<Self, GroupError> {
         if !self.is_server_side() {
             return Ok(self);
@@ -133,7 +134,8 @@ impl Assignor {
         Err(GroupError::new("assignor", problem))
     }
 
-    /// Returns an error at `assignor` for an assignor that gives a partition to several members.
+    /// Returns `self`; an error at `assignor` if the assignor may assign one partition to several
+    /// members.
     pub fn for_owners(self) -> Result<Self, GroupError> {
         if self != Self::ShareSimple {
             return Ok(self);
@@ -146,7 +148,8 @@ impl Assignor {
         Err(GroupError::new("assignor", problem))
     }
 
-    /// Kafka's answer for a group; an error if Kafka's class throws or never ends.
+    /// The answer of Kafka's (or librdkafka's) code for a group; an error if that code fails or
+    /// never ends.
     pub fn assign(self, group: &GroupSpec) -> Result<Assignment, GroupError> {
         self.assign_until(group, &Interrupt::default())
     }
@@ -158,7 +161,8 @@ impl Assignor {
         interrupt: &Interrupt,
     ) -> Result<Assignment, GroupError> {
         match self {
-            // Both assign each existing partition once, to a subscriber: no anomaly.
+            // Range and RoundRobin assign each partition at most once, to a subscriber. So their
+            // answers have no anomalies.
             Self::Range => Ok(range::assign(group)),
             Self::RoundRobin => Ok(round_robin::assign(group)),
             Self::Sticky => sticky::assign(group, interrupt),
@@ -175,7 +179,7 @@ impl Assignor {
     }
 }
 
-/// The `forced` assignor, else the group's own; an error at `assignor` if there is neither.
+/// The `forced` assignor; if it is None, the group's own. An error at `assignor` if both are None.
 pub fn assignor(group: &GroupSpec, forced: Option<Assignor>) -> Result<Assignor, GroupError> {
     match (forced, group.assignor) {
         (Some(assignor), _) => Ok(assignor),
@@ -187,7 +191,7 @@ pub fn assignor(group: &GroupSpec, forced: Option<Assignor>) -> Result<Assignor,
     }
 }
 
-/// The answer of the `forced` assignor, else of the group's own.
+/// Runs the assignor that the function `assignor` chooses. Returns that assignor and its answer.
 pub fn assign(
     group: &GroupSpec,
     forced: Option<Assignor>,

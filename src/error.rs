@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The error of one group: a bad field (from `group` and `bulk`), or an exception of Kafka's own
-//! class (from the assignors).
+//! The error of one group: a bad field, a change that does not fit the group, or a failure of
+//! Kafka's or librdkafka's own code.
 
 use std::fmt;
 
@@ -20,9 +20,9 @@ pub enum ErrorKind {
     BadField,
     /// A change mentions a topic, member or rack that the group does not have.
     NotAffected,
-    /// The group is well-formed, but Kafka's class throws.
+    /// The group is well-formed, but Kafka's class throws, or librdkafka kills its process.
     Throws,
-    /// The group is well-formed, but Kafka's class never ends.
+    /// The group is well-formed, but Kafka's or librdkafka's assignor never ends.
     NeverEnds,
 }
 
@@ -36,8 +36,8 @@ impl GroupError {
         }
     }
 
-    /// The kind of an error, for counts: `never-ends` or `throws` for Kafka's class, `change` for a
-    /// change that does not fit the group, `group` for the group's own fields.
+    /// The kind of an error, for counts: `never-ends` or `throws` for an assignor, `change` for a
+    /// change that is wrong or does not fit the group, `group` for the group's own fields.
     pub fn kind_name(&self) -> &'static str {
         match self.kind {
             ErrorKind::NeverEnds => "never-ends",

@@ -15,8 +15,8 @@ pub mod plans;
 mod python;
 pub mod wire;
 
-/// The system's allocator returns large buffers to the kernel after each batch, so that the next
-/// batch waits for new pages.
+/// Replaces the system's allocator, which returns large buffers to the kernel after each batch: the
+/// next batch would have to wait for new pages.
 #[cfg(feature = "mimalloc")]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

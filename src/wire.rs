@@ -212,7 +212,8 @@ fn read_count(data: &mut &[u8]) -> Option<usize> {
     (count <= data.len()).then_some(count)
 }
 
-/// Writes version 1. Topics are in the order of the HashMap with which Kafka groups partitions.
+/// Writes StickyAssignor's user data, version 1. Topics are in the order of the HashMap with which
+/// Kafka groups partitions.
 pub fn encode_sticky_user_data(
     partitions: &[NamedPartition],
     generation_id: i32,
@@ -247,7 +248,8 @@ fn split_version<'a>(mut data: &'a [u8], what: &str) -> Result<(i16, &'a [u8])> 
     Ok((known_version(version, what)?, data))
 }
 
-/// A version above the newest known one counts as that one, because it begins with its fields.
+/// Returns the version whose fields are read or written. For a version above the newest known one,
+/// this is the newest known one, because later versions only append fields.
 fn known_version(version: i16, what: &str) -> Result<i16> {
     if version < 0 {
         return Err(format!("{what}: {version} is not a version"));
@@ -273,7 +275,7 @@ const STRING: usize = 2;
 const INT32: usize = 4;
 const TOPIC_PARTITIONS: usize = STRING + INT32;
 
-/// A list may have fewer entries than its count says, so memory is reserved for so many at most.
+/// The most entries for which memory is reserved, because a list's count may be wrong.
 const MOST_RESERVED: usize = 16;
 
 /// A position in the bytes of a subscription or an assignment. Bytes after the last field are
@@ -353,7 +355,8 @@ struct Writer {
 }
 
 impl Writer {
-    /// Makes a writer that has written the version, or the newest known one if that is lower.
+    /// Makes a writer that has written the version. A version above the newest known one is written
+    /// as the newest known one.
     fn of(what: &'static str, version: i16) -> Result<Self> {
         let version = known_version(version, what)?;
         let out = version.to_be_bytes().to_vec();

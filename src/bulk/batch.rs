@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Answers groups in bulk: takes an Arrow record batch with one row for each group, and returns
-//! one.
+//! Answers groups in bulk: takes an Arrow record batch of groups, and returns another batch with
+//! one row for each group.
 //!
 //! Names are borrowed from the input's buffers and copied only into the answer.
 
@@ -30,7 +30,7 @@ use source::Source;
 /// One row: the group's id (None if it is missing or bad), and the group's answer.
 pub type Row<'a, T> = (Option<&'a str>, Result<T, GroupError>);
 
-/// Makes one row of each group of a batch.
+/// Makes one row from each group of a batch.
 fn rows<'s, T: Send>(
     source: &'s Source,
     options: Options,
@@ -52,8 +52,9 @@ pub struct Answer<'a> {
 
 /// Answers every group of a batch; the row of a bad group has its `error` set.
 ///
-/// Columns and fields are found by name, in any order; unknown ones are ignored. A missing column
-/// is an error, as is a column whose type differs from the contract's.
+/// Columns and fields are found by name, in any order; unknown ones are ignored. A required column
+/// that is missing is an error. So is a column whose type differs from the contract's (the format
+/// of groups in columns and lines).
 pub fn assign_batch(
     batch: &RecordBatch,
     options: Options,
@@ -62,7 +63,7 @@ pub fn assign_batch(
     assigned(batch, options, form, Ok, output::write)
 }
 
-/// `assign_batch` with one list of owners for each group.
+/// As `assign_batch`, but each group's answer is one list of owners.
 pub fn owners_batch(
     batch: &RecordBatch,
     options: Options,
@@ -93,8 +94,8 @@ fn assigned(
 /// Assignor, figures (None if no change affects the group), and the changes that do not affect it.
 type Planned = (Assignor, Option<Figures>, Option<String>);
 
-/// Plans every row of a batch; returns the figures of the plans. If `changes` is None, a column
-/// `changes` has a list of texts for each row; null is an empty list.
+/// Plans every row of a batch; returns the figures of the plans. If `changes` is None, the column
+/// `changes` of the batch has each row's own list of texts; null means an empty list.
 pub fn plan_batch(
     batch: &RecordBatch,
     changes: Option<&[String]>,

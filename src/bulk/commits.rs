@@ -6,8 +6,8 @@
 //! | expire_timestamp | topic_id | error
 //! ```
 //!
-//! Bytes are borrowed. The row of an unreadable record has its `error` set; all others are
-//! answered.
+//! Bytes are borrowed. The row of an unreadable record has its `error` set; other rows are not
+//! affected.
 
 use std::sync::Arc;
 
@@ -31,8 +31,8 @@ struct Commit<'a> {
 type Place<'a> = (&'a str, &'a str, i32);
 type Row<'a> = (Option<Place<'a>>, Result<Commit<'a>, String>);
 
-/// Answers each record of a batch. Reads the columns `key` and `value`; if one of them is missing
-/// or not binary, this is an error.
+/// Makes one row from each record of a batch. Reads the columns `key` and `value`. Returns an error
+/// if one of them is missing or not binary.
 pub fn commits(records: &RecordBatch) -> Result<RecordBatch, SchemaError> {
     let columns = Structs::of_batch(records);
     let (keys, values): (Bytes, Bytes) =

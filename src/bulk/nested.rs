@@ -20,7 +20,8 @@ pub fn batch(columns: Vec<Named>) -> RecordBatch {
     batch.expect("the fields describe the columns, which are of equal length")
 }
 
-/// Makes a column of structs; a struct is null where `valid` has no bit.
+/// Makes a column of structs. A struct is null if its bit in `valid` is not set. If `valid` is
+/// None, no struct is null.
 pub fn structs(columns: Vec<Named>, valid: Option<NullBuffer>) -> ArrayRef {
     let (fields, columns) = described(columns);
     Arc::new(StructArray::new(fields, columns, valid))
@@ -62,7 +63,7 @@ impl Texts {
         self.lengths.push(text.map(str::len));
     }
 
-    /// Adds the last texts once more, as many as `count`.
+    /// Adds the last `count` texts once more; none of them is null.
     pub fn repeat(&mut self, count: usize) {
         let ends = &mut self.lengths.ends;
         let first = ends.len() - 1 - count;
@@ -78,7 +79,7 @@ impl Texts {
         i32::try_from(self.bytes.len()).expect("the texts of a batch have less than 2 GiB");
         let ends = OffsetBuffer::new(self.lengths.ends.into());
         let valid = self.lengths.valid.finish();
-        // SAFETY: the bytes are whole texts, each end is that of a text, and no end overflowed.
+        // SAFETY: the bytes are whole texts, each end is the end of a text, and no end overflowed.
         Arc::new(unsafe { StringArray::new_unchecked(ends, self.bytes.into(), valid) })
     }
 }

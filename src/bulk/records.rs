@@ -27,7 +27,7 @@ use crate::wire::group_records::{GroupMetadataValue, Key, decode_group, decode_k
 use crate::wire::sent_members::{leader_library, user_data};
 use crate::wire::{ReadAssignment, ReadSubscription, decode_assignment, decode_subscription};
 
-/// The subscription version of the newest Java client, which a contract row leaves out.
+/// The subscription version of the newest Java client. A contract row leaves this version out.
 const NEWEST_VERSION: i16 = 3;
 
 /// A group as its record describes it.
@@ -56,7 +56,7 @@ impl<'a> Group<'a> {
     }
 }
 
-/// A member: its subscription when it joined, and the partitions that it has since then.
+/// A member: its subscription when it joined, and the partitions that the record assigns to it.
 pub struct Member<'a> {
     pub member_id: &'a str,
     pub group_instance_id: Option<&'a str>,
@@ -65,7 +65,7 @@ pub struct Member<'a> {
     /// Index in the group's subscriptions.
     pub subscription: usize,
     pub held: ReadAssignment<'a>,
-    /// Names of held topics that are not UTF-8 in the bytes.
+    /// Repaired names of held topics whose bytes are not UTF-8.
     pub repaired: Vec<String>,
     /// Subscription version and user data; None if they are those of the newest Java client.
     pub sent: Option<(i16, Option<&'static str>)>,
@@ -77,8 +77,8 @@ pub type Row<'a> = (Option<&'a str>, Result<Group<'a>, String>);
 /// Partition counts and replica racks of a cluster's topics.
 pub struct Inventory {
     topics: FxHashMap<String, Topic>,
-    /// Whether a topic that is not here has as many partitions as the highest assigned one needs;
-    /// otherwise it is an error.
+    /// Whether to assume that a topic which is not here ends with its highest assigned partition.
+    /// If false, such a topic is an error.
     assume_assigned: bool,
 }
 
@@ -120,7 +120,7 @@ impl Inventory {
     }
 }
 
-/// Makes one row of each record of a batch: a group, or an error.
+/// Makes one row from each record of a batch: a group, or an error.
 ///
 /// Reads the columns `key` and `value`. Returns an error if one of them is missing or not binary.
 pub fn groups(batch: &RecordBatch, inventory: &Inventory) -> Result<RecordBatch, SchemaError> {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `group/contract.py`: reads a group from a contract line, and writes an answer as a
-//! result line. Checks have the order of the Python module, and errors its texts.
+//! result line. The order of the checks and the texts of errors are those of the Python module.
 
 use serde_json::{Map, Value};
 
@@ -94,7 +94,7 @@ fn racks<'a>(builder: &mut GroupBuilder<'a>, value: &'a Value, at: &str) -> Resu
     Ok(())
 }
 
-/// The path of a topic id that stands beside owned partitions, the topic's name, and the id.
+/// A topic id that stands beside owned partitions: its path, the topic's name, and the id.
 type IdBesideOwned<'a> = (String, &'a str, &'a str);
 
 fn member<'a>(

@@ -33,7 +33,7 @@ pub struct Topic<'a> {
     pub partitions: u32,
     /// Index of the topic's first entry in `GroupSpec::replica_racks`; None if racks are unknown.
     pub(crate) racks: Option<u32>,
-    /// Kafka's id in 22 characters, which only the brokers' own assignors read.
+    /// Kafka's topic id, as 22 characters. Only the brokers' own assignors read it.
     pub topic_id: Option<&'a str>,
     /// The partitions that a share group may assign; None: all.
     pub initialized: Option<Vec<u32>>,
@@ -55,7 +55,7 @@ impl<'a> Topic<'a> {
 /// The most and the least significant 64 bits, in the order of `Uuid.compareTo`.
 pub type Uuid = (i64, i64);
 
-/// The bits of a topic id; returns the text of an error for text that is no topic id.
+/// Parses a topic id; returns the text of an error if `topic_id` is not one.
 pub fn uuid_of(topic_id: &str) -> Result<Uuid, String> {
     let digit = |byte: u8| match byte {
         b'A'..=b'Z' => Some(byte - b'A'),
@@ -141,8 +141,8 @@ pub struct Member<'a> {
     pub(crate) owned: (u32, u32),
 }
 
-/// Static members by `group_instance_id`, then dynamic ones by the `ranks` of their ids. If two
-/// instance ids are equal, the order of the leader's map (`in_map`) breaks the tie.
+/// Sorts the members: static ones by `group_instance_id`, then dynamic ones by the `ranks` of their
+/// ids. If two instance ids are equal, the order of the leader's map (`in_map`) breaks the tie.
 pub(crate) fn static_first<'w>(
     members: &[Member],
     ranks: &[u32],

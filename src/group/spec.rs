@@ -64,7 +64,8 @@ impl<'a> GroupSpec<'a> {
         &self.rack_ids[self.replica_racks[at] as usize..self.replica_racks[at + 1] as usize]
     }
 
-    /// The number of members, partitions, subscriptions and claims. Time and memory depend on it.
+    /// The number of members, plus those of partitions, subscriptions and claims. Time and memory
+    /// depend on this sum.
     pub fn size(&self) -> usize {
         let partitions = self.topics.iter().map(|topic| topic.partitions as usize);
         let subscribed = (0..self.members.len()).map(|m| self.subscription(m as MemberId).len());
@@ -210,7 +211,7 @@ impl<'a> GroupBuilder<'a> {
         self.group.declared += 1;
     }
 
-    /// Sets two fields of the topic added last, which only the assignors of brokers read.
+    /// Sets the fields of the last topic that only the brokers' own assignors read.
     pub fn broker_fields(&mut self, topic_id: Option<&'a str>, initialized: Option<Vec<u32>>) {
         if let Some(topic) = self.group.topics.last_mut() {
             topic.topic_id = topic_id;
@@ -218,8 +219,8 @@ impl<'a> GroupBuilder<'a> {
         }
     }
 
-    /// Takes the id that stands beside owned partitions, for a topic that is not declared. Returns
-    /// the text of an error if the topic has another id.
+    /// Checks the id that stands beside owned partitions of a topic. An undeclared topic gets this
+    /// id. Returns the text of an error if the id is malformed, or not the id of the topic.
     pub fn id_beside_owned(&mut self, topic: TopicId, topic_id: &'a str) -> Result<(), String> {
         let declared = (topic as usize) < self.group.declared;
         let topic = &mut self.group.topics[topic as usize];

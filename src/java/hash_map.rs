@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `java/hash_map.py`: `java.util.HashMap` and `HashSet` with values, for keys that are
-//! numbers. The caller returns the hashes of the keys, and orders keys with equal hashes.
+//! numbers. The caller passes the hash of each key, and orders keys with equal hashes.
 
 use rustc_hash::FxHashMap;
 
@@ -24,7 +24,7 @@ pub fn room_for(size: usize) -> usize {
     (size as f64 / 0.75 + 1.0) as usize
 }
 
-/// A `HashMap`; its keys are numbers with hashes of their own.
+/// A `HashMap` whose keys are numbers; the caller passes the hash of each key.
 pub struct HashMap<V> {
     order: HashTable,
     values: FxHashMap<u32, V>,

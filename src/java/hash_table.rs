@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `java/hash_table.py`: the iteration order of `java.util.HashMap`, with tree bins and
-//! removals. The table is needed only if a slot may become a tree or keys are removed; otherwise
-//! `order::java_hash_order` has a shortcut.
+//! removals. The table is needed only if a slot may become a tree or keys are removed; for other
+//! maps, `order::java_hash_order` has a shortcut.
 
 use rustc_hash::FxHashMap;
 
@@ -81,8 +81,8 @@ impl HashTable {
         }
     }
 
-    /// Adds a key as `computeIfAbsent` does: at the front of its chain, which becomes a tree one
-    /// key earlier than in `put`.
+    /// Adds a key as `computeIfAbsent` does: at the front of its chain. The chain becomes a tree
+    /// one key earlier than in `put`.
     ///
     /// A full table first doubles, even if the key is present.
     pub fn compute_if_absent(&mut self, key: u32, hash: u32, tie: Tie) {
@@ -188,7 +188,7 @@ impl Slot {
             return;
         };
         let parent = tree.hang(root, node, tie);
-        // The node follows its parent from before the rebalancing.
+        // In the list, the node follows the parent that it has before the tree is rebalanced.
         let at = self.position(parent);
         self.nodes.insert(at + 1, node);
         let root = tree.balance_insertion(root, node);

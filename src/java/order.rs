@@ -86,8 +86,9 @@ pub fn grouping_order<'n>(
     table.keys()
 }
 
-/// Iteration order of `new HashSet(collection)`, whose table never doubles: indices of its distinct
-/// keys. `hashes` has the keys' hashes; `tie` orders keys with equal hashes.
+/// Iteration order of `new HashSet(collection)` for distinct keys, as indices of the keys. The
+/// table of such a set never doubles. `hashes` has the keys' hashes; `tie` orders keys with equal
+/// hashes.
 pub fn copied_hash_order(hashes: &[u32], tie: Tie) -> Vec<u32> {
     let slots = copied_slots(hashes.len());
     if is_crowded(hashes, slots, MOST_AFTER_PUT) {

@@ -90,7 +90,7 @@ impl Tree {
         a.hash.cmp(&b.hash).then_with(|| tie(a.key, b.key)) == Ordering::Less
     }
 
-    /// Inserts a node below the root without rebalancing; returns its parent.
+    /// Inserts a node below the root without rebalancing; returns the node's parent.
     pub fn hang(&mut self, root: u32, node: u32, tie: Tie) -> u32 {
         let mut at = root;
         loop {

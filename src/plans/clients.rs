@@ -43,7 +43,7 @@ impl Client {
     }
 }
 
-/// The libraries that the members' client ids reveal; empty if there are none.
+/// The libraries that the members' client ids reveal; empty if they reveal none.
 pub fn clients_of(group: &GroupSpec) -> Vec<Client> {
     let shown = |client: &Client| {
         let mut members = group.members.iter();

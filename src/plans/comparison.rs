@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `plans/comparison.py`: every built-in assignor, and a recommendation with its reason.
+//! Mirror of `plans/comparison.py`: compares the built-in assignors that clients run, and
+//! recommends one with a reason.
 
 use super::changes::change::Change;
 use super::clients::{Client, clients_of};
@@ -15,7 +16,7 @@ pub struct Candidate {
     pub figures: Result<Figures, GroupError>,
 }
 
-/// All candidates with the recommendation; `recommended` is None if no assignor is left.
+/// All candidates with the recommendation; `recommended` is None if no assignor can be recommended.
 pub struct Comparison {
     pub candidates: Vec<Candidate>,
     pub recommended: Option<Assignor>,
@@ -62,7 +63,7 @@ fn own(group: &GroupSpec) -> Option<Assignor> {
     Assignor::by_name(group.assignor?).ok()
 }
 
-/// A candidate that settles.
+/// An assignor whose plan settles, and the plan's figures.
 type Ranked<'a> = (Assignor, &'a Figures);
 
 fn recommend(group: &GroupSpec, candidates: &[Candidate]) -> (Option<Assignor>, String) {
@@ -73,7 +74,7 @@ fn recommend(group: &GroupSpec, candidates: &[Candidate]) -> (Option<Assignor>, 
     let mut ranked: Vec<Ranked> = settles.collect();
     let runs = own(group);
     let own = |assignor: Assignor| runs == Some(assignor);
-    // Only answers of the group's own library are recommended.
+    // If any assignor of the group's own library settles, only such assignors are recommended.
     let dialect = runs.is_some_and(Assignor::is_dialect);
     if ranked.iter().any(|one| one.0.is_dialect() == dialect) {
         ranked.retain(|one| one.0.is_dialect() == dialect);
@@ -129,7 +130,8 @@ fn named(clients: &[Client]) -> String {
 /// A criterion; the smallest value is the best. If it decides, the reason ends with `equal`.
 struct Measure {
     of: fn(&Figures) -> f64,
-    /// A text that compares the better candidate's value with that of the named one.
+    /// A text that compares two values: that of the best candidate, and that of the candidate whose
+    /// name is passed.
     words: fn(f64, &str, f64) -> String,
     equal: &'static str,
 }
@@ -162,7 +164,7 @@ const MEASURES: [Measure; 4] = [
     },
 ];
 
-/// Returns why the best one is better than the group's own assignor, or than the next best one.
+/// Returns why the best candidate is better than the group's own assignor, or than the next best.
 fn reason(group: &GroupSpec, best: Ranked, others: &[Ranked]) -> String {
     let name = best.0.name();
     let own = |one: &&Ranked| group.assignor == Some(one.0.name());

@@ -104,7 +104,7 @@ pub fn compare_batch(
     answer(py, batch, compare)
 }
 
-/// What the rows of a batch are, in a call: "columns", "lines", or the topics for reading records.
+/// The argument `form` of a call: "columns", "lines", or the topics with which records are read.
 pub enum GivenForm {
     Columns,
     Lines,
@@ -139,7 +139,7 @@ impl GivenForm {
 }
 
 /// Partition counts and racks of topics, for reading records. With `assume_assigned`, a topic that
-/// is not here has as many partitions as the highest assigned one needs.
+/// is not here is assumed to end with its highest assigned partition.
 #[pyclass(frozen, module = "kafka_rebalance._core")]
 pub struct TopicInventory(records::Inventory);
 

@@ -143,7 +143,7 @@ fn all_ranked(ids: &mut [u32], ranks: &[u32]) {
     }
 }
 
-/// Converts numbers back to names. A task that came from Python returns as its own object.
+/// Converts numbers back to names. For a task that came from Python, returns the object that came.
 struct Output<'py> {
     connectors: FxHashMap<u32, Bound<'py, PyString>>,
     workers: FxHashMap<u32, Bound<'py, PyString>>,
@@ -220,12 +220,12 @@ impl<'py> Output<'py> {
     }
 }
 
-/// Turns a value that does not fit Rust's number types into an error of the spec.
+/// Turns the error for a value that does not fit Rust's types into a `GroupError` at `spec`.
 fn misfit(py: Python<'_>, error: PyErr) -> PyErr {
     exception(py, "GroupError", ("spec", error.value(py).to_string()))
 }
 
-/// Connectors and their numbers of tasks.
+/// The number that stands for each connector, and how many tasks the connector has.
 type TaskCounts = Vec<(u32, u32)>;
 
 /// Reads memory, spec and the task counts of a round. Names are numbers in the order of their first

@@ -44,7 +44,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// Numbers the group, which was validated when the Python object was made.
+    /// Replaces names by numbers. The group was validated when the Python object was made.
     fn spec(&self) -> Result<GroupSpec<'_>, GroupError> {
         let mut builder = GroupBuilder::new(&self.group_id, None);
         for topic in &self.topics {
@@ -66,7 +66,7 @@ impl Group {
                 generation_id: member.generation_id,
                 as_sent: AsSent {
                     subscription_version: member.subscription_version,
-                    // Validated when the Python object was made.
+                    // The name was validated when the Python object was made.
                     user_data: member
                         .user_data
                         .as_deref()

@@ -10,12 +10,12 @@ use super::raise;
 use crate::error::GroupError;
 use crate::interrupt::Interrupt;
 
-/// The size above which work may take long, so that it can be interrupted.
+/// Work of a greater size (`GroupSpec::size`) may take long, so Ctrl-C can end it.
 const SHORT: usize = 20_000;
 const LOOK_FOR_SIGNALS: Duration = Duration::from_millis(50);
 
-/// Runs `work` without the interpreter lock. Work of a large `size` has its own thread. Meanwhile
-/// the calling thread checks for signals, so that Ctrl-C ends the call and the work.
+/// Runs `work` without the interpreter lock. Work of a large `size` runs on a thread of its own;
+/// meanwhile the calling thread checks for signals, so that Ctrl-C ends the call and the work.
 pub fn interruptibly<T: Send>(
     py: Python<'_>,
     size: usize,

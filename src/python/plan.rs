@@ -98,7 +98,7 @@ pub struct Newcomer {
 /// A plan that Rust computed, and its names as Python objects.
 struct Computed {
     kept: Kept,
-    /// All ids of `kept`, by their indexes there.
+    /// The ids in `kept.ids` as Python objects, in equal order.
     ids: Vec<Py<PyString>>,
     topic_names: Vec<String>,
     topics: Py<PyTuple>,
@@ -213,7 +213,7 @@ impl PlanStep {
     }
 }
 
-/// One rebalance of a plan, found by the numbers of its step and of the round.
+/// One rebalance of a plan; `step` and `round` are its indices in `computed`.
 #[pyclass(frozen, module = "kafka_rebalance._core")]
 pub struct PlanRound {
     computed: Arc<Computed>,
@@ -363,8 +363,8 @@ impl Outcome {
     }
 }
 
-/// Plans changes with the made-up ids of `draw`. If a change does not fit Rust's number types, the
-/// result is None: such a change is an error, which the Python implementation reports.
+/// Plans changes with the made-up ids of `draw`. If a change does not fit Rust's types, returns
+/// None; the Python implementation then reports the error.
 #[pyfunction]
 pub fn plan(
     py: Python<'_>,

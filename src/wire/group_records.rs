@@ -21,8 +21,8 @@ pub enum Key<'a> {
     Other,
 }
 
-/// A committed offset. `leader_epoch` is -1 before version 3, and `expire_timestamp_ms` in all
-/// versions but 1. Brokers of version 4.4 and later add the topic's id.
+/// A committed offset. `leader_epoch` is -1 before version 3 of the value; `expire_timestamp_ms` is
+/// -1 in all versions but 1. Brokers of Kafka 4.4 and later add the topic's id.
 #[derive(Debug, PartialEq, Eq)]
 pub struct OffsetCommitValue<'a> {
     pub offset: i64,
@@ -174,7 +174,7 @@ struct Reader<'a> {
     at: usize,
     what: &'static str,
     flexible: bool,
-    /// The member whose fields are read, for errors.
+    /// The index of the member whose fields are read, for errors.
     member: Option<usize>,
 }
 
@@ -230,7 +230,7 @@ impl<'a> Reader<'a> {
 
     fn count(&mut self, field: &str) -> Result<usize, String> {
         let count = self.length(field)?;
-        // An entry takes at least one byte, so a count above the bytes is refused.
+        // An entry takes at least one byte, so a count above the number of bytes left is an error.
         let fits = usize::try_from(count).is_ok_and(|count| count <= self.data.len() - self.at);
         match fits {
             true => Ok(count as usize),

@@ -45,9 +45,9 @@ fn no_topics(data: &[u8], client_id: &str) -> bool {
 ///
 /// Java writes its newest version and no user data. kafka-python and aiokafka write version 0 or 1
 /// and empty user data (0 bytes). librdkafka writes version 0 and each member's own user data,
-/// which are also empty if the member uses librdkafka. To distinguish these, `versions` has the
-/// members' subscription versions: the leader is one of the members, and the Python libraries use 0
-/// or 1.
+/// which are also empty if the member uses librdkafka. If all user data are empty, the subscription
+/// versions of the members (`versions`) decide: the leader is one of the members, and the Python
+/// libraries use versions 0 and 1.
 pub fn leader_library<'a>(
     mut written: impl Iterator<Item = &'a ReadAssignment<'a>> + Clone,
     mut versions: impl Iterator<Item = i16>,

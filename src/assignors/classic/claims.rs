@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `claims.py`: settles which claims of a sticky group are believed, in the steps that
-//! the Python module explains. Each partition of a subscribed topic has a number (its id). Existing
-//! partitions come first, by topic name and partition; claimed partitions that do not exist
-//! ("ghosts") follow. So the order of ids is the order of names.
+//! Mirror of `claims.py`: decides which claims of a sticky assignor's members are believed, in the
+//! steps that the Python module explains. Each partition of a subscribed topic has a number (its
+//! id). The ids of existing partitions come first, in the order of topic name and partition. The
+//! ids of claimed partitions that do not exist ("ghosts") follow, in the order of the claims.
 
 use rustc_hash::FxHashMap;
 
@@ -19,7 +19,8 @@ pub const NO_GENERATION: i32 = -1;
 /// Stands for "no member" in arrays of members.
 pub const NOBODY: MemberId = MemberId::MAX;
 
-/// The settled claims of a group, with the numbers of its partitions and its orders.
+/// The claims of a group's members, the ids of its partitions, and the orders of its members and
+/// topics.
 pub struct Claims<'g, 'a> {
     pub group: &'g GroupSpec<'a>,
     interrupt: &'g Interrupt,
@@ -32,7 +33,8 @@ pub struct Claims<'g, 'a> {
     pub topics: Vec<TopicId>,
     pub topic_ranks: &'g [u32],
     pub member_ranks: &'g [u32],
-    /// By partition: whether two members of one generation claim it. Empty until this occurs.
+    /// By partition: whether two claims to it are of one generation. Empty until there is such a
+    /// partition.
     multiply_owned: Vec<bool>,
     pub max_generation: i32,
     pub equal_subscriptions: bool,
@@ -91,7 +93,8 @@ impl<'g, 'a> Claims<'g, 'a> {
         }
     }
 
-    /// All partitions of existing topics that a member claims, believed or not.
+    /// All partitions that a member claims, believed or not, except those of topics that do not
+    /// exist or have no subscriber.
     pub fn sent(&self, member: MemberId) -> impl Iterator<Item = PartitionId> + '_ {
         let partitions = self.sent.partitions(self.group, member);
         partitions.iter().filter_map(|&tp| self.id(tp))
@@ -170,8 +173,7 @@ pub fn settle<'g, 'a>(
         let m = claims.members[i];
         let topics = group.subscription(m);
         // 3. Compare the list with the reference: the topics of the first non-empty list. A list
-        //    that
-        // equals the one tested before it needs no test. The first list itself is not tested,
+        // that equals the one tested before it needs no test. The first list itself is not tested,
         // although it may repeat a topic.
         let same = i > 0 && group.same_subscription(claims.members[i - 1], m);
         if reference.is_empty() {
@@ -234,8 +236,8 @@ fn claim(
     } else {
         owned.push(member, id);
     }
-    // `other` is the member itself if it claims the partition twice. So an entry is removed only
-    // after the new entry is added.
+    // If the member claims the partition twice, `other` is the member itself. So the order matters:
+    // the new entry is added before an entry is removed.
     owned.remove(other, id);
 }
 
@@ -360,7 +362,8 @@ pub struct Scratch {
     hashes: Vec<u32>,
 }
 
-/// Sorts in the order of StickyAssignor's user data: by topic, topics in the order of a HashMap.
+/// Sorts a member's claims into the order of StickyAssignor's user data: by topic, with the topics
+/// in the order of a HashMap.
 fn by_user_data(
     claims: &Claims,
     scratch: &mut Scratch,
@@ -395,7 +398,7 @@ fn by_user_data(
     }
 }
 
-/// Sorts in the order of the subscription's field: by topic name and partition.
+/// Sorts a member's claims into the order of the subscription's field: by topic name and partition.
 fn by_field(claims: &Claims, list: &mut [PartitionId]) {
     if list.iter().all(|&id| id < claims.existing()) {
         list.sort_unstable();

@@ -11,13 +11,15 @@ use crate::error::GroupError;
 use crate::group::lists::Lists;
 use crate::group::model::{MemberId, PartitionId, TopicId};
 
-/// The answer, with the new owner of each partition that another member owned before.
+/// The answer. `transferring` has the partitions that another member has to revoke, or that several
+/// members claim, each with its new owner.
 pub struct Constrained {
     pub assignment: Lists,
     pub transferring: Vec<(PartitionId, MemberId)>,
 }
 
-/// Assigns all partitions. Errors have `name`; `owned` has the believed claims.
+/// Assigns all partitions. `name` is the assignor's name in errors; `owned` has the believed
+/// claims.
 pub fn assign(name: &str, claims: &Claims, owned: Lists) -> Result<Constrained, GroupError> {
     let mut build = Build::new(name, claims);
     build.keep_owned(owned); // step 1
@@ -43,7 +45,7 @@ struct Build<'c, 'g, 'a> {
     extras_used: usize,
     /// Members with fewer than `least` partitions.
     short: Vec<MemberId>,
-    /// Members with exactly `least` partitions that may get one more.
+    /// Members that have exactly `least` partitions and may get one more.
     at_least: VecDeque<MemberId>,
     assignment: Lists,
     /// By partition: the member that must revoke it. Empty until the first revocation.
@@ -56,7 +58,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         let members = claims.group.members.len();
         let partitions = claims.existing() as usize;
         let (least, extras) = (partitions / members, partitions % members);
-        // No list is longer than `least` + 1: `least` partitions grow by one at most.
+        // No member gets more than `least` + 1 partitions.
         let room = least as u32 + 1;
         Self {
             name,
@@ -203,8 +205,9 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         Ok(())
     }
 
-    /// Assigns at once all rounds in which no short member reaches `least`, if no partition can be
-    /// transferring (`give` records these one by one). Returns the partitions that remain.
+    /// Assigns at once all rounds in which no short member reaches `least`. Does nothing if a
+    /// partition may be transferring, because only `give` records such a partition. Returns the
+    /// partitions that remain.
     fn assign_whole_rounds<'u>(&mut self, unassigned: &'u [PartitionId]) -> &'u [PartitionId] {
         let longest = self.short.iter().map(|&m| self.assignment.len_of(m)).max();
         let rounds = match longest {

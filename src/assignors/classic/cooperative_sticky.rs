@@ -59,9 +59,9 @@ fn take_out(claims: &Claims, lists: &mut Lists, transferring: &[(PartitionId, Me
     }
 }
 
-/// Finds partitions that one member gains and another member loses although it claims them. Returns
-/// each partition with every member that gains it; members are in `order`, that of the answer's
-/// map.
+/// Finds the partitions that one member claims but does not get, and that another member gains.
+/// Returns each of them with the member that gains it (several entries, if several members gain
+/// it). The entries are sorted by member in the given `order`, the order of the answer's map.
 fn transferring(
     claims: &Claims,
     assignment: &Lists,

@@ -3,8 +3,8 @@
 //! steps that the Python module explains. `general/balance.rs` has steps 6 and 7.
 //!
 //! A comment beside each shortcut explains why the shortcut cannot change the answer. For P
-//! partitions and S subscriptions to topics, a pass of step 6 costs O(P+S), a move O(log of the
-//! topic's subscribers).
+//! partitions and S subscriptions to topics, a pass of step 6 costs O(P + S). A move of a partition
+//! whose topic has n subscribers costs O(log n).
 
 mod balance;
 mod holdings;
@@ -62,8 +62,8 @@ struct Build<'c, 'g, 'a> {
     /// The subscribers of each topic, sorted by member id.
     subscribers: Subscribers,
     subscriptions: Subscriptions,
-    /// By partition: member and generation of the newest claim from before the newest generation.
-    /// Empty if all claims are of the newest generation.
+    /// By partition: member and generation of the newest claim that is older than `max_generation`.
+    /// Empty if there is no such claim.
     previous: Vec<(MemberId, i32)>,
     /// Whether a member lost a claimed partition in step 3.
     revocation: bool,
@@ -177,7 +177,8 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         for runs in unassigned.chunk_by(|a, b| topic(a) == topic(b)) {
             self.claims.go_on()?;
             let members = self.subscribers.distinct(topic(&runs[0]));
-            // The racks of members, None (no rack) first; each rack has its members by id.
+            // The racks of the members, None (no rack) first. `in_rack` has the members of each
+            // rack, sorted by id.
             let mut racks: Vec<_> = members.iter().map(|&m| self.racks.of_member(m)).collect();
             racks.sort_unstable();
             racks.dedup();
@@ -247,7 +248,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
 }
 
 /// By member: the largest number of partitions that it can have. A topic listed twice counts twice,
-/// unless the member's list is as long as the list of all topics.
+/// unless the member's list is as long as the list of all subscribed topics.
 fn possible(claims: &Claims) -> Vec<usize> {
     let mut possible: Vec<usize> = Vec::with_capacity(claims.group.members.len());
     for m in 0..claims.group.members.len() as MemberId {
@@ -262,7 +263,7 @@ fn possible(claims: &Claims) -> Vec<usize> {
     possible
 }
 
-/// The existing topics of a member's subscription; a topic listed twice comes twice.
+/// The existing topics of a member's subscription; a topic listed twice appears twice.
 fn topics_of<'c>(
     claims: &'c Claims,
     member: MemberId,

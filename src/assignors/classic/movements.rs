@@ -87,15 +87,15 @@ impl Movements {
     }
 }
 
-/// The most partitions in a `Few`. The order is right up to 8, because no slot becomes a tree
-/// before; 4 keep a `Few` small.
+/// The most partitions in a `Few`. Up to 8, the order would be right, because no slot of Java's set
+/// becomes a tree before; 4 keep a `Few` small.
 const FEW: usize = 4;
 /// The number of slots of a default HashSet.
 const SLOTS: usize = 16;
 
 /// A HashSet of the partitions of one topic that moved from one member to another. A small set
-/// keeps its default slots, and each slot keeps the order of insertion. So a list of the partitions
-/// in that order is enough.
+/// keeps its default slots, and each slot keeps the order of insertion. So it is enough to list the
+/// partitions in the order of insertion.
 enum Moved {
     Few { len: u8, partitions: [u32; FEW] },
     Many(Box<HashTable>),

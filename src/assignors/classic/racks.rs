@@ -76,7 +76,8 @@ impl Racks {
         self.of_member(member).is_some() && !self.near(member, id)
     }
 
-    /// The index of the first member near the partition, searching once round from `start`.
+    /// The index of the first member near the partition. The search begins at `start`, and goes on
+    /// from the first member after the last.
     pub fn next_near<'m>(
         &self,
         id: PartitionId,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `range.py`: contiguous runs of each topic's partitions go to its sorted subscribers,
-//! in the steps that the Python module explains. A number stands for a member: its index in the
-//! list of a topic's subscribers. The state of the members is in arrays parallel to this list.
+//! in the steps that the Python module explains. A subscriber's position is its index in the list
+//! of a topic's subscribers. The state of the subscribers is in arrays parallel to this list.
 
 use std::borrow::Cow;
 
@@ -75,14 +75,14 @@ pub struct TopicShare<'s> {
     pub partitions: u32,
     share: usize,
     extras: usize,
-    /// `unassigned` and `taken` are filled only for the passes after `begin`.
+    /// `unassigned` and `taken` are empty until `begin`.
     pub unassigned: Vec<u32>,
     taken: Vec<usize>,
 }
 
 impl<'s> TopicShare<'s> {
-    /// The share of a topic with these subscribers, in order; there is at least one. `any_rack`
-    /// is whether any member of the group has a rack.
+    /// The state of a topic before its assignment. `subscribers` are in order and not empty;
+    /// `any_rack` is true if any member of the group has a rack.
     pub fn of(
         group: &GroupSpec,
         topic: TopicId,
@@ -210,7 +210,8 @@ fn needs_racks(subscriber_racks: &[Option<RackId>], partition_racks: &[Vec<RackI
 }
 
 fn assign_with_racks(topics: &mut [TopicShare], assignment: &mut [Vec<TopicPartition>]) {
-    // A member has one rack for all topics, so topics with equal subscribers have equal racks.
+    // A member has one rack for all topics. So topics with equal subscribers have equal racks of
+    // subscribers, and the key needs no racks.
     let mut together: FxHashMap<(&[MemberId], usize), Vec<usize>> = FxHashMap::default();
     for (i, topic) in topics.iter().enumerate() {
         let key = (&*topic.subscribers, topic.partition_racks.len());

@@ -26,7 +26,8 @@ pub fn topics_in_order(group: &GroupSpec) -> Vec<TopicId> {
                 subscribed.push(topic);
             }
         }
-        // A subscription arrives sorted. Only topics that are new here are sorted.
+        // A client sorts its subscription before it sends it. Here it is enough to sort the topics
+        // that no earlier member lists.
         let as_sent = group.members[member as usize].as_sent;
         if as_sent.subscription_version.is_none() {
             subscribed[new..].sort_unstable_by_key(|&topic| ranks[topic as usize]);
@@ -46,8 +47,8 @@ fn in_hash_order(group: &GroupSpec, topics: &[TopicId]) -> Vec<TopicId> {
     order.iter().map(|&i| topics[i as usize]).collect()
 }
 
-/// A run is a sequence of neighbouring members with equal subscriptions. Only its first member's
-/// list of topics is read.
+/// A run is a sequence of neighbouring members with equal subscriptions. Only the list of its first
+/// member is read.
 struct Runs {
     /// By member: the number of its run, ascending.
     of_member: Vec<u32>,
@@ -69,8 +70,8 @@ impl Runs {
     }
 }
 
-/// The subscribers of each topic: `members[of_topic[t].0..of_topic[t].1]`. A topic that only one
-/// run lists shares the members of that run.
+/// The subscribers of each topic: `members[of_topic[t].0..of_topic[t].1]`. If only one run lists a
+/// topic, and only once, the topic's range is that of the run.
 pub struct Subscribers {
     of_topic: Vec<(u32, u32)>,
     members: Vec<MemberId>,
@@ -83,9 +84,9 @@ impl Subscribers {
     pub fn of(group: &GroupSpec, order: &[MemberId]) -> Self {
         let runs = Runs::of(group);
         let (spans, mut members) = members_of_runs(&runs, order);
-        // By topic. `listings`: how many runs have listed the topic so far, and which run was the
-        // last. `of_topic`: at first the span of the first run's members; from the second listing
-        // on, 0 and the number of all subscribers.
+        // `listings`, by topic: how often runs have listed it so far, and the last run that did.
+        // `of_topic`, by topic: after the first listing, the span of the run's members; from the
+        // second on, 0 and the number of subscribers so far.
         let mut of_topic = vec![(0, 0); group.topics.len()];
         let mut listings = vec![(0u32, u32::MAX); group.topics.len()];
         let mut doubled = vec![false; group.topics.len()];
@@ -102,7 +103,7 @@ impl Subscribers {
                 };
             }
         }
-        // A topic that is listed more than once has its own members, stored after those of all runs.
+        // A topic that is listed more than once gets a range of its own, after those of all runs.
         let shared = |t: usize| listings[t].0 < 2;
         let mut end = members.len() as u32;
         for t in (0..of_topic.len()).filter(|&t| !shared(t)) {

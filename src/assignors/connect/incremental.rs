@@ -114,7 +114,8 @@ pub fn handle(
     Ok((leader.remember(spec, &lost), leader.answer(spec)))
 }
 
-/// Indices of workers in the order of a HashMap that is copied from one filled in member order.
+/// Indices of the workers in the order of a HashMap. It is a copy of another HashMap, which was
+/// filled in member order.
 fn hash_order(spec: &ConnectSpec, workers: &Names) -> Vec<u32> {
     let running = spec.running.iter();
     let ids: Vec<&str> = running.map(|&(id, _)| workers.name(id)).collect();
@@ -132,7 +133,7 @@ fn combined<'w>(works: impl Iterator<Item = &'w Work>) -> Work {
     all
 }
 
-/// The part of `gone` that a worker runs, in the order of a HashSet of all that it runs.
+/// The part of `gone` that is in `running`, in the order of a HashSet of all of `running`.
 fn running_of(names: &Names, running: &Work, gone: &Work) -> Work {
     if running.within(gone).is_empty() {
         return Work::default(); // an empty list needs no order
@@ -330,7 +331,8 @@ fn above_share(held: &[usize], total: usize) -> Vec<usize> {
     surplus
 }
 
-/// Assigns `new` in rounds: in each round, each worker with the least gets one, by id.
+/// Assigns `new` in rounds. In each round, the workers that hold the fewest get one each, in the
+/// order of their ids.
 fn deal<T: Copy>(workers: &mut [Worker], new: &[T], held: impl Fn(&mut Worker) -> &mut Vec<T>) {
     let mut order: Vec<(usize, WorkerId, usize)> = workers
         .iter_mut()
@@ -352,7 +354,8 @@ fn deal<T: Copy>(workers: &mut [Worker], new: &[T], held: impl Fn(&mut Worker) -
     }
 }
 
-/// The back-off after `rounds` rounds in a row that revoked work, at most the maximum delay.
+/// The back-off in milliseconds after `rounds` successive rounds with work to revoke; at most
+/// `max_delay_ms`.
 pub fn backoff_ms(rounds: i64, max_delay_ms: i64) -> i64 {
     let first = max_delay_ms.min(1);
     if max_delay_ms <= first {

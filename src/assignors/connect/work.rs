@@ -63,7 +63,7 @@ impl<'a> Names<'a> {
                     .wrapping_add(id as u32)
             })
             .collect();
-        // Ranks and task numbers are in the order of the names.
+        // Connector ranks and task ids sort as the names do.
         let connectors = copied_hash_order(&hashes, &|a, b| {
             work.connectors[a as usize].cmp(&work.connectors[b as usize])
         });

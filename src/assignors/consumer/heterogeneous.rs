@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `heterogeneous.py`: uniform for a group whose members subscribe to different names.
-//! Members are positions in the view.
+//! Mirror of `heterogeneous.py`: the uniform assignor for a group whose members subscribe to
+//! different names. A member is a number: its index in `View::members`.
 
 use rustc_hash::FxHashMap;
 
@@ -11,7 +11,7 @@ use crate::group::ownership::Assignment;
 use crate::java::hash_map::{Integers, room_for, slots_for};
 
 const MOST_SWEEPS: usize = 16;
-/// The owner of a partition that no member owns.
+/// Stands for "no member" in lists of owners.
 const NO_OWNER: u32 = u32::MAX;
 
 pub fn assign(view: &View, assignor: &str) -> Result<Assignment, GroupError> {
@@ -28,11 +28,12 @@ pub fn assign(view: &View, assignor: &str) -> Result<Assignment, GroupError> {
 struct Builder<'v, 'g, 'a> {
     view: &'v View<'g, 'a>,
     assignor: &'v str,
-    /// None: the member's target did not change.
+    /// By member: its new target; None if the target did not change.
     targets: Vec<Option<Target>>,
     sizes: Vec<u32>,
-    /// By topic.
+    /// By topic: its subscribers.
     subscribers: Vec<Vec<u32>>,
+    /// By topic: the owner of each partition, or `NO_OWNER`; empty without subscribers.
     owners: Vec<Vec<u32>>,
     topics: Vec<TopicId>,
 }
@@ -58,7 +59,7 @@ impl<'v, 'g, 'a> Builder<'v, 'g, 'a> {
                     }
                 ]
             });
-        // 2.
+        // 2. Sort the topics by partitions for each subscriber.
         let subscribed = |&topic: &TopicId| !subscribers[topic as usize].is_empty();
         let mut topics: Vec<TopicId> = (0..subscribers.len() as TopicId)
             .filter(subscribed)
@@ -89,7 +90,7 @@ impl<'v, 'g, 'a> Builder<'v, 'g, 'a> {
     }
 
     fn keep(&mut self) -> Result<(), GroupError> {
-        // 1.
+        // 1. Each member keeps what it owns of topics to which it still subscribes.
         let mut subscriber = vec![u32::MAX; self.subscribers.len()];
         for (m, one) in self.view.members.iter().enumerate() {
             for &topic in &self.view.subscription(m).topics {
@@ -128,7 +129,7 @@ impl<'v, 'g, 'a> Builder<'v, 'g, 'a> {
     }
 
     fn assign_rest(&mut self) {
-        // 3.
+        // 3. Each unassigned partition goes to the subscriber with the smallest load.
         for topic in self.topics.clone() {
             // Most topics have no partition to assign, and then the order is not needed.
             if !self.owners[topic as usize].contains(&NO_OWNER) {
@@ -145,7 +146,7 @@ impl<'v, 'g, 'a> Builder<'v, 'g, 'a> {
     }
 
     fn balance(&mut self) {
-        // 4.
+        // 4. Balance the topics with two or more subscribers.
         let shared = |topic: &&TopicId| self.subscribers[**topic as usize].len() >= 2;
         let topics: Vec<TopicId> = self.topics.iter().filter(shared).copied().collect();
         let mut last_changed = None;
@@ -223,8 +224,8 @@ impl<'v, 'g, 'a> Builder<'v, 'g, 'a> {
     }
 }
 
-/// Walks the subscribers of one topic from both ends of their order by load; loads are signed,
-/// because a load one below the smallest is the beginning.
+/// Walks the subscribers of one topic, sorted by load, from both ends. Loads are signed, because
+/// the walk from the smallest load begins at one less, which may be -1.
 struct Loads {
     sorted: Vec<u32>,
     least_load: i64,
@@ -233,7 +234,7 @@ struct Loads {
     most_load: i64,
     most_start: usize,
     most_end: usize,
-    /// One more than the place of the next member.
+    /// One more than the index of the next member from the end with the largest load.
     next_most: usize,
 }
 
@@ -291,7 +292,7 @@ impl Loads {
         Some(self.sorted[self.next_most])
     }
 
-    /// Takes the member that `next_most` returned last out of its range.
+    /// Removes the member that `next_most` returned last from the range of the largest load.
     fn exclude_most(&mut self) {
         self.most_end -= 1;
         self.sorted.swap(self.next_most, self.most_end);

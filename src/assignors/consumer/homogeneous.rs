@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `homogeneous.py`: uniform for a group whose members subscribe to the same names.
+//! Mirror of `homogeneous.py`: the uniform assignor for a group whose members subscribe to the same
+//! names.
 
 use super::targets::{MemberView, Target, View};
 use crate::error::GroupError;
@@ -9,7 +10,7 @@ use crate::java::hash_map::{HashMap, Integers};
 use crate::java::order::copied_slots;
 
 pub fn assign(view: &View, assignor: &str) -> Result<Assignment, GroupError> {
-    // 1.
+    // 1. Find the topics of the first member, and their partitions that no member owns.
     let first = view.subscription(0);
     let mut topics = HashMap::with_slots(copied_slots(first.names));
     for &topic in &first.topics {
@@ -19,7 +20,7 @@ pub fn assign(view: &View, assignor: &str) -> Result<Assignment, GroupError> {
         return Ok(view.answer_of(std::iter::empty()));
     }
     let (every, mut unassigned) = partitions_of(view, &topics);
-    // 2.
+    // 2. Each member in turn keeps what it owns, up to its quota.
     let mut targets: Vec<Option<Target>> = Vec::with_capacity(view.members.len());
     let mut unfilled = Vec::new();
     let (least, mut extras) = (every / view.members.len(), every % view.members.len());
@@ -38,7 +39,7 @@ pub fn assign(view: &View, assignor: &str) -> Result<Assignment, GroupError> {
         }
         targets.push(target);
     }
-    // 3.
+    // 3. Each unfilled member in turn gets the next unassigned partitions, up to its quota.
     let mut following = unassigned.into_iter();
     for (i, room) in unfilled {
         let target = targets[i].get_or_insert_with(|| view.ids.copied(&view.members[i].target));
@@ -58,7 +59,7 @@ pub fn assign(view: &View, assignor: &str) -> Result<Assignment, GroupError> {
     Ok(view.answer(&targets))
 }
 
-/// The number of partitions of these topics, and those that no member owns.
+/// The number of partitions of these topics, and the partitions of them that no member owns.
 fn partitions_of(view: &View, topics: &HashMap<()>) -> (usize, Vec<TopicPartition>) {
     let mut owned = PartitionSet::new(view.group);
     for &tp in &view.group.owned {
@@ -74,8 +75,8 @@ fn partitions_of(view: &View, topics: &HashMap<()>) -> (usize, Vec<TopicPartitio
     (every, unassigned)
 }
 
-/// What a member keeps, if that is not its whole target, and the number of partitions kept; the
-/// revoked ones are appended to `unassigned`.
+/// Returns the member's changed target (None if it keeps its whole target), and the number of
+/// partitions that the member keeps. Partitions above the quota are appended to `unassigned`.
 fn kept(
     view: &View,
     one: &MemberView,

@@ -16,14 +16,14 @@ pub const NAME: &str = "consumer/range";
 
 pub fn assign(group: &GroupSpec) -> Result<Assignment, GroupError> {
     let view = View::of(group, NAME)?;
-    // 1.
+    // 1. Sort the members, static ones first.
     let places: FxHashMap<_, _> = (0..)
         .zip(&view.members)
         .map(|(i, one)| (one.member, i))
         .collect();
     let members = group.static_first().iter().map(|m| places[m]);
     let members: Vec<usize> = members.collect();
-    // 2.
+    // 2. Find the topics of each member.
     let first = view.subscription(members[0]);
     let own = |i: usize| {
         let one = view.subscription(i);
@@ -44,7 +44,7 @@ pub fn assign(group: &GroupSpec) -> Result<Assignment, GroupError> {
             view.subscription(i).names
         };
         let mut target: HashMap<Range<u32>> = HashMap::with_slots(slots_for(room_for(room)));
-        // 3.
+        // 3. Each subscriber gets its run of each topic's partitions.
         for &topic in &own(i).topics {
             let (subscribers, place) = (subscribers[topic as usize], &mut taken[topic as usize]);
             let run = run(view.count(topic), subscribers, *place);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `targets.py`: a group as an assignor on the broker sees it. Topics are numbers of the
-//! group; their ids return hashes and the tie-break.
+//! Mirror of `targets.py`: a group as an assignor on the broker sees it. A topic is a number: its
+//! index in the group. Its id (a UUID) decides its hash and its order among topics of equal hashes.
 
 use std::cmp::Ordering;
 
@@ -39,14 +39,15 @@ pub struct View<'g, 'a> {
     pub homogeneous: bool,
 }
 
-/// The ids of the topics, by number; a topic without an id is neither subscribed to nor owned.
+/// The ids of the topics, by number. A topic without an id has no partitions and no owner; zero
+/// stands for its id.
 pub struct Ids {
     uuids: Vec<Uuid>,
     hashes: Vec<u32>,
 }
 
 impl Ids {
-    /// Checks that each topic that has partitions, or is owned, has an id.
+    /// Checks that each topic in the group's list, and each owned topic, has an id.
     fn of(group: &GroupSpec, assignor: &str) -> Result<Self, GroupError> {
         for (i, topic) in group.topics[..group.declared].iter().enumerate() {
             if topic.topic_id.is_none() {
@@ -116,7 +117,8 @@ impl Ids {
 impl<'g, 'a> View<'g, 'a> {
     pub fn of(group: &'g GroupSpec<'a>, assignor: &str) -> Result<Self, GroupError> {
         let ids = Ids::of(group, assignor)?;
-        // 1. and 2. Members that share one list of topics also share what is made of it.
+        // 1. Walk the members in the order of a default HashMap.
+        // 2. Find each member's names; members that share one list of topics share the result.
         let mut subscriptions = Vec::new();
         let mut known = FxHashMap::default();
         let mut counts = vec![0; group.topics.len()];
@@ -137,7 +139,7 @@ impl<'g, 'a> View<'g, 'a> {
                 target: target(group, &ids, m),
             });
         }
-        // 3.
+        // 3. The group is homogeneous if all members subscribe to each subscribed name.
         let homogeneous = counts
             .iter()
             .all(|&count| count == 0 || count == members.len());
@@ -164,7 +166,7 @@ impl<'g, 'a> View<'g, 'a> {
         self.group.topics[topic as usize].partitions
     }
 
-    /// The answer of new targets, in the order of `members`.
+    /// The answer with these targets, which are in the order of `members`.
     pub fn answer(&self, targets: &[Option<Target>]) -> Assignment {
         self.answer_of(self.lists(targets))
     }
@@ -181,14 +183,14 @@ impl<'g, 'a> View<'g, 'a> {
         })
     }
 
-    /// The answer of one list for each of `members`, with its anomalies.
+    /// The answer with these lists, one for each of `members`. It includes its anomalies.
     pub fn answer_of(&self, lists: impl Iterator<Item = Vec<TopicPartition>>) -> Assignment {
         let mut answer = self.sound(lists);
         answer.find_anomalies(self.group, false);
         answer
     }
 
-    /// Answers as `answer_of` does, for a group whose members may share a partition.
+    /// The answer as in `answer_of`, but for a group whose members may share a partition.
     pub fn answer_shared(&self, lists: impl Iterator<Item = Vec<TopicPartition>>) -> Assignment {
         let mut answer = self.sound(lists);
         answer.find_anomalies_of_shared(self.group);
@@ -219,7 +221,7 @@ fn names(group: &GroupSpec, m: MemberId) -> Vec<TopicId> {
     table.keys()
 }
 
-/// Step 4.
+/// 4. The present target of a member: its owned partitions, by topic.
 fn target(group: &GroupSpec, ids: &Ids, m: MemberId) -> Target {
     let mut topics = Vec::new();
     let mut lists: FxHashMap<TopicId, Vec<u32>> = FxHashMap::default();

@@ -67,14 +67,16 @@ impl Numbers {
     }
 }
 
-/// Settled claims.
+/// The decided claims of all members.
 pub struct Settled {
     pub numbers: Numbers,
     /// By member: the claims in the order of the subscription, believed or not.
     pub claimed: Vec<Vec<PartitionId>>,
+    /// By member: the partitions that it owns.
     pub owned: Vec<Vec<PartitionId>>,
-    /// By partition: a member, or NOBODY.
+    /// By partition: the holder, or NOBODY.
     pub holder: Vec<MemberId>,
+    /// By partition: the previous owner, or NOBODY.
     pub previous: Vec<MemberId>,
 }
 
@@ -87,7 +89,8 @@ pub fn settle(group: &GroupSpec, members: &[MemberId]) -> Result<Settled, GroupE
     }
     let mut numbers = Numbers::new(group);
     let mut claimed = vec![Vec::new(); group.members.len()];
-    // 1. The last claim makes the holder. `first_claimed` has the partitions in claim order.
+    // 1. The holder is the last member that claims a partition. `first_claimed` has the partitions
+    // in the order of their first claims.
     let mut first_claimed = Vec::new();
     let mut claims: FxHashMap<PartitionId, Vec<(MemberId, i32)>> = FxHashMap::default();
     for &m in members {
@@ -113,11 +116,11 @@ pub fn settle(group: &GroupSpec, members: &[MemberId]) -> Result<Settled, GroupE
         let claims = claims.remove(&id).unwrap_or_default();
         let last = claims[claims.len() - 1].0;
         let oldest_first = merge_sort(claims, &|a, b| compare(a.1, b.1));
-        // 2. Two neighbours with equal generations leave no owner.
+        // 2. If two claims have equal generations, the partition has no owner and no holder.
         if oldest_first.windows(2).any(|pair| pair[0].1 == pair[1].1) {
             continue;
         }
-        // 3. The newest claim decides the owner.
+        // 3. The newest claim decides the owner, and the second newest the previous owner.
         settled.holder[id as usize] = last;
         let mut newest_first = oldest_first.iter().rev();
         if let Some(&(owner, _)) = newest_first.next() {

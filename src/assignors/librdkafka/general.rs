@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `general.py`: librdkafka's version of Kafka's general sticky algorithm, in the steps
-//! that the Python module explains. Candidates are kept by topic, because all partitions of a topic
-//! have equal candidates. As in Python, the test for balance runs only after a move.
+//! that the Python module explains. Candidates (the members that can have a partition) are kept by
+//! topic, because all partitions of a topic have equal candidates. As in Python, the test for
+//! balance runs only at the start of a pass and after a move.
 
 use std::collections::BTreeSet;
 
@@ -15,12 +16,13 @@ use crate::group::model::{MemberId, PartitionId, RackId, TopicId};
 use crate::group::spec::GroupSpec;
 use crate::interrupt::Interrupt;
 
-/// The number of the first pass whose state is saved; groups that settle need fewer passes.
+/// The number of the first pass whose state is saved. Passes that end usually end before it.
 const FIRST_SAVED_PASS: usize = 8;
 
 type Lists = Vec<Vec<PartitionId>>;
 
-/// Assigns all partitions to `members`, which are those with topics. Returns the lists by member.
+/// Assigns all partitions to `members`, which are those with topics. Returns the partitions' ids,
+/// and the list of each member.
 pub fn assign(
     group: &GroupSpec,
     members: &[MemberId],
@@ -104,7 +106,7 @@ struct Build<'g> {
     members: &'g [MemberId],
     interrupt: &'g Interrupt,
     numbers: Numbers,
-    /// By member. The lists of `fixed` members do not change.
+    /// By member: its partitions. The lists of `fixed` members do not change.
     current: Lists,
     fixed: Vec<bool>,
     holder: Vec<MemberId>,
@@ -194,7 +196,8 @@ impl<'g> Build<'g> {
         self.order = order;
     }
 
-    /// The order in which the members with the most partitions would give up theirs.
+    /// Orders the partitions: again and again, the member with the most partitions gives up one.
+    /// Partitions without an owner follow.
     fn by_load(&mut self) -> Vec<PartitionId> {
         let mut current = std::mem::take(&mut self.current);
         let mut left = vec![Vec::new(); current.len()];
@@ -312,7 +315,7 @@ impl<'g> Build<'g> {
         let mut saved = None;
         while !partitions.is_empty() && self.pass(partitions)? {
             moved_any = true;
-            // A pass depends only on the state, so a state that occurs twice occurs for ever.
+            // A pass depends only on the state, so passes never end if a state occurs again.
             passes += 1;
             if passes >= FIRST_SAVED_PASS {
                 let state = (
@@ -411,7 +414,8 @@ impl<'g> Build<'g> {
                 owner[id as usize] = m;
             }
         }
-        // By partition: the last member found to own it; so the array need not be cleared.
+        // By partition: the last member whose list has it. The array need not be cleared between
+        // members, because each member looks only for its own number.
         let mut owned_by = vec![NOBODY; self.numbers.count()];
         for &(size, rank) in &self.by_size {
             let m = self.of_rank[rank as usize];
@@ -456,7 +460,7 @@ impl<'g> Build<'g> {
         self.holder[id as usize] = member;
     }
 
-    /// The candidates of a partition; none if it does not exist.
+    /// The candidates of the partition's topic; none if the topic has no partitions.
     fn of_topic(&self, id: PartitionId) -> &[MemberId] {
         &self.candidates[self.numbers.partition(id).topic as usize]
     }

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `movements.py`: the records of moves, with their faults.
+//! Mirror of `movements.py`: the records of moves, with librdkafka's faults.
 
 use rustc_hash::FxHashMap;
 
 use crate::error::GroupError;
 use crate::group::model::{MemberId, PartitionId, TopicId};
 
-/// The name of the assignor whose moves these are.
+/// The name of the assignor that makes the moves.
 pub const NAME: &str = "librdkafka/cooperative-sticky";
 
 /// Source and destination of a move.
 type Pair = (MemberId, MemberId);
 
-/// The partitions that moved between one pair; the partition `keeper` owns the list's key.
+/// The partitions that moved from one member to another. In librdkafka, the record of the partition
+/// `keeper` also serves as the list's key.
 #[derive(Clone, PartialEq)]
 struct Moved {
     keeper: PartitionId,
@@ -29,7 +30,8 @@ pub struct MoveRecords {
 const DISAGREE: &str = "the record of a move and the holder of the partition disagree";
 
 impl MoveRecords {
-    /// The partition that moves, and whether it moves back.
+    /// The partition to move in place of the given one (often that one itself), and whether it
+    /// moves back.
     pub fn actual(
         &self,
         (topic, id): (TopicId, PartitionId),
@@ -111,7 +113,7 @@ impl MoveRecords {
         if let Some(at) = moved.partitions.iter().position(|&other| other == id) {
             moved.partitions.remove(at);
         }
-        // A partition that moves on frees its record. The first one's is the list's key.
+        // A partition that moves on frees its record, and the record of `keeper` is the list's key.
         moved.key_is_gone |= moved.keeper == id && !stays;
         let first = moved.partitions.first().copied();
         if first.is_some() {

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use crate::group::model::MemberId;
 use crate::group::spec::GroupSpec;
 
-/// The members that a librdkafka leader knows, in the group's order.
+/// The members that a librdkafka leader knows (those with topics), in the group's order.
 pub fn members_with_topics(group: &GroupSpec) -> Vec<MemberId> {
     let members = 0..group.members.len() as MemberId;
     members
@@ -24,12 +24,13 @@ pub fn compare_by_instance(group: &GroupSpec, a: MemberId, b: MemberId) -> Order
     }
 }
 
-/// The members as librdkafka's sort leaves them.
+/// Sorts the members as librdkafka does.
 pub fn by_instance(group: &GroupSpec, members: Vec<MemberId>) -> Vec<MemberId> {
     merge_sort(members, &|&a, &b| compare_by_instance(group, a, b))
 }
 
-/// Sorts as glibc's `qsort` does; the algorithm decides the result if `compare` has circles.
+/// Sorts as glibc's `qsort` does. If `compare` is not transitive, the result depends on the
+/// algorithm.
 pub fn merge_sort<T: Copy>(items: Vec<T>, compare: &impl Fn(&T, &T) -> Ordering) -> Vec<T> {
     if items.len() < 2 {
         return items;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `simple.py`: each partition is shared among as many members as are needed to occupy
-//! all. Members are positions in the view; a pool numbers its partitions.
+//! Mirror of `simple.py`: shares each partition among so many members that each member gets one. A
+//! member is a number: its index in `View::members`. A partition has a number within its pool.
 
 use std::cmp::Ordering;
 use std::vec::IntoIter;
@@ -42,7 +42,7 @@ pub fn assign(group: &GroupSpec) -> Result<Assignment, GroupError> {
     Ok(view.answer_shared(view.lists(&targets)))
 }
 
-/// The capacity of Kafka's `newHashMap(size)` and `newHashSet(size)`, in slots.
+/// The number of slots of Kafka's `newHashMap(size)` and `newHashSet(size)`.
 fn room(size: usize) -> usize {
     slots_for(((size + 1) as f64 / 0.75 + 1.0) as usize)
 }
@@ -59,13 +59,13 @@ struct Pool<'v, 'g, 'a> {
     /// The partitions by their numbers in this pool, and the other way round.
     partitions: Vec<TopicPartition>,
     numbers: FxHashMap<TopicPartition, u32>,
-    /// Whether a partition's hash is that of its number alone.
+    /// Whether a partition's hash is its number; if false, it also depends on the topic's id.
     of_one_topic: bool,
     shared_by: usize,
     wanted: Vec<usize>,
-    /// Partitions to members.
+    /// By partition: the members that hold it.
     holders: HashMap<Integers>,
-    /// Members to partitions.
+    /// By member: the partitions that it holds.
     held: HashMap<HashMap<()>>,
     unfilled: Integers,
 }
@@ -79,7 +79,7 @@ impl<'v, 'g, 'a> Pool<'v, 'g, 'a> {
         of_one_topic: bool,
     ) -> Self {
         let members = subscribers.len();
-        // 1.
+        // 1. Each partition is shared by k / T members, rounded up.
         let shared_by = members
             .checked_div(partitions.len())
             .map_or(0, |_| members.div_ceil(partitions.len()));
@@ -119,7 +119,7 @@ impl<'v, 'g, 'a> Pool<'v, 'g, 'a> {
         31u32.wrapping_mul(topic).wrapping_add(tp.partition)
     }
 
-    /// The members that hold a partition; a new partition gets a set of this many slots.
+    /// The members that hold a partition; a new partition gets an empty set with `slots` slots.
     fn holders(&mut self, tp: TopicPartition, slots: usize) -> &mut Integers {
         let (number, hash) = (self.number(tp), self.hash(tp));
         let (ids, partitions) = (&self.view.ids, &self.partitions);
@@ -143,7 +143,7 @@ impl<'v, 'g, 'a> Pool<'v, 'g, 'a> {
         held.put(number, hash, &|a, b| compare(ids, partitions, a, b), ());
     }
 
-    /// How many partitions a member holds beyond those it wants; negative if fewer.
+    /// The number of partitions that a member holds, minus the number that it wants.
     fn more_than_wanted(&self, m: u32) -> i64 {
         self.held.get(m).map_or(0, |held| held.len() as i64) - self.wanted[m as usize] as i64
     }
@@ -170,7 +170,8 @@ impl<'v, 'g, 'a> Pool<'v, 'g, 'a> {
             .remove(tp.partition);
     }
 
-    /// Takes partitions that more than `shared_by` members hold; returns the members.
+    /// Takes each partition that more than `shared_by` members hold from the first of them. Returns
+    /// the members that lose one.
     fn take_from_crowded(&mut self) -> Vec<u32> {
         let mut losing = Vec::new();
         for number in self.holders.keys() {
@@ -189,7 +190,7 @@ impl<'v, 'g, 'a> Pool<'v, 'g, 'a> {
     }
 
     fn fill(&mut self) -> Result<(), GroupError> {
-        // 4.
+        // 4. Each partition with too few members goes to members that hold fewer than they want.
         let mut circle = self.unfilled.numbers().into_iter();
         let mut gave = false;
         for number in self.holders.keys() {
@@ -224,7 +225,8 @@ impl<'v, 'g, 'a> Pool<'v, 'g, 'a> {
         Ok(())
     }
 
-    /// The next member of the circle, which starts again if it gave something; else None.
+    /// The next member of the circle. At its end, the circle starts again if a member got a
+    /// partition since its last start (`gave`); returns None if no member did.
     fn next(&self, circle: &mut IntoIter<u32>, gave: &mut bool) -> Result<Option<u32>, GroupError> {
         if let Some(m) = circle.next() {
             return Ok(Some(m));
@@ -249,7 +251,7 @@ impl<'v, 'g, 'a> Pool<'v, 'g, 'a> {
     }
 }
 
-/// All members and all topics of a homogeneous group.
+/// Shares all topics of a homogeneous group among all its members.
 fn share_all(view: &View, targets: &mut [Option<Target>]) -> Result<(), GroupError> {
     let topics = &view.subscription(0).topics;
     let partitions: Vec<_> = topics
@@ -259,7 +261,7 @@ fn share_all(view: &View, targets: &mut [Option<Target>]) -> Result<(), GroupErr
     let every: Vec<u32> = (0..view.members.len() as u32).collect();
     let mut pool = Pool::new(view, targets, &partitions, &every, false);
     let mut overfilled = Integers::with_slots(room(every.len()));
-    // 2.
+    // 2. Each member holds the partitions of its present target.
     for m in every {
         let one = &view.members[m as usize];
         for (topic, numbers) in one.target.items() {
@@ -280,7 +282,7 @@ fn share_all(view: &View, targets: &mut [Option<Target>]) -> Result<(), GroupErr
             overfilled.add(m);
         }
     }
-    // 3.
+    // 3. Members that hold more than they want give partitions up.
     for m in overfilled.numbers() {
         pool.give_up(m);
     }
@@ -293,7 +295,7 @@ fn share_all(view: &View, targets: &mut [Option<Target>]) -> Result<(), GroupErr
     pool.fill()
 }
 
-/// One topic of a heterogeneous group, with its subscribers.
+/// Shares one topic of a heterogeneous group among its subscribers.
 fn share_topic(
     view: &View,
     targets: &mut [Option<Target>],
@@ -303,7 +305,7 @@ fn share_topic(
     let subscribers: Vec<u32> = (0..view.members.len() as u32).filter(subscribes).collect();
     let partitions: Vec<_> = initialized(view, topic).collect();
     let mut pool = Pool::new(view, targets, &partitions, &subscribers, true);
-    // 2.
+    // 2. Each member holds the partitions of its present target.
     for (m, one) in (0..).zip(&view.members) {
         for partition in one
             .target
@@ -313,7 +315,7 @@ fn share_topic(
             pool.hold(m, TopicPartition { topic, partition });
         }
     }
-    // 3.
+    // 3. Members that hold more than they want give partitions up.
     for m in pool.held.keys() {
         if pool.more_than_wanted(m) > 0 {
             pool.give_up(m);

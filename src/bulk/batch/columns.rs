@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads nested Arrow columns with 32-bit or 64-bit offsets: Spark, pyarrow, pandas and polars
-//! differ. A column of Arrow's null type, or an absent optional column, has only nulls.
+//! Reads nested Arrow columns. Their offsets have 32 or 64 bits, because Spark, pyarrow, pandas and
+//! polars differ. A column of Arrow's null type, or an absent optional column, has only nulls.
 
 use std::fmt;
 use std::ops::Range;
@@ -52,7 +52,7 @@ impl<'a> Structs<'a> {
         }
     }
 
-    /// The column of this name. An optional column that is absent has only nulls.
+    /// The column of this name. An absent optional column has only nulls.
     pub fn column<C: Column<'a>>(&self, name: &str, required: bool) -> Result<C, SchemaError> {
         let path = format!("{}{name}", self.path);
         let found = self.fields.iter().find(|(field, _)| *field == name);
@@ -168,8 +168,8 @@ impl<'a> Column<'a> for Strings<'a> {
 }
 
 impl<'a> Strings<'a> {
-    /// An error if the bytes are not UTF-8. Arrow's importers do not validate strings, and Spark
-    /// keeps any bytes. Checking each string here makes a bad one fail only its own row.
+    /// Returns an error if the bytes are not UTF-8. Arrow's importers do not validate strings, and
+    /// Spark keeps any bytes. Each string is checked here, so a bad one fails only its own row.
     pub fn get(&self, i: usize) -> Result<Option<&'a str>, NotUtf8> {
         let checked = self.0.get(i).map(std::str::from_utf8).transpose();
         checked.map_err(|_| NotUtf8)
@@ -182,7 +182,7 @@ pub struct NotUtf8;
 pub struct Lines<'a>(Bytes<'a>);
 
 impl<'a> Lines<'a> {
-    /// The only column of a batch.
+    /// Finds the only column of a batch; returns an error if there are several, or none.
     pub fn of(batch: &'a RecordBatch) -> Result<Self, SchemaError> {
         let [column] = batch.columns() else {
             let problem = format!("{} columns in place of one of lines", batch.num_columns());
@@ -246,7 +246,7 @@ impl Integers<'_> {
     }
 }
 
-/// Topics by name, or by their index in the group's own list, which is cheaper to pass.
+/// Topics by name, or by index in the group's own list. An index is cheaper to pass.
 pub enum Topics<'a> {
     Named(Strings<'a>),
     Placed(Integers<'a>),

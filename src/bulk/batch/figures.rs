@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Writes plans and comparisons as columns; the figures have their names in `plans/figures.py`.
+//! Writes plans and comparisons as columns. A figure's column has its name in `plans/figures.py`.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub fn write(rows: &[Row<Planned>]) -> RecordBatch {
     batch(columns)
 }
 
-/// Makes one output row from each compared row: candidates and recommendation, or its error.
+/// Makes one output row from each compared row: its candidates and recommendation, or its error.
 pub fn write_compared(rows: &[Row<Compared>]) -> RecordBatch {
     let all: Vec<_> = rows
         .iter()

@@ -8,7 +8,7 @@ use crate::error::GroupError;
 use crate::group::model::{AsSent, NEWEST_SUBSCRIPTION, TopicId, UserData};
 use crate::group::spec::{GroupBuilder, GroupSpec, MemberFields};
 
-/// The path of a topic id that stands beside owned partitions, the topic, and the id.
+/// A topic id that stands beside owned partitions: its path, the topic's number, and the id.
 type IdBesideOwned<'a> = (String, TopicId, &'a str);
 
 /// The input's columns.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Writes the answers of a batch as one list of owners a group, the cheapest form for Spark.
+//! Writes the answers of a batch as one list of owners for each group, the cheapest form for Spark.
 //!
 //! ```text
 //! group_id | assignor | topics: [{name, partitions: int}] | members: [string] | owners: [int]
@@ -56,7 +56,7 @@ impl Columns {
         let Some(answer) = answer else {
             return self.owners.push(None);
         };
-        // `starts[t]` is the place of topic t's partition 0 among the owners.
+        // `starts[t]` is the index of topic t's partition 0 in `owners`.
         let mut starts = Vec::new();
         let mut total = 0;
         for topic in topics.unwrap_or_default() {

@@ -13,7 +13,7 @@ use crate::error::GroupError;
 use crate::group::contract;
 use crate::group::spec::GroupSpec;
 
-/// What the rows of a batch are.
+/// The form in which a batch has its groups.
 #[derive(Clone, Copy)]
 pub enum Form<'i> {
     /// The contract's columns.

@@ -9,7 +9,8 @@ use arrow_array::{ArrayRef, RecordBatch};
 use super::{Group, Inventory, Row, racks};
 use crate::bulk::nested::{Lengths, Runs, Texts, batch, structs};
 
-/// The columns of rows, which are written one at a time: what one row needs stays in the cache.
+/// The columns of the output. Rows are added one at a time, so that the data of one row stays in
+/// the CPU's cache.
 #[derive(Default)]
 pub struct Columns {
     kind: Texts,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Makes the spec of a group that was read from its record, without a contract row in between: the
-//! spec, or the error, of that row.
+//! Makes the spec of a group directly from its record. The result, a spec or an error, equals the
+//! result for the group's contract row.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,8 @@ use crate::error::GroupError;
 use crate::group::model::{AsSent, TopicId, UserData};
 use crate::group::spec::{GroupBuilder, GroupSpec, MemberFields};
 
-/// Names, also those that were repaired, are borrowed from the group.
+/// Makes the spec of a group. Its names, also those that were repaired, are borrowed from `group`
+/// and `inventory`.
 pub fn spec<'s>(
     group: &'s Group,
     inventory: &'s Inventory,
@@ -61,8 +62,8 @@ fn fields<'s>(group: &'s Group, member: &'s Member) -> MemberFields<'s> {
     }
 }
 
-/// Adds the partitions that a member has held. A bad one is named by its run: neighbours of one
-/// topic are one run in a contract row, and an entry without partitions is none.
+/// Adds the partitions that a member holds. As in a contract row, the path in an error counts runs:
+/// neighbouring entries of one topic are one run, and entries without partitions do not count.
 fn own<'s>(builder: &mut GroupBuilder<'s>, i: usize, member: &'s Member) -> Result<(), GroupError> {
     let (mut runs, mut in_run, mut last) = (0, 0, None);
     for entry in member.held.partitions.iter() {
@@ -86,7 +87,7 @@ fn own<'s>(builder: &mut GroupBuilder<'s>, i: usize, member: &'s Member) -> Resu
     Ok(())
 }
 
-/// The member's own copy of a name that is not UTF-8 in the bytes.
+/// The member's repaired copy of a name whose bytes are not UTF-8.
 fn repaired<'s>(member: &'s Member, name: &str) -> &'s str {
     let found = member.repaired.iter().find(|one| *one == name);
     found.expect("repaired when the record was read")

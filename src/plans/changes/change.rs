@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `plans/changes/change.py`: the kinds of changes, and how each is played.
+//! Mirror of `plans/changes/change.py`: the kinds of changes, and how each edits a group.
 
 use super::draft::{Draft, DraftMember};
 use super::edits::{Follows, error, find_member};
@@ -10,7 +10,8 @@ use crate::assignors::Assignor;
 use crate::error::GroupError;
 use crate::group::model::quoted;
 
-/// A change of a group. A member is named by its member_id or its group_instance_id.
+/// A change of a group. A member is named by its member_id, its group_instance_id, or the short
+/// name that reports show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     AddMembers(AddMembers),
@@ -36,8 +37,8 @@ pub enum Change {
 }
 
 impl Change {
-    /// Edits the group, one event after another. After each event, `then` is called with the cause,
-    /// or None if the cause is the change itself.
+    /// Edits the group, one event after another. After each event, `then` is called with the group,
+    /// the rebalance that follows, and the cause (None if the cause is the change itself).
     pub fn play<'a>(
         &self,
         group: &mut Draft<'a>,
@@ -85,7 +86,8 @@ impl Change {
     }
 }
 
-/// The change with the names that `ids` (one draw) has for made-up members.
+/// The change, in which the names of made-up members are those of the draw `ids`. (A draw is one
+/// choice of made-up ids.)
 pub fn renamed(change: &Change, ids: &MadeUp) -> Change {
     let mut change = change.clone();
     let named = match &mut change {

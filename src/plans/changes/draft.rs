@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A group that changes and rounds edit in place. (Python makes a new `GroupSpec` for each edit.)
-//! Topics and racks keep their numbers. Names are borrowed from the first group; only made-up names
-//! are owned.
+//! A group, edited in place by changes and rounds. (Python makes a new `GroupSpec` for each edit.)
+//! Topics and racks keep their numbers. Names are borrowed from the first group; only new names are
+//! owned.
 
 use std::borrow::Cow;
 
@@ -31,7 +31,8 @@ pub struct DraftMember<'a> {
     pub as_sent: AsSent,
     pub topics: Vec<TopicId>,
     pub owned: Vec<TopicPartition>,
-    /// The member's number in the first group of the plan, where its id may differ.
+    /// The member's index in the first group of the plan; its id there may differ. None for a new
+    /// member.
     pub origin: Option<u32>,
 }
 
@@ -46,7 +47,8 @@ pub struct Draft<'a> {
     rack_ids: Vec<RackId>,
     /// The group's own generation, if it is known.
     pub generation_id: Option<i32>,
-    /// Partitions of members that were down without a rebalance, in the order of events.
+    /// Partitions that members held while they were down (in a restart, or in a lost rack), in the
+    /// order of events.
     pub waiting: Vec<TopicPartition>,
     /// Partitions that lost their last replica; in the order of events.
     pub leaderless: Vec<TopicPartition>,
@@ -157,8 +159,8 @@ impl<'a> Draft<'a> {
         (every, in_racks)
     }
 
-    /// Adds partitions to a topic. If the racks of its replicas are known, the racks of the new
-    /// ones are guessed as in `plans/changes/topics.py`; otherwise they are unknown.
+    /// Adds partitions to a topic. If the racks of the topic's replicas are known, those of the new
+    /// partitions are guessed as in `plans/changes/topics.py`; if not, they stay unknown.
     pub fn grow(&mut self, topic: TopicId, partitions: u32, ids: &mut MadeUp) {
         let (mut every, in_racks) = self.new_racks(topic);
         // A rack that has members but no known replica may have brokers, or may not.
@@ -226,7 +228,8 @@ impl<'a> Draft<'a> {
         gone.racks = None;
     }
 
-    /// Adds to `waiting` the existing partitions that a member holds while it is down.
+    /// Adds `held`, the partitions that members hold while they are down, to `waiting`. Partitions
+    /// that do not exist are left out.
     pub fn wait_for(&mut self, held: Vec<TopicPartition>) {
         let exists = |tp: &TopicPartition| tp.partition < self.topics[tp.topic as usize].partitions;
         self.waiting.extend(held.into_iter().filter(exists));

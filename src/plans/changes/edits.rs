@@ -16,7 +16,8 @@ pub enum Follows {
     Nothing,
 }
 
-/// Finds a member by member_id, else by group_instance_id, else by the short name of reports.
+/// Finds a member by its member_id. If there is none, tries the group_instance_id, and then the
+/// short name that reports show.
 pub fn find_member(group: &Draft, name: &str) -> Result<usize, GroupError> {
     let members = &group.members;
     let by_id = members.iter().position(|member| member.member_id == name);
@@ -48,7 +49,8 @@ pub fn find_topic(group: &Draft, name: &str) -> Result<u32, GroupError> {
     found.ok_or_else(|| GroupError::not_affected(format!("there is no topic {}", quoted(name))))
 }
 
-/// Limits the number of partitions. A group that is already above the usual limit may stay so.
+/// Returns an error if `more` partitions would exceed the limit: `MAX_PARTITIONS`, or the group's
+/// present number if this is greater.
 pub fn guard(group: &Draft, more: u64) -> Result<(), GroupError> {
     let limit = MAX_PARTITIONS.max(group.total());
     let total = group.total() + more;

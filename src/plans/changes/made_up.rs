@@ -44,8 +44,8 @@ pub struct Newcomer {
     pub is_static: bool,
 }
 
-/// The number of this draw (one choice of made-up ids), and of all draws; draw 0 is the plan
-/// itself. `instead_of` has the member ids and names of draw 0's newcomers.
+/// One choice of made-up ids. `number` is the draw's own number, `of` the number of draws; draw 0
+/// is the plan itself. `instead_of` has the member ids and names of draw 0's newcomers.
 #[derive(Default)]
 pub struct Draw {
     pub number: u32,
@@ -60,8 +60,9 @@ pub struct MadeUp<'a> {
     draw: Draw,
     pub made: Vec<Newcomer>,
     pub places_guessed: bool,
-    /// Each made-up id of the plan itself (draw 0) -> the id in this draw.
+    /// Each made-up member id or instance id of the plan itself (draw 0) -> the id in this draw.
     pub aliases: FxHashMap<String, String>,
+    /// Each made-up client id of draw 0 -> the client id in this draw.
     pub client_aliases: FxHashMap<String, String>,
 }
 
@@ -121,7 +122,8 @@ impl<'a> MadeUp<'a> {
     }
 
     /// Returns the racks in the order in which new replicas use them. The order is a guess: the
-    /// plan itself (draw 0) keeps `racks`, its random variants (the other draws) shuffle them.
+    /// plan itself (draw 0) keeps `racks`; the other draws shuffle them. Draws with odd numbers use
+    /// `perhaps` in place of `racks`: it also has racks that may have no brokers.
     pub fn placement(
         &mut self,
         racks: Vec<RackId>,
@@ -248,7 +250,8 @@ impl Names {
     }
 }
 
-/// Client ids for newcomers that copy the member called `model`; `names` has those of all members.
+/// Client ids for newcomers that copy a member with the client id `model`; `names` has the client
+/// ids of all members.
 pub fn client_names(model: &str, names: &[String], given: Option<&str>) -> (Names, Basis) {
     let taken = || names.iter().cloned().collect();
     if let Some(given) = given {
@@ -272,7 +275,7 @@ pub fn client_names(model: &str, names: &[String], given: Option<&str>) -> (Name
     (Names { first: None, rest }, basis)
 }
 
-/// Instance ids for newcomers, without duplicates; `taken` has those of all static members.
+/// Instance ids for newcomers, without duplicates; `taken` has the ids of all static members.
 pub fn instance_names(
     model: &str,
     taken: FxHashSet<String>,

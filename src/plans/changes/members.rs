@@ -70,7 +70,7 @@ impl AddMembers {
         Ok(Follows::Rebalance)
     }
 
-    /// The new members, which differ from `model` only in their names.
+    /// The new members, which differ from `model` only in their names and ids.
     fn named<'a>(
         &self,
         model: &DraftMember<'a>,
@@ -102,7 +102,7 @@ impl AddMembers {
         // If client ids are unknown, `names` are the beginnings of member ids.
         let known = model.client_id.as_deref().is_some_and(|id| !id.is_empty());
         let has_client_id = known || self.client_id.is_some();
-        // No id is made up twice, so new members are only compared with old ones.
+        // No id is made up twice, so new ids are compared only with the ids of old members.
         let taken = group.member_ids();
         let joined = (0..self.count).map(|_| {
             let mut member = model.clone();
@@ -165,7 +165,8 @@ pub fn lose_rack(group: &mut Draft, name: &str) -> Result<Follows, GroupError> {
     remove(group, |_, member| is_in(member))?;
     group.wait_for(waiting);
     group.lose_replicas(rack);
-    // If no member was in the rack, only a leader that has a rack notices the lost replicas.
+    // If no member was in the rack, only a leader that has a rack notices the lost replicas. Any
+    // member may be the leader here.
     if gone || group.members.iter().any(|member| member.rack.is_some()) {
         return Ok(Follows::Rebalance);
     }
@@ -192,7 +193,8 @@ pub fn bounce<'a>(
             .to_owned();
         if is_static.unwrap_or(instance.is_some()) {
             group.wait_for(group.members[m].owned.clone());
-            // The member is back in time: it has a new member id at its old index (KIP-345).
+            // The member is back before its session timeout: it gets a new member id and keeps its
+            // place in the group (KIP-345).
             if let Some(instance) = instance {
                 let taken = group.member_ids();
                 let member_id = ids.newcomer(&instance, Basis::Known, &taken, true);

@@ -60,7 +60,7 @@ fn add_members(value: &str) -> Result<Change, GroupError> {
     let mut options: [(&str, Option<String>); 3] =
         [("rack", None), ("client-id", None), ("instance-id", None)];
     let mut number = None;
-    // The option whose value comes next; None before the first option, where the count comes.
+    // The option whose value comes next; at first None, because the count comes before all options.
     let mut open: Option<usize> = None;
     loop {
         let found = (0..options.len()).filter_map(|o| {

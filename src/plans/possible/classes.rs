@@ -19,7 +19,7 @@ pub struct Classes {
     pub members: Vec<Vec<MemberId>>,
     /// Subscription classes of each topic class, ascending.
     pub subscribers: Vec<Vec<u32>>,
-    /// NO_CLASS if a topic has no subscriber or no partitions.
+    /// By topic: its class; NO_CLASS if the topic has no subscriber or no partitions.
     pub class_of_topic: Vec<u32>,
     pub class_of_member: Vec<u32>,
     /// `owner[base[topic] + partition]` is the owner of a partition, or NOBODY.
@@ -113,7 +113,8 @@ fn existing(group: &GroupSpec, member: MemberId) -> Vec<TopicId> {
 fn owners(group: &GroupSpec, topics_of: &[Vec<TopicId>]) -> (Vec<u32>, Vec<MemberId>) {
     let base = offsets(group.topics.iter().map(|topic| topic.partitions));
     let total = base[group.topics.len()];
-    // By partition: the member of the newest claim, its generation, and whether it is contested.
+    // By partition: the member and the generation of the newest claim, and whether another claim is
+    // equally new.
     let mut claims: Vec<(MemberId, i32, bool)> = vec![(NOBODY, 0, false); total as usize];
     for (m, member) in group.members.iter().enumerate() {
         let generation = member.generation_id.unwrap_or(-1);

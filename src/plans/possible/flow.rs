@@ -142,7 +142,8 @@ impl Flow {
         level
     }
 
-    /// Sends flow along one path, level by level. Arcs of n before index `unused[n]` are dead ends.
+    /// Sends flow along one path, level by level. `unused[n]` is an index in `by_tail`: the arcs of
+    /// node n before it are dead ends.
     fn augment(&mut self, source: u32, sink: u32, level: &[i64], unused: &mut [u32]) -> i64 {
         let mut path: Vec<usize> = Vec::new();
         let mut node = source;

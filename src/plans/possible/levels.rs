@@ -32,8 +32,7 @@ pub fn levels(classes: &Classes) -> Vec<ClassLevel> {
             break;
         }
         // 2. With one partition fewer for each member, some partitions do not fit. Their classes
-        //    are the
-        // level.
+        // are the level.
         let cut = cut(classes, &topics, &members, load - 1);
         // 3. Continue with the other classes.
         topics.retain(|c| cut.topics.binary_search(c).is_err());
@@ -66,7 +65,8 @@ fn mean_up(classes: &Classes, topics: &[u32], members: &[u32]) -> i64 {
     (supply + members - 1) / members
 }
 
-/// How many partitions do not fit, and the topic and member classes in which they are.
+/// The number of partitions that do not fit, their topic classes, and the subscription classes of
+/// the members that are full.
 struct Cut {
     left: i64,
     topics: Vec<u32>,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `plans/possible/moves.py`: the least moves to a level's balance, by a cheapest flow.
+//! Mirror of `plans/possible/moves.py`: finds the least number of moves that leads to a level's
+//! balance, as the cost of a cheapest flow.
 
 use rustc_hash::FxHashMap;
 
@@ -10,9 +11,9 @@ use crate::group::model::MemberId;
 
 pub struct LevelMoves {
     pub moves: i64,
-    /// Topic class, member, number of partitions that stay.
+    /// Of each topic class, the number of partitions that stay with a member.
     pub keep: Vec<(u32, MemberId, i64)>,
-    /// Member, topic class, number of partitions that the member gets.
+    /// For each member, the number of partitions of a topic class that it gains.
     pub more: Vec<(MemberId, u32, i64)>,
     pub topic_prices: Vec<(u32, i64)>,
     pub member_prices: Vec<(MemberId, i64)>,
@@ -102,8 +103,8 @@ pub fn least_moves(classes: &Classes, held: &Holdings, level: &ClassLevel) -> Le
     }
 }
 
-/// Returns how many partitions of each topic class each member gains. A hub passes partitions on in
-/// the order in which they flow into it.
+/// Returns how many partitions of each topic class each member gains. They flow through hubs, one
+/// for each subscription class. A hub passes partitions on in the order in which they flow into it.
 fn through_hubs(
     classes: &Classes,
     level: &ClassLevel,

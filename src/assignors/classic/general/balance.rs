@@ -7,12 +7,12 @@
 //!   an exception). If partitions may be owned twice, the test may throw; then it runs before every
 //!   partition, as in Kafka.
 //! - Before a move, the result of the test is usually known already (`is_balanced.rs`).
-//! - If any subscriber has at least two partitions fewer than the owner, the smallest subscriber
-//!   (the one with the fewest partitions) has, too, so only that one is tested. Exception: Kafka's
-//!   class throws if it meets a fixed subscriber first, so topics of fixed members are searched as
-//!   in Kafka (`is_above_other`).
-//! - No partition of a run moves if its owners have at most one partition more than the smallest
-//!   member of the group (`is_settled`).
+//! - If any subscriber has at least two partitions fewer than the owner, then so does the smallest
+//!   subscriber (the one with the fewest partitions), and only the smallest is tested. But Kafka's
+//!   class throws if it meets a fixed subscriber first. So the subscribers of a topic of fixed
+//!   members are searched as in Kafka (`is_above_other`).
+//! - If each owner in a run has at most one partition more than the smallest member of the group,
+//!   no partition of the run moves (`is_settled`).
 //! - Only the subscribers of one topic at a time are kept sorted by size (`Smallest`).
 
 use super::owners::Owners;
@@ -25,7 +25,7 @@ use crate::error::GroupError;
 use crate::group::lists::Lists;
 use crate::group::model::{MemberId, PartitionId, TopicId};
 
-/// The number of the first pass whose state is saved; groups that settle need fewer passes.
+/// The number of the first pass whose state is saved. Passes that end usually end before it.
 const FIRST_SAVED_PASS: usize = 8;
 
 /// The state on which later passes depend. The order of a member's partitions is not part of it.
@@ -55,7 +55,7 @@ pub struct Balance<'c, 'g, 'a> {
     place: Vec<u32>,
     /// The witness from the last test that found the group unbalanced.
     pub(super) witness: Option<Witness>,
-    /// Whether the present group is known to be unbalanced.
+    /// Whether the present assignment is known to be unbalanced.
     pub(super) unbalanced: bool,
     /// A checksum of all owners. Different owners almost never have equal sums.
     sum: u64,
@@ -243,7 +243,7 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
         Ok(false)
     }
 
-    /// Returns the size and the number of the smallest subscriber that is not fixed; ties by id.
+    /// The smallest subscriber that is not fixed, with its size; of equal ones, the first by id.
     fn smallest(&mut self, topic: TopicId) -> Option<(usize, MemberId)> {
         let build = &self.build;
         let members = build.subscribers.distinct(topic);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The partitions that each member holds, in the order in which it got them.
 //!
-//! While partitions move, no list of a member is stored, only a log. A member's list has the
+//! While partitions move, only a log is stored, no list of each member. A member's list has the
 //! partitions that the member got and still holds, in the order of the log.
 
 use crate::assignors::classic::claims::NOBODY;
@@ -11,7 +11,7 @@ use crate::group::model::{MemberId, PartitionId};
 /// Marks an entry of the log whose partition was taken away.
 const GONE: PartitionId = PartitionId::MAX;
 
-/// The greatest length of the log while members hold `held` partitions; beyond it, gaps are closed.
+/// The length at which the gaps in the log are closed, while members hold `held` partitions.
 fn with_gaps(held: usize) -> usize {
     held + held / 8 + 1024
 }
@@ -74,7 +74,7 @@ impl Holdings {
         self.held += 1;
     }
 
-    /// Takes a partition from a member; if the member holds it twice, the first entry goes.
+    /// Takes a partition from a member; if the member holds it twice, only the first entry.
     pub fn take(&mut self, member: MemberId, id: PartitionId) {
         let place = match &self.holder {
             None => Some(self.place[id as usize] as usize),

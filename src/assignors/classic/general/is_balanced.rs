@@ -9,9 +9,10 @@
 //!   have (`shows_imbalance`).
 //! - The witness of an earlier test is still a proof if its member could still take the partition
 //!   (`still_holds`).
-//! - Otherwise the search looks only at the owner with the most partitions in each topic: if any
-//!   owner has two partitions more than a member, that owner has at least two more
-//!   (`find_witness`). The order of the members decides only which witness is found.
+//! - In a search for a new witness, only the largest owner of each topic (the one with the most
+//!   partitions) is tested: if any owner has at least two partitions more than a member, then so
+//!   does the largest (`find_witness`). The order of the members decides only which witness is
+//!   found.
 //! - If a partition may be owned twice, the test depends on the order of owners and may throw. Then
 //!   it runs as in Kafka (`can_anybody_gain`).
 
@@ -93,8 +94,8 @@ impl Balance<'_, '_, '_> {
         None
     }
 
-    /// By topic: the size of its largest holder over all topics, and one of its partitions in this
-    /// topic.
+    /// By topic: its largest holder's number of partitions (of all topics), and a partition of the
+    /// topic that this holder has.
     fn largest_holders(&self) -> Vec<(usize, PartitionId)> {
         let build = &self.build;
         let mut largest = vec![(0, 0); build.claims.group.topics.len()];
@@ -117,7 +118,7 @@ impl Balance<'_, '_, '_> {
     fn can_anybody_gain(&self) -> Result<bool, GroupError> {
         let build = &self.build;
         let lists = build.current.lists();
-        // If a partition is owned twice, its last owner counts.
+        // If a partition is owned twice, its last owner in `order` counts.
         let mut holder = vec![NOBODY; build.claims.numbered()];
         for &m in &self.order {
             for &id in lists.of(m) {

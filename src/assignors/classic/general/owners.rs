@@ -43,7 +43,7 @@ impl<'g, 'a> Owners<'g, 'a> {
         self.table.keys()
     }
 
-    /// Clears the map, which keeps its number of slots, and refills it from a copy made before.
+    /// Clears the map and refills it from a copy, as Kafka does; the number of slots stays.
     pub fn copy_back(&mut self) {
         let copy = table(self.group, self.order().into_iter(), DEFAULT_SLOTS);
         let slots = self.table.slots();

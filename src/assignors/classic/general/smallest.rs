@@ -3,7 +3,7 @@
 //! tree: each node holds the smaller of its two children, so a change updates one path to the root.
 
 /// Size and index of a member in one number, which sorts by size, then index. `NONE` stands for a
-/// member that takes no part.
+/// member that takes no part in balancing.
 type Key = u64;
 const NONE: Key = Key::MAX;
 
@@ -15,7 +15,7 @@ pub struct Smallest {
 }
 
 impl Smallest {
-    /// Sets the members' sizes; None stands for a member that takes no part.
+    /// Sets the members' sizes; None stands for a member that takes no part in balancing.
     pub fn fill(&mut self, sizes: impl ExactSizeIterator<Item = Option<u32>>) {
         let leaves = sizes.len().next_power_of_two();
         self.tree.clear();

@@ -33,7 +33,8 @@ impl Spread {
         self.members[before] -= 1;
         self.members[after] += 1;
         if self.members[before] == 0 {
-            // Its number changed by one, so if it alone had the least (or most), it still does.
+            // The member's size changed by one. So a member that alone had the least (or most)
+            // partitions before still has the least (or most).
             if self.least == before {
                 self.least = after;
             }

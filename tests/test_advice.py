@@ -153,7 +153,10 @@ def recipes(client: str) -> list[tuple[str, str, str | None, str]]:
 
 
 def test_kafka_pythons_settings_are_taken_by_kafka_python() -> None:
-    """kafka-python runs each printed setting; it refuses its own classes in a mixed list."""
+    """kafka-python accepts each printed setting.
+
+    It refuses a list of its own classes that mixes cooperative and eager.
+    """
     kafka = pytest.importorskip("kafka", reason="kafka-python is not installed")
     errors = pytest.importorskip("kafka.errors")
 
@@ -415,7 +418,7 @@ def test_a_change_that_affects_no_group_is_an_error(sample: Path) -> None:
 def test_groups_that_are_left_out_are_called_by_their_right_names(
     group_type: str, protocol_type: str, why: str
 ) -> None:
-    """The reason names the group's real type; that it is no consumer group would not be enough."""
+    """The reason names the group's real type, not only that it is no consumer group."""
     with pytest.raises(GroupError) as raised:
         live._fit(live._Listed(0, group_type, protocol_type, "Stable"))
     assert why in raised.value.problem

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command without any optional package, on its own terminal of 80 columns."""
+"""Runs the command without any optional package, on a terminal of 80 columns."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_the_command_needs_nothing_and_fits(
     )
     assert said in printed
     lines = re.sub("\x1b\\[[0-9]*m", "", printed).splitlines()
-    # Lines that a reader copies are never broken.
+    # Lines that a reader copies are never wrapped.
     copied = ("partition.assignment.strategy=", "kafka-consumer-groups.sh")
     wide = [line for line in lines if len(line) > 80]
     assert [line for line in wide if not line.strip().startswith(copied)] == []

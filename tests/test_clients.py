@@ -84,7 +84,7 @@ def drawn_members(rng: random.Random, topics: list[Topic], assignor: str) -> lis
 @pytest.mark.oracle
 @pytest.mark.parametrize(("client", "plug_in"), PLUG_INS)
 def test_a_leader_answers_as_kafkas_class_does(client: Any, plug_in: Any, oracle: Oracle) -> None:
-    """Random groups of members of every version, with racks and static members."""
+    """The random groups have members of every subscription version, racks and static members."""
     rng = random.Random(f"{client.__name__} {plug_in.name}")
     told = Counter[str]()
     for _ in range(150):
@@ -117,7 +117,7 @@ def test_a_leader_answers_as_kafkas_class_does(client: Any, plug_in: Any, oracle
 def claiming(
     member_id: str, assignor: str, partitions: list[int], version: int, generation: int
 ) -> Joined:
-    """Makes a member with a generation in the user data, in version 3 also in the field."""
+    """Makes a member whose user data have a generation; in version 3, the field has it, too."""
     claims = tuple(TopicPartition("t", p) for p in partitions)
     if assignor == "sticky":
         sent = Subscription(("t",), encode_sticky_user_data(claims, generation), version=version)

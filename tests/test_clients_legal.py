@@ -33,7 +33,7 @@ TP = TopicPartition
 NEVER_ENDS = Path(__file__).parent / "vectors" / "never_ends.jsonl"
 STICKY = ("sticky", "cooperative-sticky")
 
-# m1 has left topic a but still claims a-0, as aiokafka's own sticky assignor does.
+# m1 has left topic a but still claims a-1, as a consumer with aiokafka's own sticky assignor does.
 TOPICS = (Topic("a", 2), Topic("b", 1))
 LEFT = (
     Member("m0", ("a", "b"), owned_partitions=(TP("b", 0),)),
@@ -140,7 +140,10 @@ def test_members_that_no_assignor_accepts_do_not_crash_the_leader(
 
 
 def test_anomalies_are_logged_and_kafkas_answer_stands(caplog: pytest.LogCaptureFixture) -> None:
-    """Two members claim a missing partition in one generation: Kafka assigns it twice."""
+    """Two members claim missing partitions in one generation: Kafka's answer is sent unchanged.
+
+    If the answer has anomalies, they are logged.
+    """
     gone = tuple(TP("a", p) for p in range(4))
     members = tuple(
         Member(f"m{n}", ("a",), owned_partitions=gone, generation_id=3) for n in range(2)
@@ -154,7 +157,7 @@ def test_anomalies_are_logged_and_kafkas_answer_stands(caplog: pytest.LogCapture
 
 @pytest.mark.parametrize("assignor", [*STICKY, "range", "roundrobin"])
 def test_a_legal_answer_is_kafkas_and_any_answer_is_legal(assignor: str) -> None:
-    """Random groups; some members left topics, have no topics, or claim others' partitions."""
+    """In the random groups, members left topics, have no topics, or claim others' partitions."""
     rng = random.Random(14)
     told = {"kafka's": 0, "other": 0}
     for _ in range(2_000):

@@ -47,7 +47,10 @@ def java_sends(
     generation: int,
     rack_id: str | None = None,
 ) -> bytes:
-    """Returns Kafka's subscription of a member after `generation`; `given` is None before any."""
+    """Returns the subscription bytes of a Java member that received `given` in `generation`.
+
+    Before its first generation, `given` is None.
+    """
     user_data = None
     if assignor == "sticky" and given is not None:
         asked = {"wire": "encode_sticky", "partitions": pairs(given), "generation_id": generation}

@@ -72,7 +72,7 @@ def shown(answer: Mapping[str, Sequence[TopicPartition]]) -> dict[str, str]:
 
 
 def test_sticky_assignor1(oracle: Oracle) -> None:
-    """Java lists kept partitions first, then gained ones; C0 gains others than the test expects."""
+    """Java lists kept partitions first, then gained ones; C0 does not gain the expected t2-0."""
     topics = {"t0": 2, "t1": 2, "t2": 2, "t3": 2}
     first = answers(topics, alike(("C0", "C1", "C2"), topics), {}, oracle)
     owned = {m: (-1, first[m]) for m in ("C0", "C2")}
@@ -159,7 +159,10 @@ def mass_join(leader: str, waves: Sequence[int], oracle: Oracle) -> tuple[int, l
 def test_a_mass_join_makes_one_generation_for_each_wave_of_members(
     waves: list[int], oracle: Oracle
 ) -> None:
-    """Java and the plug-in need equally many generations; kafka-python's assignor one more."""
+    """Java, the plug-in and kafka-python's own assignor need equally many generations.
+
+    Several waves need one more generation than there are waves.
+    """
     expected = len(waves) + (len(waves) > 1)
     java, of_java = mass_join("java", waves, oracle)
     plug_in, of_plug_in = mass_join("plug-in", waves, oracle)

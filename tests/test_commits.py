@@ -25,7 +25,7 @@ from kafka_rebalance.wire.group_records import (
 )
 
 LOG = Path(__file__).parent / "data" / "consumer_offsets.jsonl"
-UTC = dt.timezone.utc  # noqa: UP017 -- Arrow returns this one
+UTC = dt.timezone.utc  # noqa: UP017 -- Arrow returns this object
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=UTC)
 
 Row = dict[str, Any]

@@ -27,7 +27,7 @@ def _expected(group: kr.GroupSpec, changes: list[str]) -> Any:
 
 
 def _with_clients(rng: random.Random, case: dict[str, Any]) -> dict[str, Any]:
-    """Draws client ids; in a third of the groups they reveal the members' client library."""
+    """Sets random client ids in 40 % of the groups; most of these reveal the client library."""
     number = rng.randrange(1, 99)
     names = ["kafka-python-3.0.12", "aiokafka-0.14.0", "rdkafka", f"consumer-{case['group_id']}-"]
     drawn = rng.choice(names)

@@ -181,7 +181,7 @@ def test_after_the_coordinator_has_moved_no_older_worker_can_join() -> None:
 
 
 def test_work_that_was_deleted_while_its_worker_was_away_runs_until_the_next_rebalance() -> None:
-    """The leader's memory lacks the work; it learns of it from a report and revokes it later."""
+    """The leader learns of the deleted work from a report, and revokes it in the next rebalance."""
     freeze = Happening(at_ms=60_000, kind=Kind.FREEZE, member="w1", for_ms=30_000)
     delete = Happening(at_ms=80_000, kind=Kind.DELETE, connectors=("files",))
     stop = Happening(at_ms=700_000, kind=Kind.STOP, member="w2")
@@ -278,10 +278,11 @@ def _drawn(seed: int, protocol: str | None = None) -> Scenario:
         )
         for n in range(rng.randint(1, 5))
     )
-    # One worker runs at the end.
+    # No event stops or freezes `keeper`, so one worker still runs at the end.
     keeper = replace(members[0], name="keeper", start_ms=0)
     connectors = {f"c{n}": rng.randint(0, 5) for n in range(rng.randint(1, 6))}
-    # There are no moves with two protocols: after one, older workers cannot join (see above).
+    # With two protocols, the coordinator does not move: after a move, workers of the older
+    # protocol cannot join (see the test above).
     of_topics = (Kind.GROW, Kind.CREATE_TOPIC, Kind.AWAY)
     kinds = [one for one in Kind if one not in (*of_topics, *(Kind.MOVE for _ in protocols[1:]))]
     happenings = []

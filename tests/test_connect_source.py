@@ -54,7 +54,10 @@ def connect(
 def connector(
     name: str, count: int, on: tuple[str, str], *tasks: tuple[int, str, str]
 ) -> dict[str, Any]:
-    """Makes a connector in expanded REST form; `on` and `tasks` have states and workers."""
+    """Makes a connector in the expanded form of REST.
+
+    `on` is its state and worker; `tasks` are (number, state, worker).
+    """
     return {
         "info": {
             "name": name,

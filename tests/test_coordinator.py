@@ -222,13 +222,13 @@ READY = Node(node_id=1, ready=True)
     [
         # The first ready node from the offset on that has no request in flight.
         ([replace(READY, in_flight=1), READY, replace(READY, node_id=2)], 1),
-        # Else the ready node with the fewest requests in flight; tie-break: the first one.
+        # If every ready node has requests in flight: the one with the fewest; tie-break: the first.
         ([replace(READY, in_flight=n, node_id=k) for k, n in enumerate((3, 2, 2))], 1),
         # A ready node that cannot send more is ignored.
         ([replace(READY, can_send_more=False), Node(node_id=7, connecting=True)], 7),
         # A connecting node comes before one without a connection; tie-break: the last one.
         ([Node(node_id=3), *(Node(node_id=n, connecting=True) for n in (4, 5))], 5),
-        # Else the node whose last connection attempt is the oldest; tie-break: the first one.
+        # Without connections: the node with the oldest connection attempt; tie-break: the first.
         ([Node(node_id=n, last_attempt_ms=ms) for n, ms in ((1, 9), (2, 4), (3, 4))], 2),
         # No node is chosen if all nodes are backing off or full.
         ([Node(node_id=1, may_connect=False), replace(READY, can_send_more=False)], None),

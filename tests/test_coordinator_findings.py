@@ -63,7 +63,7 @@ class Played:
 
 @pytest.fixture(scope="module", params=["ours", KAFKA])
 def command(request: pytest.FixtureRequest) -> Iterator[Callable[[Answer], Answer]]:
-    """Returns the function that plays a command: on our coordinator, then on Kafka's."""
+    """Yields the function that plays a command on our coordinator, then the one for Kafka's."""
     if request.param == "ours":
         yield Driver().command
         return
@@ -78,7 +78,7 @@ def played(command: Callable[[Answer], Answer]) -> Played:
 
 
 def keys(answer: Answer) -> list[tuple[str, bool]]:
-    """Returns (key, whether it is a tombstone) for each record appended before the answer."""
+    """Returns (key, whether the value is null) for each record in the answer's events."""
     return [(one["key"], one["vb"] is None) for one in answer["events"] if one["ev"] == "record"]
 
 

@@ -43,7 +43,7 @@ def _source(name: str) -> str:
 
 @pytest.mark.parametrize("name", _documented())
 def test_docstring_examples(name: str, engine: Engine) -> None:
-    """The examples call the reference; here the compiled engine must print equal results."""
+    """The examples call the reference; with either engine, they must print equal results."""
     tests = doctest.DocTestFinder(exclude_empty=True).find(importlib.import_module(name))
     runner = doctest.DocTestRunner(optionflags=doctest.FAIL_FAST)
     said: list[str] = []

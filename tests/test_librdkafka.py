@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""librdkafka's assignors in all interfaces: engines agree, plans. (Answers: test_vectors.py.)"""
+"""librdkafka's assignors in all interfaces; test_vectors.py tests their answers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _first(file: str) -> tuple[kr.GroupSpec, dict[str, Any]]:
 
 
 def test_the_engines_agree_on_generated_groups() -> None:
-    """Lists have equal order, and anomalies are equal; some groups are old or kill the leader."""
+    """Both engines return equal lists and anomalies; some groups kill the leader's process."""
     found = differential.compare(
         Block(20261122, 1200), assignors=differential.DIALECTS, bytes_too=False
     )
@@ -202,7 +202,7 @@ def test_a_plan_lists_members_as_the_broker_does(engine: Engine) -> None:
 
 
 def test_a_plan_tells_of_a_group_that_never_settles(engine: Engine) -> None:
-    """Real consumers continued for 21 generations in 20 seconds."""
+    """Real consumers made 21 generations within 20 seconds."""
     racks = (("a", "b"), ("b", "c"), ("c", "a"), ("a", "b"))
     members = (kr.Member("c0", ("a",), rack_id=""), kr.Member("c1", ("a",), rack_id="b"))
     group = kr.GroupSpec("g", (kr.Topic("a", 4, racks),), members, COOPERATIVE)
@@ -265,7 +265,7 @@ def test_a_group_that_librdkafka_led_is_warned_before_it_hurts(
 def test_racks_are_warned_of_before_the_change(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The group of c1 settles; when c0 without a rack joins, the group rebalances for ever."""
+    """c1 has a rack, and c0 has none: at the next rebalance, the group never settles."""
     racks = (("a", "b"), ("b", "c"), ("c", "a"), ("a", "b"))
     topics = (kr.Topic("a", 4, racks),)
     members = (kr.Member("c0", ("a",), rack_id=""), kr.Member("c1", ("a",), rack_id="b"))

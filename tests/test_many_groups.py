@@ -51,7 +51,7 @@ def test_groups_that_refuse_a_change_are_affected(run: Any) -> None:
 
 @pytest.mark.parametrize("command", ["plan", "compare"])
 def test_sticky_groups_answer_for_what_concerns_them(run: Any, command: str) -> None:
-    """The detector of endless rebalances uses only the changes that affect the group."""
+    """The search for assignors that never end uses only the changes that affect the group."""
     groups = [_group(f"g{n}", "a", "c", assignor="sticky") for n in range(2)]
     changes = ("--partitions", "b=8", "--partitions", "a=9")
     code, out, _ = run(command, groups, "--json", *changes)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our hash table and sort orders equal Java's: stored answers of a real JVM, and general laws."""
+"""Our hash table and sort orders equal stored answers of a JVM, and obey general laws."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ def test_a_plan(tmp_path: Path, width: int) -> None:
 
 @pytest.mark.parametrize("kind", ["plan", "run", "fleet"])
 def test_dark_pages(tmp_path: Path, kind: str) -> None:
-    """Each kind of page is dark where the reader wants that, and light elsewhere."""
+    """Each kind of page is dark if the reader prefers dark pages, and light if not."""
     group = GroupSpec("g", (Topic("t", 3),), (Member("m", ("t",)),))
     pages = {
         "plan": lambda: plan_page(kr.plan(group, "range", ["add-members=1"])),
@@ -198,7 +198,7 @@ def test_nine_members_have_nine_looks(tmp_path: Path) -> None:
     page = runs_page({"": simulate(load("zone-lost"))})
     seen = _seen(page, tmp_path, 380)
     _is_readable(seen)
-    assert len(seen["fills"]) == 9 + 1  # and that of the times without a holder
+    assert len(seen["fills"]) == 9 + 1  # nine members, and the times without a holder
     assert "held, by another member with this shade" in page
     assert "held, by another member" not in runs_page({"": simulate(load("scale-out"))})
 

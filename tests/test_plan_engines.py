@@ -110,7 +110,7 @@ PAIR = GroupSpec(
         ["bounce-members=*", "bounce-members=*,dynamic", "bounce-members=a,static"],
         ["switch-assignor=range", "add-members=2,instance-id=s-1", "remove-member=s-2"],
         ["partitions t=9", "switch-assignor=sticky", "bounce-members=static,dynamic"],
-        # Some numbers are too large for the core, and some changes affect no group.
+        # Numbers that the core cannot represent, and changes that do not fit the group.
         [kr.AddMembers(-1)],
         [kr.AddPartitions("t", 2**40)],
         [kr.AddTopics((("v", -1),))],

@@ -94,7 +94,7 @@ def observed(
     before: GroupSpec | None = None,
     earlier: Written | None = None,
 ) -> Observed:
-    """Makes an observation: inventories from 0 s, 1 s, …; the record of generation n from n s."""
+    """Makes an observation; the topics of the n-th inventory (from 0) are valid from n s."""
     ids = {m.member_id for one in records for m in one.value.members}
     return Observed(
         "g",
@@ -240,7 +240,9 @@ def test_a_false_certainty_is_a_miss() -> None:
 
 
 def test_a_rebalance_without_a_known_cause_disturbs_the_change() -> None:
-    """A round without a cause is idle if it moves nothing; otherwise the plan cannot be judged."""
+    """A round without a cause is idle if it moves nothing. If it moves partitions, the plan cannot
+    be judged.
+    """
     before = settled("cooperative-sticky")
     left = group("cooperative-sticky", before.members[0], generation_id=4)
     alone = written(left)

@@ -129,7 +129,10 @@ def given_out(result: kr.Assignment) -> list[kr.TopicPartition]:
 def test_every_partition_once_and_only_to_subscribers(
     group: kr.GroupSpec, assignor: str, engine: Engine
 ) -> None:
-    """Without owned partitions nothing is withheld; each exception is listed as an anomaly."""
+    """Without owned partitions, nothing is withheld from the answer.
+
+    A partition that a member without its topic receives is listed as an anomaly.
+    """
     result = kr.assign(group, assignor, engine=engine)
     assert list(result) == [member.member_id for member in group.members]
     handed = given_out(result)
@@ -278,7 +281,7 @@ def test_an_unchanged_group_moves_nothing(
 def test_sticky_moves_only_what_the_balance_needs(
     data: st.DataObject, group: kr.GroupSpec, engine: Engine
 ) -> None:
-    """Members with equal subscriptions leave and join: others lose only partitions above the share.
+    """Members with equal subscriptions leave and join; other members keep up to their new share.
 
     There are no racks, because Kafka takes from a member each partition with no replica in its
     rack.

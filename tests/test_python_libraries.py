@@ -53,7 +53,10 @@ def _decoded(answer: dict[str, bytes]) -> dict[str, list[kr.TopicPartition]]:
 
 @pytest.mark.parametrize("name", OWN)
 def test_the_librarys_coordinator_leads_alike(name: str) -> None:
-    """Four rebalances of consumers with the library's own class; a member leaves, and one joins."""
+    """In four rebalances, our answers equal those of the library's own class.
+
+    Meanwhile a member leaves, and another one joins.
+    """
     client, own = OWN[name]
     protocol = name.partition("/")[2]
     rng = random.Random(name)

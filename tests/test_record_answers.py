@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers straight from records equal those by way of contract rows, errors included."""
+"""Answers and errors computed directly from records equal those computed from contract rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ VERBS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 
 
 def damaged(rng: random.Random, value: bytes) -> bytes:
-    """Some bytes of the value are others: names that are not UTF-8, negative numbers, lengths."""
+    """Replaces up to three bytes, so that names are not UTF-8, or numbers and lengths are wrong."""
     data = bytearray(value)
     for _ in range(rng.choice((0, 0, 1, 3))):
         data[rng.randrange(len(data))] = rng.choice((0xED, 0xFF, 0x80, 0, 1, rng.randrange(256)))
@@ -92,7 +92,7 @@ def test_an_owner_of_every_partition_is_that_of_the_assignment(records: pa.Recor
 
 
 def test_a_shared_partition_has_no_single_owner() -> None:
-    """Two partitions of a share group and four members: one owner each would lose two members."""
+    """With one owner for each of two partitions, two of the four members would have none."""
     topic = {"name": "t", "partitions": 2, "topic_id": "AAAAAAAAAAAAAAAAAAAAAQ"}
     members = [{"member_id": name, "topics": ["t"]} for name in "abcd"]
     row = {"group_id": "g", "assignor": "share/simple", "topics": [topic], "members": members}

@@ -65,7 +65,7 @@ def read(
 
 
 def reference(key: bytes, value: bytes) -> Row:
-    """Returns the row of the Python reader, then of the code with which `snapshot` makes groups."""
+    """Returns the row that the Python reader and then the code of `snapshot` make of a record."""
     read_key = decode_key(key)
     assert isinstance(read_key, GroupMetadataKey)
     group = decode_value(read_key, value)

@@ -70,7 +70,7 @@ def _cooperative(version: int, owned: tuple[TopicPartition, ...], generation: in
 
 
 def test_a_generation_in_user_data_alone(engine: Engine) -> None:
-    """Version 1 has no generation field; the user data have generation 7 of a, 3 of b."""
+    """Version 1 has no generation field; in the user data, a has generation 7 and b has 3."""
     for assignor, sent in (("sticky", _sticky), ("cooperative-sticky", _cooperative)):
         group = _group(
             assignor, ("a", sent(1, _owned(0, 1, 2, 3), 7)), ("b", sent(1, _owned(0, 1), 3))
@@ -195,7 +195,7 @@ SENT = Path(__file__).resolve().parent / "vectors" / "sent.jsonl.gz"
 
 
 def test_members_as_bytes(engine: Engine) -> None:
-    """Compares with stored answers of Java to bytes of all versions; this needs no Java."""
+    """Compares with stored answers of Java to members' bytes of all versions, without Java."""
     vectors = [json.loads(line) for line in gzip.decompress(SENT.read_bytes()).splitlines()]
     for vector in vectors:
         case = vector["case"]

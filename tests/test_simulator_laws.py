@@ -245,7 +245,7 @@ def _check_the_fenced(scenario: Scenario, journal: list[Entry], seed: int) -> in
             generation_id = group.generation_id if group else -1
             asked[entry.event.request_id] = (request, was_gone, generation_id)
         if isinstance(entry.event, Unloaded | Loaded):
-            known, gone = set(), set()  # the log has the members
+            known, gone = set(), set()  # from now on, membership is that of the loaded log
         for effect in coordinator.handle(entry.event, entry.at_ms):
             if isinstance(effect, Respond):
                 refused += _check_answer(effect, *asked[effect.request_id], seed)

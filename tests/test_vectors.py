@@ -96,7 +96,7 @@ def test_vectors(file: str, engine: Engine) -> None:
 @pytest.mark.oracle
 @pytest.mark.parametrize("file", [f for f in FILES if not f.startswith(("librdkafka", *BROKERS))])
 def test_kafka_still_says_so(file: str, oracle: Oracle) -> None:
-    """The vectors come from Kafka 4.0; the oracle has the version that we claim to equal."""
+    """The oracle, of the Kafka version that we claim to equal, returns the vectors of Kafka 4.0."""
     assert _differing(file, oracle) == []
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Worked examples: both engines and Kafka's own classes return them, in equal order.
+"""Worked examples: both engines and Kafka's own classes return equal answers in equal order.
 
 Where an older Kafka assigned a partition differently, the test has the answer of Kafka 4, and a
 comment has the older one.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 MOST_CHANGES_A_GROUP = 6
 FAILED_GROUPS = 10
-"""The run ends with an error after this many groups that did not start."""
+"""The run takes no new group after more than this many groups that did not settle."""
 
 
 class _Budget:

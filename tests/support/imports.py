@@ -44,7 +44,7 @@ Imports = dict[str, set[str]]
 
 
 def python_modules() -> dict[str, Path]:
-    """Returns dotted name below the package -> file; `__init__` is the package itself."""
+    """Returns module name inside the package -> file; `__init__` is the package itself."""
     found = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         parts = path.relative_to(PACKAGE).with_suffix("").parts
@@ -92,7 +92,7 @@ def _without_types_alone(tree: ast.Module) -> ast.Module:
 
 
 def rust_modules() -> dict[str, Path]:
-    """Returns module path below src, with `::`, -> file; `lib` is left out."""
+    """Returns module path, such as `java::hash_table`, -> file, without `lib`."""
     files = (path for path in sorted(RUST.rglob("*.rs")) if path.name != "lib.rs")
     return {"::".join(path.relative_to(RUST).with_suffix("").parts): path for path in files}
 

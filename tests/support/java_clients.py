@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 Held = list[tuple[str, int]]
 
-# Current Java (twice as likely); Java 3.2, 2.4 and 2.3; the Python clients' sticky assignors.
+# First line: the current Java client (twice as likely), then Java 3.2, 2.4 and 2.3. Second line:
+# the sticky assignors of the Python clients.
 KINDS: tuple[tuple[int | None, UserData | None], ...] = (
     *((None, None), (None, None), (2, None), (1, None), (0, None)),
     *((0, "partitions"), (0, "none"), (1, "none")),
@@ -46,7 +47,7 @@ class Client:
     generation_id: int | None
 
     def claims(self, assignor: str) -> Held:
-        """Returns the partitions to claim; a cooperative client first gives up topics it left."""
+        """Returns the partitions to claim; a cooperative client omits topics that it left."""
         if assignor != "cooperative-sticky":
             return self.held
         return [tp for tp in self.held if tp[0] in self.member.topics]

@@ -41,7 +41,10 @@ class JavaMembers:
             )
 
     def tell(self, **command: Any) -> dict[str, Any]:
-        """Sends add=, close= or stall=; when all is stable, returns {group: {client_id: owned}}."""
+        """Sends add=, close= or stall=; returns partitions of all members when groups are stable.
+
+        The form is {group id: {client id: partitions}}.
+        """
         groups: dict[str, Any] = self.send(**command)["groups"]
         return groups
 
@@ -176,8 +179,8 @@ class PythonMembers:
 def await_coordinators(bootstrap_server: str, group_ids: Sequence[str]) -> None:
     """Waits until the brokers of a new cluster can serve each of these groups.
 
-    Consumers that join earlier are redirected between brokers; kafka-python's can then lose their
-    membership.
+    Consumers that join earlier are redirected between brokers; a consumer of kafka-python can then
+    lose its place in the group.
     """
     from kafka import KafkaAdminClient
     from kafka.errors import CoordinatorNotAvailableError

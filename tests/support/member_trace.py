@@ -28,8 +28,7 @@ leader, has sent for itself.
 The trace plays the application (`poll t-0=7` has consumed t-0 up to offset 7), the cluster
 (`topics`) and the network (`answer` and `fail` end the last request of that kind). `advance` runs
 the heartbeat thread at its deadlines. `config` starts with a new member, and `again` returns to
-`mark`. `nodes` shows which node receives a FindCoordinator. Back-offs are not random here: 100 ms
-are 100 ms.
+`mark`. `nodes` shows which node receives a FindCoordinator. Back-offs have no random part here.
 """
 
 import random

@@ -62,7 +62,7 @@ class Oracle:
         self.close()
 
     def ask(self, line: dict[str, Any]) -> dict[str, Any]:
-        """Returns the answer to one line: an assignment, an error, or an answer of Wire.java."""
+        """Returns the answer to one line: an assignment, an error, or encoded or decoded bytes."""
         try:
             self._stdin.write(_dump(line))
             self._stdin.flush()

@@ -30,7 +30,10 @@ def subscribed(group: GroupSpec) -> dict[TopicPartition, list[int]]:
 
 
 def owners(group: GroupSpec) -> dict[TopicPartition, int]:
-    """Returns partition -> its only claimant of the newest generation, if it is subscribed."""
+    """Returns partition -> the only claimant with the newest generation, if it may own it.
+
+    A claimant may own the partition only if it subscribes to the topic.
+    """
     claims: dict[TopicPartition, set[tuple[int, int]]] = {}
     for m, member in enumerate(group.members):
         generation = -1 if member.generation_id is None else member.generation_id
@@ -49,7 +52,7 @@ def owners(group: GroupSpec) -> dict[TopicPartition, int]:
 
 
 def brute_force(group: GroupSpec) -> tuple[list[int], int]:
-    """Tries all assignments; returns the best loads, in descending order, and their least moves."""
+    """Tries all assignments; returns the best loads, largest first, and the least moves to them."""
     readers, owner = subscribed(group), owners(group)
     best: tuple[list[int], int] | None = None
     for choice in itertools.product(*readers.values()):

@@ -70,7 +70,7 @@ class _Member:
             self.ended.set()
 
     def _next(self) -> list[str] | None:
-        """Returns topics for a new subscription (or no topics); None if the consumer must end."""
+        """Returns the topics of a new subscription, an empty list without one, or None to end."""
         try:
             return self.subscriptions.get_nowait()
         except queue.Empty:
@@ -142,7 +142,7 @@ class PlugInMembers:
 
 
 def generations(bootstrap_server: str) -> Iterator[tuple[str, GroupMetadataValue]]:
-    """Yields every record with an assignment that the broker stored, with its group id."""
+    """Yields (group id, record) for each stored group record that has members."""
     from kafka import KafkaConsumer
     from kafka import TopicPartition as Partition
 
@@ -183,9 +183,9 @@ def asked(topics: tuple[Topic, ...], value: GroupMetadataValue) -> GroupSpec:
 
 
 def question(topics: tuple[Topic, ...], value: GroupMetadataValue) -> dict[str, Any]:
-    """Returns that group as a line for the oracle, in which each member is the bytes that it sent.
+    """Returns the group of a record as a line for the oracle, with the bytes that each member sent.
 
-    Fields are not enough: a member that missed an assignment sends one generation in its
+    Decoded fields are not enough: a member that missed an assignment sends one generation in its
     subscription, and an older one in its user data.
     """
     return {

@@ -19,10 +19,10 @@ class Log:
 
     `after`    the state after each named step; for most steps, the partitions of each member
     `given`    (partition, the member that gained it, sizes), in order
-    `moved`    (partition that balancing chose, partition that moved instead or the chosen one,
-               old owner, new owner, sizes), in order
+    `moved`    (partition that balancing chose, partition that moved, old owner, new owner, sizes),
+                   in order; the moved partition can be another one than the chosen one
 
-    Sizes are the number of partitions of each member before the step.
+    `sizes` has the number of partitions of each member before the step.
     """
 
     def __init__(self, group: GroupSpec, assignor: str) -> None:

@@ -105,7 +105,7 @@ def _files(name: str, form: str) -> str:
 
 
 def secured_broker(stores: Stores) -> Broker:
-    """Returns a broker with these listeners, which has not started yet."""
+    """Returns a broker with the listeners above, not yet started."""
     sasl = "listener.name.secured."
     properties = {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",

@@ -60,7 +60,7 @@ class Consumer(ABC):
         assert not self._thread.is_alive(), self.client_id
 
     def commit(self, partition: int, offset: int) -> None:
-        """Commits, again and again while the consumer has not finished a rebalance."""
+        """Commits; tries again after an error, for example while the consumer rebalances."""
         deadline = time.monotonic() + PATIENCE_S
         while True:
             try:
@@ -70,7 +70,7 @@ class Consumer(ABC):
                     raise
 
     def committed(self, partition: int) -> int:
-        """Returns where the consumer goes on to read, once it owns the partition."""
+        """Waits until the consumer owns the partition; returns the offset that it reads next."""
         deadline = time.monotonic() + PATIENCE_S
         while partition not in self.owned():
             assert time.monotonic() < deadline, self.client_id

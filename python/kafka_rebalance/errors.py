@@ -72,7 +72,7 @@ class MissingExtra(KafkaRebalanceError, ImportError):
 
 
 def _packages(extra: str) -> list[str]:
-    """Returns the packages that an extra installs (a package index may not have this package)."""
+    """Returns the packages that an extra installs; kafka-rebalance itself may be in no index."""
     from importlib import metadata  # a slow import, which only this error needs
 
     try:

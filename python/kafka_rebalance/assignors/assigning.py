@@ -47,7 +47,7 @@ def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "r
         return from_columns(member_ids, _core.assign(group.interned(), name))
     row = SERVER_SIDE[name] if name in SERVER_SIDE else BUILT_IN[name]
     answer = row.assign(group)
-    # Java's map returns the members in an order without meaning; an Assignment has the join order.
+    # The answer has the members in the order of Java's map, an Assignment has them in join order.
     assignment = {member.member_id: answer[member.member_id] for member in group.members}
     withholds = isinstance(row, BuiltIn) and row.withholds
     shares = isinstance(row, ServerSide) and row.shares

@@ -17,7 +17,7 @@ from kafka_rebalance.group.spec import GroupSpec
 
 
 class RebalanceProtocol(Enum):
-    """EAGER members revoke all partitions before they join; COOPERATIVE members join with them."""
+    """EAGER members revoke all partitions before they join; COOPERATIVE members keep them."""
 
     EAGER = 0
     COOPERATIVE = 1

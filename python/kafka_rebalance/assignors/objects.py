@@ -27,7 +27,7 @@ class BuiltInAssignor:
     _row: BuiltIn
 
     def __init_subclass__(cls) -> None:
-        # A custom subclass has its own name; otherwise it behaves as the class that it extends.
+        # A subclass with a name that has no row keeps the row of the class that it extends.
         row = BUILT_IN.get(vars(cls).get("name", ""))
         if row is not None:
             cooperative = (RebalanceProtocol.COOPERATIVE,) if row.withholds else ()

@@ -96,7 +96,7 @@ BUILT_IN = {
 
 
 class ServerSide(NamedTuple):
-    """The row of an assignor of the brokers; `shares` if its members share partitions."""
+    """The row of a server-side assignor; `shares` is whether several members share a partition."""
 
     assign: Callable[[GroupSpec], dict[str, list[TopicPartition]]]
     shares: bool = False
@@ -107,13 +107,13 @@ SERVER_SIDE = {
     consumer.range.NAME: ServerSide(consumer.range.assign),
     share.simple.NAME: ServerSide(share.simple.assign, shares=True),
 }
-"""The assignors of the brokers. They assign; no plan plays the rounds of their groups yet."""
+"""The assignors of the brokers. `assign` runs them; `plan` does not play their rounds yet."""
 
 KAFKAS = tuple(name for name in BUILT_IN if "/" not in name)
 """The names of Kafka's own assignors."""
 
 ONLY_PYTHON = "runs in Python only, by the library's own class"
-"""The core's error for a dialect of a Python library; `bulk/lines.py` then asks Python."""
+"""The core's error for a dialect of a Python library; `bulk/lines.py` then assigns in Python."""
 
 FOREIGN = {
     "stream": "Kafka Streams' own assignor, which no setting replaces",
@@ -204,7 +204,7 @@ def custom(name: str) -> Assignor:
 
 
 def in_brokers(name: str) -> str:
-    """Returns the text of an error where only members' assignors can be played."""
+    """Returns the error text for a server-side assignor where only members' assignors can run."""
     return (
         f"{quoted(name)} runs in the brokers, and no plan plays its rounds yet; "
         "`assign` returns its assignment"
@@ -220,7 +220,7 @@ def unknown(name: str) -> str:
 
 
 def runs_in_core(name: str | None) -> bool:
-    """Returns whether the compiled core can run all lines.
+    """Returns whether the compiled core can assign all lines of a bulk call.
 
     `name` replaces the assignors of the lines; None means that each line has its own.
     """

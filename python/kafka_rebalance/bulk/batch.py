@@ -23,7 +23,7 @@ def assign_batch(
     max_partitions: int = MAX_PARTITIONS,
     threads: int | None = None,
 ) -> "pa.RecordBatch":
-    """Assigns every row of a batch of groups; the columns are those of the contract.
+    """Assigns every row of a batch of groups; docs/contract.md describes the columns.
 
     `batch` is any object with Arrow's PyCapsule protocol, for arrays or streams (a RecordBatch,
     Table or RecordBatchReader of pyarrow, a frame of polars or pandas, a relation of DuckDB), or a
@@ -57,7 +57,8 @@ def plan_batch(
     Answer   columns group_id, assignor, those of `Figures`, not_affected, error, error_kind. A bad
              group, or a group with a change that does not fit, has an error and null figures. If a
              group lacks the topic, member, client or rack to which a change refers, this change is
-             left out for the group and listed in not_affected. If none is left, figures are null.
+             left out for the group and listed in not_affected. If no change is left, the figures
+             are null.
     """
     threads = _threads(threads)
     answers = _core.plan_batch(_one_batch(batch), assignor, changes, max_partitions, threads)
@@ -73,7 +74,8 @@ def compare_batch(
 ) -> "pa.RecordBatch":
     """Compares all built-in assignors for every row of a batch of groups, as `compare` does.
 
-    `changes` are texts for every group, as in `plan_batch`; others are as in `assign_batch`.
+    `changes` are texts for every group, as in `plan_batch`. The other parameters are those of
+    `assign_batch`.
 
     Answer   columns group_id, assignor (the group's own), recommended, reason, candidates (the
              figures of each assignor, or its error), not_affected, error, error_kind.
@@ -103,7 +105,7 @@ def _one_batch(groups: object) -> object:
 
 
 def _whole_numbers(table: Any) -> Any:
-    """Returns the table with whole numbers: pandas makes fractions of a column that has nulls."""
+    """Turns floats into integers: pandas turns a column of integers with nulls into floats."""
     pa = _pyarrow("a stream of Arrow")
 
     def whole(kind: Any) -> Any:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers contract lines in bulk; a bad line affects no other one. Mirror: `src/bulk/lines.rs`."""
+"""Answers contract lines (docs/contract.md) in bulk; a bad line affects no other line.
+Mirror of `src/bulk/lines.rs`.
+"""
 
 import os
 from collections.abc import Sequence

@@ -30,9 +30,9 @@ COMMANDS = {
     "probe": "let a real client lead made-up groups, and read its answers",
     "completion": "complete commands and options in a shell",
 }
-"""Each command with its line of help; the command's options are in the module of its name.
+"""Each command with its line in the help; the module of that name has the command's options.
 
-Order    that of a first hour: look, understand, plan, then the tools for many groups.
+Order    as a new user needs them: first to see, understand and plan, then for many groups.
 """
 
 _LIVE = "--bootstrap-server broker:9092"
@@ -67,7 +67,7 @@ EXAMPLES = {
     "probe": ["probe groups.jsonl --client confluent-kafka --assignor range"],
     "completion": ["completion bash"],
 }
-"""What each command's help shows; a test parses them."""
+"""The examples in each command's help; a test parses them."""
 
 _USAGE_ERRORS = (GroupError, FileNotFoundError, IsADirectoryError)
 
@@ -96,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class _Help(argparse.HelpFormatter):
-    """Help text that keeps the line breaks of indented lines, with room for the longest command."""
+    """Formats help: keeps the breaks of indented lines, and has room for the longest command."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=26)
@@ -109,7 +109,7 @@ class _Help(argparse.HelpFormatter):
 
 
 class _Version(argparse.Action):
-    """Prints the version. It loads the compiled core, so other options must not load this."""
+    """Prints the version. This loads the compiled core, which the other options need not load."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         print(f"{parser.prog} {kafka_rebalance.__version__}")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kafka_rebalance.spark.jobs import Done
 
 _EXAMPLES = 20
-"""The largest number of groups whose contract lines are kept for a command."""
+"""The largest number of groups in the file that the command of `_advice` reads."""
 
 _WORDS = {
     "assign": "who owns what in every group",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def read(
     args: argparse.Namespace, spark: "SparkSession", *, plain: bool
 ) -> tuple["DataFrame", Callable[[], dict[str, int]]]:
-    """Returns the groups to assign, and a function that counts those left out, after a job."""
+    """Returns the groups to assign, and a function that counts the others; call it after a job."""
     from kafka_rebalance.spark import jobs
 
     groups, passed_over = jobs.read_groups(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the groups of `plan` and `compare`, and the changes of these and of `simulate`."""
+"""Adds and reads the options that name groups and changes, for all commands that have them."""
 
 import argparse
 import sys

@@ -66,7 +66,7 @@ def legal(
 def _attempts(
     topics: tuple[Topic, ...], members: tuple[Member, ...]
 ) -> Iterator[tuple[Member, ...]]:
-    """Yields the members; then, if they differ, the members for the second answer."""
+    """Yields the members for the first answer, then those for the second one if they differ."""
     yield members
     counts = {topic.name: topic.partitions for topic in topics}
     without = tuple(

@@ -56,7 +56,7 @@ from .refusals import refuse
 
 
 def counted_ids() -> Callable[[], str]:
-    """Returns a function whose ids, of 36 characters, count up from 1, so that runs can repeat."""
+    """Returns a function that returns ids of 36 characters, counted from 1: runs are repeatable."""
     numbers = count(1)
     return lambda: str(UUID(int=next(numbers)))
 

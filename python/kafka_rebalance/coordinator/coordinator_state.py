@@ -69,13 +69,13 @@ Continuation = StoreAssignment | ReplaceStatic | SendResponse | None
 
 
 class Created(NamedTuple):
-    """A new group whose first record is not durable; `before` has offsets from before the group."""
+    """A new group whose first record is not durable; `before` has the offsets older than it."""
 
     group: Group
     before: frozenset[OffsetValue]
 
     def is_of(self, group_id: str, offsets: GroupOffsets) -> bool:
-        """Returns whether the group has this id, and all `offsets` are from before the group."""
+        """Returns whether the group has this id, and all `offsets` are older than the group."""
         return self.group.group_id == group_id and offsets.contents() <= self.before
 
 
@@ -218,7 +218,7 @@ class CoordinatorState:
         del self.groups[group.group_id]
 
     def durable_group(self, group_id: str) -> Group | None:
-        """Returns the group between its first durable record and its durable tombstone."""
+        """Returns the group if its first record is durable and no tombstone of it is durable."""
         offsets = self.offsets.durable(group_id)
         for write in self.writes.values():
             if any(one.is_of(group_id, offsets) for one in write.created):
@@ -252,7 +252,7 @@ class CoordinatorState:
         producer_id: int | None = None,
         committed: bool | None = None,
     ) -> None:
-        """Appends `records`, whose changes of offsets are `changes`, then sends the response."""
+        """Appends `records`, which make `changes` to offsets; without records, only responds."""
         if not records and committed is None:
             if isinstance(write.then, SendResponse):
                 then = write.then

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Removes expired offsets, and groups that have neither members nor offsets (KIP-211).
 
-    group                                         an offset expires some time after
+    group                                         the retention time of an offset starts with
     no type (offsets only)                        its commit
     Empty                                         the moment when the group became Empty
     Stable consumers, subscriptions known         its commit; a subscribed topic never expires

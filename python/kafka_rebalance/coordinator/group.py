@@ -53,7 +53,7 @@ class Group:
     subscribed_topics: frozenset[str] | None = None
     new_member_added: bool = False
     initial_delay_ms: int | None = None  # the part of the initial delay that runs now
-    initial_remaining_ms: int = 0  # how much longer the initial delay can still become
+    initial_remaining_ms: int = 0  # by how much the initial delay can still be extended
 
     # State ----------------------------------------------------------------------------------------
 

@@ -3,7 +3,8 @@
 
 The first row that matches decides who may commit:
 
-    no generation, group Empty                    accepted, without a check of the ids
+    no generation, group Empty or absent          accepted, without a check of the ids
+    any other commit to an absent group           GROUP_ID_NOT_FOUND, first ILLEGAL_GENERATION
     generation, member or instance id present     checked by `member_checks`
     none of them present, group not Empty         UNKNOWN_MEMBER_ID; accepted in a transaction
 
@@ -77,7 +78,7 @@ def _commit(
     expires = None if retention_ms in (None, messages.NO_RETENTION) else state.now_ms + retention_ms
     commits, codes = [], []
     for one in request.offsets:
-        # Java's String.length, which Kafka compares with a limit in bytes.
+        # Kafka compares Java's String.length, in UTF-16 units, with this limit in bytes.
         too_large = len((one.metadata or "").encode("utf-16-le")) // 2 > limit
         code = ErrorCode.OFFSET_METADATA_TOO_LARGE if too_large else ErrorCode.NONE
         codes.append(messages.PartitionError(one.topic, one.partition, code))

@@ -6,7 +6,7 @@
     other states         refused: see `member_checks`
 
 Source   GroupMetadataManager.classicGroupSync; docs/behaviour/coordinator.md#5-syncgroup;
-         KIP-559 for type and name.
+         KIP-559 (the request has the protocol's type and name).
 """
 
 from kafka_rebalance.protocol.error_codes import ErrorCode, of_append_error

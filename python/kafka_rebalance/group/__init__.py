@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A group, its assignments and their differences; the contract as JSON."""
+"""Groups, their assignments and the differences of assignments; groups as JSON lines."""

@@ -183,7 +183,7 @@ def _partition(value: Any, at: str) -> int:
 
 
 def _deleted_topics(members: list[dict[str, Any]], topics: tuple[Topic, ...]) -> tuple[Topic, ...]:
-    """Returns topics that only owned partitions name, with the id that stands there."""
+    """Returns the topics that occur only in owned partitions, each with the id given there."""
     ids = {topic.name: topic.topic_id for topic in topics}
     for i, member in enumerate(members):
         for e, owned in enumerate(member.get("owned_partitions") or ()):

@@ -33,5 +33,5 @@ def _row(cells: Sequence[str], tag: str) -> str:
 
 
 def clipped(text: str, most: int = MOST_CHARACTERS) -> str:
-    """Returns the text, cut after this many characters."""
+    """Returns the text, cut to at most this many characters."""
     return text if len(text) <= most else text[: most - 1] + "…"

@@ -209,7 +209,7 @@ def _runs(partitions: Sequence[TopicPartition]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """The difference of two assignments; `transferring` maps partitions to their new owners."""
+    """The difference of two assignments; `transferring` has partitions under their new owners."""
 
     kept: Assignment
     revoked: Assignment

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The input of an assignor: topics, and members in join order.
 
-    assign: GroupSpec -> Assignment      total, deterministic, without memory
+    assign: GroupSpec -> Assignment      deterministic, without memory
 
 A `GroupSpec` is immutable. Its constructor validates it (in batches, Rust does this); no other code
 validates it again.

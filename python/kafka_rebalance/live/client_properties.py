@@ -82,10 +82,10 @@ _HINTS = {
 
 
 def read_properties(path: str | Path | None) -> dict[str, str]:
-    """Returns the settings of a properties file and the environment; None stands for no file.
+    """Returns the settings of a properties file, and those that only the environment has.
 
-    Without a path, the file that KAFKA_REBALANCE_COMMAND_CONFIG names is read. The repr of a secret
-    value does not show it. Errors: ClusterError, OSError.
+    Without a path, the file that KAFKA_REBALANCE_COMMAND_CONFIG names is read, if any. The repr of
+    a secret value does not show it. Errors: ClusterError, OSError.
     """
     path = path or os.environ.get(f"{ENVIRONMENT}COMMAND_CONFIG")
     found = {} if path is None else parse_properties(Path(path).read_text(encoding="latin-1"))

@@ -20,9 +20,10 @@ from kafka_rebalance.errors import ClusterError, MissingExtra
 from .tls import tls_problem
 
 _ATTEMPTS = 3
-"""So many connections that the broker ends without an answer mean that it will not answer.
+"""After this many connections that the broker ended without an answer, no other is tried.
 
-Of several addresses, one may take this part of the time, so that the next one has a chance.
+If there are several addresses, a connection may take only the time divided by this number, so that
+the next address has a chance.
 """
 
 _ENDED = "socket disconnected"
@@ -141,7 +142,7 @@ class _Connections:
         return isinstance(error, final) or _tls_error(error) is not None
 
     def problem(self, error: BaseException) -> str:
-        """Returns the text of an error, or of the last failed connection if one was lost."""
+        """Returns the text of an error; for a lost connection, that of its last known failure."""
         errors = self._errors
         lost = (
             errors.KafkaConnectionError,

@@ -94,7 +94,7 @@ def snapshot(
 
     `group_ids` None means every group that has members and a classic assignor. Each other group is
     reported to `on_left_out(group_id, why)`; "*" stands for groups that the cluster does not list
-    for want of a permission. A group named by the caller always yields a line, if
+    because the user lacks a permission. A group named by the caller always yields a line, if
     necessary `{"group_id": ..., "error": "state: Empty, ..."}`. A group in the middle of a
     rebalance yields an error line in both cases, because its members' subscriptions and assignments
     are unavailable then. `on_progress` is called before the first group and after every 200.
@@ -107,8 +107,8 @@ def snapshot(
     than the newest of these (failed rebalances add to it). If no member sent a generation, as in a
     group that has just formed, `generation_id` is null.
 
-    A member of another client than Kafka's newest has `subscription_version` and `user_data`. They
-    describe the form of its last subscription, which its next subscription will have, too.
+    A member whose client is not Kafka's newest has `subscription_version` and `user_data`. They
+    describe the form of the member's last subscription; its next one will have this form, too.
 
     Raises MissingExtra without kafka-python 3 and ClusterError if the cluster cannot be read, both
     when the first line is requested.

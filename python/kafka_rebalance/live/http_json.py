@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests JSON from an HTTP server; an error says in one line why no answer came."""
+"""Requests JSON from an HTTP server; an error is one line with the reason."""
 
 import http.client
 import json

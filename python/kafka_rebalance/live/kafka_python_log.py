@@ -54,7 +54,8 @@ class KafkaPythonLog:
 
     def records(self, partition: int, start: int, end: int) -> "Iterator[pa.RecordBatch]":
         with cluster_errors(self._settings, self._kafka.errors.KafkaError):
-            # kafka-python's default would return aborted commits, and skip deleted records.
+            # By default, kafka-python returns records of aborted transactions, and skips deleted
+            # records without an error.
             consumer = self._kafka.KafkaConsumer(
                 **self._configs(),
                 group_id=None,

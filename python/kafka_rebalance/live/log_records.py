@@ -20,7 +20,7 @@ BATCH_BYTES = 4 << 20
 """A batch of records ends at this many bytes of keys and values, or at BATCH_ROWS."""
 
 IDLE_S = 120.0
-"""How long a range may stand still, by default; a change of the partition's leader takes less."""
+"""How many seconds reading may make no progress, by default; a new leader takes less time."""
 
 _SECRETS = ("password", "secret", "jaas", "pem", "token", "oauthbearer", "passphrase")
 _HIDDEN = "***"
@@ -44,7 +44,7 @@ class TopicLog(Protocol):
     """The log of one topic, read without a group: nothing is written to the cluster."""
 
     def bounds(self) -> dict[int, Bounds]:
-        """Returns the bounds of every partition. Errors: ClusterError, also if there is none."""
+        """Returns the bounds of all partitions. Errors: ClusterError, also if there are none."""
         ...
 
     def records(self, partition: int, start: int, end: int) -> "Iterator[pa.RecordBatch]":

@@ -17,7 +17,7 @@ from .kafka_python_log import KafkaPythonLog
 from .log_records import IDLE_S, TopicLog
 
 CLIENTS = {"confluent-kafka": "confluent_kafka", "kafka-python": "kafka"}
-"""The clients by name, each with the module that it is imported by; the first one is preferred."""
+"""The clients by name, each with the name of its module; the first one is preferred."""
 
 
 def open_log(

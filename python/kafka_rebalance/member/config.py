@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The settings of consumers and Connect workers, with Kafka's names (underscores) and defaults."""
+"""The settings of consumers and Connect workers: Kafka's names (`_` for `.`) and defaults."""
 
 from dataclasses import dataclass
 
@@ -41,7 +41,7 @@ class ConsumerConfig:
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """Returns JoinGroup's rebalance timeout: the poll interval, because polls rejoin."""
+        """Returns JoinGroup's rebalance timeout: `max_poll_interval_ms`, because polls send it."""
         return self.max_poll_interval_ms
 
     def assignors(self) -> dict[str, Assignor]:

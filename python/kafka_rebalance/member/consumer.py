@@ -41,7 +41,7 @@ class Consumer(GroupMember):
 
     @property
     def misses_topics(self) -> bool:
-        """Returns whether the metadata lack a subscribed topic; they are soon requested again."""
+        """Returns whether the metadata lack a subscribed topic; the client then soon asks again."""
         subscriber = self._subscriber
         wanted = subscriber.group_subscription
         if subscriber.pattern is None:

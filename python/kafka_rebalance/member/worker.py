@@ -25,7 +25,7 @@ class Worker(GroupMember):
 
     def __init__(self, config: WorkerConfig, *, url: str, rng: random.Random) -> None:
         self._herder = Herder(config, url)
-        self._looks_since_ms = -1  # the start of the time in which it only looks for a coordinator
+        self._looks_since_ms = -1  # since when it only looks for a coordinator; -1: not yet
         super().__init__(Membership(config, rng, self._herder))
 
     @property

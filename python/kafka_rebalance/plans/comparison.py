@@ -113,7 +113,7 @@ def compare(
     assignors: Sequence[str] | None = None,
     engine: Engine = "rust",
 ) -> Comparison:
-    """Plans the changes with each assignor; None stands for all assignors that the group can meet.
+    """Plans the changes with each of `assignors`; None: all whose answers a leader may send.
 
     Without changes, this plans the next rebalance of the present group.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plan that Rust has played, as `Step`s and `Round`s whose fields are read at their first use.
+"""A plan that Rust has played, as `Step`s and `Round`s whose fields are made at their first use.
 
 Assignments are columns of the core. Rust never sends a group back to Python. For the group of a
 step, Python repeats the edits of all events up to that step, and reads the members' partitions

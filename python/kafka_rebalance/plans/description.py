@@ -47,7 +47,7 @@ FINDING_KINDS: tuple[FindingKind, ...] = get_args(FindingKind)
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """An observation about which a person who runs the group may want to act.
+    """An observation on which a person who runs the group may want to act.
 
     `member_ids` and `partitions` are the members and partitions concerned. `ask` is the subcommand
     that shows more, such as "plan", or None.

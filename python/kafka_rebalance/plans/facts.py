@@ -57,7 +57,7 @@ class FairShares:
 
 @dataclass(frozen=True, slots=True)
 class RackPass:
-    """The member that gets the partition in the rack pass; `alone`: no co-partitioned topics."""
+    """The member that gets the partition in the rack pass; `alone`: not co-partitioned."""
 
     member_id: str | None
     alone: bool

@@ -56,7 +56,7 @@ def librdkafka_traps(
     most_plays: int = MOST_PLAYS,
     most_work: int = MOST_WORK,
 ) -> tuple[Trap, ...]:
-    """Returns the traps of a group that librdkafka's cooperative-sticky assigns; else none.
+    """Returns the traps of a group that librdkafka's cooperative-sticky assigns, else nothing.
 
     Such a group is planned with the dialect "librdkafka/cooperative-sticky", or it runs
     cooperative-sticky and its last leader used librdkafka.

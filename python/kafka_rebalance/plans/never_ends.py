@@ -7,7 +7,7 @@ rebalance:
 
 1. The next rebalance without changes, then the given changes.
 2. After the given changes (or without them, if they hang), each simple change alone: one more
-   member of each kind, one member less, and a member of each kind with the topics of another kind.
+   member of each kind, one member fewer, and a member of each kind with the topics of another kind.
    A kind of members has equal topics and one rack.
 3. Ways out of the first group that hangs: another assignor, equal subscriptions, a stop and start
    of all members, then the simple changes of step 2 and single restarts. Each is played alone.
@@ -36,7 +36,7 @@ from .rounds import play
 
 MOST_PLAYS = 200
 MOST_WORK = 1_000_000
-"""The limit of partitions and subscriptions, added up over all groups played: some seconds."""
+"""The limit of partitions and subscriptions over all groups played; so many take some seconds."""
 
 _MAY_NEVER_END = tuple(name for name in KAFKAS if BUILT_IN[name].remembers)
 _ALWAYS_END = tuple(name for name in KAFKAS if name not in _MAY_NEVER_END)
@@ -63,7 +63,6 @@ class Endless:
     `following`  the simple changes whose rebalance never ends. `tried` simple changes were played;
                  `untried` more were left out, because the limit was reached.
     `ways_out`   changes that free the first group that hangs: that of `now`, `after` or
-                 `following[0]`.
                  `following[0]`.
     """
 

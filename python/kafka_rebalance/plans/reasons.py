@@ -111,7 +111,7 @@ def sticky_target(group: GroupSpec, sent: dict[str, Sent]) -> Holdings:
 
 
 def _claims(claims: Claims, tp: TopicPartition) -> Iterator[sticky_facts.Claim]:
-    """Returns the claims to one partition; they do not depend on claims to other partitions."""
+    """Yields the claims to one partition; their outcomes do not depend on other partitions."""
     against: int | None = None
     for member in claims.members:
         partitions, generation, field_generation = claims.sent[member.member_id]

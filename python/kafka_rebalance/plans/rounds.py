@@ -10,6 +10,8 @@
    claim the other partitions that they hold. Eager members claim their whole last assignment.
 2. The leader's assignor computes the answer.
 3. Compare the answer with the partitions held before: kept, revoked and gained partitions.
+4. Find the partitions that no member reads in this round: all in an eager round, those that no
+   member claims in a cooperative one.
 5. The members hold the answer's partitions, in a new generation. A cooperative member that loses
    some of its claims joins again.
 

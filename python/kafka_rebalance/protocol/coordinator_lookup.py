@@ -46,7 +46,7 @@ class Node:
 
     ready        connected; takes a request if `can_send_more`
     connecting   a connection is being opened, or the API versions are still being requested
-    otherwise    not connected; `may_connect` means that the reconnect back-off is over
+    neither      not connected; `may_connect` means that the reconnect back-off is over
     """
 
     node_id: int

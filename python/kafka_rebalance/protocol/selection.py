@@ -5,9 +5,10 @@
     2. votes          each member votes for the first candidate of its own list
     3. winner         most votes; tie-break: the first in the order of a java.util.HashMap
 
-Source   ClassicGroup.selectProtocol; its Stream.max over a HashMap breaks ties. So if votes are
-equal,
-         sticky wins over range, range over roundrobin, roundrobin over cooperative-sticky.
+By this tie-break, sticky wins over range, range over roundrobin, roundrobin over
+cooperative-sticky.
+
+Source   ClassicGroup.selectProtocol, with Stream.max over a HashMap (Kafka 4.4.0).
 """
 
 from collections import Counter

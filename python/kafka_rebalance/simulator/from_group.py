@@ -106,7 +106,7 @@ def scenario_from_group(
 
 @dataclass(slots=True)
 class _Maker:
-    """Builds a scenario; `now_ms` is the time of the next change, `names` maps ids to names."""
+    """Builds a scenario; `now_ms` is the next change's time, `names` maps member ids to names."""
 
     group: GroupSpec
     config: ConsumerConfig

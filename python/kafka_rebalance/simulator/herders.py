@@ -18,8 +18,9 @@ _CONFIG = "configuration topic"
 
 
 class Herders:
-    """Serves requests to change the configuration. Call `ask` or `started` to queue a request, and
-    `serve` at each event.
+    """Serves requests to change the configuration.
+
+    Call `ask` or `started` to queue a request, and `serve` at each event.
 
     The leader's herder has one thread, so requests wait while the leader does other work.
     """

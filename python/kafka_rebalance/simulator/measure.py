@@ -130,7 +130,7 @@ def stops_of(run: Run) -> dict[int, list[Stopped]]:
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """The time from one rebalance start or event to the next start or event."""
+    """The time from the start of a rebalance, or from an event, to the next start or event."""
 
     from_ms: int
     to_ms: int
@@ -172,7 +172,10 @@ def _working(run: Run) -> dict[str, list[tuple[int, int]]]:
 
 
 def settlings(run: Run) -> list[Settling]:
-    """Returns, for each time with events, when the group had settled; None if others came first."""
+    """Returns when the group had settled after the events of each time.
+
+    The result is None if other events came before the group had settled.
+    """
     events = _events(run)
     spans = pairwise([*events, run.until_ms])
     return [Settling(at, events[at], _settled(run, at, until)) for at, until in spans]

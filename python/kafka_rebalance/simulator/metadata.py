@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decides when the simulated clients request metadata.
 
-    age       each client requests them every `metadata.max.age.ms`, first at a random time
-    missing   a client that subscribes to a missing topic requests them every `retry.backoff.max.ms`
+    age       each client does so every `metadata.max.age.ms`, first at a random time
+    missing   a client that subscribes to a missing topic does so every `retry.backoff.max.ms`
     broker    when a broker leaves or returns, all clients do so within `retry.backoff.max.ms`
     pattern   a client that subscribes by pattern does so in each poll that joins, before the join
     leader    a leader does so before it assigns topics to which it does not subscribe

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records each rebalance of a run: its causes, its begin and end, and its rounds."""
+"""Records each rebalance of a run: its causes, its start and end, and its rounds."""
 
 from kafka_rebalance.coordinator import Transition
 from kafka_rebalance.protocol import GroupState
@@ -41,7 +41,7 @@ class Rebalances:
             running.generation_id = transition.generation_id
         elif running is not None:
             running.to_ms = now_ms
-            # The coordinator has moved, so the group is DEAD, and no log records this rebalance.
+            # DEAD means that the coordinator has moved; the end of this rebalance is in no log.
             running.is_cut_off = transition.after is GroupState.DEAD
             running.generation_id = transition.generation_id
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays the changes of a comparison in virtual time, to find how long groups stop by assignor.
+"""Plays changes in virtual time, to find how long a group stops under each assignor.
 
 The number of rounds does not determine the time. An eager round stops all partitions until the last
 member has rejoined, and members rejoin at their next heartbeat. A cooperative rebalance stops only
@@ -25,8 +25,9 @@ MOST_WORK = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """Ranges over SEEDS: `unread` in partition-ms; `settled` in ms, the longest time from a change
-    until the group had settled.
+    """Ranges over SEEDS: of the partition-ms without a reader, and of the longest settling time.
+
+    `settled` is in ms: the longest time from a change until the group had settled.
     """
 
     unread: Spread

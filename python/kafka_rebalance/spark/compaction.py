@@ -60,7 +60,10 @@ def _refuse_silent_source(records: DataFrame) -> None:
 
 
 def reads_nothing(plan: str, *, is_set: bool) -> bool:
-    """Returns whether a plan's source is Spark's own and reads no internal topics as `is_set`."""
+    """Returns whether a plan has Spark's own source, which then reads no internal topics.
+
+    `is_set` is the value of _NOT_SILENT: with it, the source reads a topic, but no pattern.
+    """
     return bool(_PATTERN.search(plan)) or (not is_set and bool(_TOPIC.search(plan)))
 
 
@@ -83,7 +86,7 @@ def last_records(
 
 
 def require_columns(frame: DataFrame, expected: dict[str, t.DataType], at: str) -> None:
-    """Errors: SchemaError that names a column that is missing or of another type."""
+    """Raises SchemaError with the name of a column that is missing or of another type."""
     found = {field.name: field.dataType for field in frame.schema.fields}
     for name, expected_type in expected.items():
         if name not in found:

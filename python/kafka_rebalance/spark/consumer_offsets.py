@@ -45,8 +45,8 @@ GROUPS_SCHEMA = (
 """The columns of `current_groups`, after `cluster string` if the records have that column.
 
 `kind` is the group's protocol type: "consumer", "connect" or another one; only consumer groups have
-members. `state` is Empty or Stable, the two in which Kafka writes a record. If `error` is not null,
-all columns but `group_id` are null.
+members. `state` is Empty or Stable, because Kafka writes records in these states. If `error` is not
+null, all columns but `group_id` are null.
 """
 
 COMMITS_SCHEMA = (
@@ -56,9 +56,9 @@ COMMITS_SCHEMA = (
 )
 """The columns of `committed_offsets`, after `cluster string` if the records have that column.
 
-`leader_epoch` is null where the consumer sent none, `expire_timestamp` in all records but the old
-ones of version 1, and `topic_id` if the broker is older than Kafka 4.4. If `error` is not null, all
-columns after `partition` are null.
+`leader_epoch` is null if the consumer sent none. Only old records of version 1 have
+`expire_timestamp`. `topic_id` is null if the broker is older than Kafka 4.4. If `error` is not
+null, all columns after `partition` are null.
 """
 
 KINDS_SCHEMA = "kind string, records bigint, tombstones bigint"
@@ -76,7 +76,7 @@ _KINDS = {
     **{f"X'00{key:02X}'": "streams group (KIP-1071)" for key in range(17, 24)},
 }
 OTHER_KINDS = (*dict.fromkeys(_KINDS.values()), _UNREADABLE)[2:]
-"""The kinds of records that classic groups do not write, except unknown versions of the key."""
+"""The kinds of records that classic groups do not write; unknown versions are not listed."""
 
 _CAUSES = {
     "cut short, or a length is too large": (

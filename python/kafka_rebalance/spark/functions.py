@@ -119,7 +119,7 @@ def plan_each_change(
     assignor: str | None = None,
     max_partitions: int = MAX_PARTITIONS,
 ) -> DataFrame:
-    """Plans every group once for each change alone: a row a group and change, EACH_CHANGE_SCHEMA.
+    """Plans each change alone for every group: a row for each group and change, EACH_CHANGE_SCHEMA.
 
     The plan of a change is that of `plan_groups(groups, changes=[change])`; the change "" is the
     next rebalance without a change. Each group is read once for all changes. Parameters and errors
@@ -183,7 +183,7 @@ def _texts(changes: Iterable[Change | str]) -> list[str]:
 _HOST = {"members[].client_host"}
 
 _Call = tuple[str, tuple[Any, ...]]
-"""A label, and the arguments of the core's function behind the batch."""
+"""A label, and the arguments of the core's function that follow the batch."""
 
 
 def _in_workers(

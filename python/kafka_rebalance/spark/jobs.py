@@ -72,7 +72,7 @@ def read_groups(
 
 
 def _passing_over(records: DataFrame) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
-    """Counts, in the job that reads them, the records of kinds that `current_groups` skips."""
+    """Returns the records, and a function of the counts of those that `current_groups` skips."""
     found = Observation()
     kind = kind_of_record()
     counts = [f.count_if(kind == name).alias(f"records: {name}") for name in OTHER_KINDS]

@@ -176,7 +176,7 @@ def _whole(options: Mapping[str, str], name: str) -> int | None:
 
 
 def _lines(path: str) -> dict[str, str]:
-    """Reads `name=value` lines; blank lines and lines with # are skipped."""
+    """Reads `name=value` lines; skips blank lines and lines that begin with #."""
     named = {}
     for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1):
         if line.strip() and not line.lstrip().startswith("#"):
@@ -204,7 +204,7 @@ class _RangeReader:
         if isinstance(partition, OffsetRange):
             log = self._source.open()
             yield from log.records(partition.partition, partition.start, partition.end)
-        # Otherwise Spark would read an empty plan as one partition without a value.
+        # For an empty list of ranges, Spark passes one partition that is None.
 
     def _ranges(self, start: Offsets, end: Offsets) -> list[OffsetRange]:
         longest = self._source.records_per_task

@@ -3,11 +3,11 @@
 
     rebalance_history(records).where("cause = 'timed out'").groupBy("group_id").count()
 
-1. A window over each partition of the log finds the offset from which it has no hole.
+1. A window over each partition of the log finds the offset after its last hole.
 2. A window over each group numbers its records; the commits between two of them become one row for
    each partition, with their first and last time. After that, few rows are left.
 3. The rows of a group stand together in the order of the log, and one pass over them infers the
-   causes, as on one machine (`history/group_history.py`). It holds one group at a time.
+   causes with `history/group_history.py`, as without Spark. It holds one group at a time.
 """
 
 from collections.abc import Iterator
@@ -58,8 +58,8 @@ def rebalance_history(records: DataFrame) -> DataFrame:
     """Returns a row for each record of each classic group: HISTORY_SCHEMA.
 
     `records` has the columns of Spark's Kafka source: key, value, partition, offset and timestamp;
-    with a column `cluster`, groups of several clusters are kept apart. All records belong in it:
-    commits tell an expired session from a leave.
+    with a column `cluster`, groups of several clusters are kept apart. Pass all records, because
+    commits distinguish an expired session from a leave.
 
     Errors: SchemaError for a column that is missing or of another type, before anything runs. If a
     record cannot be read, its row has an `error`, and the job goes on.
@@ -92,7 +92,7 @@ def rebalance_history(records: DataFrame) -> DataFrame:
 
 
 def _whole_from(records: DataFrame, log: list[str]) -> DataFrame:
-    """Returns for each partition the offset from which no hole of two offsets or more is left."""
+    """Returns for each partition the offset after the last hole of two or more offsets."""
     before = f.lag("offset").over(Window.partitionBy(*log).orderBy("offset"))
     begins = f.coalesce(f.col("offset") - before > 2, f.lit(True))
     starts = records.select(*log, "offset", begins.alias("begins")).where("begins")
@@ -123,7 +123,7 @@ def _commit_rows(numbered: DataFrame, group: list[str]) -> DataFrame:
 
 
 def _inferred(has_cluster: bool) -> Any:
-    """Returns the function that reads sorted rows; a group may go on in the next batch."""
+    """Returns the function that reads sorted rows; a group may continue in the next batch."""
     columns = ["partition", "group", "is_group", "offset", "key", "value", "timestamp_ms"]
     columns += ["last_ms", "commits", "whole_from"]
 

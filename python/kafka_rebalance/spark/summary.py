@@ -9,7 +9,7 @@ from kafka_rebalance.errors import GroupError
 from . import schema
 
 _ACCURACY = 10_000
-"""Of `percentile_approx`: ranks are right to 1 in so many."""
+"""The accuracy of `percentile_approx`: the error of a rank is at most 1 / this number."""
 
 WORST = 20
 

@@ -247,7 +247,7 @@ def _reload(tracer: Tracer, command: Command) -> Json:
 
 
 def _fixed(op: str, client: str = "") -> Callable[[Tracer, Command], Json]:
-    """Returns a function for a command that has no words and options of its own."""
+    """Returns the function of a command that has neither words nor options of its own."""
     return lambda *_: {"op": op, "client": client}
 
 

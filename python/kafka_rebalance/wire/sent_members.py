@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a member, in the form that the leader's assignor sees, from the subscription it sent.
+"""Makes a member from the subscription that it sent, in the form that the leader's assignor sees.
 
 Sticky reads owned partitions and generation only from the user data; cooperative-sticky reads the
 subscription's fields first. The `Member` made here has what either needs;

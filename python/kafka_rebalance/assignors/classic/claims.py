@@ -12,8 +12,8 @@ The subscription has a field for partitions from version 1 on, for the generatio
 `settle` then visits the members in hash order, and the claims of each member. It also tests whether
 all subscriptions are equal: if they are, the constrained algorithm follows, else the general one.
 
-1. A claim counts if its topic exists. The partition number may be too large, and the member need
-   not subscribe to the topic.
+1. A claim counts if its topic exists and some member subscribes to it. The claiming member itself
+   need not subscribe to the topic, and the partition number may be too large.
 2. The first claim to a partition is believed. A later claim replaces it if its generation is newer,
    and is ignored if it is older. If the generations are equal, neither claim is believed, and the
    partition is *multiply owned* from then on.
@@ -141,7 +141,7 @@ def field_generation(member: Member) -> int:
 
 
 def _in_user_data(member: Member) -> list[TopicPartition]:
-    """Returns owned partitions in the order of sticky's user data, grouped by a hash map."""
+    """Returns owned partitions in the order of the user data, which a hash map groups by topic."""
     owned = member.owned_partitions
     if member.user_data == "none":
         return []

@@ -8,9 +8,9 @@ T partitions on m members: every member gets at least q = T // m, and X = T % m 
    above the share are recorded as revoked.
 2. A walk over all partitions, by topic and number, compares them with the sorted kept partitions;
    the partitions that are not kept are unassigned.
-3. Two lists hold members by id: the short members have fewer than q partitions, the others have q
-   and may take one more. A member is near a partition if a replica is in the member's rack. With
-   racks, the partitions with the fewest near members come first.
+3. Two lists of members are sorted by id. The *short* members have fewer than q partitions; those of
+   the second list have q and may take one more. A member is *near* a partition if a replica is in
+   the member's rack. With racks, the partitions with the fewest near members come first.
 4. Rack pass: each partition goes to the next short member near it, else to the first near member
    that may take one more.
 5. The remaining partitions go to the short members in turn until each of these has q, then one each
@@ -21,7 +21,8 @@ is assigned again. The hash order decides which members keep an extra partition.
 
 Order    members in hash order in step 1, by name from step 3 on.
 Cost     O(P log P); with racks O(P * members).
-Errors   AssignorThrows if partitions that do not exist are kept, and so too few or too many remain.
+Errors   AssignorThrows if partitions that do not exist are kept: then those of step 2 are too few
+         or too many for the members' shares.
 Source   AbstractStickyAssignor.ConstrainedAssignmentBuilder (Kafka 4.4.0).
 Differs  nowhere.
 """

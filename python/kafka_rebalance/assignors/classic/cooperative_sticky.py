@@ -13,7 +13,7 @@ that member has revoked it and the group rebalances again.
 Cost     that of sticky.
 Errors   AssignorThrows where Kafka's class does.
 Source   org.apache.kafka.clients.consumer.CooperativeStickyAssignor (Kafka 4.4.0); KIP-429.
-Differs  the answer is that of a new leader, as for sticky.
+Differs  this code answers as a new leader, which remembers no generation (see `sticky.py`).
 
 >>> from kafka_rebalance import GroupSpec, Member, Topic, TopicPartition, assign
 >>> t = "t"

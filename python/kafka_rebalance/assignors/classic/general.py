@@ -2,7 +2,7 @@
 """The sticky algorithm for members whose subscriptions differ.
 
 1. Partitions are sorted by the number of subscribers of their topic, then topic, then number.
-2. Members whose claims have an older generation are recorded as previous owners.
+2. Members whose claims are older than the newest generation are recorded as previous owners.
 3. Each member keeps its owned partitions, except those of topics that it left and those that do
    not match its rack. If any member loses a partition here, the group has a *revocation*.
 4. Each unassigned partition goes to the subscriber with the fewest partitions; ties go by id. With
@@ -17,10 +17,9 @@
 7. Step 6 is undone if it did not lower the score and some member owned a partition before step 6.
 
 Quirks: when the movement record (`movements.py`) replaces a partition by another one, that move can
-undo the last move; then the passes never end. A previous owner may no longer subscribe to the
-topic; if it is fixed, Kafka's class
-throws. A kept partition that does not exist stops the walk of step 3, as in the constrained
-algorithm.
+undo the last move; then the passes never end. A partition can go back to a previous owner that no
+longer subscribes to the topic; if that owner is fixed, Kafka's class throws. A kept partition that
+does not exist stops the walk of step 3, as in the constrained algorithm.
 
 Order    members by (partitions held, id); subscribers of a topic and claims in hash order;
          partitions that the movement record sends back, in the order of a hash set.
@@ -210,7 +209,7 @@ class GeneralBuild:
         self.give(destination, tp)
 
     def _is_balanced(self) -> bool:
-        """Returns whether no member could take a partition of a member that has two more."""
+        """Returns whether no member can take a partition of one that has at least two more."""
         if self.by_size[0][0] >= self.by_size[-1][0] - 1:
             return True
         holder = {tp: m for m, partitions in self.current.items() for tp in partitions}
@@ -296,9 +295,9 @@ def score(assignment: dict[str, list[TopicPartition]]) -> int:
 class Owners:
     """The order of the members in Kafka's hash map `currentAssignment`.
 
-    Step 5 removes the fixed members, and the end of the algorithm adds them again; this changes the
-    order in a slot that is a tree. If two members hold one partition, the order decides which of
-    them counts as its owner.
+    Step 5 removes the fixed members, and the end of the algorithm adds them again. This can change
+    the order of members whose slot of the hash map is a tree. If two members hold one partition,
+    the order decides which of them counts as its owner.
     """
 
     def __init__(self, claims: Claims) -> None:

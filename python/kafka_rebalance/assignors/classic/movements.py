@@ -2,8 +2,8 @@
 """Records the moves of the general sticky algorithm, to keep partitions from moving in circles.
 
 Suppose that a partition is to move from c to d, and that another partition of its topic moved from
-d to c in this run. Then that other partition moves back to d instead: the number of partitions of c
-and d changes equally, with one move less.
+d to c in this run. Then that other partition moves back to d instead: this changes the numbers of
+partitions of c and d equally, and saves a move.
 
 If several such partitions exist, the first of a Java HashSet moves back. The order in this set
 depends on all insertions and removals.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Racks of members and replicas, as the sticky assignors use them (KIP-881).
 
-Racks are active if some replica is in the rack of a member, unless every partition has replicas in
-all racks that occur. If racks are not active, they are ignored.
+Racks are *active* if some replica is in the rack of a member, unless every partition has replicas
+in all racks that have any replica. If racks are not active, they are ignored.
 
 Source   AbstractStickyAssignor.RackInfo, AbstractPartitionAssignor.useRackAwareAssignment.
 """
@@ -35,7 +35,7 @@ class Racks:
 
     of_member: dict[str, str]
     of_partition: dict[TopicPartition, frozenset[str]]
-    members_near: dict[TopicPartition, int]  # number of members with a rack that holds a replica
+    members_near: dict[TopicPartition, int]  # number of members whose rack has a replica
 
     @classmethod
     def of(cls, group: GroupSpec, claims: Claims) -> "Racks":

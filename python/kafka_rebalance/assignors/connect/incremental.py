@@ -24,8 +24,8 @@ Order    workers are in the hash order of their ids; a worker loses work from th
 Cost     O(W + C + T) and sorting.
 Errors   AssignorThrows if there are no workers.
 Source   IncrementalCooperativeAssignor (Connect 4.3.1); KIP-415, KIP-810 (back-off).
-Differs  the back-off can differ by 1 ms for some odd maximum delays (1207, 3049, …: 146 of the
-         first 1.5 million), where Java's Math.pow and C's round differently.
+Differs  for a few maximum delays (1207 ms, 3049 ms, …: 146 of the first 1.5 million), Java's
+         Math.pow and C's pow round differently, and the back-off can differ by 1 ms.
 """
 
 import math

@@ -4,15 +4,16 @@
 1. Each member keeps what it owns of topics to which it still subscribes.
 2. Topics are sorted by partitions for each subscriber, most first; then fewer subscribers first;
    then by id.
-3. Each unassigned partition, topic by topic, goes to the subscriber with the smallest load.
+3. Each unassigned partition, topic by topic, goes to the subscriber with the smallest load (number
+   of partitions).
 4. Topics with two or more subscribers are balanced, in at most 16 sweeps: while the loads of a
-   topic's subscribers differ by more than one, the most loaded one that owns a partition of the
-   topic gives the last one to the least loaded one. A sweep that reaches the topic at which
-   something last changed ends the balancing.
+   topic's subscribers differ by more than one, the most loaded subscriber that owns a partition of
+   the topic gives its last such partition to the least loaded subscriber. The balancing ends when a
+   sweep reaches the topic of the last change.
 
 Order    members by their load, then by their position in the view (`_Loads`). A partition is moved
          from the end of its owner's partitions of the topic.
-Quirk    of a partition that two members own, the later one is the owner, and both keep it.
+Quirk    if two members own a partition, the later member counts as its owner, and both keep it.
 Errors   Kafka's class throws if a member owns a partition that its topic does not have.
 Source   UniformHeterogeneousAssignmentBuilder (Kafka 4.4.0).
 """
@@ -39,7 +40,7 @@ def assign(view: View, assignor: str) -> dict[str, Target]:
 
 
 class _Builder:
-    """Members are positions in the view; `owners[topic][partition]` is None if it has no owner."""
+    """A member is its position in the view; `owners[topic][partition]` is a member or None."""
 
     def __init__(self, view: View, assignor: str) -> None:
         self.view = view
@@ -143,9 +144,10 @@ class _Builder:
 class _Loads:
     """Walks the subscribers of one topic from both ends of their order by load.
 
-    `sizes` are the live loads; the order is that at the beginning. The least loaded members are a
-    range at the front, which is walked again and again; each walk begins with all members added to
-    it that have the load of the range by then. The most loaded ones are such a range at the end.
+    `sizes` has the current loads; the members stay in the order of their loads at the beginning.
+    The least loaded members are a range at the front. After each walk over this range, its load is
+    one higher, and members that have this load join it. The most loaded members are a range at the
+    end; after each walk over it, its load is lower, and members that have this load join it.
     """
 
     def __init__(self, members: list[int], sizes: list[int]) -> None:
@@ -186,7 +188,7 @@ class _Loads:
         return self._sorted[self._next_most + 1]
 
     def exclude_most(self) -> None:
-        """Takes the member that `next_most` returned last out of its range."""
+        """Removes the member that `next_most` returned last from the range at the end."""
         here, last = self._next_most + 1, self._most_end - 1
         self._sorted[here], self._sorted[last] = self._sorted[last], self._sorted[here]
         self._most_end -= 1

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Uniform for a group whose members all subscribe to the same names.
 
-1. The topics are a copied `HashSet` of the first member's. Their partitions that no member owns are
-   unassigned, topic by topic.
-2. Each member in turn keeps what it owns, up to its quota: T / M partitions, and an extra one while
-   there are extra ones left. It revokes all other partitions, which are unassigned from then on. A
-   member below its quota gives its extra partition back if the later members are as many as the
-   extra ones left, or more. A member that is still below its quota is unfilled.
+1. The topics are those of the first member, in the order of a copied `HashSet`. The partitions that
+   no member owns are unassigned, topic by topic.
+2. Each of the M members in turn keeps what it owns of the T partitions, up to its quota: T / M, and
+   an extra one while extra ones are left. It revokes the others, which are unassigned from then on.
+   A member below its quota gives its extra partition back if at least as many members follow as
+   extra partitions are left. A member that is still below its quota is unfilled.
 3. Each unfilled member in turn gets the next unassigned partitions, up to its quota.
 
-Quirk    owned partitions that do not exist are kept, and count.
-Errors   Kafka's class throws if partitions are left: some are owned twice, or do not exist.
+Quirk    owned partitions that do not exist are kept, and count toward the quota.
+Errors   Kafka's class throws if partitions are left unassigned, because members own some twice, or
+         own some that do not exist.
 Source   UniformHomogeneousAssignmentBuilder (Kafka 4.4.0).
 """
 

@@ -6,8 +6,8 @@
    topic is shared by the members that subscribe to it.
 3. A topic of n partitions and k subscribers: each gets n/k of them, the first n mod k one more.
 
-Order    a member's topics stand in a `HashMap` with room for them: for the first member's topics,
-         or in a heterogeneous group for all names of the member's own subscription.
+Order    a member's topics have the order of a `HashMap` with room for the first member's topics, or
+         in a heterogeneous group with room for all names of the member's own subscription.
 Cost     O(M log M + S + P): M members, S subscriptions, P partitions.
 Errors   those of `view_of`; racks and present targets are ignored.
 Source   org.apache.kafka.coordinator.group.assignor.RangeAssignor (Kafka 4.4.0); KIP-848.

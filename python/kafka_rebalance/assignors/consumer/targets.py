@@ -48,7 +48,7 @@ class MemberView:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """`counts` has the topics that have partitions, `names` those that were deleted, too."""
+    """The group; `counts` has only topics with partitions, `names` also has deleted topics."""
 
     members: tuple[MemberView, ...]
     counts: dict[Uuid, int]

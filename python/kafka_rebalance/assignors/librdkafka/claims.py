@@ -2,14 +2,15 @@
 """Settles which members own a partition, as librdkafka's cooperative-sticky does.
 
 1. The *holder* of a partition is the last member that claims it, whatever its generation.
-2. The claims to a partition are sorted by generation. If two neighbours have equal generations, the
-   partition has no owner and no holder.
+2. The claims to a partition are sorted by generation. If two neighbours in this order have equal
+   generations, the partition has no owner and no holder.
 3. Else the newest claim decides the *owner*, and the second newest the previous owner. An old claim
    can thus name a holder that is not the owner; both are kept.
 
 Order    librdkafka's hash map lists the newest key first, so this file reads dicts in reverse.
 Source   librdkafka 2.16 (prepopulateCurrentAssignments).
-Differs  from Kafka's: there, only equal generations of the two newest claims leave no owner.
+Differs  from Kafka's general algorithm: there, a partition has no owner only if its two newest
+         claims have equal generations.
 """
 
 from collections.abc import Sequence

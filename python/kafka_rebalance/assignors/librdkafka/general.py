@@ -2,8 +2,9 @@
 """librdkafka's version of Kafka's general sticky algorithm, which it runs for all groups.
 
 1. The candidates of a partition are the members that can have it. Partitions are sorted by number
-   of candidates, topic and number. But if all partitions have equal candidates, the members with
-   the most partitions give up theirs in turn, first those with a previous owner: that is the order.
+   of candidates, topic and number. If all have equal candidates, the order is another one: the
+   member with the most partitions left adds one, first one with a previous owner, until no member
+   has any left; then the unowned partitions follow.
 2. Each member keeps its owned partitions, except those of topics that it left and those that do
    not match its rack. If any member loses a partition here, the group has a *revocation*.
 3. Each unassigned partition goes to the candidate with the fewest partitions; ties go by id. With
@@ -54,7 +55,7 @@ def assign(
 
 
 class SentRacks:
-    """The racks of members and partitions; both maps are empty if racks make no difference."""
+    """The racks of members and partitions; no member has one if racks make no difference."""
 
     def __init__(
         self, group: GroupSpec, members: Sequence[Member], partitions: Sequence[TopicPartition]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records the moves of librdkafka's cooperative-sticky, with the faults of its records.
 
-For each topic and pair (source, destination), a list has the partitions that moved so. If a
-partition is to move from c to d, and another one of its topic moved from d to c, that other
-partition moves back instead.
+For each topic and pair (source, destination), a list has the partitions that moved from the source
+to the destination. If a partition is to move from c to d, and another one of its topic moved from
+d to c, that other partition moves back instead.
 
 librdkafka keeps pointers into these lists. A pointer without a target usually ends the leader's
 process; here, `AssignorThrows` is raised in these cases:
@@ -35,7 +35,7 @@ class _Pair(NamedTuple):
 
 @dataclass(slots=True)
 class _Moved:
-    """The partitions that moved between one pair; the partition `keeper` owns the list's key."""
+    """The partitions that moved between one pair; the list's key is the record of `keeper`."""
 
     keeper: TopicPartition
     partitions: list[TopicPartition] = field(default_factory=list)
@@ -84,7 +84,7 @@ class MoveRecords:
         return left[0]
 
     def state(self) -> object:
-        """Returns a copy of all records, to find a state that occurs again."""
+        """Returns a copy of all records, for a comparison of two states."""
         lists = {
             (topic, pair): (moved.keeper, tuple(moved.partitions), moved.key_is_gone)
             for topic, pairs in self._of_topic.items()
@@ -105,7 +105,7 @@ class MoveRecords:
             raise dies("a move is recorded that no list has")
         if tp in moved.partitions:
             moved.partitions.remove(tp)
-        # A partition that moves on frees its record. The first one's is the list's key.
+        # librdkafka frees the record of a partition that moves on; the keeper's is the list's key.
         if moved.keeper == tp and not stays:
             moved.key_is_gone = True
         if not moved.partitions:

@@ -42,7 +42,7 @@ def topics_by_name(group: GroupSpec) -> dict[str, Topic]:
 
 
 def compare_by_instance(a: Member, b: Member) -> int:
-    """Compares instance ids, else member ids; not transitive if only some members are static."""
+    """Compares instance ids if both have one, else member ids: in a mixed group not transitive."""
     if a.group_instance_id is not None and b.group_instance_id is not None:
         return _compare(name_bytes(a.group_instance_id), name_bytes(b.group_instance_id))
     return _compare(name_bytes(a.member_id), name_bytes(b.member_id))
@@ -54,7 +54,7 @@ def by_instance(members: Iterable[Member]) -> list[Member]:
 
 
 def merge_sort(items: list[T], compare: Callable[[T, T], int]) -> list[T]:
-    """Sorts as glibc's `qsort`: a non-transitive `compare` makes the algorithm matter."""
+    """Sorts as glibc's `qsort`: if `compare` is not transitive, the algorithm decides the order."""
     if len(items) < 2:
         return items
     middle = len(items) // 2

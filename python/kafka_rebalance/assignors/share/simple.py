@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The brokers' simple: shares each partition among as many members as are needed to occupy all.
+"""The brokers' simple: shares each partition among so many members that each member gets one.
 
 A homogeneous group is one pool of its members and of the initialised partitions of its topics. In
 any other group each topic is a pool of its own, with its subscribers. For T partitions and k
@@ -12,10 +12,10 @@ members in a pool:
 3. Members that hold more than they want give partitions up. Then partitions that more than S
    members hold are taken from members.
 4. Each partition with fewer than S members goes to members that hold fewer than they want. These
-   members stand in one circle for all partitions.
+   members form a circle, and each partition continues where the one before it stopped.
 
-Order    members in the order of the view. Partitions of a pool, holders of a partition and
-         partitions of a holder stand in Java's hash tables.
+Order    members have the order of the `View`. Partitions of a pool, holders of a partition and
+         partitions of a holder have the order of Java's hash tables.
 Quirk    for one partition, the circle can come back to a member. The partition then has fewer than
          S members, because this member gets it a second time.
          A topic to which no member subscribes any longer stays in the targets of a heterogeneous
@@ -68,12 +68,12 @@ def assign(group: GroupSpec) -> dict[str, list[TopicPartition]]:
 
 
 def _room(size: int) -> int:
-    """Returns the slots of Kafka's `newHashMap(size)` and `newHashSet(size)`."""
+    """Returns the number of slots of Kafka's `newHashMap(size)` and `newHashSet(size)`."""
     return slots_for(int((size + 1) / 0.75 + 1))
 
 
 class _Pool:
-    """Partitions that members share; members are positions in the view.
+    """Partitions that members share; a member is its position in the `View`.
 
     `holders` maps partitions to members, `held` maps members to partitions.
     """

@@ -28,7 +28,7 @@ _COUNT = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
 class Verb(NamedTuple):
-    """The first word of a change's text, and an option's name; a `default` can be its value."""
+    """The first word of a change's text, and an option's name; without a value: the `default`."""
 
     name: str
     metavar: str
@@ -60,7 +60,7 @@ class Change(ABC):
         """Returns the events of this change. Errors: GroupError at `change`, NotAffected."""
 
     def renamed(self, ids: MadeUp) -> Self:
-        """Returns the change with the names that `ids` (one draw) has for made-up members."""
+        """Returns the change with the ids of new members in the draw `ids` (see `made_up.py`)."""
         del ids
         return self
 

@@ -159,7 +159,7 @@ def is_short_name(name: str, member_id: str) -> bool:
 def client_names(
     model: str, names: Sequence[str], given: str | None
 ) -> tuple[Iterator[str], Basis]:
-    """Returns client ids for copies of the member `model` (`names`: all names); their origin."""
+    """Returns client ids for copies of `model`, and their origin; `names` are those in use."""
     if given is not None:
         counted = chain([given], count_on(given, names)) if _digits(given) else repeat(given)
         return counted, Basis.GIVEN

@@ -2,7 +2,7 @@
 """Changes as short texts: the command line, Python and columns have one grammar.
 
     change  = verb ("=" | " ") value          add-members=2   partitions orders=24
-    --verb value                              on the command line, with an equal value
+    --verb value                              the form of this change on the command line
 
 Mirror: `src/plans/changes/text.rs`.
 """

@@ -55,7 +55,7 @@ class AddPartitions(Change):
 def _new_racks(
     group: GroupSpec, topic: Topic, partitions: int, ids: MadeUp
 ) -> tuple[tuple[str | None, ...], ...]:
-    """Returns the racks of new replicas, in turn from a random one, as StripedReplicaPlacer."""
+    """Returns the racks of new replicas: the known racks in turn, as StripedReplicaPlacer does."""
     in_racks = max((len(_known(racks)) for racks in topic.racks or ()), default=0)
     every = sorted(
         {rack for t in group.topics for racks in t.racks or () for rack in _known(racks)}

@@ -64,7 +64,7 @@ def classify(group: GroupSpec) -> Classes:
 def _owners(
     group: GroupSpec, counts: dict[str, int], topics_of: list[set[str]]
 ) -> dict[TopicPartition, int]:
-    """Returns owners by KIP-341: the newest claim decides; two newest claims leave no owner."""
+    """Returns owners by KIP-341: the newest claim decides; if two are newest, there is no owner."""
     newest: dict[TopicPartition, int] = {}
     owner: dict[TopicPartition, int | None] = {}
     for m, member in enumerate(group.members):

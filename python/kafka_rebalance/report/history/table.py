@@ -124,7 +124,7 @@ def row_text(row: RecordedRebalance, names: Mapping[str, str]) -> str:
 
 
 def print_replay(replayed: Sequence[ReplayedRebalance]) -> None:
-    """Prints the equal shares by assignor and leader's library, then the rebalances that differ."""
+    """Prints how many answers are equal, by assignor and leader's library; then the others."""
     rows = [
         [one.protocol, one.leader_library, f"{one.equal} of {one.computed}", str(one.not_computed)]
         for one in replay_shares(replayed)

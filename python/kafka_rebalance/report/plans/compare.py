@@ -69,7 +69,7 @@ _LENGTHS = (
 
 
 def _print_clock(comparison: Comparison, times: Times) -> None:
-    """Prints the assignor that is best in seconds, if rounds recommend another one."""
+    """Prints the assignor that is best in seconds, if it is not the recommended one."""
     recommended = comparison.recommended or ""
     mine = times.get(recommended)
     if mine is None or mine.unread.median is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the rebalances in which a leader with librdkafka dies or never settles."""
+"""Prints the rebalances in which a leader with librdkafka dies, or the group never settles."""
 
 from collections.abc import Iterator, Sequence
 

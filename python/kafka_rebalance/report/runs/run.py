@@ -70,7 +70,7 @@ def stopped_text(stopped: Sequence[Stopped]) -> str:
 
 
 def unread(held: str) -> str:
-    """Returns a heading: the unit of the time in which partitions or tasks are unavailable."""
+    """Returns the heading of the time in which no member reads partitions or runs tasks."""
     return "task-s idle" if held == "task" else "partition-s unread"
 
 

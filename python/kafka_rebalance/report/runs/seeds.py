@@ -36,7 +36,7 @@ def seeds_text(seeds: Sequence[int]) -> str:
 
 
 def spread_text(one: Spread, shown: Shown, never: str = "never") -> str:
-    """Returns text such as `2.8–3.4 (3.1)`, or `7` for equal values; `never` stands for no end."""
+    """Returns text such as `2.8–3.4 (3.1)`, or `7` for equal values, or `never` for no values."""
     if one.least is None or one.median is None or one.most is None:
         return never if one.never else "-"
     if one.is_one or (not one.never and shown(one.least) == shown(one.most)):

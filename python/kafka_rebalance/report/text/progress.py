@@ -29,7 +29,7 @@ def time_progress(what: str, until_ms: int) -> Iterator[Callable[[int], None]]:
 
 @contextmanager
 def item_progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Shows how many items are done; call the function it yields with these and with all."""
+    """Shows how many items are done; call the yielded function with that number and the total."""
     if sys.stdout.isatty():  # a terminal shows the lines
         yield lambda *_: None
         return

@@ -251,3 +251,33 @@ def test_a_command_that_cannot_run_is_an_error(
     assert main(["probe", str(file), "--command", command]) == 2
     expected = "--command: the client's process ended with exit code 1: no such client"
     assert expected in capsys.readouterr().err
+
+
+def test_a_command_that_does_not_exist_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "groups.jsonl"
+    group = {"group_id": "g", "assignor": "range", "topics": []}
+    member = {"member_id": "m", "topics": ["t"]}
+    file.write_text(json.dumps({**group, "members": [member]}), encoding="utf-8")
+    assert main(["probe", str(file), "--command", "/no/such/client {address}"]) == 2
+    expected = "--command: /no/such/client cannot be started: No such file or directory"
+    assert expected in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "problem"),
+    [
+        ('"x', '"x cannot be split into words as a shell does: No closing quotation'),
+        ("", "empty; give a program and its arguments"),
+        (" ", "empty; give a program and its arguments"),
+        ("'' x", "empty; give a program and its arguments"),
+    ],
+)
+def test_a_command_that_is_none_is_wrong_usage(
+    command: str, problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["probe", "no-such-file", "--command", command])
+    assert ended.value.code == 2
+    assert f"argument --command: {problem}" in capsys.readouterr().err

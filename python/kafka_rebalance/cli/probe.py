@@ -4,6 +4,7 @@
 import argparse
 import asyncio
 import json
+import shlex
 import sys
 import time
 from collections.abc import Iterator
@@ -31,6 +32,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     client.add_argument("--client", choices=sorted(CONSUMERS), help="a Python library")
     client.add_argument(
         "--command",
+        type=_command,
         metavar="LINE",
         help="a program that subscribes to a topic; {address} and {assignor} are put in",
     )
@@ -43,6 +45,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="a group without an answer for S seconds is an error (default: %(default)s)",
     )
     parser.set_defaults(run=run)
+
+
+def _command(text: str) -> str:
+    try:
+        words = shlex.split(text)
+    except ValueError as error:  # a quotation that does not end
+        problem = f"{text} cannot be split into words as a shell does: {error}"
+        raise argparse.ArgumentTypeError(problem) from None
+    if not words or not words[0]:
+        raise argparse.ArgumentTypeError("empty; give a program and its arguments")
+    return text
 
 
 def run(args: argparse.Namespace) -> int:

@@ -76,7 +76,7 @@ class ProbedClient:
         """
         asked: deque[asyncio.Task[Result]] = deque()
         for case in cases:
-            asked.append(asyncio.create_task(self._ask(case)))
+            asked.append(asyncio.create_task(self.probe.ask(case)))
             if len(asked) == _MOST_ASKED:
                 yield await self._first(asked)
         while asked:
@@ -89,9 +89,6 @@ class ProbedClient:
             self._running.result()  # raises why the client cannot run
         return await asked.popleft()
 
-    async def _ask(self, case: ProbeCase) -> Result:
-        return await self.probe.ask(case)
-
     # The process ----------------------------------------------------------------------------------
 
     def _words(self) -> Sequence[str]:
@@ -102,20 +99,31 @@ class ProbedClient:
 
     async def _run(self) -> None:
         while True:
-            process = self._process = await asyncio.create_subprocess_exec(
-                *self._words(),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.DEVNULL,
-                stderr=asyncio.subprocess.PIPE,
-                start_new_session=True,
-            )
+            process = self._process = await self._started()
             assert process.stderr is not None
             last = asyncio.create_task(_last_line(process.stderr))
             problem = await self._watch(process)
             ended = problem or f"{_ended(await process.wait())}: {await last}".rstrip(": ")
             if not self.probe.in_flight:
-                raise GroupError("--client" if self._command is None else "--command", ended)
+                raise GroupError(self._option(), ended)
             await self.probe.client_died(ended)
+
+    def _option(self) -> str:
+        return "--client" if self._command is None else "--command"
+
+    async def _started(self) -> asyncio.subprocess.Process:
+        words = self._words()
+        try:
+            return await asyncio.create_subprocess_exec(
+                *words,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.PIPE,
+                start_new_session=True,
+            )
+        except OSError as error:
+            problem = f"{words[0]} cannot be started: {error.strerror}"
+            raise GroupError(self._option(), problem) from None
 
     async def _watch(self, process: asyncio.subprocess.Process) -> str | None:
         """Returns when the process has ended; the text if a case took too long."""

@@ -123,6 +123,25 @@ def test_a_second_process_is_refused(tmp_path: Path) -> None:
         pass
 
 
+def test_a_system_without_posix_has_all_but_the_log(tmp_path: Path) -> None:
+    """In a process of its own, which cannot import what Windows does not have."""
+    program = f"""
+import sys
+sys.modules["fcntl"] = None
+from kafka_rebalance.cli import main
+from kafka_rebalance.testing import RunningBroker
+with RunningBroker({{"t": 1}}) as broker:
+    print(broker.connections)
+sys.exit(main(["serve", "--topic", "t=1", "--port", "0", "--log-dir", {str(tmp_path / "log")!r}]))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "0\n"
+    assert done.returncode == 2
+    problem = "--log-dir: this system is not POSIX, and cannot lock the log; leave the option out"
+    assert done.stderr == f"kafka-rebalance: {problem}\n"
+    assert not (tmp_path / "log").exists()
+
+
 # SIGKILL ------------------------------------------------------------------------------------------
 
 

@@ -7,7 +7,6 @@ had been sent for it.
 """
 
 import contextlib
-import fcntl
 import io
 import os
 import struct
@@ -38,10 +37,15 @@ _BATCH_START = struct.Struct(">qi")
 class RecordLog:
     """The log of one directory, which is made if it is absent.
 
-    Errors: GroupError if another process has the log open.
+    Errors: GroupError if another process has the log open, or on a system that is not POSIX.
     """
 
     def __init__(self, directory: Path) -> None:
+        try:
+            import fcntl  # here, because all else of `serve` needs no POSIX
+        except ModuleNotFoundError:
+            problem = "this system is not POSIX, and cannot lock the log; leave the option out"
+            raise GroupError("--log-dir", problem) from None
         directory.mkdir(parents=True, exist_ok=True)
         self.path = directory / FILE
         self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)

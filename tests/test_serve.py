@@ -13,6 +13,7 @@ import struct
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -31,6 +32,7 @@ from kafka_rebalance.serve.apis import APIS
 from kafka_rebalance.testing import RunningBroker
 from tests.parity.wire import Connection, encoded, message
 
+ROOT = Path(__file__).resolve().parent.parent
 PATIENCE_S = 20.0
 TOPICS = {"orders": 6, "pay": 4}
 
@@ -68,6 +70,13 @@ def join(one: Connection, group_id: str = "g", version: int = 3) -> Any:
         protocol_type="consumer",
         protocols=[{"name": "range", "metadata": b""}],
     )
+
+
+def test_the_tests_run_with_a_kio_that_the_extra_allows() -> None:
+    """Another kio writes other bytes, or has no module that `serve` imports."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    extra = project["project"]["optional-dependencies"]["serve"]
+    assert set(extra) <= set(project["dependency-groups"]["dev"])
 
 
 # Versions -----------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "r
     algorithm, "reference" the readable one in Python; their answers are equal. A custom assignor
     runs in Python with either engine.
 
-    Errors   GroupError at `assignor` for an unknown name, or if the group names no assignor either;
+    Errors   GroupError at `assignor` for an unknown name, or if neither call nor group name one;
              AssignorThrows where Kafka's class throws; TypeError for a wrong type of group or name.
     """
     name = assignor_of(group, assignor)

@@ -32,7 +32,7 @@ def check_engine(engine: str) -> str:
 
 
 class BuiltIn(NamedTuple):
-    """A built-in assignor; other modules read its special behaviour here.
+    """A built-in assignor, with all properties that differ between assignors.
 
     withholds   whether the assignor leaves out partitions that another member must first revoke
     sent        returns the claims of a member; None if the assignor uses no claims

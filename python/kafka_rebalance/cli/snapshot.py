@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 class _Counts:
-    """Counts the groups of a snapshot, and warns of those that are no use as input."""
+    """Counts the groups of a snapshot, and warns of groups that `plan` and `compare` refuse."""
 
     def __init__(self, advance: Callable[[int, int], None]) -> None:
         self._advance = advance

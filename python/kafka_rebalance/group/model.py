@@ -64,8 +64,8 @@ class Member:
     `subscription_version`     the version of the member's subscription: it has owned partitions
                                from 1 on, a generation from 2, a rack from 3. If set, `topics` and
                                `owned_partitions` are in the order of the member's bytes
-    `user_data`                the kind of user data: "none" if Kafka's classes can read none, or
-                               "partitions" without a generation
+    `user_data`                the kind of user data: "none" if Kafka's classes can read none,
+                               "partitions" if they read partitions without a generation
     `user_data_generation_id`  the generation in the user data, if it differs from `generation_id`
     """
 

@@ -123,7 +123,7 @@ class _Connections:
         return self._client
 
     def stop(self) -> None:
-        """Ends the client's thread, which would otherwise survive a failed first connection."""
+        """Ends the client's thread: kafka-python does not end it if the first connection fails."""
         if self._client is not None:
             self._client.close()
             self._client._net.stop()

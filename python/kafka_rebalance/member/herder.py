@@ -13,7 +13,7 @@ reported; `settle` uses the one that the herder last applied. If the applied con
 from the leader's, the worker joins again.
 
     downgrade   incremental workers that follow an eager leader stop nothing, as in Kafka: work that
-                has moved to other workers keeps running on this worker until it ends
+                has moved to other workers keeps running on its old worker until that worker ends
 
 Source   WorkerCoordinator, DistributedHerder.tick/handleRebalanceCompleted/startWork (Connect
          4.3.1); KIP-415, KIP-507.

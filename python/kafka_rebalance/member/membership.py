@@ -42,7 +42,7 @@ class SentRequest:
 
 @dataclass(slots=True)
 class Membership:
-    """A member's state; `effects` has the current event's effects, an unset time is None."""
+    """A member's state; `effects` are those of the current event. A time that is unset is None."""
 
     config: GroupConfig
     rng: random.Random

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Connect worker's membership: starts and stops connectors and tasks (see `group_member`).
 
-Kafka's herder thread polls all the time. So the host polls at `next_poll_ms()`, except while the
-worker starts or stops work. ConfigurationUpdated reports new entries of the configuration topic.
+Kafka's herder thread polls all the time; here, the host polls at `next_poll_ms()`, but not while
+the worker starts or stops work. ConfigurationUpdated reports new entries of Connect's topic.
 
 Source   DistributedHerder, WorkerCoordinator, WorkerGroupMember (Connect 4.3.1).
 """

@@ -50,7 +50,7 @@ class Samples:
 
     @property
     def depends(self) -> frozenset[TopicPartition]:
-        """Returns the partitions whose last owner depends on the ids of newcomers."""
+        """Returns the partitions whose last owner differs between the draws and the plan."""
         return frozenset(
             tp for tp, ends in self.ends.items() if len({*ends, self.planned.get(tp, "")}) > 1
         )
@@ -84,7 +84,7 @@ class Samples:
 
 
 def enough_draws(plan: "RebalancePlan") -> int:
-    """Returns how many draws a plan needs: 32 for guessed racks, 8 to 32 for guessed names."""
+    """Returns how many draws a plan needs: 32 for guessed racks, 8 to 32 for names, else 8."""
     if plan.places_guessed:
         return MOST_DRAWS
     if not any(newcomer.basis.is_guess for newcomer in plan.newcomers):

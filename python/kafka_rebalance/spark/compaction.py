@@ -16,7 +16,7 @@ from kafka_rebalance.errors import SchemaError
 
 GROUP_KEYS = ("X'0002'",)
 COMMIT_KEYS = ("X'0000'", "X'0001'")
-"""The first two bytes of a record's key are its version, and thus its kind."""
+"""The first two bytes of a record's key: its version, which also shows the kind of record."""
 
 # Spark's Kafka source in the text of a plan: read once or as a stream, by topic or by pattern.
 _SOURCE = r"(?:KafkaRelation\(|kafka010).*"

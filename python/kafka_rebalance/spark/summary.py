@@ -101,7 +101,7 @@ def _percentiles(column: Column) -> Column:
 
 
 def _worst(spreads: dict[str, Column], count: int) -> Column:
-    """Returns the groups furthest from the best possible; ties go by unavailable partitions."""
+    """Returns the groups furthest from the best balance; ties: unread partitions, then moves."""
     shown = ("unavailable_rounds", "waiting", "leaderless", "moves")
     group = f.struct(
         "group_id",

@@ -17,9 +17,9 @@ all subscriptions are equal: if they are, the constrained algorithm follows, els
 2. The first claim to a partition is believed. A later claim replaces it if its generation is newer,
    and is ignored if it is older. If the generations are equal, neither claim is believed, and the
    partition is *multiply owned* from then on.
-3. All subscriptions are equal if each has as many entries as the first non-empty one has topics,
-   and no other topics. Members before the first non-empty subscription are not tested, so an empty
-   subscription there counts as equal, and its member gains partitions.
+3. The subscriptions are equal if each has as many entries as the first non-empty subscription has
+   topics, and no other topics than that subscription. Members before the first non-empty
+   subscription are not tested, so they count as equal, and gain partitions.
 
 Source   AbstractStickyAssignor.allSubscriptionsEqual, memberData of both assignors (Kafka 4.4.0).
 """
@@ -103,7 +103,7 @@ def _claim(
         claims.multiply_owned.add(tp)
     else:
         claims.owned[member.member_id].append(tp)
-    # Remove this entry last: a member that claims a partition twice loses the entry just added.
+    # This comes last, as in Kafka: if `other` is the member itself, the entry just added can go.
     if tp in claims.owned[other.member_id]:
         claims.owned[other.member_id].remove(tp)
     claimant[tp] = member

@@ -14,7 +14,8 @@
    all partitions, each until a pass moves nothing. A partition goes back to its previous owner if
    this member has at least two partitions fewer than the owner; else to the subscriber with the
    fewest partitions, if any subscriber has at least two fewer.
-7. Step 6 is undone if it did not lower the score and some member owned a partition before step 6.
+7. Step 6 is undone if it did not lower the score (the differences of all pairs of members, added
+   up) and some member kept a partition in step 3.
 
 Quirks: when the movement record (`movements.py`) replaces a partition by another one, that move can
 undo the last move; then the passes never end. A partition can go back to a previous owner that no

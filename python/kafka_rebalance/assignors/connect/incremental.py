@@ -15,8 +15,8 @@ that each worker has to start and to stop. The leader's memory between two round
 4. Lost work waits up to `max_delay_ms` for its worker to return; if no worker is missing, it does
    not wait. After the wait, lost work goes to the workers that returned without work. If there are
    none, it counts as created work.
-5. If no work waits, workers above the ceiling of an even share lose the excess. If the last round
-   revoked work for this reason too, the leader backs off first.
+5. If no work waits, workers with more than an even share lose the excess. If the last round also
+   revoked work for this reason, the leader backs off first.
 6. Created and lost work goes to the workers with the least work, ties by id.
 
 Order    workers are in the hash order of their ids; a worker loses work from the front of its
@@ -62,7 +62,7 @@ class _Worker:
 
 @dataclass(eq=False, slots=True)
 class _Leader:
-    """The state of the leader during a round; `memory` is that of the last round."""
+    """The state of the leader during a round; `memory` is from the end of the last round."""
 
     now_ms: int
     max_delay_ms: int

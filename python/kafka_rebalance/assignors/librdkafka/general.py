@@ -16,7 +16,8 @@
    all partitions, each until a pass moves nothing. A partition goes back to its previous owner if
    this member has at least two partitions fewer than the holder; else to the candidate with the
    fewest partitions, if any candidate has at least two fewer.
-6. Step 5 is undone if it did not lower the score and some member owned a partition before step 3.
+6. Step 5 is undone if it did not lower the score (that of Kafka's algorithm) and some member kept
+   a partition in step 2.
 
 Quirks: a member that sends an empty rack matches no rack, and a member whose rack is null matches
 all. A partition moves away from its holder, which may not be its owner (see `claims.py`).

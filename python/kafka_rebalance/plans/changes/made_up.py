@@ -14,7 +14,7 @@ The name of a new member has one of these origins:
     copied    the name of the member that was copied, if this name has no number or is shared
     known     the member restarts, and keeps its name
 
-Names change answers, because `range` and `roundrobin` sort the members by id. A draw therefore
+Names affect the answers, because `range` and `roundrobin` sort the members by id. So a draw also
 moves a guessed name (counted, copied) to another position in the sorted names. Mirror:
 `src/plans/changes/made_up.rs`.
 

@@ -29,7 +29,7 @@ from .flow import UNLIMITED, Flow
 
 @dataclass(frozen=True, slots=True)
 class ClassLevel:
-    """`extra` members (at least 1, unless `load` is 0) have `load` partitions, others one less."""
+    """`extra` members (at least 1, unless `load` is 0) have `load` partitions, others one fewer."""
 
     load: int
     extra: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One group's history as SVG: members are rows, records are columns, coloured by their cause.
+"""One group's history as SVG: a row for each member, a column for each record, coloured by cause.
 
 Columns stand side by side in the order of time; below them is the time of every few columns. A
 member that comes back under a new id stays in its row if its name is unique in the group.

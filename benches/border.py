@@ -2,8 +2,8 @@
 """Measures two calls that cross between Python and Rust: a plan of one group, a round of Connect.
 
     python -m benches.border                     measures this tree
-    python -m benches.border --against OLD       also measures the `python` directory of another
-    tree
+    python -m benches.border --against OLD       also measures another tree; OLD is its directory
+                                                 `python`
 
 Each repetition runs in a process of its own. With two trees the processes take turns, so that the
 load of the machine is similar for both. The output is the median and the maximum of all
@@ -55,7 +55,7 @@ def plans() -> dict[str, Callable[[], object]]:
         return lambda: kr.plan(group, ASSIGNOR, changes).to_dict()
 
     cases = {f"plan {name}: figures": figures(changes) for name, changes in CHANGES.items()}
-    # "bounce all" has 400 rebalances, whose dicts take 80 MB; so it is only planned.
+    # "bounce all" has 400 rebalances, and their dicts take 80 MB. So only its figures are measured.
     written = {name: changes for name, changes in CHANGES.items() if name != "bounce all"}
     return cases | {f"plan {name}: to_dict": everything(one) for name, one in written.items()}
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One round of Connect's incremental leader: 100 workers, 1,000 connectors, 10,000 tasks, one
-//! worker joins. Prints the best and the median of many runs, in milliseconds, as JSON.
+//! Measures one round of Connect's incremental leader: 100 workers run 1,000 connectors and 10,000
+//! tasks, and another worker joins. Prints the best and the median time of 200 runs, in
+//! milliseconds, as JSON.
 //!
 //! `tools/bench_connect.py` runs this and the Java class on the same round, and prints the ratio.
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Measures the core's time for each contract line of its input, for `benches/grid.py`.
 //!
-//! Each line is parsed and its names are numbered once. Then its assignor runs until `--seconds`
-//! have passed, at least three times. The output for a line is
+//! Each line is parsed and its names are numbered once. Then its assignor runs again and again
+//! until `--seconds` have passed, but at least three times. The output for a line is
 //! `{"ms": [...], "interning_ms": …, "peak_bytes": …, "result_bytes": …}`: the times of the runs,
 //! the time of the numbering, the peak memory of one run, and the result's size as Arrow columns.
 

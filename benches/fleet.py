@@ -3,14 +3,14 @@
 
     python -m benches.fleet --groups 200000
 
-1. Draws 2,000 groups by seed: min(400, int(2 * pareto(1.25))) members, 1 to 4 topics, all four
-   assignors, racks for a third. Each group of the fleet copies one of these under its own id. One
-   more group has 5,000 members (the giant group).
+1. Draws 2,000 groups from a seed. Each has min(400, int(2 * pareto(1.25))) members, 1 to 4 topics
+   and one of Kafka's four assignors; a third has racks. Each group of the fleet is a copy of one of
+   these, with its own id. The first group of the fleet has 5,000 members (the giant group).
 2. Plans three changes, each alone, for every group (`plan_each_change`) and writes Parquet, in a
    separate process with local[2]. Memory is the largest resident set in /proc.
 3. Measures the CPU time of the core alone, on batches of these rows, in this process and one
    thread. The rest of the job's CPU time is spent outside our code (Spark, Python, Arrow, Parquet).
-4. Compares 2,000 rows, drawn by seed, with `kafka_rebalance.plan` of each group.
+4. Compares 2,000 rows, drawn from a seed, with `kafka_rebalance.plan` of their groups.
 """
 
 import argparse
@@ -101,7 +101,7 @@ def job(source: str, target: str) -> dict[str, float]:
 
 
 def core_seconds(source: Path, groups: int) -> float:
-    """Returns the CPU seconds of the core for all groups, from every eighth file."""
+    """Estimates the core's CPU seconds for all groups, from every eighth file."""
     spent, seen = 0.0, 0
     for path in sorted(source.glob("*.parquet"))[1::8] or sorted(source.glob("*.parquet")):
         for batch in pq.read_table(path).to_batches(max_chunksize=1_000):

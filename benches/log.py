@@ -4,16 +4,16 @@
     python -m benches.log --records 10000000 --groups 100000
     python -m benches.log --records 5000000 --groups 20000 --history
 
-1. Writes a log by seed, one Parquet file for each of 50 partitions. 98% of the records are commits.
-   Groups have min(400, int(2 * pareto(1.25))) members; one group has 5,000. Each group's record
-   occurs at least once, in value versions 3 and 4; a tombstone ends one group in fifty. 30% of the
-   offsets are followed by a gap, as after compaction.
+1. Draws a log from a seed and writes one Parquet file for each of 50 partitions. About 98% of the
+   records are commits. Groups have min(400, int(2 * pareto(1.25))) members; one group has 5,000.
+   Each group's record occurs at least once, in value version 3 or 4; a tombstone ends one group in
+   fifty. 30% of the offsets are followed by a gap, as after compaction.
 2. Runs `current_groups` over the log and writes Parquet, in a separate process with local[2].
    Measures the wall time and the largest resident sets in /proc.
 3. Checks that each group without a tombstone occurs once, with its last generation.
 
-With --history, step 2 runs `rebalance_history`, with one millisecond for each offset, and step 3
-counts one row for each record of a group.
+With --history, step 2 runs `rebalance_history`, with each record's offset as its time in ms, and
+step 3 checks that there is one row for each record of a group.
 """
 
 import argparse
@@ -149,7 +149,7 @@ def write(directory: Path, count: int, groups: int) -> dict[str, int]:
 
 
 def job(source: str, target: str) -> dict[str, float]:
-    """Writes the groups of the log; returns the wall time."""
+    """Writes the groups of the log; returns the wall time in seconds."""
     from kafka_rebalance.spark import current_groups
     from kafka_rebalance.spark.session import session
 
@@ -162,7 +162,7 @@ def job(source: str, target: str) -> dict[str, float]:
 
 
 def history_job(source: str, target: str) -> dict[str, float]:
-    """Writes the history of all groups; returns the wall time."""
+    """Writes the history of all groups; returns the wall time in seconds."""
     from kafka_rebalance.spark import rebalance_history
     from kafka_rebalance.spark.session import session
 
@@ -174,7 +174,7 @@ def history_job(source: str, target: str) -> dict[str, float]:
 
 
 def group_records(files: list[Path]) -> int:
-    """Counts the records of groups that are no tombstones."""
+    """Counts the records of groups, without tombstones."""
     found = 0
     for path in files:
         table = pq.read_table(path, columns=["key", "value"])

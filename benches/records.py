@@ -3,9 +3,9 @@
 
     python -m benches.records --groups 50000
 
-The input is a Parquet file (zstd) of `__consumer_offsets` records: 20 members, 5 topics and 100
-partitions a group. One CPU time is that of pyarrow, which reads the columns `key` and `value`. The
-other is that of the core, which makes groups of these columns.
+The input is a Parquet file (zstd) of `__consumer_offsets` records; each group has 20 members, 5
+topics and 100 partitions. Two CPU times are measured: pyarrow's, for reading the columns `key` and
+`value`, and the core's, for making groups from these columns.
 """
 
 import argparse

@@ -30,8 +30,8 @@ ROOT = Path(__file__).resolve().parent.parent
 HERE = Path(__file__).resolve().parent
 STICKY = ("sticky", "cooperative-sticky")
 PYTHON_BORDER_PARTITIONS = 100_000
-# A group of 10,000 members with 1,000 topics each is a line of 110 MB: too large for Python
-# objects.
+# A group of 10,000 members with 1,000 topics each is a line of 110 MB: too large to convert to
+# Python objects.
 PYTHON_BORDER_BYTES = 50_000_000
 
 
@@ -87,7 +87,7 @@ def borders(group: kr.GroupSpec, line: bytes, seconds: float) -> dict[str, Any]:
 
 
 def plug_ins(seconds: float) -> list[dict[str, Any]]:
-    """Times our assignors in the Python clients' types, and the clients' own assignors.
+    """Times our assignors with the Python clients' types, and the clients' own assignors.
 
     The group has 1,000 members and 20 partitions for each of them.
     """

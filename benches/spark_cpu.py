@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures CPU time a group on Spark: assigning rows and records, and an identity to compare.
+"""Measures CPU time for each group on Spark: assigning rows and records, compared with an identity.
 
     python -m benches.spark_cpu --groups 40000
 
 Each group has 20 members that own 100 partitions under cooperative-sticky, with topics and ids of
-its own. It is written as contract rows, as rows whose topics are places in the group's list, and as
-a record of `__consumer_offsets`. The identity is `mapInArrow` over the contract rows. Each job runs
-twice in a process of its own, on one core, with batches of 4 MB. The first run warms up. The second
-is measured: the CPU time of the process, the JVM and the Python workers together. No rows are
-written.
+its own. It is written in three forms: as a contract row, as a row with indices (of the group's
+topics) in place of topic names, and as a record of `__consumer_offsets`. The identity is
+`mapInArrow` over the contract rows. Each job runs twice in a process of its own, on one core, with
+batches of 4 MB. The first run warms up. The second is measured: the CPU time of the process, the
+JVM and the Python workers together. No rows are written.
 """
 
 import argparse
@@ -52,7 +52,7 @@ def write(directory: Path, groups: int) -> None:
 
 
 def contract_row(row: dict[str, Any], form: str) -> dict[str, Any]:
-    """Returns the fields of the contract that are not null."""
+    """Returns only the contract's fields; in the form `places`, indices replace topic names."""
     places = {topic["name"]: place for place, topic in enumerate(row["topics"])}
     topic = places.__getitem__ if form == "places" else str
     members = [

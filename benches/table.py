@@ -55,7 +55,7 @@ def _short(row: Row) -> Row:
 
 
 def summary(result: dict[str, Any]) -> str:
-    """Returns the machine and the versions, then a table with one row for each question."""
+    """Returns the machine and the versions, then a table with one row for each comparison."""
     about = result["machine"]
     rows = result["rows"]
     versions = ", ".join(about[name] for name in ("system", "rust", "java", "go", "peers"))
@@ -84,7 +84,7 @@ def summary(result: dict[str, Any]) -> str:
 
 
 def _plug_ins(rows: Iterable[Row]) -> list[str]:
-    """Returns one line for each case with our assignors in a Python client's types."""
+    """Returns one line for each case in which our assignors ran with a Python client's types."""
     lines = []
     for row in rows:
         ours, theirs = row["ours"].get("ms"), row["theirs"].get("ms")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the simulator: events a second, and simulated hours a second for 10,000 groups of 50.
+"""Measures the simulator: events a second, and simulated hours a second for 10,000 groups.
 
 `make bench-simulator` takes half an hour; with BENCH_GROUPS=500 it takes a minute. Only the
-assignors are Rust. Compare figures of one run only. In its hour, a group starts, one member
-restarts, one is killed and returns, and partitions are added. Groups do not affect each other, so
-each group is a separate simulation with its own seed.
+assignors are Rust. Compare figures of one run only. Each group has 50 members and is simulated for
+one hour: it starts, one member restarts, one is killed and returns, and partitions are added.
+Groups do not affect each other, so each group is a separate simulation with its own seed.
 """
 
 import dataclasses

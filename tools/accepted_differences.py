@@ -16,10 +16,10 @@ TAKEN_BACK = ("COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "UNKNOWN_SERVER_ER
 
 
 def refused(answer: Command) -> Command:
-    """Removes fields of refused joins that do not matter.
+    """Makes fields of refused joins equal in which Kafka's own answers vary.
 
-    Kafka's protocol name there is "" or null. When the coordinator moves, an append in flight
-    decides whether the answer has the member id.
+    The protocol name is "" or null. If the coordinator moves, it depends on an append in flight
+    whether the answer has the member id.
     """
     for event in answer.get("events", ()):
         if event["ev"] == "join" and event["err"] != "NONE":
@@ -34,11 +34,12 @@ class Accepted:
 
     1. Kafka never answers a waiting SyncGroup whose member is removed; the client's own timeout
        ends it. We answer UNKNOWN_MEMBER_ID.
-    2. If the coordinator moves away while an append is in flight, Kafka still answers such a
-       SyncGroup, and any JoinGroup or SyncGroup that a newer request of its member has replaced.
-       We have already answered or dropped them.
-    3. If the first record of a group fails, Kafka's join timer of the group keeps running. In the
-       next group of that name, it adds a generation that never exists. Ours then has no effect.
+    2. If the coordinator moves away while an append is in flight, Kafka then answers the SyncGroup
+       of difference 1, and any JoinGroup or SyncGroup that a newer request of its member has
+       replaced. We have already answered or dropped these requests.
+    3. If the append of a group's first record fails, Kafka's join timer of the group keeps running.
+       When it runs out, it increases the generation of the next group of that name, although no
+       rebalance ends. Our timer has no effect there.
     4. Kafka's DeleteGroups first asks the share groups, which wait for appends in flight. Ours
        deletes at once. The answers are equal; the run ends there.
     5. Kafka's ListGroups lists a group twice if a failed append has undone the group's removal.
@@ -108,7 +109,7 @@ def counts_a_missing_generation(
 
 
 def leaders(answer: Command, states: list[Command]) -> dict[Any, str]:
-    """Returns the leader that each group, JoinGroup response and record names, by its position."""
+    """Returns the leaders in groups, JoinGroup responses and records, by where each is named."""
     found: dict[Any, Any] = {
         ("group", number): state.get("leader") for number, state in enumerate(states)
     }

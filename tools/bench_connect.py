@@ -34,7 +34,7 @@ def script() -> dict[str, Any]:
 
 
 def rust() -> dict[str, float]:
-    """Returns the times of the compiled core on round two, after names became numbers."""
+    """Returns the times of the compiled core on round two, without the numbering of names."""
     command = ["cargo", "bench", "--quiet", "--bench", "connect_round"]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return dict(json.loads(run.stdout))

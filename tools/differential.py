@@ -9,9 +9,9 @@
 For librdkafka's assignors there is no oracle; the reference takes its place. The assignors of the
 brokers have their own oracle, `tools/server-oracle`.
 
-With `--by-bytes`, every member is the bytes of a subscription of any version and library. Java
-decodes the bytes itself; our engines read them with `wire.sent_member`, and Rust reads JSON made
-from that.
+With `--by-bytes`, every member is given as the bytes of a subscription, of any version and library.
+Java decodes the bytes itself. The reference reads them with `wire.sent_member`; Rust reads a
+contract line made from that result.
 
 Each member must have equal partitions in equal order. If Java throws, our engines must raise an
 error, with any text. Java lists no anomalies; the reference and Rust must list equal ones. The
@@ -86,7 +86,7 @@ def _differs(expected: Answer, got: Answer) -> str | None:
 
 @functools.cache
 def _oracle() -> Oracle:
-    """Returns the oracle of this process, which ends when the process and its pipe end."""
+    """Returns the oracle of this process. It ends when this process, and so its input, ends."""
     return Oracle()
 
 

@@ -72,7 +72,7 @@ def _met(answer: Answer) -> Counter[str]:
 
 @functools.cache
 def _oracle() -> ConnectOracle:
-    """Returns the oracle of this process. It ends when the process closes its input."""
+    """Returns the oracle of this process. It ends when this process, and so its input, ends."""
     return ConnectOracle()
 
 

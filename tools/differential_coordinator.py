@@ -4,9 +4,10 @@
     python -m tools.differential_coordinator --sequences 20000 --seed 1
 
 Every answer is compared: responses and their times, states, generations, members, timers, and the
-bytes of records. Our side uses the random member ids of Kafka's side, so that bytes can be equal. A
-run names an id by its command, so that the run can be played again. `accepted_differences` lists
-and counts the accepted differences. Every other difference is reduced to the commands it needs.
+bytes of records. Our side uses the random member ids of Kafka's side, so that bytes can be equal.
+The commands of a run have a symbol for each id, so that the run can be played again with other ids.
+`accepted_differences` lists the differences that are accepted and counted. A run with any other
+difference is reduced to the commands that cause it.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 BLOCK = 500
 REPLAYS = 200
-"""In one run of 20,000, the order that gives our answer came in one replay of twelve."""
+"""Once, among 20,000 runs, only one replay in twelve had the order that gives our answer."""
 SYMBOL = re.compile(r"@\d+x*")
 MEMBER_ID = re.compile(r"\w+-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 
@@ -198,7 +199,10 @@ class Pair:
         return None
 
     def _step(self, number: int, command: Command) -> tuple[Any, Any] | None:
-        """Plays a command; returns both answers, or None if Kafka had to choose at random."""
+        """Plays a command; returns both answers, or None if the run must end without a verdict.
+
+        It must end if Kafka chose a leader at random, or after accepted difference 3 or 4.
+        """
         if number == 1:
             self.accepted = Accepted()
             self.ids.clear()

@@ -33,7 +33,7 @@ PLANS = tuple[kr.GroupSpec, list[str], kr.RebalancePlan]
 
 
 def drawn(plans: int, seed: int) -> Iterator[PLANS]:
-    """Yields cases with their plans; changes that both engines refuse are replaced."""
+    """Yields cases with their plans; cases with changes that both engines refuse are skipped."""
     rng = random.Random(f"plans/{seed}")
     made = 0
     for case in generate(seed, 100 * plans, KAFKAS, _answer):

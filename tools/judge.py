@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a differential tool: blocks of cases in processes, progress, a file of differences.
+"""Runs a differential tool in several processes, reports progress, and writes the differences.
 
 A tool passes its question: a function that draws the cases of one block and compares the answers.
 The cases depend on the seed and on their number, not on `--jobs`. Exit codes: 0 equal, 1 different,
@@ -52,7 +52,7 @@ class Outcome:
 
 
 def options(doc: str | None, noun: str, cases: int, out: str) -> argparse.ArgumentParser:
-    """Returns the options of every run; `noun` is the plural of a case, and an option's name."""
+    """Returns the options of every run. `noun` names the cases, and the option for their number."""
     parser = argparse.ArgumentParser(description=(doc or "").partition("\n")[0])
     parser.add_argument(f"--{noun}", dest="cases", type=int, default=cases)
     parser.add_argument("--seed", type=int, default=1)
@@ -105,7 +105,7 @@ def run(
 
 
 def blocks(cases: int, seed: int, block: int) -> Iterator[Block]:
-    """Cuts `cases` into blocks; block seeds of different seeds (up to 100,000) never coincide."""
+    """Cuts `cases` into blocks. With up to 100,000 blocks, no two seeds have equal block seeds."""
     for n, start in enumerate(range(0, cases, block)):
         yield Block(seed * 100_000 + n, min(block, cases - start))
 

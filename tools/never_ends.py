@@ -41,10 +41,10 @@ _B = TypeVar("_B", bound=GeneralBuild)
 
 SMALLEST = ROOT / "tests" / "vectors" / "never_ends_smallest.jsonl"
 MOST_WORK = 5_000_000
-"""The total of partitions in all groups of one row of the table."""
+"""The most partitions in all groups of one row of the table together."""
 
 PATIENCE_S = 2
-"""The wait for Kafka's class, with the start of its JVM; a group that ends takes 1 ms."""
+"""How long to wait for Kafka's class, including its JVM's start; a group that ends takes 1 ms."""
 
 
 def hanging(groups: Iterable[Group]) -> list[Group]:
@@ -116,7 +116,10 @@ def size(group: Group) -> tuple[int, ...]:
 
 
 def parts_left_out(group: Group) -> Iterator[Group]:
-    """Yields copies of the group, each without one member, topic, subscription or partition."""
+    """Yields smaller copies of the group.
+
+    Each lacks one member, subscription, owned partition or topic, or some partitions of a topic.
+    """
     for m in range(len(group["members"])):
         yield _edited(group, lambda g, m=m: g["members"].pop(m))
         for topic in group["members"][m]["topics"]:
@@ -211,7 +214,7 @@ def smaller(group: Group, rng: random.Random) -> Group:
 
 
 def smallest(seed: int, seconds: int) -> None:
-    """Searches smaller groups that never end: changes random groups and the smallest known ones."""
+    """Searches for smaller groups that never end: edits random groups, and the smallest known."""
     rng = random.Random(seed)
     known = [json.loads(line) for line in SMALLEST.read_bytes().splitlines()]
     until = time.monotonic() + seconds

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adds the pages to the site that are not files of docs/; `make docs` loads this hook of mkdocs.
+"""Adds to the site the pages that are not files of docs/; `make docs` loads this hook of mkdocs.
 
-The README is the first page. Its links are absolute, because an index of packages shows it too;
-here they lead to the pages of this site.
+The README is the first page. Its links are absolute, because package indexes show the README, too.
+On the site, they lead to the site's own pages.
 """
 
 from typing import Any
@@ -31,7 +31,7 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def _local(text: str) -> str:
-    """Returns a page of the root folder with links as they are in docs/."""
+    """Returns the text of a page of the root folder, with links as they are in docs/."""
     for page, local in PAGES.items():
         for link in (REPOSITORY + page, page):
             text = text.replace(f"]({link}", f"]({local}")

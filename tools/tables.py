@@ -35,7 +35,7 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 
 
 def transitions(predecessors: Mapping[_State, frozenset[_State]]) -> str:
-    """Returns a diagram and a table of legal transitions: a row for each state before one."""
+    """Returns a diagram and a table of legal transitions: a row for each state that is left."""
     arrows = [
         f"    {before} --> {after}\n"
         for after in predecessors
@@ -89,7 +89,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
 
 
 def rewritten(text: str) -> str:
-    """Returns a page's text with current blocks. Errors: KeyError for an unknown block."""
+    """Returns a page's text with current blocks. Raises KeyError for an unknown block."""
     return _BLOCK.sub(lambda found: found[1] + BLOCKS[found[2]]() + found[3], text)
 
 

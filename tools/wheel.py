@@ -5,8 +5,8 @@
 
 1. maturin builds one wheel for all Pythons from 3.11 on (abi3). zig links it against an old glibc,
    so that it runs on every Linux since 2014.
-2. auditwheel and abi3audit check that the wheel needs no more than its name promises.
-3. The wheel stays small, and its metadata are complete.
+2. auditwheel and abi3audit check that the wheel runs on the systems and Pythons in its name.
+3. This tool checks that the wheel is small (`MOST_BYTES`) and that its metadata are complete.
 4. Each PYTHON (default: those of `VERSIONS` on the path) installs the wheel into an empty
    environment, from no index, and runs tools/wheel_smoke.py there. A wheel for another machine
    (--target) is only built and checked.
@@ -36,7 +36,7 @@ PROMISE = "manylinux_2_17"
 
 
 class WheelError(Exception):
-    """The wheel is not as it should be."""
+    """A program failed, or the wheel did not pass a check."""
 
 
 def main() -> int:
@@ -93,7 +93,7 @@ def missing_metadata(wheel: Path) -> list[str]:
 
 
 def found_pythons() -> list[str]:
-    """Returns the interpreters on the path that run, and names the versions that are not there."""
+    """Returns the interpreters on the path that run; prints the versions that do not."""
     found = []
     for version in VERSIONS:
         python = shutil.which(f"python{version}")
@@ -130,7 +130,7 @@ def _least_cpu_ms(python: str, code: str) -> float:
 
 
 def _run(program: str, *arguments: str, cwd: str | Path = ROOT) -> str:
-    """Runs a program, one of this environment first, and returns its standard output."""
+    """Runs a program and returns its standard output; programs of this environment come first."""
     own = Path(sys.executable).parent
     path = f"{own}{os.pathsep}{os.environ['PATH']}"
     started = time.monotonic()

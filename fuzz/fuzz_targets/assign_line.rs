@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Any line becomes a result or an error line, never a panic. Each is JSON and has the group's id.
+//! Every line is answered with a result or an error line, never with a panic. Each answer is JSON
+//! and has the group's id.
 
 #![no_main]
 

@@ -58,7 +58,7 @@ def java_members(
     racks: bool = False,
     static: bool = False,
 ) -> _Members:
-    """Describes consumers number 1, 2, ... of a group; they use the subscriptions in turn."""
+    """Describes a group's consumers with these numbers; they use the subscriptions in turn."""
     return [
         {
             "client_id": f"{group_id}-{n}",
@@ -127,7 +127,7 @@ PYTHON = [
 
 def capture() -> list[dict[str, Any]]:
     """Starts brokers and consumers, takes the snapshot, and stops all."""
-    # A broker would start to place replicas at random; fixed replicas make every run equal.
+    # A broker would place the first replica at random; fixed replicas make every run equal.
     assignments = {
         topic: {p: [(t + p + r) % len(RACKS) for r in range(REPLICAS)] for p in range(count)}
         for t, (topic, count) in enumerate(TOPICS.items())

@@ -6,8 +6,8 @@
 Consumers of several kinds join, commit and leave: Java's (eager, cooperative, static, the new
 protocol), kafka-python's and aiokafka's. A transactional producer and hand-made requests commit,
 too. While some consumers still run, the topic is read, and the broker describes every group for
-consumer_offsets_groups.json. Nothing is written in between, so both have one state. Takes half a
-minute to two minutes. Also writes consumer_offsets.md, with the versions used.
+consumer_offsets_groups.json. Nothing is written to the topic in between, so both files show one
+state. Takes half a minute to two minutes. Also writes consumer_offsets.md, with the versions used.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ def _produce(server: str) -> None:
 
 
 def _transactions(server: str) -> None:
-    """Commits offsets by kafka-python's producer, in a transaction and in aborted ones."""
+    """Commits offsets by kafka-python's producer, in a committed and in an aborted transaction."""
     from kafka import KafkaProducer, OffsetAndMetadata, TopicPartition
 
     producer = KafkaProducer(bootstrap_servers=server, transactional_id="kafka-python-producer")

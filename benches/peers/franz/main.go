@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long franz-go's balancers need: a filter of contract lines, for the benchmark.
+// Measures franz-go's balancers for the benchmark: reads contract lines, writes times.
 //
-// Each line is encoded as JoinGroup members once; then the balancer answers for so many seconds (the
-// argument). Parsing the members is not timed, balancing is.
+// Each line is encoded as JoinGroup members once. Then the balancer runs again and again for the
+// number of seconds in the argument. Only balancing is timed, not parsing the members.
 package main
 
 import (
@@ -81,7 +81,8 @@ func joined(g group) ([]kmsg.JoinGroupResponseMember, map[string]int32) {
 		sent := kmsg.NewConsumerMemberMetadata()
 		sent.Version = 2
 		sent.Topics = m.Topics
-		// Its sticky balancer reads the history from user data, the cooperative one from the fields.
+		// franz-go's sticky balancer reads owned partitions from user data, the cooperative one from
+		// the fields.
 		history := kmsg.NewStickyMemberMetadata()
 		sent.Generation = 1
 		history.Generation = 1

@@ -172,7 +172,7 @@ public final class Consumers {
         throw new IllegalStateException("groups are not stable after " + STABLE_TIMEOUT_MS + " ms");
     }
 
-    /** Group -> consumer -> its state; null while a group or one of its consumers is missing. */
+    /** Group -> consumer -> its state; null while a group is not stable or a consumer lacks its new assignment. */
     private Map<String, Map<String, Object>> look(Admin admin) throws Exception {
         Map<String, List<Member>> byGroup = new TreeMap<>();
         members.values().forEach(m -> byGroup.computeIfAbsent(m.groupId, g -> new ArrayList<>()).add(m));

@@ -37,16 +37,17 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  * <pre>
  * ready       the JVM is warm: another consumer has joined and left a group of its own
  * started     just before it subscribes
- * revoked     callbacks, with their partitions, and the consumer's generation and member id;
- * assigned    this one lists only new partitions
- * lost
+ * revoked     callback, with the revoked partitions
+ * assigned    callback, with only the new partitions
+ * lost        callback, with the lost partitions
  * closing     just before close()
  * closed      after close()
  * </pre>
  *
- * Each line also has the consumer's measurements, for the tolerance of a comparison: gap_ms, the longest time between
- * two polls since the last line; answer_ms, the longest response time of a heartbeat so far; joining_ms, the sum of the
- * rebalances' durations, each from the first JoinGroup to the last SyncGroup.
+ * Each line except closed has the consumer's generation and member id. Each line also has measurements of the consumer,
+ * from which a comparison computes its tolerance: gap_ms, the longest time between two polls since the last line;
+ * answer_ms, the longest response time of a heartbeat so far; joining_ms, the sum of the rebalances' durations, each
+ * from the first JoinGroup to the last SyncGroup.
  */
 public final class OneConsumer {
     private static final ObjectMapper JSON = new ObjectMapper();

@@ -20,8 +20,8 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  * Constructs Kafka's consumer with given settings. Each line of standard input is a JSON string that contains a
  * properties file.
  *
- * <p>If the constructor accepts the settings, the answer is {"assignors": [...]} with the names in order, else
- * {"error": ...} with the reason.
+ * <p>If the constructor accepts the settings, the answer is {"assignors": [...]} with the names in order. If not, the
+ * answer is {"error": ...} with the reason.
  */
 public final class Settings {
     private static final ObjectMapper JSON = new ObjectMapper();

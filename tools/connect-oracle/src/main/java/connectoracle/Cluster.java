@@ -109,7 +109,7 @@ final class Cluster implements AutoCloseable {
             String id = member.memberId();
             ScriptedWorker worker = workers.get(id);
             ByteBuffer bytes = answers.get(id);
-            // Eager: the order of the decoded bytes. Incremental: the assignor's own order, before encoding.
+            // Eager: in the order of the decoded bytes. Incremental: in the assignor's own order, before encoding.
             ExtendedAssignment assigned =
                     script.eager() ? ScriptedWorker.read(bytes) : leader.answered().get(id);
             ObjectNode own = told.putObject(id);

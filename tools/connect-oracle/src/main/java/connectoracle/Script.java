@@ -20,7 +20,10 @@ import org.apache.kafka.connect.util.ConnectorTaskId;
 record Script(String id, boolean eager, int maxDelayMs, boolean ownOrder, List<Round> rounds) {
     private static final int DEFAULT_MAX_DELAY_MS = 300_000;
 
-    /** One rebalance. {@code config} is connector -> tasks; {@code apply} is null for all workers. */
+    /**
+     * One rebalance. {@code config} is connector -> number of tasks; {@code apply} has the workers that apply their
+     * assignments, and null means all workers.
+     */
     record Round(
             long timeMs, List<Worker> workers, Map<String, Integer> config, Set<String> inconsistent,
             Set<String> apply, boolean generationMismatch, boolean newLeader) {}

@@ -150,7 +150,7 @@ final class Broker {
             SecurityProtocol.PLAINTEXT, ClientInformation.EMPTY, false);
     }
 
-    /** The runtime builds the shard; this factory keeps a reference, to read the shard's state. */
+    /** Wraps the builder of the shard, to keep a reference to the shard: {@code group} reads the shard's state. */
     @SuppressWarnings("unchecked")
     private CoordinatorShardBuilder<GroupCoordinatorShard, CoordinatorRecord> seen(
         CoordinatorShardBuilder<GroupCoordinatorShard, CoordinatorRecord> builder) {

@@ -176,7 +176,7 @@ public final class CoordinatorOracle {
             request.members().add(new LeaveGroupRequestData.MemberIdentity()
                 .setMemberId(text(one, "m", "")).setGroupInstanceId(text(one, "inst", null)));
         }
-        // For a missing group, Kafka's service has an error for each member; the driver's answer has one error.
+        // For a missing group, Kafka's service returns an error for each member; our driver's answer has one error.
         boolean absent = broker.owns() && broker.group(group(command)) == null;
         then(broker.service.leaveGroup(context(ApiKeys.LEAVE_GROUP, command, 5), request), (response, error) -> {
             Errors whole = error == null ? Errors.forCode(response.errorCode()) : code(error);
@@ -293,7 +293,7 @@ public final class CoordinatorOracle {
             });
     }
 
-    /** Calls {@code answer} when the future completes: during the command as its answer, or later as an event. */
+    /** Calls {@code answer} when the future completes: during the command, or during a later one. */
     private <T> void then(CompletableFuture<T> future, BiConsumer<T, Throwable> answer) {
         future.whenComplete(answer);
     }

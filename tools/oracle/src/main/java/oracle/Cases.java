@@ -149,7 +149,7 @@ final class Cases {
         return read;
     }
 
-    /** Returns the subscription of a client of the newest version, which sends one generation in both places. */
+    /** Returns a newest client's subscription; it has one generation, both in its field and in the user data. */
     private static Subscription newest(String assignor, JsonNode member) {
         refuseWhatOnlyBytesSay(member);
         List<String> topics = Fields.texts(member, "topics");

@@ -114,12 +114,12 @@ public final class ScriptedWorker extends WorkerCoordinator {
                 : incremental.performAssignment(leaderId, compatibility, members, this);
     }
 
-    /** Returns the incremental assignor's last answer in its own order, which encoding changes. */
+    /** Returns the incremental assignor's last answer in the assignor's own order; encoding changes this order. */
     public Map<String, ExtendedAssignment> answered() {
         return incremental.answered;
     }
 
-    /** Does the leader's computation in {@code lead}, without decoding and encoding. */
+    /** Does the leader's computation in {@code lead}, and stores its time, without the codecs, in {@code tookNs[0]}. */
     public Object compute(
             int generation, int lastCompleted, ClusterConfigState config, List<JoinGroupResponseMember> members,
             Supplier<Long> clock, long[] tookNs) {

@@ -204,7 +204,7 @@ def custom(name: str) -> Assignor:
 
 
 def in_brokers(name: str) -> str:
-    """Returns the error text for a server-side assignor where only members' assignors can run."""
+    """Returns the error text about a server-side assignor, whose rounds no plan plays yet."""
     return (
         f"{quoted(name)} runs in the brokers, and no plan plays its rounds yet; "
         "`assign` returns its assignment"

@@ -258,7 +258,7 @@ def _answer(
 
 
 def error_text(error: GroupError, changes: Sequence[object]) -> str:
-    """Returns the text of an error; in place of a change's number it has the change itself."""
+    """Returns the text of an error, with the change in place of its number."""
     for i, change in enumerate(changes):
         if error.path == f"changes[{i}]":
             return f"{change}: {error.problem}"

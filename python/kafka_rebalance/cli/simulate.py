@@ -144,7 +144,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _from_group(args: argparse.Namespace) -> Scenario:
-    """Returns a scenario made from the one group of a file or a cluster that is selected."""
+    """Returns a scenario made from the selected group of a file or a cluster."""
     args.file = args.source
     where = "--bootstrap-server" if args.source is None else "--from"
     groups = list(islice(read_groups(args), 2))

@@ -68,7 +68,7 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
 
     @_OfBoth
     def assign(self, cluster: Any, members: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns a ConsumerProtocolMemberAssignment for each of `members` (by id, join order)."""
+        """Returns each member's ConsumerProtocolMemberAssignment; `members` are in join order."""
         called = calling(CLIENT)
         group_id = getattr(_consumer(called), "group_id", "")
         group = [

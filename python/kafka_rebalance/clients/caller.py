@@ -66,7 +66,7 @@ def memory(consumer: object, assignor: str) -> ConsumerMemory:
 
 
 def calling(client: ClientNames) -> Mapping[str, Any]:
-    """Returns the variables of the nearest caller in the client's module; none if there is none."""
+    """Returns the variables of the nearest caller in the client's module, or an empty mapping."""
     frame = inspect.currentframe()
     while frame is not None:
         if frame.f_globals.get("__name__") == client.module:

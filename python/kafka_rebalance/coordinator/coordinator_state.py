@@ -29,7 +29,7 @@ from .offsets import GroupOffsets, OffsetChange, Offsets, OffsetValue
 
 
 class Ownership(Enum):
-    """Whether the broker loads the groups' log, coordinates the groups, or has lost them."""
+    """The broker loads the groups' log, coordinates the groups, or no longer does so."""
 
     LOADING = "loading"
     ACTIVE = "active"
@@ -151,7 +151,7 @@ class CoordinatorState:
             self.respond(request_id, response)
 
     def answer_sync(self, member: ClassicGroupMember, response: SyncGroupResponse) -> bool:
-        """Answers the member's parked SyncGroup; returns whether it had one."""
+        """Answers the member's parked SyncGroup; returns whether there was one."""
         request_id, member.parked_sync = member.parked_sync, None
         if request_id is None:
             return False

@@ -194,7 +194,7 @@ class Group:
         return self.awaiting_join == self.size and not self.pending
 
     def elect_joined_leader(self) -> bool:
-        """Lets a joined member lead if the leader has not joined; returns False if nobody has."""
+        """Makes a joined member leader if the leader has not joined; False if no member has."""
         leader = None if self.leader_id is None else self.members.get(self.leader_id)
         if leader is not None and leader.parked_join is not None:
             return True
@@ -218,7 +218,7 @@ class Group:
         return select_protocol([member.names() for member in self.members.values()])
 
     def find_subscribed_topics(self) -> None:
-        """Sets `subscribed_topics` from the members' metadata; None if they are unreadable.
+        """Sets `subscribed_topics` from the members' metadata, or to None if these are unreadable.
 
         Metadata of every version starts with the fields of version 0. Kafka fails on some broken
         metadata; here the subscription is then unknown.

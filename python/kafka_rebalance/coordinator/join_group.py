@@ -50,7 +50,7 @@ def join_group(state: CoordinatorState, event: Received, request: JoinGroup) -> 
         group = state.create(request.group_id)
     request = replace(request, protocols=without_repeats(request.protocols))
     if _version(event) == 0:
-        # In version 0, one field has both timeouts.
+        # In version 0, one field is used for both timeouts.
         request = replace(request, rebalance_timeout_ms=request.session_timeout_ms)
     if not _has_room(state, group, request.member_id):
         group.remove(request.member_id)
@@ -163,7 +163,7 @@ def _update(
 def _take_over(
     state: CoordinatorState, event: Received, request: JoinGroup, group: Group, member_id: str
 ) -> None:
-    """Replaces the id of a restarted static member; only a changed vote starts a rebalance."""
+    """Replaces a restarted static member's id; a Stable group rebalances if its vote changes."""
     assert request.group_instance_id is not None
     member = group.get(group.static_members[request.group_instance_id])
     old_id, old_leader = member.member_id, group.leader_id

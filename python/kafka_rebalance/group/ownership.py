@@ -54,7 +54,7 @@ AnomalyKind = Literal["duplicate", "unsubscribed", "nonexistent", "unassigned"]
 
 @dataclass(frozen=True, slots=True)
 class Anomaly:
-    """A fault in an assignment that Kafka's own assignor would also make.
+    """A fault in an assignment; Kafka's own assignors make such faults, too.
 
     duplicate     assigned to this member and to an earlier one (or to this member twice)
     unsubscribed  assigned to a member that does not subscribe to the topic

@@ -35,7 +35,7 @@ def uuid_hash(uuid: Uuid) -> int:
 
 
 def id_partition_hash(tp: tuple[Uuid, int]) -> int:
-    """Returns `TopicIdPartition.hashCode`, that of a Java record, as an unsigned number."""
+    """Returns `TopicIdPartition.hashCode`, the hash of a Java record, as an unsigned number."""
     return (31 * uuid_hash(tp[0]) + tp[1]) & 0xFFFFFFFF
 
 

@@ -47,7 +47,7 @@ def partition_hash(topic: str, partition: int) -> int:
 
 
 def java_hash_order(names: Sequence[str]) -> list[str]:
-    """Returns the order of a default `HashMap` or `HashSet` after inserting names one by one.
+    """Returns names in the order of a default `HashMap` or `HashSet` that is filled with them.
 
     A repeated name keeps its place.
 
@@ -71,7 +71,7 @@ def copied_slots(size: int) -> int:
 
 
 def java_grouping_order(names: Sequence[str]) -> list[str]:
-    """Returns the order of a default `HashMap` that groups by name with `computeIfAbsent`.
+    """Returns names in the order of a default `HashMap` that `computeIfAbsent` fills with them.
 
     Repeated names count: the next entry doubles a full table, even if its name is present.
 

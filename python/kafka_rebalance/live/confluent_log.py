@@ -98,7 +98,7 @@ class ConfluentLog:
         earliest = offsets(spec.earliest(), level.READ_COMMITTED)
         stable = offsets(spec.latest(), level.READ_COMMITTED)
         high = offsets(spec.latest(), level.READ_UNCOMMITTED)
-        # Between these requests the log may grow.
+        # The log may change between these requests, so `stable` may be below `earliest`.
         return {
             place: Bounds(earliest[place], max(earliest[place], stable[place]), high[place])
             for place in partitions

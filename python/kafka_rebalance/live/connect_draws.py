@@ -54,7 +54,7 @@ class Varying:
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """How the results of predictions with random orders and ids (draws) differ.
+    """The differences between predictions with random orders and ids (draws).
 
     `rounds` is the smallest and the largest number of rounds of a draw. `varying` covers only the
     rounds that every draw reaches.

@@ -102,7 +102,7 @@ class KafkaPythonLog:
         earliest = offsets(spec.EARLIEST, level.READ_COMMITTED)
         stable = offsets(spec.LATEST, level.READ_COMMITTED)
         high = offsets(spec.LATEST, level.READ_UNCOMMITTED)
-        # Between these requests the log may grow.
+        # The log may change between these requests, so `stable` may be below `earliest`.
         return {
             place: Bounds(earliest[place], max(earliest[place], stable[place]), high[place])
             for place in sorted(earliest)

@@ -62,7 +62,7 @@ class GroupMember:
 
     @property
     def reads_in_poll(self) -> bool:
-        """Returns whether responses wait for a poll: no heartbeat thread runs during a join."""
+        """Returns whether only a poll reads responses: during a join, no heartbeat thread runs."""
         return self._state.state is MemberState.PREPARING_REBALANCE
 
     def is_idle(self) -> bool:

@@ -132,7 +132,7 @@ class Herder:
     # The leader -----------------------------------------------------------------------------------
 
     def lead(self, state: Membership, response: JoinGroupResponse) -> Shares:
-        """Returns each worker's assignment; CONFIG_MISMATCH if one has a newer configuration."""
+        """Returns each worker's assignment, or CONFIG_MISMATCH if a configuration is newer."""
         reports = {
             one.member_id: wire.decode_connect_metadata(one.metadata) for one in response.members
         }

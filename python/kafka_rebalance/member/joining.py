@@ -22,7 +22,7 @@ _JOIN_VERSION = 9
 
 
 def needs_rejoin(state: Membership) -> bool:
-    """Returns whether the next poll sends JoinGroup."""
+    """Returns whether the member wants to be in a group, and has a reason to send JoinGroup."""
     return state.role.wants_in() and (state.rejoin_needed or state.role.has_news(state))
 
 

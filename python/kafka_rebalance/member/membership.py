@@ -174,5 +174,5 @@ class Membership:
         self.reset(keep_id=False)
 
     def throw(self, error: protocol.ErrorCode, message: str) -> None:
-        """Makes poll throw: the current poll, or else the next one."""
+        """Makes poll throw: the current poll, or the next one if no poll is running."""
         self.fatal = Fatal(error, message)

@@ -108,7 +108,7 @@ class Subscriber:
         return True
 
     def _has_committed(self, state: Membership) -> bool:
-        """Returns whether the wait is over: the commit before the join, or its time, has ended."""
+        """Returns whether the wait is over: the commit before the join is done, or too late."""
         if self.is_committed or not state.generation.is_known:
             return True
         if self.prepare_until_ms is None:

@@ -113,7 +113,7 @@ def compare(
     assignors: Sequence[str] | None = None,
     engine: Engine = "rust",
 ) -> Comparison:
-    """Plans the changes with each of `assignors`; None: all whose answers a leader may send.
+    """Plans the changes with each of `assignors`; None means all that a leader may run.
 
     Without changes, this plans the next rebalance of the present group.
 
@@ -158,7 +158,7 @@ def compare(
 
 
 def _met_by(group: GroupSpec) -> list[str]:
-    """Returns the assignors of which a leader of this group may send answers."""
+    """Returns the assignors that a leader of this group may run."""
     dialects = library_of(group.assignor) or group.leader_library == "librdkafka"
     return [name for name in planned_names() if dialects or not library_of(name)]
 

@@ -38,7 +38,7 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class FairShares:
-    """How many partitions of a topic each subscriber gets."""
+    """The number of partitions of a topic that each subscriber gets."""
 
     topic: str
     partitions: int
@@ -57,7 +57,7 @@ class FairShares:
 
 @dataclass(frozen=True, slots=True)
 class RackPass:
-    """The member that gets the partition in the rack pass; `alone`: not co-partitioned."""
+    """The member that gets the partition in the rack pass; `alone`: no topic is co-partitioned."""
 
     member_id: str | None
     alone: bool

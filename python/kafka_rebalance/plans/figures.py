@@ -111,7 +111,7 @@ def rack_share(
 def topic_balances(
     group: GroupSpec, assignment: Mapping[str, Sequence[TopicPartition]]
 ) -> dict[str, Balance]:
-    """Returns, in order, each topic with the balance of its partitions over its subscribers."""
+    """Returns topic -> balance of its partitions over its subscribers, in the group's order."""
     held = Counter(
         (topic, member_id) for member_id, owned in assignment.items() for topic, _ in owned
     )

@@ -154,7 +154,7 @@ class RebalancePlan:
 
     @property
     def knows_generation(self) -> bool:
-        """Returns whether the group's generation is known; if not, rounds count from 0."""
+        """Returns whether the group's generation is known; if not, rounds are numbered +1, +2, …"""
         members = self.group.members
         return any(
             one is not None
@@ -365,7 +365,7 @@ def _step_of(
 
 
 def _as_it_began(group: GroupSpec, last: Step) -> GroupSpec:
-    """Returns the last group with the ownership of the plan's beginning."""
+    """Returns the last group, with the partitions that members owned when the plan began."""
     began = {member.member_id: member for member in group.members}
     members = []
     for member in last.after.members:

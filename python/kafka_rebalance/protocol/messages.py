@@ -51,7 +51,7 @@ class FindCoordinator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinGroup:
-    """A member asks for a place in the next generation."""
+    """A member asks to belong to the next generation."""
 
     group_id: str
     member_id: str = UNKNOWN_MEMBER

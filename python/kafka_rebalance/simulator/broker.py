@@ -70,7 +70,7 @@ class Broker:
         self.handle(c.Loaded(tuple(self.log)), now_ms, "the coordinator moves")
 
     def handle(self, event: c.CoordinatorEvent, now_ms: int, cause: str = "") -> None:
-        """Hands an event to the coordinator; `cause` explains a rebalance that the event begins."""
+        """Hands an event to the coordinator; `cause` explains a rebalance that the event starts."""
         effects = self.coordinator.handle(event, now_ms)
         if self.journal is not None:
             self.journal.append(CoordinatorEntry(now_ms, event, tuple(effects)))

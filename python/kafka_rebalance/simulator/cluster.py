@@ -79,7 +79,7 @@ class SimulatedCluster:
             self._holds.darken(partition, now_ms, is_dark=True)
 
     def come_back(self, event: Happening, now_ms: int) -> None:
-        """Brings a broker back; it does not know its topics for the event's `unseen_ms`."""
+        """Brings a broker back, which then does not know its topics for the event's `unseen_ms`."""
         self._away.remove(event)
         for partition in self.led(event):
             self._dark[partition] -= 1

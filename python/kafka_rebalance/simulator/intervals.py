@@ -18,7 +18,7 @@ _Key = TypeVar("_Key")
 
 
 class Hold(NamedTuple):
-    """The interval in which a member held a partition; `is_stuck` if it could not work on it."""
+    """The interval in which a member held a partition; if `is_stuck`, it did no work there."""
 
     partition: str
     member: str

@@ -74,7 +74,7 @@ def totals(run: Run) -> Totals:
 
 
 def start_up_ms(run: Run) -> int | None:
-    """Returns when every existing partition had a holder for the first time."""
+    """Returns when, after the first rebalance, every partition had a holder; None for never."""
     first = next((one.to_ms for one in run.rebalances if one.to_ms is not None), None)
     if first is None:
         return None
@@ -158,7 +158,7 @@ def _events(run: Run) -> dict[int, str]:
 
 
 def _working(run: Run) -> dict[str, list[tuple[int, int]]]:
-    """Returns the longest intervals in which each member always worked on some partition."""
+    """Returns for each member the intervals in which it worked without a break."""
     found: dict[str, list[tuple[int, int]]] = {}
     for hold in sorted(run.holds, key=lambda one: one.from_ms):
         if hold.is_stuck:

@@ -162,7 +162,7 @@ class Process:
 
 
 def _gives_up(effects: list[m.MemberEffect]) -> bool:
-    """Returns whether the effects revoke partitions or stop revoked work."""
+    """Returns whether these are effects of an assignment that revokes partitions or work."""
     match effects:
         case [m.Revoked(), m.Assigned(), *_] | [m.Stop(is_revoked=True), *_]:
             return True

@@ -44,7 +44,7 @@ def read_groups(
     partitions: int | None = None,
     plain: bool = True,
 ) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
-    """Returns the groups of a path, as contract rows or contract lines, and a function of counts.
+    """Returns the groups of a path, as contract rows or lines, and a function that counts others.
 
     The function counts, by kind, the records that no classic group wrote; call it after a job has
     run. Contract lines are in a column `line`.
@@ -72,7 +72,7 @@ def read_groups(
 
 
 def _passing_over(records: DataFrame) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
-    """Returns the records, and a function of the counts of those that `current_groups` skips."""
+    """Returns the records, and a function that counts those that `current_groups` skips."""
     found = Observation()
     kind = kind_of_record()
     counts = [f.count_if(kind == name).alias(f"records: {name}") for name in OTHER_KINDS]

@@ -114,7 +114,7 @@ class Pointer:
             return None
 
     def replace(self, path: Path) -> None:
-        """Replaces the directory's pointer by this one, durably and in one step."""
+        """Replaces the directory's pointer with this one, durably and in one step."""
         aside = path / f"{CURRENT}.{uuid.uuid4().hex[:8]}.tmp"
         with aside.open("w", encoding="utf-8") as file:
             json.dump(asdict(self), file, indent=1)

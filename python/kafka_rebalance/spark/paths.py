@@ -32,7 +32,7 @@ def local(path: str, *, plain: bool = True) -> Path | None:
 
 
 def format_of(path: str, *, plain: bool = True) -> str:
-    """Returns LINES or PARQUET, by the path's suffixes, or those in a local directory."""
+    """Returns LINES or PARQUET, by the suffixes of the path or of a local directory's files."""
     here = local(path, plain=plain)
     names = [path.rstrip("/")]
     if here is not None and here.is_dir():

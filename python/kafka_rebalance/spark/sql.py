@@ -93,7 +93,7 @@ def _column(
         answers = getattr(_core, function)(batch, *before, max_partitions, 1)
         return pa.record_batch(answers).to_struct_array()
 
-    make_udf: Any = arrow_udf  # its overloads lack functions of any number of columns
+    make_udf: Any = arrow_udf  # no overload accepts a function of any number of columns
     return make_udf(run, f"struct<{schema}>")
 
 

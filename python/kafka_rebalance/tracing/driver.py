@@ -54,7 +54,7 @@ class Driver:
         answer |= answer_of(happened, self._count)
         if absent and answer.get("err") == str(ErrorCode.NONE):
             # This protocol shows the answers of Kafka's GroupCoordinatorShard, which has one error
-            # for the whole request. Our coordinator, as Kafka's service above the shard, has an
+            # for the whole request. Our coordinator, like Kafka's service above the shard, has an
             # error for each member.
             answer = {"err": str(ErrorCode.UNKNOWN_MEMBER_ID)}
         return {

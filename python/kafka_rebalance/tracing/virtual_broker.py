@@ -30,7 +30,7 @@ Happened = tuple[int, interface.Effect | interface.AppendFailed]
 
 
 class VirtualBroker:
-    """A coordinator with its clock and its log. If `send` has no request id, ids count from 1."""
+    """A coordinator with its clock and its log. Without a request id, `send` counts ids from 1."""
 
     def __init__(
         self,

@@ -164,7 +164,7 @@ class GeneralBuild:
             self.owners.copy_back()
 
     def answer(self) -> dict[str, list[TopicPartition]]:
-        """Returns all members in the order of Kafka's map."""
+        """Returns the partitions of all members, with the members in the order of Kafka's map."""
         self.owners.put_back(self.fixed)
         assignment = self.current | self.fixed
         return {member_id: assignment[member_id] for member_id in self.owners.order()}
@@ -191,7 +191,7 @@ class GeneralBuild:
         return False
 
     def _near_first(self, tp: TopicPartition) -> list[str]:
-        """Returns a partition's subscribers; if its owner is near it, those near it come first.
+        """Returns a partition's subscribers; if its owner is near it, near subscribers come first.
 
         The order has one effect: Kafka's class throws if it visits a fixed subscriber before it
         finds one that has at least two partitions fewer.

@@ -33,7 +33,7 @@ class Movements:
         return tp if moved_back is None else TopicPartition(tp.topic, next(iter(moved_back)))
 
     def record(self, tp: TopicPartition, source: str, destination: str) -> None:
-        """Records a move; a partition that returns to its first owner has no record any more."""
+        """Records a move; a partition that returns to its first owner loses its record."""
         if tp in self._moved:
             source = self._forget(tp)
             if source == destination:

@@ -38,7 +38,7 @@ Target = HashMap[Uuid, HashSet[int]]
 
 @dataclass(frozen=True, slots=True)
 class MemberView:
-    """A member with `names`, the number of names it subscribes to, and with its topics' ids."""
+    """A member; `names` is the number of subscribed names, `topics` has the ids of their topics."""
 
     member: Member
     names: int

@@ -42,7 +42,7 @@ def topics_by_name(group: GroupSpec) -> dict[str, Topic]:
 
 
 def compare_by_instance(a: Member, b: Member) -> int:
-    """Compares instance ids if both have one, else member ids: in a mixed group not transitive."""
+    """Compares instance ids, or member ids if one has no instance id; so it is not transitive."""
     if a.group_instance_id is not None and b.group_instance_id is not None:
         return _compare(name_bytes(a.group_instance_id), name_bytes(b.group_instance_id))
     return _compare(name_bytes(a.member_id), name_bytes(b.member_id))
@@ -73,7 +73,7 @@ def merge_sort(items: list[T], compare: Callable[[T, T], int]) -> list[T]:
 
 
 def reported(partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-    """Returns partitions in the order in which a member that receives them will claim them."""
+    """Returns partitions in the order in which their new owner will claim them."""
     return sorted(partitions, key=lambda tp: (name_bytes(tp.topic), tp.partition))
 
 

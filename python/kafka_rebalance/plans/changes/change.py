@@ -28,7 +28,7 @@ _COUNT = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
 class Verb(NamedTuple):
-    """The first word of a change's text, and an option's name; without a value: the `default`."""
+    """The first word of a change's text, and an option's name; `default` is an absent value."""
 
     name: str
     metavar: str
@@ -105,7 +105,7 @@ _TYPES: dict[Any, tuple[str, Callable[[Any], bool]]] = {
 
 
 def apply(change: Change, group: GroupSpec) -> GroupSpec:
-    """Returns the group after a change, before any rebalance: members still own what they owned."""
+    """Returns the group after a change, before any rebalance: members keep their partitions."""
     require_group(group)
     if not isinstance(change, Change):
         kind = type(change).__name__

@@ -32,7 +32,7 @@ class Edited(NamedTuple):
 
 
 class GroupEvent(NamedTuple):
-    """One event: its cause in words, and a function from the group before it to that after it."""
+    """One event: its cause in words, and a function that returns the group after the event."""
 
     cause: str
     edit: Callable[[GroupSpec, MadeUp], Edited]

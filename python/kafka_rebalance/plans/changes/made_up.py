@@ -123,7 +123,7 @@ class MadeUp:
     def place(
         self, name: str, basis: Basis, names: Sequence[str], taken: Collection[str] = ()
     ) -> str:
-        """Returns a name that sorts at another position among `names` than the guessed `name`.
+        """Returns a name in place of the guess `name`, at another position among `names`.
 
         `names` are sorted. For the first newcomer, each draw takes another position, so that the
         draws cover all positions. A later newcomer moves by a random distance. Draw 0 keeps the

@@ -14,7 +14,7 @@ from .made_up import MadeUp
 
 @dataclass(frozen=True, slots=True)
 class AddPartitions(Change):
-    """A topic grows to `partitions` in all.
+    """A topic's number of partitions grows to `partitions`.
 
     If the racks of replicas are known, the racks of new replicas are guessed as Kafka places them:
     a new partition has as many racks as old partitions of the topic, in turn from all known racks.
@@ -76,7 +76,7 @@ def _known(racks: tuple[str | None, ...]) -> set[str]:
 
 @dataclass(frozen=True, slots=True)
 class AddTopics(Change):
-    """Topics are created, and every member subscribes to them, as with a pattern."""
+    """Topics are created, and every member subscribes to them, as if by a pattern."""
 
     topics: tuple[tuple[str, int], ...]
 

@@ -118,7 +118,7 @@ def _through_hubs(
 
 
 def _runs(counts: Iterator[tuple[int, int]]) -> Iterator[tuple[int, list[int]]]:
-    """Yields a class and its remaining count, again and again until the caller makes it 0."""
+    """Yields a class and its remaining count repeatedly, until the caller has made it 0."""
     for c, count in counts:
         run = [count]
         while run[0]:

@@ -55,7 +55,7 @@ class ClusterTotals:
 
 @dataclass(frozen=True, slots=True)
 class WorstGroup:
-    """One of the worst groups, with the change that makes it so, and the command to explain it."""
+    """One of the worst groups, with the change that causes this, and the command to explain it."""
 
     cluster: str | None
     group_id: str

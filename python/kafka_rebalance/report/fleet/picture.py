@@ -19,7 +19,7 @@ _NAME = 24
 
 
 def imbalance(now: Sequence[Bin], possible: Sequence[Bin]) -> str:
-    """Draws the number of groups by spread, of the present and of the best possible assignment."""
+    """Draws the number of groups by spread, for the present and the best possible assignment."""
     lows = sorted({one.low for one in (*now, *possible)})
     names = {one.low: one.name for one in (*now, *possible)}
     places = {low: place for place, low in enumerate(lows)}

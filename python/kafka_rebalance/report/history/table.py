@@ -166,7 +166,7 @@ def print_counterfactuals(
 
 
 def _with_static(played: Sequence[Counterfactual], *, static: bool) -> list[Counterfactual]:
-    """Returns one answer of each group; a group without absences has only the dynamic one."""
+    """Returns one answer of each group; without absences there is only that for dynamic members."""
     chosen: dict[str, Counterfactual] = {}
     for one in played:
         if not one.is_static or static:

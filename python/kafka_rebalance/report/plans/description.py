@@ -56,7 +56,7 @@ def print_description(one: Description, given: str, *, everything: bool) -> None
 
 
 def print_descriptions(rows: Sequence[Description]) -> None:
-    """Prints one line a group."""
+    """Prints one line for each group."""
     live = any(one.lags is not None for one in rows)
     columns = ["group", "assignor", "members", "partitions a member", "possible", "lag", "findings"]
     cells = [

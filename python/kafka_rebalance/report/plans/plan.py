@@ -111,7 +111,7 @@ def its(number: int) -> str:
 
 
 def step_notes(step: Step) -> list[str]:
-    """Returns notes on a step, apart from its rounds; each note completes a line with the cause."""
+    """Returns notes on a step, apart from its rounds; each is printed after the cause."""
     notes = []
     if step.waiting and step.rounds:
         notes.append(

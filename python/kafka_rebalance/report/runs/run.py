@@ -62,7 +62,7 @@ def chapter_rows(run: Run) -> list[list[str]]:
 
 
 def stopped_text(stopped: Sequence[Stopped]) -> str:
-    """Returns how many members stopped, and the longest such time."""
+    """Returns how many members stopped, and for how long at most."""
     if not stopped:
         return ""
     longest = max(one.to_ms - one.from_ms for one in stopped)
@@ -70,7 +70,7 @@ def stopped_text(stopped: Sequence[Stopped]) -> str:
 
 
 def unread(held: str) -> str:
-    """Returns the heading of the time in which no member reads partitions or runs tasks."""
+    """Returns the heading for the time in which no member reads partitions or runs tasks."""
     return "task-s idle" if held == "task" else "partition-s unread"
 
 

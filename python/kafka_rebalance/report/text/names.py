@@ -11,7 +11,7 @@ _UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 
 
 def short_names(member_ids: Iterable[str], made_up: Iterable[str] = ()) -> dict[str, str]:
-    """Returns member id -> short name. The UUID is cut so far that all names still differ.
+    """Returns member id -> short name. Each UUID is cut, but names stay different.
 
     consumer-payments-1-0b5c2d1e-… becomes consumer-payments-1-0b5c. An id without a UUID is its own
     short name. `*` marks made-up ids.

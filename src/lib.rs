@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! kafka-rebalance: computes what Apache Kafka's assignors compute, partition for partition.
 //!
-//! Each algorithm has a readable twin with its name in `python/kafka_rebalance`. Only the module
-//! `python` uses PyO3; all others can be built and tested without Python.
+//! Each algorithm has a twin in plain Python, in a file of equal name in `python/kafka_rebalance`.
+//! Only the module `python` uses PyO3; all others can be built and tested without Python.
 
 pub mod assignors;
 pub mod bulk;

@@ -4,8 +4,10 @@
 //! not UTF-8.
 //!
 //! ```text
-//! subscription   topics [string], user data bytes?; from 1 on owned [(topic string, [int32])];
-//!                from 2 on generation int32; from 3 on rack string?
+//! subscription   topics [string], user data bytes?,
+//!                from version 1 on: owned [(topic string, [int32])],
+//!                from version 2 on: generation int32,
+//!                from version 3 on: rack string?
 //! assignment     partitions [(topic string, [int32])], user data bytes?
 //! ```
 //!
@@ -55,7 +57,7 @@ pub struct Assigned<'a, Partitions> {
     pub user_data: Option<Cow<'a, [u8]>>,
 }
 
-/// Partitions by topic, in bytes that have been checked; the entries are read where they are used.
+/// Partitions by topic, as bytes that have been checked. `iter` reads the entries.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Entries<'a>(&'a [u8]);
 

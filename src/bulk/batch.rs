@@ -145,7 +145,7 @@ struct Compared<'a> {
     not_affected: Option<String>,
 }
 
-/// Compares all assignors for every row of a batch.
+/// Compares assignors for every row of a batch, with `comparison::compare`.
 pub fn compare_batch(
     batch: &RecordBatch,
     changes: &[String],

@@ -89,7 +89,7 @@ pub struct AsSent {
     pub empty_rack: bool,
 }
 
-/// The user data of a library whose assignor sends less than Kafka's own.
+/// The content of user data from a library whose assignor sends less than Kafka's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UserData {
     /// Nothing that Kafka's classes can read.

@@ -27,7 +27,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// A node outside any tree.
+    /// A node that is in no tree.
     pub fn alone(key: u32, hash: i32) -> Self {
         Self {
             key,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `plans/clients.py`, without the recipes: finds the client library of a group's
-//! members.
+//! Mirror of one half of `plans/clients.py`: finds the client libraries of a group's members.
 
 use crate::assignors::Assignor;
 use crate::group::model::Member;

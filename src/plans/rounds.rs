@@ -89,7 +89,7 @@ pub struct Step {
     pub change: Option<usize>,
     /// The cause of the event in words; None if the change itself is the cause.
     pub cause: Option<String>,
-    /// The members, as indices of their ids in `Kept::ids`.
+    /// The members; each is the index of its id in `Kept::ids`.
     pub members: Vec<u32>,
     /// The new and the first id of a member that came back, as indices in `Kept::ids`.
     pub renamed: Option<(u32, u32)>,
@@ -162,7 +162,8 @@ impl Kept {
 pub struct Tally<'i> {
     pub rounds: usize,
     pub moves: u64,
-    /// `unavailable[topic][partition]` is the number of rounds without a reader.
+    /// `unavailable[topic][partition]` is the number of rounds in which no member reads the
+    /// partition.
     unavailable: Vec<Vec<u32>>,
     pub unsettled: bool,
     /// The rounds themselves; None if the caller needs only the totals.

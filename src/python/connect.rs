@@ -49,8 +49,8 @@ struct WorkFields<'py> {
 }
 
 /// Names, numbered in the order in which they first appear. A name's number is found by the address
-/// of its Python object: a connector that occurs a thousand times is one object, so no text is
-/// hashed.
+/// of its Python object, so that no text is hashed: a name that occurs a thousand times usually is
+/// one object. Equal names in two objects have two numbers, but one rank.
 #[derive(Default)]
 struct Numbering<'py> {
     numbers: FxHashMap<*mut PyObject, u32>,

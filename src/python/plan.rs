@@ -161,7 +161,8 @@ impl Plan {
     }
 }
 
-/// Partitions that no member reads in some round, each with the number of these rounds (u32s).
+/// Partitions that no member reads in some round; `rounds` has the number of such rounds for each,
+/// as u32s in native byte order.
 #[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
 pub struct Unavailable {
     partitions: Py<Partitions>,

@@ -27,8 +27,8 @@ pub struct Movements {
 }
 
 impl Movements {
-    /// The partition that Kafka moves in place of `tp`: a partition of its topic that moved from
-    /// `destination` to the first owner of `tp`, if there is one; else `tp` itself.
+    /// The partition that Kafka moves in place of `tp`: a partition of the same topic that moved from
+    /// `destination` to the first owner of `tp`. If there is none, `tp` itself.
     pub fn actual(
         &self,
         tp: TopicPartition,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `uniform.py`: every member gets equally many partitions, and few move.
+//! Mirror of `uniform.py`: gives the members nearly equal numbers of partitions, and moves few.
 
 use super::targets::View;
 use super::{heterogeneous, homogeneous};

@@ -46,18 +46,18 @@ pub fn assign(group: &GroupSpec, interrupt: &Interrupt) -> Result<Assignment, Gr
         let mut give = |m: MemberId, id| answer[m as usize].push(numbers.partition(id));
         let is_owner =
             |m: MemberId, owner| owner != NOBODY && compare_by_instance(group, m, owner).is_eq();
-        // 2. Partitions that stay with their owners.
+        // 2. Give each partition that stays with its owner to the owner.
         for &id in &assigned {
             let owner = owner[id as usize];
             if is_owner(given_to[id as usize], owner) {
                 give(owner, id);
             }
         }
-        // 3. Partitions without an owner.
+        // 3. Give each partition without an owner to the member that the general algorithm chose.
         for &id in assigned.iter().filter(|&&id| owner[id as usize] == NOBODY) {
             give(given_to[id as usize], id);
         }
-        // 4. Partitions that the general algorithm assigned to no member.
+        // 4. Give each partition that the general algorithm assigned to nobody back to its owner.
         for &id in owned.iter().filter(|&&id| given_to[id as usize] == NOBODY) {
             give(owner[id as usize], id);
         }

@@ -197,7 +197,7 @@ impl<'g> Build<'g> {
     }
 
     /// Orders the partitions: again and again, the member with the most partitions gives up one.
-    /// Partitions without an owner follow.
+    /// The partitions that no member has follow.
     fn by_load(&mut self) -> Vec<PartitionId> {
         let mut current = std::mem::take(&mut self.current);
         let mut left = vec![Vec::new(); current.len()];

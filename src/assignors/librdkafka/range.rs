@@ -28,15 +28,15 @@ pub fn assign(group: &GroupSpec) -> Assignment {
         a.subscribers == b.subscribers && a.partitions == b.partitions
     };
     for topics in topics.chunk_by_mut(together) {
-        // 3. Partitions of co-partitioned topics, by racks.
+        // 3. Assign partitions of co-partitioned topics by racks.
         if topics.len() > 1 {
             assign_together(topics, &mut assignment);
-        // 2. Partitions of one topic, by racks.
+        // 2. Assign partitions of a topic that is not co-partitioned by racks.
         } else if topics[0].needs_racks {
             topics[0].assign_ranges(TopicShare::rack_matches, &mut assignment);
         }
     }
-    // 4. The remaining partitions, in ranges.
+    // 4. Assign the remaining partitions in ranges.
     for topic in &mut topics {
         topic.assign_ranges(|_, _, _| true, &mut assignment);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `subscriptions.py`: the orders in which a librdkafka leader sees members and topics.
-//! Names are compared as `str`s, which is the order of their UTF-8 bytes.
+//! Names are compared as `str`s, that is, by their UTF-8 bytes.
 
 use std::cmp::Ordering;
 

@@ -178,7 +178,7 @@ impl<'a> Strings<'a> {
 
 pub struct NotUtf8;
 
-/// Contract lines, as bytes or as text.
+/// Contract lines (one group as JSON in each), as bytes or as text.
 pub struct Lines<'a>(Bytes<'a>);
 
 impl<'a> Lines<'a> {

@@ -214,7 +214,8 @@ impl<'a> Draft<'a> {
         new
     }
 
-    /// By topic: the present number of its name. It differs if the topic was created again.
+    /// By topic: the present number of its name. It differs from the topic's own number if a topic
+    /// of this name was created again.
     pub fn numbers_now(&self) -> Vec<TopicId> {
         let topics = (0..).zip(&self.topics);
         let now: FxHashMap<&str, TopicId> = topics.map(|(t, topic)| (&*topic.name, t)).collect();

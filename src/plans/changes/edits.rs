@@ -11,7 +11,7 @@ use crate::group::model::{MAX_PARTITIONS, quoted};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Follows {
     Rebalance,
-    /// A rebalance before which the members have revoked all partitions and claim none.
+    /// A rebalance that begins after all members have revoked all partitions; they claim none.
     StartingOver,
     Nothing,
 }

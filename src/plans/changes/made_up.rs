@@ -122,8 +122,8 @@ impl<'a> MadeUp<'a> {
     }
 
     /// Returns the racks in the order in which new replicas use them. The order is a guess: the
-    /// plan itself (draw 0) keeps `racks`; the other draws shuffle them. Draws with odd numbers use
-    /// `perhaps` in place of `racks`: it also has racks that may have no brokers.
+    /// plan itself (draw 0) keeps `racks`, and the other draws shuffle them. Draws with odd numbers
+    /// shuffle `perhaps`, which also has racks that may have no brokers.
     pub fn placement(
         &mut self,
         racks: Vec<RackId>,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `Owners` in `general.py`: the member order of Kafka's map `currentAssignment`.
 //!
-//! The order matters only if two members may hold one partition, so `Owners` exists only for such
-//! groups. This shortcut cannot change the answer.
+//! The order matters only if two members may hold one partition. So it cannot change the answer
+//! that `Owners` exists only for such groups.
 
 use crate::assignors::classic::claims::Claims;
 use crate::group::model::MemberId;

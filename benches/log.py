@@ -87,8 +87,7 @@ class Group:
         )
         self.key = encode_key(GroupMetadataKey(self.group_id))
         self._value = encode_value(value)
-        # After the version comes "consumer"; its length takes two bytes, or one byte from version 4
-        # on.
+        # After the version comes "consumer". Its length takes two bytes; in version 4, one byte.
         self._at = 2 + (1 if version == 4 else 2) + len("consumer")
         self._commit_keys = [
             encode_key(OffsetCommitKey(self.group_id, place.topic, place.partition))

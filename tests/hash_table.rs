@@ -14,8 +14,7 @@ const FROZEN: &str = include_str!("vectors/hash_orders.jsonl");
 
 struct Case {
     id: String,
-    /// Each with the index of a name: `+` put, `?` computeIfAbsent, `-` remove, `=` put into a
-    /// copy.
+    /// (operation, index of a name): `+` put, `?` computeIfAbsent, `-` remove, `=` put into a copy.
     operations: Vec<(char, u32)>,
     /// Names without repeats, in order of first appearance.
     names: Vec<String>,
@@ -91,8 +90,7 @@ fn the_table_is_the_jvms() {
             match kind {
                 '-' => table.remove(key),
                 '?' => table.compute_if_absent(key, hashes[key as usize], &tie),
-                // Our `put` takes only new keys; in Java, `put` of a present key does not change
-                // the order.
+                // Our `put` accepts only new keys; Java's `put` of a present key keeps the order.
                 _ if there => {}
                 _ => table.put(key, hashes[key as usize], &tie),
             }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Java's order of names, the shortcuts for its hash tables, and its decoding of text.
+//! Tests Java's order of names, the shortcuts for its hash tables, and its decoding of text.
 
 use std::cmp::Ordering;
 

@@ -52,7 +52,7 @@ def in_columns(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def pairs(row: dict[str, Any]) -> dict[str, list[list[Any]]] | str:
-    """Returns a row's assignment in the form of a contract line, or its error."""
+    """Returns a row's assignment as `Assignment.to_dict` does, or the row's error."""
     if row["error"] is not None:
         return str(row["error"])
     return {

@@ -45,7 +45,7 @@ RACKS = ("a", "b", "c")
 
 
 def drawn_topics(rng: random.Random) -> list[Topic]:
-    """Draws topics; some have racks, and some of their brokers have no rack."""
+    """Makes random topics; some have racks, and some of their replicas have no rack."""
     topics = []
     for name in ("orders", "refunds", "zones"):
         count = rng.randint(1, 7)
@@ -55,7 +55,7 @@ def drawn_topics(rng: random.Random) -> list[Topic]:
 
 
 def drawn_members(rng: random.Random, topics: list[Topic], assignor: str) -> list[Joined]:
-    """Draws members of all clients in every version; some send contradictory fields."""
+    """Makes random members of all clients in every version; some send contradictory fields."""
     members = []
     for n in range(rng.randint(2, 5)):
         wanted = rng.sample([*(topic.name for topic in topics), "nowhere"], rng.randint(1, 4))

@@ -89,7 +89,10 @@ def test_incremental_does_not_restart_work_that_stays(engine: Engine) -> None:
 
 @pytest.mark.parametrize("returns", [True, False])
 def test_lost_tasks_wait_for_their_worker(engine: Engine, returns: bool) -> None:
-    """Worked example F3: tasks wait scheduled.rebalance.max.delay.ms; then others gain them."""
+    """Worked example F3: lost tasks wait scheduled.rebalance.max.delay.ms for their worker.
+
+    After that, other workers receive them.
+    """
     config = {"ct": 4}
     back = workers("w1", "w2") if returns else workers("w1")
     rounds = [

@@ -252,7 +252,7 @@ def _thirds(run: Run) -> tuple[int, int, int]:
 
 
 def _drawn(seed: int, protocol: str | None = None) -> Scenario:
-    """Draws a scenario: events in the first two minutes, then none."""
+    """Makes a random scenario with events in the first two minutes only."""
     rng = random.Random(seed)
     protocols = rng.choice(
         (("eager",), ("compatible",), ("sessioned",), ("compatible", "sessioned"))

@@ -98,7 +98,7 @@ class Run:
         self.check_offsets()
 
     def step(self) -> tuple[int | None, Request | None]:
-        """Draws and plays a step; if it is a request, returns the request and its number."""
+        """Plays a random step; returns the number and the request if the step is a request."""
         draw = self.rng.random()
         broker = self.broker
         if draw < 0.22:

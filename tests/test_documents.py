@@ -71,7 +71,7 @@ PAGES = {
     for path in (*ROOT.glob("*.md"), *sorted((ROOT / "docs").rglob("*.md")))
 }
 EXAMPLE = re.compile(r"<!-- example: (.+?) -->\n```\w*\n(.*?)```\n", re.DOTALL)
-# The examples of docs/history.md read files of their own: tests/test_history_document.py.
+# tests/test_history_document.py runs the examples of docs/history.md, which need other files.
 FOUND = [
     example
     for name, page in PAGES.items()

@@ -153,7 +153,7 @@ def test_runs_side_by_side(tmp_path: Path) -> None:
 
 
 def test_a_run_in_which_much_happens(tmp_path: Path) -> None:
-    """The quiet times need more than the page's width, so they are drawn narrower."""
+    """The times without events would need more than the page's width, so they are compressed."""
     bounces = """
         [[happening]]
         at = "1m"

@@ -167,7 +167,7 @@ def test_a_batch_with_one_list_of_changes_and_what_is_wrong_with_it() -> None:
         kr.plan_batch(without, "sticky")
 
 
-# Small stories ------------------------------------------------------------------------------------
+# Small groups -------------------------------------------------------------------------------------
 
 TPS = [TopicPartition("t", p) for p in range(6)]
 

@@ -34,7 +34,7 @@ RACKS = st.sampled_from(["a", "b", "c"])
 
 @st.composite
 def groups(draw: st.DrawFn, *, equal: bool = False, racks: bool = True) -> kr.GroupSpec:
-    """Draws a group without owned partitions; with `equal`, all members have one subscription."""
+    """Makes a random group without owned partitions; `equal` makes all subscriptions equal."""
     counts = draw(TOPICS)
     topics = tuple(
         kr.Topic(name, count, _replicas(draw, count) if racks else None)
@@ -64,7 +64,7 @@ def _replicas(draw: st.DrawFn, count: int) -> tuple[tuple[str | None, ...], ...]
 
 @st.composite
 def claims(draw: st.DrawFn) -> kr.GroupSpec:
-    """Draws a group with any claims: double, old, of missing partitions, of others' partitions."""
+    """Makes a random group with any claims, also old ones, and of missing or shared partitions."""
     group = draw(groups())
     names = [*(topic.name for topic in group.topics), "nowhere"]
     partitions = st.builds(kr.TopicPartition, st.sampled_from(names), st.integers(0, 8))
@@ -96,7 +96,7 @@ def own(group: kr.GroupSpec, result: kr.Assignment, generation_id: int) -> kr.Gr
 
 @st.composite
 def changed(draw: st.DrawFn, group: kr.GroupSpec) -> kr.GroupSpec:
-    """Draws the group after some members left, some joined, and one changed its subscription."""
+    """Returns the group after random changes: members leave and join, and one may resubscribe."""
     kept = [member for member in group.members if draw(st.integers(0, 3)) > 0]
     taken = {member.member_id for member in group.members}
     fresh = draw(st.lists(NAMES.filter(lambda name: name not in taken), unique=True, max_size=3))

@@ -157,7 +157,7 @@ def test_a_real_log_as_the_reference_reads_it() -> None:
 
 
 def drawn(rng: random.Random) -> tuple[bytes, bytes]:
-    """Draws a group record of any version, with members of any version and library."""
+    """Makes a random group record of any version, with members of any version and library."""
     assignor = rng.choice(("range", "sticky", "cooperative-sticky"))
     members = []
     for n in range(rng.randrange(4)):

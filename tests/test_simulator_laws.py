@@ -55,7 +55,7 @@ SCENARIOS = 10_000
 
 
 def drawn(seed: int, assignors: tuple[str, ...] | None = None) -> Scenario:
-    """Draws a scenario: events in the first two minutes, then none."""
+    """Makes a random scenario with events in the first two minutes only."""
     rng = random.Random(seed)
     names = assignors or rng.choice(
         (("range",), ("roundrobin",), ("sticky",), ("cooperative-sticky",))
@@ -129,7 +129,7 @@ def _wants(names: tuple[str, ...], *, by_pattern: bool) -> dict[str, Any]:
 
 
 def _away(rng: random.Random, at: int, *, has_racks: bool) -> Happening:
-    """Draws the loss of a broker, which leads all topics, some topics, or a rack's partitions."""
+    """Makes the loss of a broker, which leads all topics, one topic, or the partitions of a rack."""
     of: dict[str, Any] = rng.choice(({}, {"topics": ("t",)}, {"rack": "b"} if has_racks else {}))
     return Happening(
         at_ms=at,

@@ -242,7 +242,7 @@ def _string(name: bytes) -> bytes:
 
 
 def _not_utf8(rng: random.Random) -> bytes:
-    """Draws random bytes and malformed UTF-8 sequences.
+    """Returns random bytes and malformed UTF-8 sequences.
 
     The sequences are cut short, overlong, beyond U+10FFFF, or halves of surrogate pairs.
     """

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m tests.large_cluster [--groups 2000] [--topics 200] [--changes 20]`.
 
-1. A broker, and groups of light members on it (tests/large_cluster/members.py has the steps).
-2. `kafka-rebalance snapshot` reads all of them; its time and its peak memory are measured.
-3. Every line must have the members and partitions that the group was formed with.
-4. A second snapshot runs while groups become empty and form again. No other group may differ.
+1. Start a broker; form groups without real clients (steps: tests/large_cluster/members.py).
+2. `kafka-rebalance snapshot` reads all groups; its time and its peak memory are measured.
+3. Each line of the snapshot must have the members and partitions of the formed group.
+4. A second snapshot runs while some groups become empty and form again. The lines of all other
+   groups must be right.
 
 Exit code 0 if all of it holds, else 1.
 """

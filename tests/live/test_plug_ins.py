@@ -185,7 +185,8 @@ def test_every_generation_is_what_kafkas_class_answers(played: Played, oracle: O
     """Kafka's class computes each generation from the members' bytes and the brokers' racks.
 
     A leader whose client has no metadata of a topic or broker yet assigns without it, and rejoins
-    later: so the comparison uses what the client knew. In a group's last generation it knows all.
+    later. So the comparison uses the topics that the client knew. In a group's last generation, the
+    client knows all topics.
     """
     last = {}
     for group_id, value in played.stored:

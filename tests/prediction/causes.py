@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds why a plan was wrong: the member fields whose planned and real values explain the miss.
+"""Finds why a plan was wrong: which fields of members were planned with wrong values.
 
 The plan, with the real member ids, is compared with the generations of the log. In the first round
 whose assignment differs, one kind of field after another is replaced by the values that members
-really sent. The kind that makes the assignment equal to the leader's is the cause. If no single
-kind does, all differing kinds are causes.
+really sent. A kind is the cause if the assignment then equals the leader's. If no single kind is
+the cause, all differing kinds are causes.
 """
 
 from __future__ import annotations

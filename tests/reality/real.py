@@ -50,7 +50,7 @@ class RealityError(RuntimeError):
 
 
 def prepare(server: str, scenarios: Sequence[Scenario]) -> None:
-    """Creates the topics, and waits for a coordinator, whose topic Kafka creates at first use."""
+    """Creates the topics, and waits for the group coordinator, whose own topic is made on demand."""
     from kafka import KafkaAdminClient
     from kafka.errors import KafkaError
 

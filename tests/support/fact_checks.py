@@ -263,7 +263,7 @@ def moved(log: Log, tp: TopicPartition, fact: sticky_facts.Moved) -> None:
         assert fact.instead in [asked for asked, *_ in found]
         assert destination in [
             source for _, went, source, _, _ in log.moved if went == tp
-        ]  # `tp` moved away from there later
+        ]  # `tp` moved away from this member later
     elif fact.why == "previous":
         assert log.build.previous[tp][0] == destination
         assert fact.source_holds > fact.destination_holds + 1

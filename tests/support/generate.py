@@ -158,7 +158,7 @@ class _Story:
         self.tangle()
 
     def tangle(self) -> None:
-        """Lets few members claim partitions, and some members claim a newer generation."""
+        """Lets a few members claim partitions, and some members send a newer generation."""
         self.rng.shuffle(self.members)
         for n, member in enumerate(self.members):
             owns = self.rng.random() < 0.3
@@ -173,7 +173,7 @@ class _Story:
                 member.generation_id = self._generation()
 
     def case(self, group_id: str) -> Case:
-        """Returns the contract line of the present state."""
+        """Returns the present state as a contract line (an input line of the commands)."""
         case: Case = {"group_id": group_id, "assignor": self.assignor}
         if self.generation:
             case["generation_id"] = self.generation
@@ -283,7 +283,7 @@ class _Story:
                 topic.racks = placed.setdefault(topic.partitions, racks) if alike else racks
 
     def _claims(self, count: int, beyond: float = 0.05) -> Owned:
-        """Draws claims of a faulty client: real partitions, missing partitions, duplicates."""
+        """Makes random claims of a faulty client: real and missing partitions, duplicates."""
         rng = self.rng
         claims: Owned = []
         for _ in range(count if self.topics else 0):
@@ -298,7 +298,7 @@ class _Story:
         return claims
 
     def _generation(self) -> int | None:
-        """Draws a generation: mostly the group's; else an older one, none, -1 or a newer one."""
+        """Chooses a generation at random: mostly the group's, also older ones, none, -1, or newer."""
         g = self.generation
         # `pick` takes a dict, which cannot have 0 twice: g - 1 and g - 2 are both 0 in a new group.
         claimed = [g, max(g - 1, 0), max(g - 2, 0), None, -1, g + 1]
@@ -507,5 +507,5 @@ EVENTS: tuple[Callable[[_Story], None], ...] = (
 
 
 def _some(story: _Story) -> list[_Member]:
-    """Draws one to three members."""
+    """Chooses one to three random members."""
     return story.rng.sample(story.members, min(len(story.members), story.rng.randint(1, 3)))

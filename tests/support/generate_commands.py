@@ -67,7 +67,7 @@ class Client:
 
 
 class Commands:
-    """Draws one command after another; the caller passes each result to `told`."""
+    """Makes one random command after another; the caller passes each answer to `told`."""
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
@@ -103,14 +103,14 @@ class Commands:
             self.draw_rare = self._about_offsets
 
     def draw(self, number: int) -> Command:
-        """Draws the command with this number."""
+        """Makes the random command with this number."""
         if not self.planned:
             command = self._draw(number)
             self.planned = command["what"] if command["op"] == "then" else [command]
         return self.planned.pop(0)
 
     def _draw(self, number: int) -> Command:
-        """Draws one command, or several as {"op": "then", "what": [...]}."""
+        """Makes one random command, or several as {"op": "then", "what": [...]}."""
         rng = self.rng
         if rng.random() < self.rare:
             return self.draw_rare()

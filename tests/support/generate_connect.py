@@ -104,7 +104,7 @@ class _Story:
         return round_ | self.mishaps()
 
     def mishaps(self) -> dict[str, Any]:
-        """Draws the failures of a round."""
+        """Chooses random failures of a round."""
         rng = self.rng
         wrong: dict[str, Any] = {}
         if rng.random() < 0.15 * self.misfortune:

@@ -164,7 +164,7 @@ CLIENTS: dict[Callable[[_Sent], None], int] = {
 
 
 def _other(rng: random.Random, held: Owned) -> Owned:
-    """Draws all or some of the held partitions, in any order."""
+    """Returns all or some of the held partitions, in a random order."""
     owned = list(held)
     if rng.random() < 0.5:
         rng.shuffle(owned)

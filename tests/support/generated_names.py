@@ -83,5 +83,5 @@ def names(rng: random.Random, families: Sequence[Callable[[random.Random], Names
 
 
 def pick(rng: random.Random, weights: dict[T, int]) -> T:
-    """Draws a key with a probability in proportion to its weight."""
+    """Chooses a random key; its probability is in proportion to its weight."""
     return rng.choices(list(weights), list(weights.values()))[0]

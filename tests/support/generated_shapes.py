@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random subscriptions of members and racks of replicas, for generated groups."""
 
-# ruff: noqa: ARG001 -- all shapes have one signature, and so have all places
+# ruff: noqa: ARG001 -- all shapes have one signature, and all placements have one
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ KINDS: tuple[tuple[int | None, UserData | None], ...] = (
 
 
 def with_clients(group: kr.GroupSpec, rng: random.Random) -> kr.GroupSpec:
-    """Draws a kind of client for each member; in half of the groups one kind for all."""
+    """Chooses a random kind of client for each member; in half of the groups, one kind for all."""
     alike = rng.choice(KINDS) if rng.random() < 0.5 else None
     members = []
     for member in group.members:

@@ -52,8 +52,8 @@ pub fn balance(group: &GroupSpec) -> Balance {
     Balance::of(&counts)
 }
 
-/// The share of partitions that are read in the rack of a replica. Only partitions for which the
-/// racks of the reader and of a replica are known count; None if there are none.
+/// The share of partitions that are read in the rack of a replica. A partition counts only if the
+/// racks of its reader and of a replica are known; None if no partition counts.
 pub fn rack_share(group: &GroupSpec) -> Option<f64> {
     let (mut known, mut near) = (0u64, 0u64);
     for (m, member) in group.members.iter().enumerate() {

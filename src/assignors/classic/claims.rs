@@ -145,8 +145,8 @@ impl<'g, 'a> Claims<'g, 'a> {
         }
     }
 
-    /// Whether the answer has no anomalies: all claimed partitions exist, so each partition is
-    /// assigned once, and all members really have equal subscriptions.
+    /// Whether the answer certainly has no anomalies: all claimed partitions exist, so each
+    /// partition is assigned once, and all members really have equal subscriptions.
     pub fn is_plain(&self) -> bool {
         self.equal_subscriptions
             && !self.odd_subscription
@@ -154,7 +154,8 @@ impl<'g, 'a> Claims<'g, 'a> {
     }
 }
 
-/// Decides which claims are believed. Returns all claims, and a list of believed claims by member.
+/// Decides which claims are believed. Returns all claims, and for each member a list of its
+/// believed claims.
 pub fn settle<'g, 'a>(
     group: &'g GroupSpec<'a>,
     sent: Sent,

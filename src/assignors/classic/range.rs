@@ -210,8 +210,8 @@ fn needs_racks(subscriber_racks: &[Option<RackId>], partition_racks: &[Vec<RackI
 }
 
 fn assign_with_racks(topics: &mut [TopicShare], assignment: &mut [Vec<TopicPartition>]) {
-    // A member has one rack for all topics. So topics with equal subscribers have equal racks of
-    // subscribers, and the key needs no racks.
+    // The key needs no racks: a member has one rack for all topics, so equal subscribers have equal
+    // racks.
     let mut together: FxHashMap<(&[MemberId], usize), Vec<usize>> = FxHashMap::default();
     for (i, topic) in topics.iter().enumerate() {
         let key = (&*topic.subscribers, topic.partition_racks.len());

@@ -183,7 +183,7 @@ impl<'g, 'a> View<'g, 'a> {
         })
     }
 
-    /// The answer with these lists, one for each of `members`. It includes its anomalies.
+    /// The answer with these lists, one for each of `members`, and with the answer's anomalies.
     pub fn answer_of(&self, lists: impl Iterator<Item = Vec<TopicPartition>>) -> Assignment {
         let mut answer = self.sound(lists);
         answer.find_anomalies(self.group, false);

@@ -165,8 +165,8 @@ pub fn lose_rack(group: &mut Draft, name: &str) -> Result<Follows, GroupError> {
     remove(group, |_, member| is_in(member))?;
     group.wait_for(waiting);
     group.lose_replicas(rack);
-    // If no member was in the rack, only a leader that has a rack notices the lost replicas. Any
-    // member may be the leader here.
+    // If no member was in the rack, only a leader that has a rack notices the lost replicas. Which
+    // member leads is not known, so one member with a rack is enough here.
     if gone || group.members.iter().any(|member| member.rack.is_some()) {
         return Ok(Follows::Rebalance);
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The partitions that each member holds, in the order in which it got them.
 //!
-//! While partitions move, only a log is stored, no list of each member. A member's list has the
+//! While partitions move, there are no lists of members, only one log. A member's list has the
 //! partitions that the member got and still holds, in the order of the log.
 
 use crate::assignors::classic::claims::NOBODY;

@@ -105,7 +105,7 @@ class HashTable(Generic[K]):
     def state(self) -> object:
         """Returns all that later orders depend on: the number of slots, chains and trees.
 
-        Two trees with one order of keys can differ in shape; then a new key can have different
+        Two trees with one order of keys can differ in shape; then a new key can get different
         places. The result is for comparisons only.
         """
         return len(self._slots), [

@@ -23,7 +23,7 @@ from .oauth_tokens import token_source
 from .tls import ssl_context
 
 TIMEOUT_S = 5.0
-"""How long a cluster may take for its first answer, and for each answer after that."""
+"""How many seconds a cluster may take for its first answer, and for each answer after that."""
 
 ENVIRONMENT = "KAFKA_REBALANCE_"
 

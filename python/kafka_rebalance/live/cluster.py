@@ -22,8 +22,8 @@ from .tls import tls_problem
 _ATTEMPTS = 3
 """After this many connections that the broker ended without an answer, no other is tried.
 
-If there are several addresses, a connection may take only the time divided by this number, so that
-the next address has a chance.
+If there are several addresses, an attempt may take only the time for all divided by this number, so
+that the next address has a chance.
 """
 
 _ENDED = "socket disconnected"

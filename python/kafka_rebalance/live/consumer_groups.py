@@ -31,7 +31,7 @@ BATCH = 200
 """How many groups are described before their lines are yielded, which bounds the memory."""
 
 RETRY_S = 10.0
-"""How long requests are retried; a broker that becomes coordinator refuses them at first."""
+"""How many seconds requests are retried; a new coordinator refuses them at first."""
 
 _ABSENT_TOPIC = (3, 17)  # the error codes UNKNOWN_TOPIC_OR_PARTITION, INVALID_TOPIC_EXCEPTION
 

@@ -9,13 +9,13 @@ not always a fault: a member may be idle on purpose.
     stale       a member owns a partition that does not exist, or whose topic it does not read
     idle        members own nothing
     uneven      a more even assignment is possible
-    far         members read partitions of which no replica is in the member's rack
+    far         a member reads partitions of which no replica is in its rack
     missing     members subscribe to a topic that does not exist
-    alone       one member is the only one that subscribes to a topic
+    alone       only one member subscribes to a topic
     mixed       members send different versions of the subscription, so their clients differ
     moves       the next rebalance moves partitions, although nothing changes
     hangs       the leader's next rebalance, or one after a simple change, never ends
-    foreign     Kafka's assignors do not assign this group, or another library did so last
+    foreign     no assignor of Kafka assigns this group, or its last leader used another library's
 
 Errors   those of GroupSpec; findings about the next rebalance are left out for a group whose
          assignor is unknown.

@@ -2,7 +2,7 @@
 """Leaves out the heartbeats of healthy members, so that a stable group costs no simulation time.
 
 idle     A member that only has heartbeats to send is not simulated. At the next event for the
-         member, Vouched sets its last heartbeat to the time that the member's clock implies.
+         member, Vouched sets its last heartbeat to the last time at which one was due.
 silent   The coordinator runs with `vouched`: it times a member's session only after a report that
          the member is silent.
 """

@@ -3,8 +3,8 @@
 
 A seed chooses network delays, each member's progress in its records, the age of metadata, and
 back-offs. With all seeds but the first, the scenario's events also come later, by up to a heartbeat
-interval: the times in a scenario are round, so otherwise every run would wait equally long for the
-next heartbeat. Each figure becomes a range with its median.
+interval: the times in a scenario are round, so without these delays every run would wait equally
+long for the next heartbeat. Each figure becomes a range with its median.
 """
 
 import random

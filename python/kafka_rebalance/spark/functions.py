@@ -144,9 +144,10 @@ def compare_groups(
     """Plans the changes of every group by every assignor, and recommends one: COMPARE_SCHEMA.
 
     The rule is that of `kafka_rebalance.compare`: the most even result wins; ties are broken by the
-    fewest partition-rounds without a reader, then the fewest moves, then the most reading in a
-    member's own rack, then by the group's own assignor. If a group lacks what a change refers to,
-    the change is left out for this group. A column `cluster` is the first column of the answers.
+    fewest partition-rounds without a reader, then the fewest moves, then the largest share of
+    partitions read in the rack of a replica, then the group's own assignor. If a group lacks the
+    topic, member, client or rack to which a change refers, the change is left out for this group.
+    A column `cluster` is the first column of the answers.
 
     Raises SchemaError for columns that do not fit the contract; GroupError at `changes[i]` for a
     change that cannot be read or that switches the assignor.

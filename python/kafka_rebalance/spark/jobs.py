@@ -50,9 +50,9 @@ def read_groups(
     run. Contract lines are in a column `line`.
 
     `format` is one of `paths.FORMATS`; None means RECORDS if `topics` is given, else the suffixes
-    decide. Files below a directory `cluster=NAME` have a column `cluster`. From RECORDS, only
-    groups that `assignable` keeps are returned. `partitions` is Spark's number of partitions;
-    `plain` is as in `paths.local`.
+    decide. Files below a directory `cluster=NAME` have a column `cluster`. From RECORDS, all
+    classic groups are returned, also those that `assignable` leaves out. `partitions` is Spark's
+    number of partitions; `plain` is as in `paths.local`.
     """
     if format is None:
         suffixes = paths.format_of(source, plain=plain)

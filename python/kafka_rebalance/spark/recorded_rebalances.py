@@ -51,7 +51,7 @@ They are the fields of `history.recorded.RecordedRebalance`; `cause` is the main
 
 _BATCH_ROWS = 10_000
 _GROUP = "substring(key, 5, cast(conv(hex(substring(key, 3, 2)), 16, 10) as int))"
-"""The bytes of the group's id: every key of a classic group has its length at this place."""
+"""The bytes of the group's id: bytes 3 and 4 of every key of a classic group are its length."""
 
 
 def rebalance_history(records: DataFrame) -> DataFrame:
@@ -92,7 +92,7 @@ def rebalance_history(records: DataFrame) -> DataFrame:
 
 
 def _whole_from(records: DataFrame, log: list[str]) -> DataFrame:
-    """Returns for each partition the offset after the last hole of two or more offsets."""
+    """Returns for each partition the offset after its last hole of two offsets or more, if any."""
     before = f.lag("offset").over(Window.partitionBy(*log).orderBy("offset"))
     begins = f.coalesce(f.col("offset") - before > 2, f.lit(True))
     starts = records.select(*log, "offset", begins.alias("begins")).where("begins")

@@ -14,14 +14,14 @@ INPUT_SCHEMA = (
     "generation_id: int, rack_id: string, "
     "subscription_version: int, user_data: string, user_data_generation_id: int>>"
 )
-"""The columns of input. Integers may be bigint, optional fields may be absent, others are ignored.
+"""The columns of input. Integers may be bigint; optional fields may be absent; others are ignored.
 
 `members[].topics` may be array<int> and `owned_partitions[].topic` int: indexes into the group's
 `topics`. Indexes make rows much smaller, because names are most of a row.
 
-Two more columns may be there, both strings: `cluster`, which every answer then has as its first
-column, and `error`: a row with an error keeps it, as `current_groups` makes such rows. In place of
-these columns, a frame may have a column `line`, binary or string, with a contract line in each row.
+There may be two more string columns. `cluster` is then the first column of every answer. A row with
+an `error`, such as `current_groups` makes, is answered with this error. In place of all these
+columns, a frame may have a column `line`, binary or string, with a contract line in each row.
 
 Only the brokers' assignors read three more fields: `topics[].topic_id` (string),
 `topics[].initialized` (array<int>) and `members[].owned_partitions[].topic_id` (string).

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from kafka_rebalance.errors import KafkaRebalanceError, SparkFailedError
 
 ARROW_BYTES = "4m"
-"""The size of one batch: with Spark's default of 64m, giant groups need much more memory."""
+"""The most bytes of an Arrow batch: with Spark's default, 64m, giant groups need more memory."""
 
 
 LOG4J = Path(__file__).with_name("log4j2.properties")
@@ -70,8 +70,8 @@ def session(
 
     Under spark-submit, or if a session is already running, the master, memory and Python of that
     session stay, because settings in code would override the options of spark-submit. With `remote`
-    (`sc://host:port`), the session uses Spark Connect. Otherwise the session runs on this machine
-    in `master`, by default local[*].
+    (`sc://host:port`), the session uses Spark Connect. In all other cases it uses `master`, by
+    default local[*]: this machine.
     """
     builder = SparkSession.builder.appName(f"kafka-rebalance {name}").config(
         "spark.sql.execution.arrow.maxBytesPerBatch", ARROW_BYTES

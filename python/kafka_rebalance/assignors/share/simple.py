@@ -5,10 +5,10 @@ A homogeneous group is one pool of its members and of the initialised partitions
 any other group each topic is a pool of its own, with its subscribers. For T partitions and k
 members in a pool:
 
-1. Each partition is shared by S members: k / T, rounded up. The members want S * T partitions
-   together, spread evenly over their order.
-2. Each member holds the partitions of its present target, initialised or not. Topics that it gave
-   up are removed.
+1. Each partition is shared by S members: k / T, rounded up. Together, the members want S * T
+   partitions, spread evenly over the members.
+2. Each member holds the partitions of its present target, initialised or not. Topics to which it
+   no longer subscribes are removed.
 3. Members that hold more than they want give partitions up. Then partitions that more than S
    members hold are taken from members.
 4. Each partition with fewer than S members goes to members that hold fewer than they want. These

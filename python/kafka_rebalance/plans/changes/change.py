@@ -28,7 +28,7 @@ _COUNT = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
 class Verb(NamedTuple):
-    """The first word of a change's text, and an option's name; `default` is an absent value."""
+    """The first word of a change's text, and an option's name; `default` is for an absent value."""
 
     name: str
     metavar: str

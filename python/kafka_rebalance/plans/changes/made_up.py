@@ -10,7 +10,7 @@ The name of a new member has one of these origins:
 
     given     the change names it: `client-id=`, `instance-id=`
     shared    all members have one client id, and the new member has it too
-    counted   the next number: orders-10 after orders-9; always for an instance id: app, app-2
+    counted   the next number: orders-10 after orders-9; every instance id that is not given
     copied    the name of the member that was copied, if this name has no number or is shared
     known     the member restarts, and keeps its name
 

@@ -48,7 +48,7 @@ class Level:
     """Members whose loads differ by at most 1 in the best balance, and the topics that they share.
 
     `topics` have no subscribers except `members` and members of higher levels. They have
-    `(load - 1) * len(members) + extra` partitions: `extra` members have `load`, others one less.
+    `(load - 1) * len(members) + extra` partitions: `extra` members have `load`, others one fewer.
     """
 
     load: int

@@ -3,7 +3,7 @@
 
 A cell that is too long continues in the next line: if possible it breaks after a word, else after a
 sign inside a word (`-`, `_`, `.`, `/`, `:`, `,`). If that is not enough, the first cell of each row
-gets a line of its own. Only after that are words broken anywhere.
+gets a line of its own. If the table is still too wide, words are broken anywhere.
 """
 
 import re

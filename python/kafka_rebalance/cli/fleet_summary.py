@@ -3,7 +3,8 @@
 
 OUTPUT/plans      one directory for each change, with the columns EACH_CHANGE_SCHEMA
 OUTPUT/summary    the columns SUMMARY_SCHEMA
-DIR/report.html   the page; DIR/worst has the contract lines of its groups (DIR: --report)
+DIR/report.html   the page (DIR: --report, or OUTPUT)
+DIR/worst         the contract lines of the groups that the page lists as the worst
 """
 
 import argparse

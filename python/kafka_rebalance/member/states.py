@@ -3,8 +3,8 @@
 
     UNJOINED               no generation, no heartbeats; the next poll joins
     PREPARING_REBALANCE    a JoinGroup is unanswered; no heartbeats
-    COMPLETING_REBALANCE   the member has a generation, and waits for its assignment; heartbeats
-    STABLE                 the member has its assignment; heartbeats
+    COMPLETING_REBALANCE   the member has a generation, sends heartbeats, waits for its assignment
+    STABLE                 the member has its assignment, and sends heartbeats
 
 `python -m tools.tables` draws `LEGAL_PREDECESSORS` into docs/behaviour/member.md.
 

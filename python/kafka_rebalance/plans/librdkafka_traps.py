@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds rebalances in which a leader with librdkafka's cooperative-sticky dies or never settles.
+"""Finds rebalances that kill a leader with librdkafka's cooperative-sticky, or that never settle.
 
 With `client.rack`, such a group may rebalance for ever; with mixed subscriptions or old clients,
 the leader's process may die (docs/behaviour/librdkafka.md#44-where-the-leader-dies). No rule is

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plays a change of assignor without stopping the group: two rolling bounces, event by event.
 
-All members must have an assignor in common at any time. So each member restarts twice: first with
-a list of the new assignor and the old one, then with the new assignor alone.
+At any time, all members must have an assignor in common. So each member restarts twice: first with
+both assignors in its list (the new one first), then with the new assignor alone.
 
 1. A member leaves or comes back, as in `BounceMembers`. Static members come back in time.
 2. The members vote (`protocol/selection.py`). The new assignor is selected as soon as the last

@@ -6,7 +6,7 @@
 
 Intervals are half-open, [from_ms, to_ms). A *hold* begins when the member has started the partition
 and can work on it, and ends when the member stops working. A *gap* is time in which no member works
-on a partition. A stuck member works on nothing, so its holds count as gaps, as do the holds of
+on a partition. A stuck member works on nothing, so its holds count as gaps; so do the holds of
 partitions whose broker is down.
 """
 

@@ -2,8 +2,8 @@
 """The brokers' range: assigns a run of each topic's partitions to each sorted subscriber.
 
 1. Members are sorted: static ones by instance id, then the others by member id.
-2. In a homogeneous group, all members have the topics of the first one, in its order; else each
-   topic is shared by the members that subscribe to it.
+2. In a homogeneous group, all members have the topics of the first member, in that member's order.
+   In any other group, each topic is shared by the members that subscribe to it.
 3. A topic of n partitions and k subscribers: each gets n/k of them, the first n mod k one more.
 
 Order    a member's topics have the order of a `HashMap` with room for the first member's topics, or

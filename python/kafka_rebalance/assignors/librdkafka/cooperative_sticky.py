@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""librdkafka's cooperative sticky: assigns as its sticky does, but withholds partitions.
+"""librdkafka's cooperative sticky: assigns with `general`, but withholds moving partitions.
 
 1. `general` assigns. A partition's *owner* is the last member that claims it: all claims count,
    however old they are.

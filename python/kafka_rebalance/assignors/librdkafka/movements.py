@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records the moves of librdkafka's cooperative-sticky, with the faults of its records.
+"""Records the moves of librdkafka's cooperative-sticky, with the faults of librdkafka's records.
 
 For each topic and pair (source, destination), a list has the partitions that moved from the source
 to the destination. If a partition is to move from c to d, and another one of its topic moved from

@@ -3,7 +3,7 @@
 
 A member's load is its number of partitions. The best balance has the smallest possible largest
 load, then as few members as possible with this load, then the smallest possible next load, and so
-on; its standard deviation is the least, too. It consists of levels, each with its own proof:
+on; this balance also has the least standard deviation. It has levels, each with its own proof:
 
     level   members S, and topics T to which only members of S and of higher levels subscribe.
             T has (load - 1) * |S| + extra partitions, and members of higher levels are full.

@@ -7,7 +7,7 @@ members of this level. In each level the cheapest flow shows which partitions ar
     source --partitions--> topic class --held, cost 0--> member --load - 1--> sink
                            topic class --> hub --cost 1--> member --1--> extras --extra--> sink
 
-A hub stands for a subscription class; it saves an arc from every topic to every member.
+A hub stands for a subscription class; it replaces arcs from every topic class to every member.
 
 The prices of the flow prove the result (linear duality): no assignment of the level's partitions
 moves fewer than

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pictures of a fleet's report, as SVG elements that fit a telephone's screen."""
+"""Draws the pictures of a fleet's report, as SVG elements that fit the screen of a phone."""
 
 import re
 from collections.abc import Mapping, Sequence

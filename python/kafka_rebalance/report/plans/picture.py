@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws a plan as a PNG: members by partitions (or bars), legible without colours."""
+"""Draws a plan as a PNG: a grid of members by partitions, or bars; legible without colours."""
 
 from itertools import groupby
 from pathlib import Path

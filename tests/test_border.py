@@ -108,7 +108,7 @@ def test_ctrl_c_ends_a_long_call() -> None:
 
 
 def test_a_fork_between_two_parallel_calls_is_harmless() -> None:
-    """Spark forks its Python workers; a thread pool from before a fork hangs in the child."""
+    """Spark forks its Python workers; a thread pool from before the fork hangs in the child."""
     rows = [{**group().to_dict(), "group_id": f"g{n}"} for n in range(64)]
     batch = pa.RecordBatch.from_pylist(rows)
     assert kr.assign_batch(batch, threads=4)["error"].null_count == 64

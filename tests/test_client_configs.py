@@ -166,7 +166,7 @@ def token_endpoint(asked: list[tuple[str | None, str]]) -> Iterator[str]:
 
 
 def test_tokens_of_an_endpoint_and_of_a_file(tmp_path: Path) -> None:
-    """RFC 6749, 4.4.2: the client's credentials go into the header, the scope into the form."""
+    """The client's credentials are in the header, the scope is in the form (RFC 6749, 4.4.2)."""
     asked: list[tuple[str | None, str]] = []
     module = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
     endpoint = "sasl.oauthbearer.token.endpoint.url"

@@ -129,7 +129,7 @@ def _wants(names: tuple[str, ...], *, by_pattern: bool) -> dict[str, Any]:
 
 
 def _away(rng: random.Random, at: int, *, has_racks: bool) -> Happening:
-    """Makes the loss of a broker, which leads all topics, one topic, or the partitions of a rack."""
+    """Makes the loss of a broker that leads all topics, one topic, or a rack's partitions."""
     of: dict[str, Any] = rng.choice(({}, {"topics": ("t",)}, {"rack": "b"} if has_racks else {}))
     return Happening(
         at_ms=at,

@@ -3,8 +3,8 @@
 
 A member joins with the bytes of a Kafka client, syncs, and is then silent; its session lasts half
 an hour. Group N has one member, or two if N is odd; its members subscribe to two topics. Two
-connections are enough for all groups: the second member's JoinGroup waits on the second one while
-the first member joins again.
+connections are enough for all groups: the JoinGroup of a second member waits on one connection
+while the first member joins again on the other one.
 """
 
 from __future__ import annotations

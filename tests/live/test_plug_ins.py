@@ -44,7 +44,7 @@ TOPICS = tuple(
 ALL = {TopicPartition(t, p) for t, replicas in REPLICAS.items() for p in range(len(replicas))}
 WAIT_S = 60.0
 TRIES = 3
-"""A consumer of kafka-python 3.0.12 can lose its place in its group, and never join again."""
+"""Attempts: a consumer of kafka-python 3.0.12 can lose its membership and never join again."""
 
 
 def _java(group_id: str, n: int, assignor: str, **fields: Any) -> dict[str, Any]:

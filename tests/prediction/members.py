@@ -111,7 +111,7 @@ class Members:
         return found
 
     def where(self, part: Part) -> str:
-        """Returns the call stack of a Python member's first thread, which shows where it hangs."""
+        """Returns the call stack of a Python member's main thread, to show where it hangs."""
         if part.name not in self._python:
             return "unknown"
         pid = self._python[part.name][0].pid

@@ -61,7 +61,7 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class Duration:
-    """One duration on both sides; None if the event did not happen there."""
+    """One duration in the real and the simulated run; None for a run without the event."""
 
     what: str
     real_ms: int | None

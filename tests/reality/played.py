@@ -23,7 +23,7 @@ KILLED = "killed"
 
 @dataclass(frozen=True)
 class Event:
-    """A callback. `joined_ms`, only for `assigned`, is when the member sent its first JoinGroup."""
+    """A callback. For `assigned`, `joined_ms` is the time of the rebalance's first JoinGroup."""
 
     at_ms: int
     member: str

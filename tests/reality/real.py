@@ -50,7 +50,10 @@ class RealityError(RuntimeError):
 
 
 def prepare(server: str, scenarios: Sequence[Scenario]) -> None:
-    """Creates the topics, and waits for the group coordinator, whose own topic is made on demand."""
+    """Creates the topics, and waits for the groups' coordinator.
+
+    Kafka creates the coordinator's own topic at the first request for a group.
+    """
     from kafka import KafkaAdminClient
     from kafka.errors import KafkaError
 
@@ -228,7 +231,7 @@ class _Jvm:
                 stream.close()
 
     def lags(self) -> list[tuple[int, int]]:
-        """Returns (time, delay) of the consumer's polls, from the lines that follow them."""
+        """Returns (time, delay) of the consumer's polls; the line after a poll has its delay."""
         return [(line["at_ms"], max(0, line["gap_ms"] - POLL_MS)) for line in self.lines]
 
     def was_overtaken(self) -> bool:

@@ -70,7 +70,7 @@ def _phase(one: Compared) -> list[str]:
 def _pairs(
     real: Iterable[Taken], simulated: Iterable[Taken]
 ) -> list[tuple[Taken | None, Taken | None]]:
-    """Pairs the generations of both sides by number."""
+    """Pairs the real and the simulated generations by number."""
     theirs = {one.generation_id: one for one in real}
     ours = {one.generation_id: one for one in simulated}
     return [(theirs.get(number), ours.get(number)) for number in sorted({*theirs, *ours})]

@@ -298,7 +298,7 @@ class _Story:
         return claims
 
     def _generation(self) -> int | None:
-        """Chooses a generation at random: mostly the group's, also older ones, none, -1, or newer."""
+        """Chooses a random generation: mostly the group's, also older, none, -1, or newer."""
         g = self.generation
         # `pick` takes a dict, which cannot have 0 twice: g - 1 and g - 2 are both 0 in a new group.
         claimed = [g, max(g - 1, 0), max(g - 2, 0), None, -1, g + 1]
@@ -348,7 +348,7 @@ def _leave(story: _Story) -> None:
 
 
 def _restart(story: _Story) -> None:
-    """Members restart: a new member id and no owned partitions; static members stay static."""
+    """Some members restart with a new member id and without partitions; static ones stay static."""
     for member in _some(story):
         member.member_id = next(story.member_names)
         member.owned, member.generation_id = [], None

@@ -92,7 +92,7 @@ def _without_types_alone(tree: ast.Module) -> ast.Module:
 
 
 def rust_modules() -> dict[str, Path]:
-    """Returns module path, such as `java::hash_table`, -> file, without `lib`."""
+    """Returns module path (such as `java::hash_table`) -> file, without `lib`."""
     files = (path for path in sorted(RUST.rglob("*.rs")) if path.name != "lib.rs")
     return {"::".join(path.relative_to(RUST).with_suffix("").parts): path for path in files}
 

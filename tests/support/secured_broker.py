@@ -77,7 +77,7 @@ class Stores(NamedTuple):
         return (self.directory / name).read_text()
 
     def _signed(self, name: str, subject: str) -> None:
-        """Makes a key with a certificate that the CA signed, as PEM and as PKCS12."""
+        """Makes a key and its certificate, which the CA signs, in PEM and PKCS12 files."""
         self._openssl(f"req {_NEW_KEY} -subj /CN={subject} {_files(name, 'csr')}")
         (self.directory / "san").write_text("subjectAltName=IP:127.0.0.1\n")
         self._openssl(

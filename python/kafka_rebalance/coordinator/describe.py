@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """DescribeGroups and ListGroups: show groups to administrators.
 
-Both requests read durable state, so a group whose first record is still in flight is absent.
+Both requests read durable groups, so a group whose first record is still in flight is absent.
 A description has metadata and protocol only in Stable, and the last assignment in every state. An
 absent group is described as Dead; from version 6 on, the response also has an error (KIP-1043).
 """

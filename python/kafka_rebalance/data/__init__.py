@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The captured sample: groups of a real cluster, described in README.md."""
+"""Reads the captured sample: groups of a real cluster; README.md here describes them."""
 
 from importlib.resources import files
 

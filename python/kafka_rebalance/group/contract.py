@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads and writes the contract: one group as one JSON line, and its result as another.
+"""Reads and writes contract lines: JSON lines with one group each (docs/contract.md).
 
 This module checks types, `group/spec.py` checks values. Errors have the path of the field. Unknown
 fields are ignored. `src/group/contract.rs` reads lines in bulk: its checks have the order of this

@@ -4,9 +4,10 @@
     from kafka_rebalance.spark import assign_groups
     assign_groups(groups, assignor="cooperative-sticky").write.parquet("assigned")
 
-Rust receives and returns Arrow batches; no row is handled in Python. These functions need no JVM
-gateway, so they also work on Spark Connect. Set `spark.sql.execution.arrow.maxBytesPerBatch` to 4m:
-with Spark's default of 64 MB, giant groups need much more memory.
+Rust receives and returns Arrow batches; only `rebalance_history` handles rows in Python. These
+functions need no JVM gateway, so they also work on Spark Connect. Set
+`spark.sql.execution.arrow.maxBytesPerBatch` to 4m: with Spark's default of 64 MB, giant groups need
+much more memory.
 """
 
 from kafka_rebalance.errors import MissingExtra, SchemaError

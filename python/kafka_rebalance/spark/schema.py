@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contract as Spark columns, and a check that a DataFrame fits it."""
+"""The fields of a contract line as Spark columns, and a check that a DataFrame has them."""
 
 from pyspark.sql import types as t
 

@@ -291,7 +291,7 @@ def test_the_next_changes_are_tried(engine: Engine) -> None:
         "change": "a new member with all topics",
     }
     assert librdkafka_traps(group, engine=engine, most_plays=0) == ()
-    # After a change to another assignor, there is no trap.
+    # After a change to range, the leader does not die.
     assert librdkafka_traps(group, changes=["switch-assignor=range"], engine=engine) == ()
 
 

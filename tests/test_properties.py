@@ -131,7 +131,7 @@ def test_every_partition_once_and_only_to_subscribers(
 ) -> None:
     """Without owned partitions, nothing is withheld from the answer.
 
-    A partition that a member without its topic receives is listed as an anomaly.
+    A partition assigned to a member that does not subscribe to its topic is listed as an anomaly.
     """
     result = kr.assign(group, assignor, engine=engine)
     assert list(result) == [member.member_id for member in group.members]

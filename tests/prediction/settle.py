@@ -4,8 +4,8 @@
 1. The newest record has exactly the expected members with their subscriptions; a restarted member
    has a new id.
 2. The coordinator describes the group as Stable with these members, twice in a row.
-3. No newer record arrives for a while. The while is longer if some partition has no owner, because
-   a cooperative group may be between its two rounds.
+3. No newer record arrives for some time. This time is longer if some partition has no owner,
+   because a cooperative group may be between its two rounds.
 """
 
 from __future__ import annotations

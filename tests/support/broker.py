@@ -58,7 +58,7 @@ class BrokerError(RuntimeError):
 
 
 def java(main: str, *arguments: str, log: str = "warn") -> list[str]:
-    """Returns the command line of a Java class in tools/broker; `log` is the level of its log.
+    """Returns the command line of a Java class in tools/broker; `log` is the log level.
 
     Errors: `BrokerError` if Java or the jars are missing.
     """

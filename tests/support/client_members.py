@@ -274,7 +274,7 @@ async def _nothing() -> None:
 
 
 def topic_to_json(topic: Topic) -> dict[str, Any]:
-    """Returns the topic in the JSON form of a contract line (an input line of the commands)."""
+    """Returns the topic as in a contract line, the JSON input of the commands."""
     fields = {"name": topic.name, "partitions": topic.partitions}
     return fields if topic.racks is None else {**fields, "racks": topic.racks}
 

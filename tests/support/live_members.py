@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 STABLE_TIMEOUT_S = 60.0
 SAME_LOOKS = 3
-"""After this many equal observations, a group counts as at rest, not as between two rounds."""
+"""A group counts as at rest, not between two rounds, if an observation repeats this many times."""
 
 
 class JavaMembers:

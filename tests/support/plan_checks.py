@@ -30,9 +30,9 @@ def subscribed(group: GroupSpec) -> dict[TopicPartition, list[int]]:
 
 
 def owners(group: GroupSpec) -> dict[TopicPartition, int]:
-    """Returns partition -> the only claimant with the newest generation, if it may own it.
+    """Returns partition -> number of its owner: the only claimant with the newest generation.
 
-    A claimant may own the partition only if it subscribes to the topic.
+    Partitions whose claimant does not subscribe to the topic are left out.
     """
     claims: dict[TopicPartition, set[tuple[int, int]]] = {}
     for m, member in enumerate(group.members):

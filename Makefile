@@ -34,9 +34,10 @@ test: need-python need-cargo need-java $(VENV)/built ## all tests; the tests aga
 
 lint: lint-rust lint-python lint-types ## formatters, linters, type checker, over the whole tree
 
-lint-rust: need-cargo ## rustfmt and clippy
+lint-rust: need-cargo ## rustfmt, clippy, and that the fuzz targets compile
 	cargo fmt --check
 	cargo clippy --quiet --all-targets -- -D warnings
+	CUSTOM_LIBFUZZER_PATH=$(CURDIR)/fuzz/libfuzzer.a cargo check --quiet --manifest-path fuzz/Cargo.toml --target-dir target
 
 lint-python: $(VENV)/installed ## ruff: rules and format
 	$(BIN)/ruff check .

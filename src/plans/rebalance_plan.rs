@@ -81,7 +81,7 @@ impl<'a, 'i> Played<'a, 'i> {
     }
 
     /// 3. The group at the end of the plan, but with the partitions that its members held at the
-    /// beginning, in `group`. The plan is compared with the best result that is possible from here.
+    ///    beginning, in `group`. The plan is compared with the best result that is possible from here.
     pub fn as_it_began(&mut self, group: &GroupSpec) -> GroupSpec<'_> {
         let now = self.draft.numbers_now();
         for member in &mut self.draft.members {

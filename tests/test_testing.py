@@ -83,8 +83,9 @@ def test_an_hour_passes_for_living_consumers(serve_kafka: Serve, start: Start) -
     assert after.member_ids != before.member_ids
 
 
-@needs_kafka_python
+@needs_confluent
 def test_new_partitions_reach_a_consumer(serve_kafka: Serve, start: Start) -> None:
+    """kafka-python 3.0.12 rejoins so quickly here that it can stop its heartbeats for good."""
     broker = serve_kafka({TOPIC: 2})
     consumer = start(_QuickMetadata(broker.address, "a"))
     before = broker.wait_until_stable(GROUP, members=1, partitions=2)
@@ -92,13 +93,14 @@ def test_new_partitions_reach_a_consumer(serve_kafka: Serve, start: Start) -> No
     after = broker.wait_until_stable(GROUP, members=1, partitions=5)
     assert after.assignment == {"a": {TOPIC: [0, 1, 2, 3, 4]}}
     assert after.generation_id > before.generation_id
-    assert consumer.committed(4) == 0
+    consumer.commit(4, 17)
+    assert consumer.committed(4) == 17
 
 
-class _QuickMetadata(KafkaPython):
+class _QuickMetadata(Confluent):
     """A consumer that asks for metadata after 200 ms, not after 5 minutes."""
 
-    settings: ClassVar[dict[str, Any]] = {"metadata_max_age_ms": 200}
+    settings: ClassVar[dict[str, Any]] = {"topic.metadata.refresh.interval.ms": 200}
 
 
 @needs_confluent

@@ -97,7 +97,6 @@ class KafkaPython(Consumer):
     """kafka-python with its own range assignor."""
 
     assignor = "range"
-    settings: ClassVar[dict[str, Any]] = {}
 
     def open(self) -> None:
         import kafka
@@ -117,7 +116,6 @@ class KafkaPython(Consumer):
             heartbeat_interval_ms=HEARTBEAT_MS,
             reconnect_backoff_max_ms=200,  # by default 30 s, after some failures
             partition_assignment_strategy=[own[self.assignor]],
-            **self.settings,
         )
 
     def poll(self) -> None:
@@ -149,6 +147,7 @@ class Confluent(Consumer):
     """librdkafka's consumer."""
 
     assignor = "range"
+    settings: ClassVar[dict[str, Any]] = {}
 
     def open(self) -> None:
         import confluent_kafka
@@ -165,6 +164,7 @@ class Confluent(Consumer):
                 "heartbeat.interval.ms": HEARTBEAT_MS,
                 "partition.assignment.strategy": self.assignor,
                 **static,
+                **self.settings,
             }
         )
         self._consumer.subscribe([TOPIC])

@@ -357,8 +357,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// Makes a writer that has written the version. A version above the newest known one is written
-    /// as the newest known one.
+    /// Makes a writer, and writes the version: at most the newest known one.
     fn of(what: &'static str, version: i16) -> Result<Self> {
         let version = known_version(version, what)?;
         let out = version.to_be_bytes().to_vec();

@@ -99,25 +99,10 @@ def test_every_entrance_takes_the_name(
 
 def test_columns_take_the_name() -> None:
     """An empty rack in a column is not null."""
-    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
-    with gzip.open(
-        VECTORS / "librdkafka-cooperative-sticky.jsonl.gz", "rt", encoding="utf-8"
-    ) as lines:
-        vectors = [json.loads(line) for line in lines]
-    rows = pyarrow.RecordBatch.from_pylist([one["case"] for one in vectors])
-    answers = kr.assign_batch(rows).to_pylist()
-    for vector, answer in zip(vectors, answers, strict=True):
-        expected = vector["expected"]
-        if "error" in expected:
-            assert answer["error_kind"] == "throws"
-            continue
-        given = {
-            one["member_id"]: [
-                [run["topic"], p] for run in one["partitions"] for p in run["partitions"]
-            ]
-            for one in answer["assignment"]
-        }
-        assert given == expected["assignment"]
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    from tests.support.vector_columns import columns_answer
+
+    columns_answer(_vectors("librdkafka-cooperative-sticky.jsonl.gz"))
 
 
 def test_an_unknown_name_of_compare_is_refused(tmp_path: Path) -> None:

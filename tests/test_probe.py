@@ -240,29 +240,28 @@ def test_the_command_answers_each_line_in_order(
     assert re.fullmatch(r"5 groups, 3 errors, \d+ a minute\n", err)
 
 
+@pytest.mark.parametrize(
+    ("command", "problem"),
+    [
+        (
+            shlex.join([sys.executable, "-c", "raise SystemExit('no such client')"]),
+            "the client's process ended with exit code 1: no such client",
+        ),
+        (
+            "/no/such/client {address}",
+            "/no/such/client cannot be started: No such file or directory",
+        ),
+    ],
+)
 def test_a_command_that_cannot_run_is_an_error(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command: str, problem: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "groups.jsonl"
     group = {"group_id": "g", "assignor": "range", "topics": []}
     member = {"member_id": "m", "topics": ["t"]}
     file.write_text(json.dumps({**group, "members": [member]}), encoding="utf-8")
-    command = shlex.join([sys.executable, "-c", "raise SystemExit('no such client')"])
     assert main(["probe", str(file), "--command", command]) == 2
-    expected = "--command: the client's process ended with exit code 1: no such client"
-    assert expected in capsys.readouterr().err
-
-
-def test_a_command_that_does_not_exist_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "groups.jsonl"
-    group = {"group_id": "g", "assignor": "range", "topics": []}
-    member = {"member_id": "m", "topics": ["t"]}
-    file.write_text(json.dumps({**group, "members": [member]}), encoding="utf-8")
-    assert main(["probe", str(file), "--command", "/no/such/client {address}"]) == 2
-    expected = "--command: /no/such/client cannot be started: No such file or directory"
-    assert expected in capsys.readouterr().err
+    assert f"--command: {problem}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,11 @@ impl ArrowBatch {
     }
 }
 
-#[pyfunction(signature = (batch, assignor, max_partitions, threads, form=GivenForm::Columns), text_signature = "(batch, assignor, max_partitions, threads, form='columns')")]
+#[pyfunction]
+#[pyo3(
+    signature = (batch, assignor, max_partitions, threads, form=GivenForm::Columns),
+    text_signature = "(batch, assignor, max_partitions, threads, form='columns')"
+)]
 pub fn assign_batch(
     py: Python<'_>,
     batch: &Bound<'_, PyAny>,
@@ -61,7 +65,11 @@ pub fn assign_batch(
     answer(py, batch, assign)
 }
 
-#[pyfunction(signature = (batch, assignor, max_partitions, threads, form=GivenForm::Columns), text_signature = "(batch, assignor, max_partitions, threads, form='columns')")]
+#[pyfunction]
+#[pyo3(
+    signature = (batch, assignor, max_partitions, threads, form=GivenForm::Columns),
+    text_signature = "(batch, assignor, max_partitions, threads, form='columns')"
+)]
 pub fn owners_batch(
     py: Python<'_>,
     batch: &Bound<'_, PyAny>,
@@ -75,7 +83,11 @@ pub fn owners_batch(
     answer(py, batch, assign)
 }
 
-#[pyfunction(signature = (batch, assignor, changes, max_partitions, threads, form=GivenForm::Columns), text_signature = "(batch, assignor, changes, max_partitions, threads, form='columns')")]
+#[pyfunction]
+#[pyo3(
+    signature = (batch, assignor, changes, max_partitions, threads, form=GivenForm::Columns),
+    text_signature = "(batch, assignor, changes, max_partitions, threads, form='columns')"
+)]
 pub fn plan_batch(
     py: Python<'_>,
     batch: &Bound<'_, PyAny>,
@@ -90,7 +102,11 @@ pub fn plan_batch(
     answer(py, batch, plan)
 }
 
-#[pyfunction(signature = (batch, changes, max_partitions, threads, form=GivenForm::Columns), text_signature = "(batch, changes, max_partitions, threads, form='columns')")]
+#[pyfunction]
+#[pyo3(
+    signature = (batch, changes, max_partitions, threads, form=GivenForm::Columns),
+    text_signature = "(batch, changes, max_partitions, threads, form='columns')"
+)]
 pub fn compare_batch(
     py: Python<'_>,
     batch: &Bound<'_, PyAny>,

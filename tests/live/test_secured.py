@@ -131,7 +131,7 @@ def test_sasl(secured: Secured, mechanism: str, run: Run, caplog: pytest.LogCapt
     for command in ("plan", "compare", "describe"):
         found = run(command, *cluster, "--group", "payments", "--json").answers
         assert found == run(command, *everything, "--json").answers
-    # The log was on and has the bytes that the client sends; only secrets are hidden.
+    # The client did log the bytes that it sent, so a secret among them would be seen here.
     assert "Send: b" in caplog.text
     assert "SaslAuthenticateRequest" in caplog.text
 

@@ -11,8 +11,6 @@ have. Times are in milliseconds, as in Kafka's schemas.
 
 from __future__ import annotations
 
-import dataclasses
-import datetime
 import io
 import select
 import socket
@@ -26,8 +24,10 @@ from kio.index import load_entity_schema
 from kio.serial import entity_reader, entity_writer
 from kio.static.constants import EntityType
 
+from kafka_rebalance.serve.frames import filled
+
 if typing.TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
 ANSWER_TIMEOUT_S = 15.0
 LONGEST_ANSWER = 100 * 1024 * 1024
@@ -39,35 +39,7 @@ class WireError(RuntimeError):
 
 def message(api: str, version: int, **fields: Any) -> Any:
     """Builds a request, e.g. message("join_group", 9, group_id="g", protocols=[...], ...)."""
-    return _filled(load_entity_schema(api, version, EntityType.request), fields)
-
-
-def _filled(schema: Any, fields: Mapping[str, Any]) -> Any:
-    hints = _hints(schema)
-    return schema(
-        **{name: _value(hints[name], value) for name, value in fields.items() if name in hints}
-    )
-
-
-def _value(hint: Any, value: Any) -> Any:
-    if value is None:
-        return None
-    for kind in typing.get_args(hint) or (hint,):
-        if kind is datetime.timedelta or getattr(kind, "__name__", "").endswith("Timedelta"):
-            return datetime.timedelta(milliseconds=value)
-        if isinstance(value, (list, tuple)):
-            # `hint` is tuple[X, ...] or tuple[X, ...] | None: `kind` is X or tuple[X, ...]
-            inner = next(iter(typing.get_args(kind)), kind)
-            return tuple(_value(inner, one) for one in value)
-        if dataclasses.is_dataclass(kind) and isinstance(value, dict):
-            return _filled(kind, value)
-    return value
-
-
-@cache
-def _hints(schema: Any) -> dict[str, Any]:
-    names = {field.name for field in dataclasses.fields(schema)}
-    return {name: hint for name, hint in typing.get_type_hints(schema).items() if name in names}
+    return filled(load_entity_schema(api, version, EntityType.request), fields)
 
 
 @cache
@@ -82,7 +54,7 @@ def _reader(schema: Any) -> Callable[[bytes, int], tuple[Any, int]]:
 
 def encoded(request: Any, correlation_id: int, client_id: str) -> bytes:
     """Encodes a frame: length, header, body."""
-    header = _filled(
+    header = filled(
         request.__header_schema__,
         {
             "request_api_key": request.__api_key__,

@@ -100,7 +100,7 @@ def _topics(args: argparse.Namespace) -> Iterator[tuple[ServedTopic, str]]:
 
 async def _serve(server: Server) -> None:
     ended = asyncio.Event()
-    with contextlib.suppress(NotImplementedError):  # Windows
+    with contextlib.suppress(NotImplementedError):  # on Windows, loops handle no signals
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
     async with contextlib.AsyncExitStack() as stack:
         try:

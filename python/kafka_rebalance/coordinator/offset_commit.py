@@ -29,7 +29,7 @@ from .refusals import refuse
 
 _Commit = messages.OffsetCommit | messages.TxnOffsetCommit
 
-# Request -> its first version in which an absent group has the error GROUP_ID_NOT_FOUND.
+# For each request, the first version whose error for an absent group is GROUP_ID_NOT_FOUND.
 _ABSENT_IS_NOT_FOUND: dict[type[_Commit], int] = {
     messages.OffsetCommit: 9,
     messages.TxnOffsetCommit: 6,

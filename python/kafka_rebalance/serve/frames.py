@@ -118,10 +118,10 @@ def _value(hint: Any, value: Any) -> Any:
     for kind in typing.get_args(hint) or (hint,):
         if kind is KafkaError:
             return KafkaError(int(value))
-        if getattr(kind, "__name__", "").endswith("Timedelta"):
+        if kind is datetime.timedelta or getattr(kind, "__name__", "").endswith("Timedelta"):
             return datetime.timedelta(milliseconds=value)
         if isinstance(value, (list, tuple)):
-            # `kind` is tuple[X, ...] or tuple[X, ...] | None
+            # `hint` is tuple[X, ...] or tuple[X, ...] | None: `kind` is X or tuple[X, ...]
             inner = next(iter(typing.get_args(kind)), kind)
             return tuple(_value(inner, one) for one in value)
         if dataclasses.is_dataclass(kind) and isinstance(value, dict):

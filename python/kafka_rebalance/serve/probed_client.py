@@ -30,7 +30,7 @@ def worker_command(library: str, address: str, assignor: str) -> list[str]:
 
 
 def given_command(command: str, address: str, assignor: str) -> list[str]:
-    """Returns a command line as words, with {address} and {assignor} put in."""
+    """Returns the words of a command line, with the values of {address} and {assignor}."""
     words = shlex.split(command)
     return [word.replace("{address}", address).replace("{assignor}", assignor) for word in words]
 

@@ -24,7 +24,7 @@ pub enum Form<'i> {
     Records(&'i Inventory),
 }
 
-/// A batch with the groups to answer.
+/// The groups of a batch that are answered, one in each row of the answer.
 pub struct Source<'a> {
     rows: usize,
     groups: Found<'a>,

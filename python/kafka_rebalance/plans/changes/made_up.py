@@ -111,7 +111,7 @@ class MadeUp:
         return made
 
     def placement(self, racks: Sequence[str], perhaps: Collection[str]) -> list[str]:
-        """Guesses the order of racks for replicas; odd draws also have the racks of `perhaps`."""
+        """Returns racks for new replicas in a guessed order; odd draws add those of `perhaps`."""
         self.places_guessed = True
         if self._draw == 0:
             return list(racks)

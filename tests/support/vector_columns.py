@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Judges `assign_batch` by vectors whose groups are rows of one Arrow batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+import kafka_rebalance as kr
+
+
+def columns_answer(vectors: list[dict[str, Any]]) -> None:
+    """Asserts that each row has the vector's assignment, in its order, or the error "throws"."""
+    rows = pa.RecordBatch.from_pylist([one["case"] for one in vectors])
+    for vector, answer in zip(vectors, kr.assign_batch(rows).to_pylist(), strict=True):
+        expected = vector["expected"]
+        if "error" in expected:
+            assert answer["error_kind"] == "throws"
+            continue
+        found = {
+            one["member_id"]: [
+                [run["topic"], p] for run in one["partitions"] for p in run["partitions"]
+            ]
+            for one in answer["assignment"]
+        }
+        assert found == expected["assignment"]

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from kafka_rebalance.cli import COMMANDS
 from kafka_rebalance.report.text.tables import table_lines
 from tests.test_shape import OPTIONAL
 
@@ -74,7 +75,6 @@ def bare(*arguments: str, **environment: str) -> tuple[int, str, str]:
         (("simulate", "rolling-bounce", "--seeds", "2"), "settles in"),
         (("simulate", "--list"), "seven-topics"),
         (("connect", "SCRIPT"), "round 1"),
-        (("assign", "--help"), "usage: "),
     ],
 )
 def test_the_command_needs_nothing_and_fits(
@@ -94,6 +94,13 @@ def test_the_command_needs_nothing_and_fits(
     assert [line for line in wide if not line.strip().startswith(copied)] == []
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_shows_its_help(command: str) -> None:
+    code, printed, problems = bare(command, "--help")
+    assert (code, problems) == (0, "")
+    assert printed.startswith("usage: ")
+
+
 def test_a_missing_part_is_named_with_what_installs_it(tmp_path: Path) -> None:
     code, _, problems = bare("plan", *ONE, "--output", str(tmp_path / "plan.png"))
     assert code == 1
@@ -101,6 +108,12 @@ def test_a_missing_part_is_named_with_what_installs_it(tmp_path: Path) -> None:
     assert "(in a checkout: pip install '.[report]')" in problems
     code, _, problems = bare("snapshot", "--bootstrap-server", "127.0.0.1:1")
     assert "pip install 'kafka-python" in problems
+    for command in (("serve", "--port", "0"), ("probe", SAMPLE, "--client", "aiokafka")):
+        code, _, problems = bare(*command)
+        assert code == 1
+        assert "kafka_rebalance.serve needs an optional part: pip install" in problems
+        assert "'.[serve]'" in problems
+        assert len(problems.splitlines()) == 1
 
 
 def test_colour_only_where_it_is_wanted() -> None:

@@ -26,9 +26,9 @@ from kafka_rebalance.cli import main
 
 pytest.importorskip("kio", reason="kio is not installed: pip install -e '.[serve]'")
 
-from kafka_rebalance.cli.serve import served_topics
-from kafka_rebalance.serve import Limits
+from kafka_rebalance.cli.serving import served_topics
 from kafka_rebalance.serve.apis import APIS
+from kafka_rebalance.serve.connections import Limits
 from kafka_rebalance.testing import RunningBroker
 from tests.parity.wire import Connection, encoded, message
 

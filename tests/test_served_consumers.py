@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from kafka_rebalance.serve import StableGeneration
+    from kafka_rebalance.serve.history import StableGeneration
 
 PARTITIONS = 6
 ALL = set(range(PARTITIONS))

@@ -26,7 +26,10 @@ import pytest
 
 from kafka_rebalance.coordinator import CoordinatorConfig
 from kafka_rebalance.protocol.group_state import GroupState
-from kafka_rebalance.serve import Limits, ServedTopic, Server, StableGeneration
+from kafka_rebalance.serve.cluster import ServedTopic
+from kafka_rebalance.serve.connections import Limits
+from kafka_rebalance.serve.history import StableGeneration
+from kafka_rebalance.serve.server import Server
 
 PATIENCE_S = 30.0
 _LOOK_AGAIN_S = 0.02

@@ -75,12 +75,12 @@ _USAGE_ERRORS = (GroupError, FileNotFoundError, IsADirectoryError)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
-    args = _parser(given).parse_args(given)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             # Data is UTF-8 in every locale; text that UTF-8 cannot encode is escaped.
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
+        args = _parser(given).parse_args(given)
         return int(args.run(args))
     except KeyboardInterrupt:
         return INTERRUPTED

@@ -8,12 +8,15 @@ from typing import Any
 from kafka_rebalance.group.field_paths import MAX_INT32
 from kafka_rebalance.group.model import MAX_PARTITIONS
 
+MOST_DIGITS = 10
+"""How many digits a number may have: Python takes quadratic time to read longer ones."""
+
 
 def whole(least: int) -> Callable[[str], int]:
     """Returns a type for argparse: a whole number from `least` to Kafka's largest integer."""
 
     def read(text: str) -> int:
-        value = int(text) if text.isascii() and text.isdigit() and len(text) <= 10 else -1
+        value = int(text) if text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS else -1
         if not least <= value <= MAX_INT32:
             raise argparse.ArgumentTypeError(f"{text} is not a number from {least} to {MAX_INT32}")
         return value

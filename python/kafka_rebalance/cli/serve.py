@@ -2,25 +2,12 @@
 """`kafka-rebalance serve`: a broker for tests of consumers, without records."""
 
 import argparse
-import asyncio
-import contextlib
-import json
-import signal
-import socket
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from kafka_rebalance.coordinator import CoordinatorConfig
-from kafka_rebalance.errors import GroupError
-from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.serve import ServedTopic, Server
-from kafka_rebalance.serve.cluster import Cluster
 
-from .exit_codes import DONE
-from .options import whole
+from .options import MOST_DIGITS, whole
 
-_MOST_DIGITS = 10
 _MOST_PORT = 65_535
 
 
@@ -54,71 +41,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _port(text: str) -> int:
-    value = int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else -1
+    value = int(text) if text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS else -1
     if not 0 <= value <= _MOST_PORT:
         raise argparse.ArgumentTypeError(f"{text} is not a port from 0 to {_MOST_PORT}")
     return value
 
 
 def run(args: argparse.Namespace) -> int:
-    config = CoordinatorConfig(group_initial_rebalance_delay_ms=args.initial_delay_ms)
-    server = Server(
-        served_topics(args), host=args.host, port=args.port, config=config, log_dir=args.log_dir
-    )
-    asyncio.run(_serve(server))
-    return DONE
+    from .serving import serve  # `--help` works without the extra
 
-
-def served_topics(args: argparse.Namespace) -> list[ServedTopic]:
-    """Returns the topics of both options; `--topic` counts if both name a topic."""
-    cluster = Cluster(())
-    for topic, path in _topics(args):
-        if topic.name in cluster.topics:
-            cluster.remove(topic.name)
-        cluster.add(topic, path)
-    return list(cluster.topics.values())
-
-
-def _topics(args: argparse.Namespace) -> Iterator[tuple[ServedTopic, str]]:
-    """Yields each topic, and what an error about it names."""
-    lines = [] if args.topics_of is None else args.topics_of.read_bytes().splitlines()
-    for number, line in enumerate(lines, 1):
-        path = f"--topics-of {args.topics_of}:{number}"
-        try:
-            topics = GroupSpec.from_json(line).topics if line.strip() else ()
-        except GroupError as error:
-            raise GroupError(path, str(error)) from None
-        for topic in topics:
-            if topic.partitions:  # a member may own partitions of a topic that is gone
-                yield ServedTopic(topic.name, topic.partitions, topic.racks), path
-    for text in args.topic:
-        name, _, count = text.rpartition("=")
-        if not name or not count.isascii() or not count.isdigit() or len(count) > _MOST_DIGITS:
-            raise GroupError("--topic", f"{json.dumps(text)} is not NAME=N, as orders=6")
-        yield ServedTopic(name, int(count)), "--topic"
-
-
-async def _serve(server: Server) -> None:
-    ended = asyncio.Event()
-    with contextlib.suppress(NotImplementedError):  # on Windows, loops handle no signals
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
-    async with contextlib.AsyncExitStack() as stack:
-        try:
-            await stack.enter_async_context(server)
-        except (socket.gaierror, UnicodeError) as error:
-            host = json.dumps(server.connections.host, ensure_ascii=False)
-            problem = f"{host} is no address of this machine, as 127.0.0.1: {error}"
-            raise GroupError("--host", problem) from None
-        for line in _recovered(server):
-            print(line, file=sys.stderr)
-        print(f"listening on {server.address}; Ctrl-C ends it", flush=True)
-        await ended.wait()
-
-
-def _recovered(server: Server) -> Iterator[str]:
-    entries, torn = server.recovered
-    if entries or torn:
-        yield f"{entries} records were read from the log"
-    if torn:
-        yield f"{torn} bytes of a torn batch at the log's end were cut off; nobody was answered"
-    yield from server.unreadable
+    return serve(args)

@@ -24,8 +24,3 @@ The probe of leaders stands on it:
     probe_workers  the clients that the probe starts
     probed_client  the client's process
 """
-
-from .cluster import ServedTopic as ServedTopic
-from .connections import Limits as Limits
-from .history import StableGeneration as StableGeneration
-from .server import Server as Server

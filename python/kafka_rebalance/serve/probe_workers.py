@@ -27,6 +27,8 @@ CONSUMERS = {"confluent-kafka": 16, "kafka-python": 4, "aiokafka": 4}
 REFETCHES = ("confluent-kafka",)
 """The libraries that ask for metadata at each election; see `probe`."""
 
+PATIENCE_S = 120.0
+"""After this time without an answer to a case, `probe` ends the process and starts it again."""
 _SESSION_MS = 30_000
 
 

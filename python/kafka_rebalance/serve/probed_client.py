@@ -15,10 +15,8 @@ from kafka_rebalance.errors import GroupError
 
 from .probe import Probe, Result
 from .probe_cases import ProbeCase
-from .probe_workers import CONSUMERS, REFETCHES
+from .probe_workers import CONSUMERS, PATIENCE_S, REFETCHES
 
-PATIENCE_S = 120.0
-"""A case that has no answer for so long ends the process; it may compute for ever."""
 _MOST_ASKED = 64
 
 

@@ -72,7 +72,7 @@ def _decode_subscription(request: Request) -> Answer:
         "user_data": None if read.user_data is None else read.user_data.hex(),
         "owned_partitions": [list(tp) for tp in read.owned_partitions],
         "generation_id": read.generation_id,
-        "rack_id": read.rack_id,
+        "rack_id": read.rack_id or None,  # Kafka's class does not see an empty rack
     }
 
 

@@ -41,6 +41,7 @@ pub fn from_value(value: &Value, max_partitions: u64) -> Result<GroupSpec<'_>> {
         builder.id_beside_owned(topic, topic_id).map_err(wrong)?;
     }
     optional_string(fields, "leader_library", "")?;
+    optional_string(fields, "leader", "")?;
     builder.finish(max_partitions)
 }
 
@@ -132,6 +133,7 @@ fn member<'a>(
         rack_id: optional_string(fields, "rack_id", at)?,
         as_sent: as_sent(fields, at)?,
     });
+    optional_string(fields, "client_library", at)?;
     for topic in topics {
         let topic = builder.topic_id(topic);
         builder.subscribe(topic);

@@ -37,6 +37,7 @@ impl Classes<'_, '_> {
         Ok(is_text(&group.getattr(intern!(py, "group_id"))?)
             && is_none_or(&group.getattr(intern!(py, "assignor"))?, is_text)
             && is_none_or(&group.getattr(intern!(py, "leader_library"))?, is_text)
+            && is_none_or(&group.getattr(intern!(py, "leader"))?, is_text)
             && is_none_or(&group.getattr(intern!(py, "generation_id"))?, is_integer)
             && all(&group.getattr(intern!(py, "topics"))?, |t| self.topic(t))?
             && all(&group.getattr(intern!(py, "members"))?, |m| self.member(m))?)
@@ -73,6 +74,7 @@ impl Classes<'_, '_> {
             && is_none_or(&field(intern!(py, "subscription_version"))?, is_integer)
             && is_none_or(&field(intern!(py, "user_data"))?, is_text)
             && is_none_or(&field(intern!(py, "user_data_generation_id"))?, is_integer)
+            && is_none_or(&field(intern!(py, "client_library"))?, is_text)
             && all(&field(intern!(py, "owned_partitions"))?, |tp| self.pair(tp))?)
     }
 

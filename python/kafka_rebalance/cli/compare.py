@@ -4,16 +4,24 @@
 import argparse
 from collections.abc import Sequence
 
-from kafka_rebalance.assignors.registry import SERVER_SIDE, in_brokers, is_known, unknown
+from kafka_rebalance.assignors.registry import (
+    SERVER_SIDE,
+    in_brokers,
+    is_known,
+    library_of,
+    unknown,
+)
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans import Comparison, Endless, compare, endless
-from kafka_rebalance.plans.changes import Change
+from kafka_rebalance.plans.changes import Change, SwitchAssignor
+from kafka_rebalance.plans.leaders import named_leader, plans_by_leader
 from kafka_rebalance.plans.librdkafka_traps import Trap, librdkafka_traps
 from kafka_rebalance.plans.rebalance_plan import parse_changes
 from kafka_rebalance.simulator.timing import Timed, assumed, timed
 
+from . import plan as plan_command
 from .groups import Tally, add_arguments, answers
 
 
@@ -31,6 +39,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="compare only these, for example range,librdkafka/range (default: Kafka's; "
         "librdkafka's too for a group that librdkafka led last)",
     )
+    plan_command.add_leader(parser)
     parser.set_defaults(run=run, parser=parser)
 
 
@@ -45,6 +54,7 @@ def run(args: argparse.Namespace) -> int:
     compared: list[Comparison] = []
 
     def make(group: GroupSpec, changes: Sequence[Change]) -> Comparison:
+        group = _as_led(named_leader(group, args.leader), changes, args)
         return compare(group, changes, assignors=names, engine=args.engine)
 
     for one, not_affected, alone in answers(args, tally, make):
@@ -65,6 +75,15 @@ def run(args: argparse.Namespace) -> int:
             compared.append(one)
     _show(compared, args)
     return tally.finish(args)
+
+
+def _as_led(group: GroupSpec, changes: Sequence[Change], args: argparse.Namespace) -> GroupSpec:
+    """Returns the group under librdkafka's assignor, if every member that may lead has that one."""
+    if group.assignor is None or any(isinstance(one, SwitchAssignor) for one in changes):
+        return group  # `compare` refuses the switch
+    led = plans_by_leader(group, changes, engine=args.engine)
+    certain = led[0].assignor if len(led) == 1 else None
+    return group.edited(assignor=certain) if library_of(certain) == "librdkafka" else group
 
 
 def _endless(compared: Comparison, args: argparse.Namespace) -> list[Endless]:

@@ -5,9 +5,9 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kafka_rebalance.assignors.registry import is_known, planned_names
+from kafka_rebalance.assignors.registry import is_known, library_of, planned_names
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
@@ -19,6 +19,7 @@ from kafka_rebalance.plans import (
     plan,
 )
 from kafka_rebalance.plans.changes import Change
+from kafka_rebalance.plans.leaders import LedPlan, named_leader, plans_by_leader
 from kafka_rebalance.plans.librdkafka_traps import Trap, librdkafka_traps
 from kafka_rebalance.plans.rebalance_plan import parse_changes
 
@@ -67,8 +68,37 @@ def add_assignor(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--assignor",
         metavar="NAME",
-        help=f"as if the group ran this one: {', '.join(planned_names())} (default: its own)",
+        help=f"as if the group ran this one: {', '.join(planned_names())} (default: its own, "
+        "as the leader's library has it)",
     )
+    add_leader(parser)
+
+
+def add_leader(parser: argparse.ArgumentParser) -> None:
+    """Adds the option that names the leader, whose library decides which assignor answers."""
+    parser.add_argument(
+        "--leader",
+        metavar="MEMBER",
+        help="as if this member led, a member_id or group_instance_id (default: as FILE says)",
+    )
+
+
+class _Answer(NamedTuple):
+    """The plan that is shown, and those of all leaders; these are empty with --assignor."""
+
+    planned: RebalancePlan
+    led: tuple[LedPlan, ...] = ()
+
+    @property
+    def shown(self) -> LedPlan | None:
+        return next((one for one in self.led if one.plan is self.planned), None)
+
+    def leading(self) -> dict[str, Any]:
+        """Returns who leads, for JSON: nothing if Kafka's own assignor certainly answers."""
+        if self.shown is None or (len(self.led) == 1 and not library_of(self.planned.assignor)):
+            return {}
+        others = [one.to_dict() for one in self.led if one is not self.shown]
+        return {"leaders": list(self.shown.leaders), "other_leaders": others}
 
 
 def run(args: argparse.Namespace) -> int:
@@ -78,22 +108,28 @@ def run(args: argparse.Namespace) -> int:
         args.parser.error("argument --output: name a file that ends in .html or .png")
     alone = args.explain is not None or args.output is not None
     tally = Tally()
-    first: RebalancePlan | None = None
+    first: _Answer | None = None
     rows: list[tuple[str, str, Figures]] = []
     leaders: list[str | None] = []
 
-    def make(group: GroupSpec, changes: Sequence[Change]) -> RebalancePlan:
-        return plan(group, args.assignor, changes, engine=args.engine)
+    def make(group: GroupSpec, changes: Sequence[Change]) -> _Answer:
+        group = named_leader(group, args.leader)
+        if args.assignor is not None:
+            return _Answer(plan(group, args.assignor, changes, engine=args.engine))
+        led = plans_by_leader(group, changes, engine=args.engine)
+        return _Answer(next(one.plan for one in led if one.plan is not None), led)
 
-    for planned, not_affected, one in answers(args, tally, make):
+    for answer, not_affected, one in answers(args, tally, make):
         if alone and first is not None:
             args.parser.error("--explain and --output need one group: name it with --group")
-        first = first or planned
+        first = first or answer
+        planned = answer.planned
         if args.json and not alone:
-            print(contract.dumps(_json(planned, args, not_affected, alone=one)), flush=True)
+            print(contract.dumps(_json(answer, args, not_affected, alone=one)), flush=True)
         elif not alone:
             rows.append((planned.group.group_id, planned.assignor, planned.figures()))
-            leaders.append(planned.group.leader_library)
+            if not library_of(planned.assignor):
+                leaders.append(planned.group.leader_library)
     if first is not None and alone and args.json:
         print(contract.dumps(_json(first, args, [], alone=True)))
     elif first is not None and (alone or len(rows) == 1):
@@ -112,9 +148,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _json(
-    planned: RebalancePlan, args: argparse.Namespace, not_affected: list[str], *, alone: bool
+    found: _Answer, args: argparse.Namespace, not_affected: list[str], *, alone: bool
 ) -> dict[str, Any]:
-    answer = planned.to_dict()
+    planned = found.planned
+    answer = planned.to_dict() | found.leading()
     if alone and (found := _endless(planned)) is not None:
         answer["never_ends"] = found.to_dict()
     if alone and (traps := _traps(planned)):
@@ -133,15 +170,15 @@ def _json(
     return answer
 
 
-def _show(planned: RebalancePlan, args: argparse.Namespace) -> None:
+def _show(answer: _Answer, args: argparse.Namespace) -> None:
+    planned = answer.planned
     if args.explain is not None:
         from kafka_rebalance.report.plans.plan import print_explanation
 
         print_explanation(planned, args.explain)
     else:
-        from kafka_rebalance.report.plans.leader import leader_note
         from kafka_rebalance.report.plans.never_ends import print_endless
-        from kafka_rebalance.report.plans.plan import print_plan, print_wrapped
+        from kafka_rebalance.report.plans.plan import print_plan
         from kafka_rebalance.report.plans.times import print_times
         from kafka_rebalance.report.plans.traps import print_traps
 
@@ -151,9 +188,20 @@ def _show(planned: RebalancePlan, args: argparse.Namespace) -> None:
             print_times(*_how_long(planned))
         print_endless(_endless(planned))
         print_traps(_traps(planned))
-        if note := leader_note(planned.group, planned.assignor):
-            print_wrapped(note)
+    _show_leaders(answer)
     _draw(planned, args)
+
+
+def _show_leaders(answer: _Answer) -> None:
+    from kafka_rebalance.report.plans.leader import leader_note, leading_lines
+    from kafka_rebalance.report.plans.plan import print_wrapped
+
+    planned, shown = answer.planned, answer.shown
+    for line in () if shown is None else leading_lines(answer.led, shown):
+        print_wrapped(line)
+    answered = shown is not None and shown.leaders
+    if note := None if answered else leader_note(planned.group, planned.assignor):
+        print_wrapped(note)
 
 
 def _how_long(planned: RebalancePlan) -> "tuple[Timed | None, str]":

@@ -110,7 +110,8 @@ def read(value: Any) -> dict[str, Any]:
         "members": each(fields, "members", "", _member),
     }
     group["topics"] += _deleted_topics(fields["members"], group["topics"])
-    return group | {"leader_library": optional_string(fields, "leader_library", "")}
+    leading = {name: optional_string(fields, name, "") for name in ("leader_library", "leader")}
+    return group | leading
 
 
 def _refuse_error_line(fields: dict[str, Any]) -> None:
@@ -162,6 +163,7 @@ def _member(value: Any, at: str) -> Member:
         ),
         user_data=_user_data(fields, at),
         user_data_generation_id=_generation(fields, at, "user_data_generation_id"),
+        client_library=optional_string(fields, "client_library", at),
     )
 
 
@@ -231,7 +233,7 @@ def _user_data(fields: dict[str, Any], at: str) -> UserData | None:
 def to_dict(group: "GroupSpec") -> dict[str, Any]:
     """Returns the contract line of a group; absent fields are left out."""
     line: dict[str, Any] = {"group_id": group.group_id}
-    _add_known(line, group, "generation_id", "assignor", "leader_library")
+    _add_known(line, group, "generation_id", "assignor", "leader_library", "leader")
     line["topics"] = [_topic_to_dict(topic) for topic in group.topics]
     line["members"] = [_member_to_dict(member) for member in group.members]
     return line
@@ -253,7 +255,7 @@ def _member_to_dict(member: Member) -> dict[str, Any]:
     line["topics"] = list(member.topics)
     if member.owned_partitions:
         line["owned_partitions"] = group_by_topic(member.owned_partitions)
-    _add_known(line, member, "generation_id", "rack_id", *_AS_SENT)
+    _add_known(line, member, "generation_id", "rack_id", *_AS_SENT, "client_library")
     return line
 
 

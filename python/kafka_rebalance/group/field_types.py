@@ -14,7 +14,9 @@ from kafka_rebalance.errors import GroupError
 
 from .field_paths import MAX_INT32, kind, text
 
-_TEXTS_OF_MEMBER = ("group_instance_id", "client_id", "client_host", "rack_id", "user_data")
+_TEXTS_OF_MEMBER = (
+    "group_instance_id", "client_id", "client_host", "rack_id", "user_data", "client_library"
+)  # fmt: skip
 _GENERATIONS_OF_MEMBER = ("generation_id", "user_data_generation_id")
 
 
@@ -26,7 +28,7 @@ def check_types(group: Any, topic: type, member: type, pair: type) -> None:
 
 def _walk(group: Any, topic: type, member: type, pair: type) -> None:
     _text(group.group_id, "group_id")
-    for name in ("assignor", "leader_library"):
+    for name in ("assignor", "leader_library", "leader"):
         _unless_none(_text, getattr(group, name), name)
     _unless_none(_integer, group.generation_id, "generation_id", "generation")
     for i, one in enumerate(_objects(group.topics, "topics", topic, "Topic(name, partitions)")):

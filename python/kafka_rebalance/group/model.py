@@ -58,8 +58,9 @@ class Member:
     `generation_id` is the generation in which the member owned `owned_partitions`; None if the
     member sent no generation.
 
-    The last three fields describe a client whose bytes differ from those of Kafka's newest Java
-    client. For the newest Java client all three are None. `assignors/classic/claims.py` reads them.
+    The three fields after `rack_id` describe a client whose bytes differ from those of Kafka's
+    newest Java client. For the newest Java client all three are None.
+    `assignors/classic/claims.py` reads them.
 
     `subscription_version`     the version of the member's subscription: it has owned partitions
                                from 1 on, a generation from 2, a rack from 3. If set, `topics` and
@@ -67,6 +68,9 @@ class Member:
     `user_data`                the kind of user data: "none" if Kafka's classes can read none,
                                "partitions" if they read partitions without a generation
     `user_data_generation_id`  the generation in the user data, if it differs from `generation_id`
+
+    `client_library` is the library that the member's bytes show (`wire/sent_members.py`); None
+    means unknown. No assignor reads it, but it decides which assignor answers if the member leads.
     """
 
     member_id: str
@@ -80,6 +84,7 @@ class Member:
     subscription_version: int | None = None
     user_data: UserData | None = None
     user_data_generation_id: int | None = None
+    client_library: str | None = None
 
     def owning(
         self, partitions: tuple[TopicPartition, ...] = (), generation_id: int | None = None

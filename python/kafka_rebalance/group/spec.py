@@ -36,7 +36,8 @@ class GroupSpec:
 
     `leader_library` is the library of the last rebalance's leader, recognised by the assignment's
     bytes: "java" for Kafka's format (our plug-ins write it too); "librdkafka"; "python" for the
-    assignors of kafka-python and aiokafka. None means unknown.
+    assignors of kafka-python and aiokafka. None means unknown. `leader` is that leader's member id,
+    if it is known; the member leads until it leaves.
 
     Errors   GroupError with the field's path: duplicate names or ids; counts out of range; `racks`
              with another length than the topic; no members; more than `max_partitions` partitions
@@ -50,6 +51,7 @@ class GroupSpec:
     generation_id: int | None = None
     max_partitions: InitVar[int] = MAX_PARTITIONS
     leader_library: str | None = None
+    leader: str | None = None
     _interned: "_core.Interned | None" = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self, max_partitions: int) -> None:
@@ -94,7 +96,7 @@ class GroupSpec:
 
     def __reduce__(self) -> tuple[Any, ...]:
         fields = (self.group_id, self.topics, self.members, self.assignor, self.generation_id)
-        return GroupSpec, (*fields, self.limit, self.leader_library)
+        return GroupSpec, (*fields, self.limit, self.leader_library, self.leader)
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the contract line; absent fields are left out."""
@@ -111,6 +113,7 @@ class GroupSpec:
         members: tuple[Member, ...] | None = None,
         assignor: str | None = None,
         generation_id: int | None = None,
+        leader: str | None = None,
     ) -> "GroupSpec":
         """Returns a validated copy of the group with these fields replaced; None keeps a field."""
         return GroupSpec(
@@ -121,6 +124,7 @@ class GroupSpec:
             self.generation_id if generation_id is None else generation_id,
             max_partitions=self.limit,
             leader_library=self.leader_library,
+            leader=self.leader if leader is None else leader,
         )
 
     def owning(

@@ -352,6 +352,7 @@ def _member(sent: Member, held: Iterable[TopicPartition], generation_id: int | N
         ],
         "generation_id": generation_id,
         "rack_id": sent.rack_id,
+        "client_library": sent.client_library,
     }
     # Without these two fields, the member's subscription is that of Kafka's newest Java client.
     if sent.version < NEWEST_SUBSCRIPTION or sent.user_data is not None:

@@ -19,6 +19,7 @@ from .consumer_protocol import decode_assignment as decode_assignment
 from .consumer_protocol import decode_subscription as decode_subscription
 from .consumer_protocol import encode_assignment as encode_assignment
 from .consumer_protocol import encode_subscription as encode_subscription
+from .sent_members import client_library as client_library
 from .sent_members import leader_library as leader_library
 from .sent_members import sent_member as sent_member
 from .user_data import StickyUserData as StickyUserData

@@ -15,7 +15,7 @@ class Subscription:
     """The message that a member sends when it joins.
 
     `generation_id` is None if the field is negative or the version has no such field; `rack_id` is
-    None if the field is null or empty.
+    None if the field is null (librdkafka sends an empty one).
     """
 
     topics: tuple[str, ...]

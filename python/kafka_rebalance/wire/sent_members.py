@@ -62,6 +62,7 @@ def sent_member(
         subscription_version=subscription.version,
         user_data=user_data,
         user_data_generation_id=None if as_one or user_data else in_user_data,
+        client_library=client_library(subscription, assignor, client_id),
     )
 
 
@@ -74,6 +75,32 @@ def _no_topics(data: bytes, client_id: str | None) -> bool:
     if not data:
         return not (client_id or "").startswith("kafka-python")
     return data[:4] == bytes(4)
+
+
+def client_library(subscription: Subscription, assignor: str, client_id: str | None) -> str | None:
+    """Returns the library whose assignor wrote the subscription; None if it cannot be told.
+
+    The rules are those of the table in docs/plans.md, which `tools/sent_subscriptions.py` makes
+    from real clients. "java" is also this project's plug-ins, which send what Java sends. "python"
+    is kafka-python's or aiokafka's own assignor. Java before 2.4 sent what these send, so only a
+    default client id decides there.
+    """
+    data = subscription.user_data
+    if subscription.version >= 2:
+        generation_only = assignor == "cooperative-sticky" and len(data or b"") == 4
+        java = data is None or generation_only or assignor == "sticky"
+        return "java" if java else "librdkafka"
+    for library in ("kafka-python", "aiokafka"):
+        if (client_id or "").startswith(f"{library}-"):
+            return library
+    if subscription.version == 1:  # of the Python libraries, only this assignor sends version 1
+        return "kafka-python" if data == b"" and assignor == "cooperative-sticky" else "java"
+    if assignor == "sticky" and data:
+        history = decode_sticky_user_data(data)
+        if history.generation_id not in (None, _NO_GENERATION):
+            return "java"
+        return "aiokafka" if history.owned_partitions or len(data) <= 8 else "kafka-python"
+    return "java" if data is None else "python"
 
 
 def leader_library(

@@ -1,25 +1,75 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warns of groups whose leader may answer differently from Kafka's own assignor.
+"""Reports who leads: other client libraries have their own assignors under the names of Kafka's.
 
-All figures of a report are those of Kafka's own assignor. But it is unknown which member leads
-next, and other client libraries have their own assignors under the names of Kafka's.
+Of one group, a report has the figures of the leader's assignor, and the answers of other members
+that may lead. If the leader's assignor has no plan, and for many groups, there is a warning.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 from kafka_rebalance.assignors.registry import library_of
 from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.plans.leaders import LedPlan
 from kafka_rebalance.report.text.names import counted
 
 _OTHERS = {
     "librdkafka": "librdkafka (confluent-kafka and others)",
     "python": "kafka-python or aiokafka",
 }
+_MOST_LEADERS = 3
 _DIALECTS = {
     "librdkafka": " The names that begin with librdkafka/ are its own assignors.",
     "python": " The names that begin with kafka-python/ or aiokafka/ are their own assignors.",
 }
+
+
+def leading_lines(led: Sequence[LedPlan], shown: LedPlan) -> Iterator[str]:
+    """Yields sentences about the leaders whose answer is shown, and about each other answer.
+
+    They yield nothing if Kafka's own assignor certainly answers.
+    """
+    if library_of(shown.assignor) and shown.leaders:
+        yield f"The figures are those of {shown.assignor}: {_lead(shown)}.{_caution(shown)}"
+    elif len(led) > 1:
+        yield f"The figures are those of Kafka's {shown.assignor}{_where(shown)}."
+    for one in led:
+        if one is not shown:
+            yield f"If {_names(one)} with {one.assignor}: {_answer(one)}.{_caution(one)}"
+
+
+def _lead(one: LedPlan) -> str:
+    return f"{_members(one)} {'leads' if len(one.leaders) == 1 else 'may lead'}"
+
+
+def _where(one: LedPlan) -> str:
+    return f": {_lead(one)}" if one.leaders else ", though no member that may lead has it"
+
+
+def _names(one: LedPlan) -> str:
+    return f"{_members(one)} lead{'s' if len(one.leaders) == 1 else ''}"
+
+
+def _members(one: LedPlan) -> str:
+    named = ", ".join(one.leaders[:_MOST_LEADERS])
+    more = len(one.leaders) - _MOST_LEADERS
+    return f"{named} or {more} more" if more > 0 else named.replace(", ", " or ")
+
+
+def _answer(one: LedPlan) -> str:
+    if one.plan is None:
+        return str(one.error)
+    figures = one.plan.figures()
+    ends = "" if figures.settled else ", and the group never settles"
+    parts = [counted(figures.rounds, "rebalance"), counted(figures.moves, "move")]
+    return f"{', '.join(parts)}, {figures.balance_after.least_to_most} partitions a member{ends}"
+
+
+def _caution(one: LedPlan) -> str:
+    """Returns a sentence if the answer may differ from one process of the leader to the next."""
+    if library_of(one.assignor) in (None, "librdkafka") or "sticky" not in one.assignor:
+        return ""
+    return " Its class iterates over sets of names, so each process may answer differently."
 
 
 def leader_note(group: GroupSpec, assignor: str | None) -> str | None:

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans with the assignor of the member that leads: each library has its own ("dialects").
+
+    plans_by_leader: GroupSpec, changes -> one plan for each dialect that may answer
+
+1. The leader is `group.leader`. If that is unknown, it is any member whose library can have written
+   the last assignments (`group.leader_library`).
+2. A leader leads until it leaves. Then the coordinator takes the first member of its hash map. A
+   static member that restarts goes on leading under its new id.
+3. Each rebalance of the plan is computed by its leader's dialect: "" is Kafka's own assignor, also
+   for this project's plug-ins. A member of an unknown library counts as one of the last leader's.
+4. If several dialects remain, each has a plan of all the changes. Plans that end alike, after equal
+   rounds, are one.
+
+Source   GroupMetadata, in Kafka 4.4.0 ClassicGroup: remove, replaceStaticMember.
+Cost     one plan with Kafka's own assignor, to know the members, and one for each other dialect.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kafka_rebalance.assignors.assigning import assignor_of
+from kafka_rebalance.assignors.classic.subscriptions import members_in_order
+from kafka_rebalance.assignors.registry import Engine, is_known, library_of
+from kafka_rebalance.errors import AssignorThrows, GroupError
+from kafka_rebalance.group.model import Member, quoted
+from kafka_rebalance.group.spec import GroupSpec
+
+from .changes import Change
+from .clients import client_of
+from .rebalance_plan import RebalancePlan, parse_changes, plan
+from .rounds import Step
+
+_DIALECTS = {
+    "librdkafka": ("librdkafka/",),
+    "kafka-python": ("kafka-python/",),
+    "aiokafka": ("aiokafka/",),
+    "python": ("kafka-python/", "aiokafka/"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LedPlan:
+    """The plan under the assignor of certain leaders, or the error that this assignor raises.
+
+    `leaders` are the members, of those that may lead, whose library has this assignor.
+    """
+
+    assignor: str
+    leaders: tuple[str, ...]
+    plan: RebalancePlan | None
+    error: GroupError | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        figures = {} if self.plan is None else self.plan.figures().to_dict()
+        error = None if self.error is None else str(self.error)
+        after = None if self.plan is None else self.plan.after.to_dict()
+        return {
+            "assignor": self.assignor,
+            "leaders": list(self.leaders),
+            **figures,
+            "assignment": after,
+            "error": error,
+        }
+
+
+def named_leader(group: GroupSpec, member: str | None) -> GroupSpec:
+    """Returns the group with this leader: a member_id or group_instance_id; None keeps its own."""
+    if member is None:
+        return group
+    for one in group.members:
+        if member in (one.member_id, one.group_instance_id):
+            return group.edited(leader=one.member_id)
+    raise GroupError("leader", f"there is no member {quoted(member)}")
+
+
+def plans_by_leader(
+    group: GroupSpec, changes: Iterable[Change | str] = (), *, engine: Engine = "rust"
+) -> tuple[LedPlan, ...]:
+    """Plans the changes with the group's assignor, as each possible leader's library has it.
+
+    The first entry with a plan is that of the present leader's library. One entry means that the
+    library is certain, or that all possible leaders answer alike. If no leader's assignor has a
+    plan, the first entry is that of Kafka's own assignor, without leaders.
+
+    Errors   those of `plan`, if Kafka's own assignor raises one too.
+    """
+    parsed = parse_changes(changes)
+    own = _led(group, assignor_of(group, None), (), parsed, engine)
+    steps = () if own.plan is None else own.plan.steps
+    found = [
+        replace(own, leaders=leaders)
+        if name == own.assignor
+        else _led(group, name, leaders, parsed, engine)
+        for name, leaders in possible_dialects(group, steps).items()
+    ]
+    if not any(one.plan for one in found):
+        if own.plan is None:
+            raise found[0].error or AssertionError(own.assignor)
+        found.insert(0, own)
+    return tuple(_different(found))
+
+
+def possible_dialects(group: GroupSpec, steps: Sequence[Step] = ()) -> dict[str, tuple[str, ...]]:
+    """Returns assignor -> the members that lead with it, in one of the steps' rebalances."""
+    assignor = group.assignor or ""
+    if library_of(assignor):
+        return {assignor: ()}
+    found: dict[str, dict[str, None]] = {}
+    for leader in _last_leaders(group):
+        for member in _leaders(leader, steps):
+            for name in _dialects(group, member, assignor):
+                found.setdefault(name, {})[member.member_id] = None
+    return {name: tuple(members) for name, members in found.items()}
+
+
+def library(group: GroupSpec, member: Member) -> str | None:
+    """Returns the library of a member: by its bytes, its client id, or else the last leader."""
+    client = client_of(member, group.group_id)
+    by_id = None if client is None else client.name.lower()
+    return member.client_library or by_id or group.leader_library
+
+
+# 1.
+def _last_leaders(group: GroupSpec) -> list[Member]:
+    known = [member for member in group.members if member.member_id == group.leader]
+    wrote = group.leader_library
+    if known or (wrote is None and not any(member.client_library for member in group.members)):
+        return known or list(group.members[:1])
+    fit = [m for m in group.members if wrote is None or _can_have_written(library(group, m), wrote)]
+    return fit or list(group.members)
+
+
+def _can_have_written(member: str | None, wrote: str) -> bool:
+    python = ("python", "kafka-python", "aiokafka")
+    return member == wrote or (member in python and wrote in python)
+
+
+# 2.
+def _leaders(leader: Member, steps: Sequence[Step]) -> Iterator[Member]:
+    """Yields the leader of each rebalance, and new members that might lead it."""
+    if not steps:
+        yield leader
+        return
+    known = {leader.member_id}
+    for step in steps:
+        there = [m for m in step.before.members if m.member_id == leader.member_id]
+        back = [m for m in step.before.members if step.origins.get(m.member_id) in known]
+        if there or back:
+            leader = (there or back)[0]
+        elif step.before.members:
+            leader = members_in_order(step.before)[0]
+        known = {leader.member_id, step.origins.get(leader.member_id, leader.member_id)}
+        if step.rounds:
+            yield leader
+
+
+# 3.
+def _dialects(group: GroupSpec, member: Member, assignor: str) -> list[str]:
+    names = [prefix + assignor for prefix in _DIALECTS.get(library(group, member) or "", ("",))]
+    return [name for name in names if is_known(name)] or [assignor]
+
+
+# 4.
+def _led(
+    group: GroupSpec,
+    name: str,
+    leaders: tuple[str, ...],
+    changes: tuple[Change, ...],
+    engine: Engine,
+) -> LedPlan:
+    try:
+        return LedPlan(name, leaders, plan(group, name, changes, engine=engine))
+    except GroupError as error:
+        if not isinstance(error, AssignorThrows) and error.path != "assignor":
+            raise  # a change does not fit the group
+        return LedPlan(name, leaders, None, error)
+
+
+def _different(found: Sequence[LedPlan]) -> Iterator[LedPlan]:
+    """Yields plans that differ; equal ones become one, with the leaders of all."""
+    kept: list[LedPlan] = []
+    for one in found:
+        for at, other in enumerate(kept):
+            if _ends(one) == _ends(other):
+                named = (
+                    other if library_of(one.assignor) else one
+                )  # Kafka's own name, if it is there
+                kept[at] = replace(named, leaders=(*other.leaders, *one.leaders))
+                break
+        else:
+            kept.append(one)
+    return iter(kept)
+
+
+def _ends(one: LedPlan) -> object:
+    if one.plan is None:
+        return one.assignor
+    rounds = [{m: set(owned) for m, owned in r.assignment.items()} for r in one.plan.rounds]
+    return rounds, one.plan.settled

@@ -39,6 +39,7 @@ LISTS += [("topics", 0, "racks"), (*OWNED, 0, "partitions")]
 STRINGS: list[Path] = [("group_id",), ("assignor",), ("topics", 0, "name")]
 STRINGS += [(*MEMBER, name) for name in ("member_id", "group_instance_id", "client_id")]
 STRINGS += [(*MEMBER, "client_host"), (*MEMBER, "rack_id"), (*MEMBER, "topics", 1)]
+STRINGS += [("leader_library",), ("leader",), (*MEMBER, "client_library")]
 STRINGS += [(*OWNED, 0, "topic"), ("topics", 0, "racks", 0, 1)]
 NUMBERS: dict[Path, tuple[str, int]] = {
     ("generation_id",): ("generation", -(2**31)),
@@ -51,7 +52,8 @@ REQUIRED += [("topics", 0, "partitions"), (*MEMBER, "member_id"), (*MEMBER, "top
 REQUIRED += [(*OWNED, 0, "topic"), (*OWNED, 0, "partitions")]
 OPTIONAL: list[Path] = [("generation_id",), ("topics", 0, "racks"), OWNED]
 OPTIONAL += [(*MEMBER, name) for name in ("group_instance_id", "client_id", "client_host")]
-OPTIONAL += [(*MEMBER, "generation_id"), (*MEMBER, "rack_id")]
+OPTIONAL += [(*MEMBER, "generation_id"), (*MEMBER, "rack_id"), (*MEMBER, "client_library")]
+OPTIONAL += [("leader_library",), ("leader",)]
 
 KINDS: dict[str, Any] = {
     "a boolean": True,

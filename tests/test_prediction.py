@@ -325,7 +325,7 @@ def test_every_kind_of_group_and_of_event_is_drawn() -> None:
             if happening:
                 assert happening.event == event
                 events.add(event)
-    assert len(kinds) == 2 * (4 + 4 + 3)
+    assert len(kinds) == 2 * (4 + 4 + 3 + 3) + 4 + 3
     assert (AIOKAFKA, "cooperative-sticky", False) not in kinds
     assert events == set(EVENTS)
 

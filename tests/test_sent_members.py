@@ -264,7 +264,7 @@ def test_the_assignments_tell_whose_assignor_led() -> None:
 def test_plans_say_whose_answer_they_are(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """If librdkafka led the group, the figures are those of its assignor, and the output says so."""
+    """If librdkafka led the group, the output names its assignor, whose figures it shows."""
     member = kr.Member("a", ("t",), owned_partitions=_owned(0), generation_id=1)
     topics = (kr.Topic("t", 1),)
     for library, told in (("librdkafka", True), ("java", False), (None, False)):

@@ -37,8 +37,8 @@ _NAMES = {
     "history.replay": "ReplayedRebalance replay replay_shares",
     "live": "client_configs group_lags read_properties snapshot",
     "plans": """
-        Candidate Comparison Description Endless Figures Finding RebalancePlan Round Samples Step
-        WayOut compare describe endless partition_from_text plan
+        Candidate Comparison Description Endless Figures Finding LedPlan RebalancePlan Round Samples
+        Step WayOut compare describe endless partition_from_text plan plans_by_leader
     """,
     "plans.changes": """
         AddMembers AddPartitions AddTopics BounceMembers Change RemoveMembers RemoveTopics
@@ -117,6 +117,7 @@ if TYPE_CHECKING:  # type checkers cannot read `_NAMES`; a test compares both li
     from kafka_rebalance.plans import Endless as Endless
     from kafka_rebalance.plans import Figures as Figures
     from kafka_rebalance.plans import Finding as Finding
+    from kafka_rebalance.plans import LedPlan as LedPlan
     from kafka_rebalance.plans import RebalancePlan as RebalancePlan
     from kafka_rebalance.plans import Round as Round
     from kafka_rebalance.plans import Samples as Samples
@@ -127,6 +128,7 @@ if TYPE_CHECKING:  # type checkers cannot read `_NAMES`; a test compares both li
     from kafka_rebalance.plans import endless as endless
     from kafka_rebalance.plans import partition_from_text as partition_from_text
     from kafka_rebalance.plans import plan as plan
+    from kafka_rebalance.plans import plans_by_leader as plans_by_leader
     from kafka_rebalance.plans.changes import AddMembers as AddMembers
     from kafka_rebalance.plans.changes import AddPartitions as AddPartitions
     from kafka_rebalance.plans.changes import AddTopics as AddTopics

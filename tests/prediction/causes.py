@@ -36,6 +36,7 @@ def find(observed: Observed, plan: RebalancePlan, records: Sequence[Written]) ->
             continue
         planned = round_.group
         real = spec(record, inventory_of(record, observed.inventories).topics)
+        real = real.edited(assignor=planned.assignor)
         if {m.member_id for m in planned.members} != {m.member_id for m in real.members}:
             return [f"round {n}: other members than planned"]
         differing = [

@@ -2,7 +2,9 @@
 """Judges every generation of a group: is the leader's assignment that of Kafka's assignor?
 
 1. Members come from the bytes of their subscriptions (`wire.sent_member`), topics from the cluster
-   at the time of the record.
+   at the time of the record, in the order in which the members first name them. The assignor is
+   that of the leader's library. The sticky classes of kafka-python and aiokafka are not judged
+   here: they read user data that Kafka's classes cannot read.
 2. Our assignment must equal the leader's: each member has equal partitions; if the leader is a Java
    client, they also have equal order.
 3. The log does not contain the leader's metadata. If the assignments differ, older metadata are
@@ -21,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import kafka_rebalance as kr
 from kafka_rebalance import GroupSpec, Topic, wire
 
-from .cast import JAVA
+from .cast import JAVA, OWN
 from .log import generations, subscription_of
 
 if TYPE_CHECKING:
@@ -63,12 +65,18 @@ def judge(observed: Observed) -> list[Judged]:
     return [
         _judge(record, observed)
         for record in generations(observed.records)
-        if record.generation_id != known
+        if record.generation_id != known and "sticky" not in _own_of_python(record, observed)
     ]
 
 
-def spec(record: Written, topics: Sequence[Topic]) -> GroupSpec:
-    """Returns the leader's input, rebuilt from the record."""
+def _own_of_python(record: Written, observed: Observed) -> str:
+    """Returns the assignor, if it is a Python library's own one."""
+    prefix = OWN.get(observed.libraries.get(record.value.leader or "", ""), "librdkafka/")
+    return "" if prefix == "librdkafka/" else record.value.protocol or ""
+
+
+def spec(record: Written, topics: Sequence[Topic], prefix: str = "") -> GroupSpec:
+    """Returns the leader's input, rebuilt from the record; `prefix` is that of its dialect."""
     value = record.value
     members = tuple(
         wire.sent_member(
@@ -81,7 +89,13 @@ def spec(record: Written, topics: Sequence[Topic]) -> GroupSpec:
         )
         for member in value.members
     )
-    return GroupSpec("", tuple(topics), members, value.protocol, value.generation_id)
+    named = list(dict.fromkeys(topic for member in members for topic in member.topics))
+    ordered = sorted(
+        topics,
+        key=lambda one: (one.name not in named, named.index(one.name) if one.name in named else 0),
+    )
+    assignor = f"{prefix}{value.protocol}"
+    return GroupSpec("", tuple(ordered), members, assignor, value.generation_id)
 
 
 def inventory_of(record: Written, inventories: Sequence[Inventory]) -> Inventory:
@@ -92,14 +106,16 @@ def inventory_of(record: Written, inventories: Sequence[Inventory]) -> Inventory
 
 def _judge(record: Written, observed: Observed) -> Judged:
     leader = observed.libraries.get(record.value.leader or "", "unknown")
-    verdict, cause = _compare(record, observed.inventories, in_order=leader == JAVA)
+    verdict, cause = _compare(
+        record, observed.inventories, OWN.get(leader, ""), in_order=leader == JAVA
+    )
     return Judged(record.generation_id, leader, record.value.protocol or "", verdict, cause)
 
 
 def _compare(
-    record: Written, inventories: Sequence[Inventory], *, in_order: bool
+    record: Written, inventories: Sequence[Inventory], prefix: str, *, in_order: bool
 ) -> tuple[Verdict, str]:
-    group = spec(record, inventory_of(record, inventories).topics)
+    group = spec(record, inventory_of(record, inventories).topics, prefix)
     theirs = record.assigned()
     # 2.
     try:

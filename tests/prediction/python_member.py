@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A member of a Python client with our plug-in, in its own process, so that it can be killed.
+"""A member of a client for Python, in its own process, so that it can be killed.
 
 The member receives ("subscribe", topics) and ("close", ()) through a pipe, and ends when the pipe
 closes. If the client raises an error, the member sends the error's last line and ends.
@@ -12,6 +12,7 @@ import faulthandler
 import logging
 import signal
 import traceback
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import aiokafka
@@ -20,7 +21,7 @@ import kafka
 from kafka_rebalance.clients import aiokafka as for_aiokafka
 from kafka_rebalance.clients import kafka_python as for_kafka_python
 
-from .cast import AIOKAFKA
+from .cast import AIOKAFKA, LIBRDKAFKA, OWN_AIOKAFKA, OWN_KAFKA_PYTHON
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -35,6 +36,13 @@ CLASSES = {
     "sticky": "Sticky",
     "cooperative-sticky": "CooperativeSticky",
 }
+OWN_CLASSES = {
+    "range": ("range", "RangePartitionAssignor"),
+    "roundrobin": ("roundrobin", "RoundRobinPartitionAssignor"),
+    "sticky": ("sticky.sticky_assignor", "StickyPartitionAssignor"),
+    "cooperative-sticky": ("cooperative_sticky", "CooperativeStickyAssignor"),
+}
+OWN_PACKAGES = {OWN_KAFKA_PYTHON: "kafka", OWN_AIOKAFKA: "aiokafka"}
 
 
 def run(
@@ -59,7 +67,9 @@ def run(
     if part.rack_id is not None:
         settings["client_rack"] = part.rack_id
     try:
-        if part.library == AIOKAFKA:
+        if part.library == LIBRDKAFKA:
+            _librdkafka(part, settings, pipe)
+        elif part.library in (AIOKAFKA, OWN_AIOKAFKA):
             settings["rebalance_timeout_ms"] = most_poll_ms
             asyncio.run(_aiokafka(part, settings, pipe))
         else:
@@ -70,8 +80,41 @@ def run(
         pipe.send(traceback.format_exception_only(error)[-1].strip())
 
 
+def _own(part: Part) -> Any:
+    """Returns the library's own class for a member without our plug-in."""
+    if part.library not in OWN_PACKAGES:
+        return None
+    module, name = OWN_CLASSES[part.assignor]
+    package = f"{OWN_PACKAGES[part.library]}.coordinator.assignors"
+    return getattr(import_module(f"{package}.{module}"), name)
+
+
+def _librdkafka(part: Part, settings: dict[str, Any], pipe: Connection) -> None:
+    import confluent_kafka
+
+    names = {"bootstrap_servers": "bootstrap.servers"}
+    left_out = ("metadata_max_age_ms",)
+    configs = {
+        names.get(name, name.replace("_", ".")): value
+        for name, value in settings.items()
+        if value is not None and name not in left_out
+    }
+    configs["topic.metadata.refresh.interval.ms"] = 1_000
+    configs["partition.assignment.strategy"] = part.assignor
+    consumer = confluent_kafka.Consumer(configs)
+    consumer.subscribe(list(part.topics))
+    while True:
+        if pipe.poll():
+            word, topics = pipe.recv()
+            if word == "close":
+                consumer.close()
+                return
+            consumer.subscribe(list(topics))
+        consumer.poll(POLL_MS / 1000)
+
+
 def _kafka_python(part: Part, settings: dict[str, Any], pipe: Connection) -> None:
-    assignor = getattr(for_kafka_python, CLASSES[part.assignor])(rack_id=part.rack_id)
+    assignor = _own(part) or getattr(for_kafka_python, CLASSES[part.assignor])(rack_id=part.rack_id)
     consumer = kafka.KafkaConsumer(partition_assignment_strategy=[assignor], **settings)
     consumer.subscribe(list(part.topics))
     while True:
@@ -85,7 +128,7 @@ def _kafka_python(part: Part, settings: dict[str, Any], pipe: Connection) -> Non
 
 
 async def _aiokafka(part: Part, settings: dict[str, Any], pipe: Connection) -> None:
-    assignor = getattr(for_aiokafka, CLASSES[part.assignor])(rack_id=part.rack_id)
+    assignor = _own(part) or getattr(for_aiokafka, CLASSES[part.assignor])(rack_id=part.rack_id)
     consumer = aiokafka.AIOKafkaConsumer(
         *part.topics, partition_assignment_strategy=(assignor,), **settings
     )

@@ -93,6 +93,7 @@ def _told(
         "real ids",
         "rounds differ",
         "idle rounds",
+        "as warned",
     ]
     rows = [[title, *head]]
     some = {name: [one.told for one in compared if one.told and key(one) == name] for name in keys}
@@ -112,6 +113,7 @@ def _counts(told: Sequence[Told]) -> list[int]:
         sum(one.real for one in told),
         sum(one.rounds - one.idle - one.unasked != one.rounds_planned for one in told),
         sum(one.idle for one in told),
+        sum(one.warned for one in told),
     ]
 
 

@@ -39,6 +39,10 @@ def result(observed: Observed, foreseen: Foreseen | None = None) -> Result:
         if compared.unasked and not compared.is_right:
             problem = "disturbed: a member joined again though nothing asked for it"
             observed, compared = replace(observed, problem=problem), None
+    elif observed.before is not None and "error" not in observed.before:
+        compared = told.as_warned(
+            observed, foreseen or told.foresee(observed.before, observed.text)
+        )
     return Result(observed, given.judge(observed), compared)
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .observed import Observed
     from .told import Foreseen
 
-MOST_CHANGES_A_GROUP = 6
+MOST_CHANGES_A_GROUP = 3
 FAILED_GROUPS = 10
 """The run takes no new group after more than this many groups that did not settle."""
 

@@ -102,6 +102,7 @@ class Stage:
         if "error" in before:
             self._see(cast, happening.event, happening.text, None, start, str(before["error"]))
             return False
+        before["leader"] = self._log.of(cast.group_id)[-1].value.leader
         foreseen = foresee(before, happening.text)
         problem = self._steps(cast, happening.steps)
         self._see(cast, happening.event, happening.text, before, start, problem, foreseen)

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Judges a change: does the real group end as the plan predicted from the snapshot?
 
-1. Before the change: compute the plan, and play it again DRAWS times with other made-up ids for the
-   new members (samples).
+1. Before the change: compute the plan of the leader's library, and play it again DRAWS times with
+   other made-up ids for the new members (samples). If members of several libraries may lead, each
+   has a plan, and the change is right if one of them is.
 2. After the change: map the made-up ids to the members that have joined. The plan is right if the
    members hold the planned partitions (`direct`).
 3. If the samples differ, the assignment depends on the ids (`ids_decide`). Then the plan is also
    right if each partition is where some sample had it (`among`), or if a plan with the real ids
    ends as the group did (`real`).
 4. If the samples are equal, a plan that is right only with the real ids is wrong.
+5. If the plan warned that the leader dies, or that the group never settles, then a group that does
+   not settle is right (`warned`).
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import kafka_rebalance as kr
 from kafka_rebalance import GroupSpec
 from kafka_rebalance.plans.changes.made_up import Basis, Draw, MadeUp, Newcomer
+from kafka_rebalance.plans.leaders import plans_by_leader
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes, played
 from kafka_rebalance.plans.samples import NEW, Samples
 
@@ -43,11 +47,16 @@ Holds = dict[str, frozenset[tuple[str, int]]]
 
 @dataclass(frozen=True)
 class Foreseen:
-    """Step 1: the plan with its samples, or the reason why there is no plan."""
+    """Step 1: the plan with its samples, or the reason why there is no plan.
+
+    `others` are the plans of other members that may lead; `warning` is the trouble that is told.
+    """
 
     plan: RebalancePlan | None
     samples: Samples | None = None
     refusal: str = ""
+    others: tuple[Foreseen, ...] = ()
+    warning: str = ""
 
     @property
     def ids_decide(self) -> bool:
@@ -71,23 +80,49 @@ class Told:
     idle: int
     unasked: int
     causes: tuple[str, ...] = field(default=())
+    warned: bool = False
 
     @property
     def is_right(self) -> bool:
-        return self.direct or (self.ids_decide and (self.among or self.real))
+        return self.warned or self.direct or (self.ids_decide and (self.among or self.real))
 
 
 def foresee(before: Mapping[str, Any], text: str) -> Foreseen:
     """Plans a change from a snapshot line."""
     try:
-        plan = kr.plan(GroupSpec.from_dict(before), None, [text])
-        return Foreseen(plan, plan.sample(DRAWS) if plan.has_guesses else None)
+        led = plans_by_leader(GroupSpec.from_dict(before), [text])
     except kr.KafkaRebalanceError as error:
-        return Foreseen(None, refusal=str(error))
+        return Foreseen(None, refusal=str(error), warning=_warning(error))
+    errors = [one.error for one in led if one.error is not None]
+    found = [
+        Foreseen(one.plan, one.plan.sample(DRAWS) if one.plan.has_guesses else None)
+        for one in led
+        if one.plan is not None
+    ]
+    warnings = [_warning(error) for error in errors]
+    warnings += ["never settles" for one in found if one.plan and not one.plan.settled]
+    return replace(found[0], others=tuple(found[1:]), warning="; ".join(filter(None, warnings)))
+
+
+def _warning(error: kr.KafkaRebalanceError) -> str:
+    return str(error) if isinstance(error, kr.AssignorThrows) else ""
+
+
+def as_warned(observed: Observed, foreseen: Foreseen) -> Told | None:
+    """Returns the verdict on a group that has not settled, if the plan warned of that."""
+    if not foreseen.warning or "disturbed" in (observed.problem or ""):
+        return None
+    records = _new(observed)
+    return Told(False, False, False, False, 0, len(records), 0, len(records), warned=True)
 
 
 def compare(observed: Observed, foreseen: Foreseen) -> Told:
-    """Compares a settled change with its plan."""
+    """Compares a settled change with its plans; the verdict is that of the first right one."""
+    told = [_compare(observed, one) for one in (foreseen, *foreseen.others)]
+    return next((one for one in told if one.is_right), told[0])
+
+
+def _compare(observed: Observed, foreseen: Foreseen) -> Told:
     records = _new(observed)
     if foreseen.plan is None:
         why = (f"refused: {foreseen.refusal}",)

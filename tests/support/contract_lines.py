@@ -22,6 +22,8 @@ VALID: dict[str, Any] = {
     "group_id": "g",
     "generation_id": 3,
     "assignor": "cooperative-sticky",
+    "leader_library": "java",
+    "leader": "m0",
     "topics": [
         {"name": "t", "partitions": 3, "racks": [["a", "b"], None, [None]]},
         {"name": "u", "partitions": 1},
@@ -36,6 +38,7 @@ VALID: dict[str, Any] = {
             "owned_partitions": [{"topic": "t", "partitions": [0, 2]}],
             "generation_id": 3,
             "rack_id": "a",
+            "client_library": "java",
         },
         {"member_id": "m1", "group_instance_id": "i1", "topics": ["t"]},
     ],

@@ -11,6 +11,8 @@ from .description import Finding as Finding
 from .description import describe as describe
 from .explanation import partition_from_text as partition_from_text
 from .figures import Figures as Figures
+from .leaders import LedPlan as LedPlan
+from .leaders import plans_by_leader as plans_by_leader
 from .migrations import Migration as Migration
 from .migrations import migration as migration
 from .never_ends import Endless as Endless

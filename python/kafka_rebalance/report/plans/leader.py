@@ -30,12 +30,12 @@ def leading_lines(led: Sequence[LedPlan], shown: LedPlan) -> Iterator[str]:
     They yield nothing if Kafka's own assignor certainly answers.
     """
     if library_of(shown.assignor) and shown.leaders:
-        yield f"The figures are those of {shown.assignor}: {_lead(shown)}.{_caution(shown)}"
+        yield f"The figures are those of {shown.assignor}: {_lead(shown)}."
     elif len(led) > 1:
         yield f"The figures are those of Kafka's {shown.assignor}{_where(shown)}."
     for one in led:
         if one is not shown:
-            yield f"If {_names(one)} with {one.assignor}: {_answer(one)}.{_caution(one)}"
+            yield f"If {_names(one)} with {one.assignor}: {_answer(one)}."
 
 
 def _lead(one: LedPlan) -> str:
@@ -63,13 +63,6 @@ def _answer(one: LedPlan) -> str:
     ends = "" if figures.settled else ", and the group never settles"
     parts = [counted(figures.rounds, "rebalance"), counted(figures.moves, "move")]
     return f"{', '.join(parts)}, {figures.balance_after.least_to_most} partitions a member{ends}"
-
-
-def _caution(one: LedPlan) -> str:
-    """Returns a sentence if the answer may differ from one process of the leader to the next."""
-    if library_of(one.assignor) in (None, "librdkafka") or "sticky" not in one.assignor:
-        return ""
-    return " Its class iterates over sets of names, so each process may answer differently."
 
 
 def leader_note(group: GroupSpec, assignor: str | None) -> str | None:

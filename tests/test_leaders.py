@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans of groups whose leaders use other libraries, and who leads after a change."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import kafka_rebalance as kr
+from kafka_rebalance.cli import main
+from kafka_rebalance.java.order import java_hash_order
+from kafka_rebalance.plans.leaders import named_leader, possible_dialects
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OURS, THEIRS = "cooperative-sticky", "librdkafka/cooperative-sticky"
+
+
+def owned(topic: str, *partitions: int) -> tuple[kr.TopicPartition, ...]:
+    return tuple(kr.TopicPartition(topic, p) for p in partitions)
+
+
+def group(**more: Any) -> kr.GroupSpec:
+    """r uses librdkafka, j and k use Java; j and r, not k, read topic u."""
+    members = (
+        kr.Member("r", ("t", "u"), client_library="librdkafka", owned_partitions=owned("u", 0, 1)),
+        kr.Member("j", ("t", "u"), client_library="java", owned_partitions=owned("t", 0, 1, 2)),
+        kr.Member("k", ("t",), client_library="java", owned_partitions=owned("t", 3)),
+    )
+    topics = (kr.Topic("u", 7), kr.Topic("t", 5))
+    return kr.GroupSpec("g", topics, members, OURS, 1, **more)
+
+
+def led(group: kr.GroupSpec, *changes: str) -> list[tuple[str, tuple[str, ...]]]:
+    return [(one.assignor, one.leaders) for one in kr.plans_by_leader(group, changes)]
+
+
+def test_the_leader_answers_until_it_leaves() -> None:
+    """The next leader is the first member in the coordinator's hash map."""
+    by_librdkafka = group(leader="r")
+    assert led(by_librdkafka) == [(THEIRS, ("r",))]
+    assert led(by_librdkafka, "add-members=1") == [(THEIRS, ("r",))]
+    (following,) = java_hash_order(["j", "k"])[:1]
+    assert led(by_librdkafka, "remove-member=r") == [(OURS, (following,))]
+    assert led(by_librdkafka, "bounce-members=r") == [(OURS, (following,))]
+    assert led(group(leader="j"), "remove-member=r") == [(OURS, ("j",))]
+
+
+def test_the_plan_is_that_of_the_leaders_assignor() -> None:
+    changes = ["remove-member=k"]
+    (one,) = kr.plans_by_leader(group(leader="r"), changes)
+    assert one.plan is not None
+    assert one.plan.after == kr.plan(group(), THEIRS, changes).after
+    ours = {m: set(owned) for m, owned in kr.plan(group(), OURS, changes).after.items()}
+    assert {m: set(owned) for m, owned in one.plan.after.items()} != ours
+
+
+def test_an_unknown_leader_is_one_whose_library_fits() -> None:
+    assert list(possible_dialects(group())) == [THEIRS, OURS]
+    assert possible_dialects(group(leader_library="java")) == {OURS: ("j", "k")}
+    assert possible_dialects(group(leader_library="librdkafka")) == {THEIRS: ("r",)}
+    without = group().edited(
+        members=tuple(kr.Member(m.member_id, m.topics) for m in group().members)
+    )
+    assert possible_dialects(without) == {OURS: ("r",)}  # a line by hand is Kafka's own
+
+
+def test_answers_that_agree_are_one() -> None:
+    alone = group().edited(members=group().members[:2])
+    alone = alone.edited(assignor="range")
+    assert [len(leaders) for _, leaders in led(alone)] == [2]
+    assert led(alone)[0][0] == "range"  # Kafka's own name
+    assert led(group(), "add-members=1") == [(OURS, ("r", "j", "k"))]
+    assert led(group(), "remove-member=k") == [(THEIRS, ("r",)), (OURS, ("j",))]
+
+
+def test_a_static_leader_that_restarts_goes_on_leading() -> None:
+    members = [kr.Member(f"{n}-1", ("t",), n, client_library=library)
+               for n, library in (("r", "librdkafka"), ("j", "java"))]  # fmt: skip
+    static = kr.GroupSpec("g", (kr.Topic("t", 5),), tuple(members), OURS, 1, leader="r-1")
+    ((name, leaders),) = led(static, "bounce-members=r", "partitions t=7")
+    assert name == THEIRS
+    assert len(leaders) == 1
+    assert leaders[0] != "r-1"
+
+
+def test_a_leader_that_dies_leaves_kafkas_own_plan() -> None:
+    """The groups of docs/behaviour/librdkafka.md: the join of c2 kills the leader."""
+
+    def member(name: str, topics: str, *claims: kr.TopicPartition) -> kr.Member:
+        return kr.Member(name, tuple(topics), owned_partitions=claims, generation_id=1, rack_id="",
+                         client_library="librdkafka")  # fmt: skip
+
+    members = (member("c0", "b", *owned("b", *range(5))), member("c1", "a", *owned("a", 0, 1)),
+               member("c2", "ab"))  # fmt: skip
+    topics = (kr.Topic("b", 5), kr.Topic("a", 2))
+    dying = kr.GroupSpec("g", topics, members, OURS, 1, leader="c0")
+    first, second = kr.plans_by_leader(dying)
+    assert (first.assignor, first.leaders, first.error) == (OURS, (), None)
+    assert (second.assignor, second.leaders, second.plan) == (THEIRS, ("c0",), None)
+    assert "kills the leader's process" in str(second.error)
+
+
+# The command line ---------------------------------------------------------------------------------
+
+
+def told(
+    command: list[str], one: kr.GroupSpec, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> tuple[str, dict[str, Any]]:
+    file = tmp_path / "group.jsonl"
+    file.write_text(one.to_json() + "\n", encoding="utf-8")
+    assert main([command[0], str(file), *command[1:]]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert main([command[0], str(file), *command[1:], "--json"]) == 0
+    return text, json.loads(capsys.readouterr().out)
+
+
+def test_plan_shows_each_leaders_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["plan", "--remove-member", "k"]
+    text, answer = told(command, group(), tmp_path, capsys)
+    assert f"The figures are those of {THEIRS}: r leads." in text
+    assert f"If j leads with {OURS}:" in text
+    assert (answer["assignor"], answer["leaders"]) == (THEIRS, ["r"])
+    assert [one["assignor"] for one in answer["other_leaders"]] == [OURS]
+    text, answer = told([*command, "--leader", "j"], group(), tmp_path, capsys)
+    assert "If " not in text
+    assert answer["assignor"] == OURS
+    assert "leaders" not in answer
+
+
+def test_explain_and_compare_use_the_leaders_assignor(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, answer = told(["compare", "--leader", "r"], group(), tmp_path, capsys)
+    assert answer["assignor"] == THEIRS
+    _, answer = told(["compare", "--leader", "j"], group(), tmp_path, capsys)
+    assert answer["assignor"] == OURS
+    text, _ = told(["plan", "--explain", "t-4", "--leader", "r"], group(), tmp_path, capsys)
+    assert THEIRS in text
+
+
+def test_a_leader_that_is_no_member_is_refused() -> None:
+    with pytest.raises(kr.GroupError, match='leader: there is no member "x"'):
+        named_leader(group(), "x")
+
+
+def test_the_line_keeps_the_leader_and_the_libraries() -> None:
+    one = group(leader="r", leader_library="librdkafka")
+    assert kr.GroupSpec.from_json(one.to_json()) == one

@@ -187,7 +187,8 @@ def _settled(address: str, groups: Mapping[str, tuple[str, str]]) -> Iterator[li
         for group_id, names in groups.items():
             deadline = time.monotonic() + PATIENCE_S
             while True:
-                members = admin.describe_groups([group_id])[group_id].members
+                described = admin.describe_groups([group_id])[group_id]
+                members = described.members if described.group_state == "Stable" else []
                 if len(members) == 2 and all(len(one.member_assignment) > 12 for one in members):
                     break
                 if time.monotonic() > deadline:

@@ -15,8 +15,8 @@
 5. The members hold the answer's partitions, in a new generation. A cooperative member that loses
    some of its claims joins again.
 
-If the leader uses librdkafka's assignor, it sees the members in the order of the broker's hash map,
-and members sort the partitions that they receive before they claim them.
+If the leader uses another library's assignor, it sees the members in the order of the broker's hash
+map. Members of librdkafka sort the partitions that they receive before they claim them.
 
 A cooperative group with racks may never settle, because Kafka's assignor can move partitions when
 nothing changed. If a state occurs again, the play ends, and the group has not settled. Mirror:
@@ -136,7 +136,7 @@ def play(group: GroupSpec, assignor: str, *, starts_over: bool, engine: Engine) 
         claimed = Assignment.owned(sent)
         # 2.
         assignment = assign(sent, assignor, engine=engine)
-        if library_of(assignor) == "librdkafka":
+        if library_of(assignor):
             members = {one.member_id: assignment[one.member_id] for one in group.members}
             assignment = Assignment.of(members, assignment.anomalies)
         # 3.
@@ -176,7 +176,7 @@ def claiming(
     group: GroupSpec, assignor: str | None, protocol: RebalanceProtocol, *, starts_over: bool
 ) -> GroupSpec:
     """Returns the group with the claims that its members send to the leader."""
-    if library_of(assignor) == "librdkafka":
+    if library_of(assignor):
         group = group.edited(members=tuple(members_in_order(group)))
     if starts_over:
         return group.edited(members=tuple(member.owning() for member in group.members))

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The library of each real member is recognised by the bytes that it sends to a served broker."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+for package in ("kio", "kafka", "aiokafka", "confluent_kafka"):
+    pytest.importorskip(package, reason=f"{package} is not installed")
+
+from kafka_rebalance import wire
+from tools import sent_subscriptions
+
+PYTHON = ("kafka-python", "aiokafka")
+
+
+@pytest.fixture(scope="module")
+def sent() -> list[sent_subscriptions.Sent]:
+    for library in ("kafka", "aiokafka"):
+        logging.getLogger(library).setLevel(logging.CRITICAL)
+    return sent_subscriptions.sent_by_python_clients()
+
+
+def test_every_member_is_recognised(sent: list[sent_subscriptions.Sent]) -> None:
+    """With a client id of the user's, only some bytes tell kafka-python and aiokafka apart."""
+    found = {
+        (one.library, one.assignor): wire.client_library(one.subscription, one.assignor, "orders-1")
+        for one in sent
+    }
+    assert len(found) == 4 + 3 + 3
+    for (library, assignor), name in found.items():
+        expected = "kafka-python" if assignor == "cooperative-sticky" else "python"
+        assert name == (expected if library in PYTHON else library)
+    for one in sent:
+        if one.library in PYTHON:
+            client_id = f"{one.library}-1.0"
+            named = wire.client_library(one.subscription, one.assignor, client_id)
+            assert named == one.library
+
+
+def test_every_leader_is_recognised(sent: list[sent_subscriptions.Sent]) -> None:
+    for names in {(one.library, one.assignor) for one in sent}:
+        group = [one for one in sent if (one.library, one.assignor) == names]
+        found = wire.leader_library(
+            [one.assignment for one in group], [one.subscription.version for one in group]
+        )
+        assert found == ("python" if names[0] in PYTHON else names[0])
+
+
+def test_the_page_has_these_bytes(sent: list[sent_subscriptions.Sent]) -> None:
+    """If the page is not current, run `python -m tools.sent_subscriptions --java`."""
+    page = sent_subscriptions.PAGE.read_text(encoding="utf-8").splitlines()
+    for row in sent_subscriptions.rows(sent):
+        assert f"| {' | '.join(row)} |" in page

@@ -152,9 +152,9 @@ sample: broker-jars $(VENV)/built ## capture the shipped sample of live groups a
 reality: broker-jars $(VENV)/built ## compare the simulator with real Java consumers on a real broker (about a minute)
 	$(BIN)/python -m tests.reality
 
-CHANGES ?= 100
-prediction: broker-jars $(VENV)/built ## plan CHANGES changes, then make them in groups of real members (about 20 minutes)
-	$(BIN)/python -m tests.prediction --changes $(CHANGES) --seed $(SEED)
+CHANGES ?= 112
+prediction: broker-jars $(VENV)/built ## plan CHANGES changes, then make them in groups of real members (about 10 minutes)
+	$(BIN)/python -m tests.prediction --changes $(CHANGES) --seed $(SEED) --write docs/predictions.txt
 
 pages: $(VENV)/built ## write the generated parts of the pages anew: tables, rooms, API
 	$(BIN)/python -m tools.tables

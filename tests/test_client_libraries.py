@@ -7,8 +7,10 @@ import logging
 
 import pytest
 
-for package in ("kio", "kafka", "aiokafka", "confluent_kafka"):
-    pytest.importorskip(package, reason=f"{package} is not installed")
+pytest.importorskip("kio", reason="kio is not installed")
+pytest.importorskip("kafka", reason="kafka-python is not installed")
+pytest.importorskip("aiokafka", reason="aiokafka is not installed")
+pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
 
 from kafka_rebalance import wire
 from tools import sent_subscriptions

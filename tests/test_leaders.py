@@ -142,6 +142,23 @@ def test_explain_and_compare_use_the_leaders_assignor(
     assert THEIRS in text
 
 
+@pytest.mark.parametrize("command", ["plan", "compare"])
+def test_an_old_member_is_warned_of_before_librdkafka_leads(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Real leaders with librdkafka died each time when a member sent version 0."""
+    members = (
+        kr.Member("j", ("t",), client_library="java", subscription_version=0),
+        kr.Member("r", ("t",), client_library="librdkafka", rack_id=""),
+    )
+    one = kr.GroupSpec("g", (kr.Topic("t", 4),), members, OURS, 1, leader="j")
+    text, answer = told([command], one, tmp_path, capsys)
+    assert "At the next rebalance, the process of a leader with librdkafka dies" in text
+    assert answer["librdkafka_traps"] == [{"end": "dies", "when": "next", "change": None}]
+    newer = one.edited(members=(kr.Member("j", ("t",), client_library="java"), members[1]))
+    assert "librdkafka_traps" not in told([command], newer, tmp_path, capsys)[1]
+
+
 def test_a_leader_that_is_no_member_is_refused() -> None:
     with pytest.raises(kr.GroupError, match='leader: there is no member "x"'):
         named_leader(group(), "x")

@@ -149,3 +149,16 @@ def test_plans_and_comparisons_take_the_names() -> None:
     assert planned.settled
     compared = kr.compare(group, assignors=["range", "kafka-python/range", "kafka-python/sticky"])
     assert [one.error for one in compared.candidates] == [None] * 3
+
+
+def test_the_errors_that_the_report_describes() -> None:
+    """docs/reports/kafka-python-roundrobin.md: KeyError, and a static member without partitions."""
+    name = "kafka-python/roundrobin"
+    topics = (kr.Topic("a", 2), kr.Topic("b", 2))
+    members = (kr.Member("c0", ("a",)), kr.Member("c1", ("a", "b")))
+    with pytest.raises(kr.AssignorThrows, match="raises KeyError"):
+        kr.assign(kr.GroupSpec("g", topics, members), name)
+    static = [kr.Member(one, ("a",), one) for one in ("s1", "s2")]
+    mixed = (static[0], kr.Member("d1", ("a",)), static[1])
+    answer = kr.assign(kr.GroupSpec("g", (kr.Topic("a", 6),), mixed), name)
+    assert {member: len(owned) for member, owned in answer.items()} == {"s1": 0, "d1": 3, "s2": 3}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m tests.prediction [--changes 200] [--seed 1] [--leaders java,…] [--minutes 40]`.
+"""`python -m tests.prediction [--changes 112] [--seed 1] [--leaders java,…] [--minutes 40]`.
 
 Takes snapshots of real groups on a real broker, plans changes, makes them, and compares the
 results. Also computes every generation of these groups from the members' subscriptions. Writes
@@ -11,6 +11,7 @@ beside it. `--again FILE` compares the observations in such files again, without
 from __future__ import annotations
 
 import argparse
+import shlex
 import shutil
 import signal
 import sys
@@ -30,7 +31,7 @@ def main() -> int:
         prog="python -m tests.prediction",
         description="Plans changes of real groups, makes them, and compares.",
     )
-    parser.add_argument("--changes", type=int, default=200, help="number of changes (%(default)s)")
+    parser.add_argument("--changes", type=int, default=112, help="number of changes (%(default)s)")
     parser.add_argument(
         "--seed", type=int, default=1, help="seed of the random draws (%(default)s)"
     )
@@ -46,6 +47,7 @@ def main() -> int:
     parser.add_argument(
         "--again", type=Path, metavar="FILE", help="judge the file of an earlier run again"
     )
+    parser.add_argument("--write", type=Path, metavar="FILE", help="write the report to FILE, too")
     arguments = parser.parse_args()
     leaders = arguments.leaders.split(",")
     unknown = set(leaders) - set(LIBRARIES)
@@ -73,10 +75,19 @@ def main() -> int:
         print(f"prediction: {error}", file=sys.stderr)
         return 2
     _misses(results, OUT)
-    command = f"--changes {arguments.changes} --seed {arguments.seed} --leaders {arguments.leaders}"
-    print(f"$ python -m tests.prediction {command} --brokers {arguments.brokers}\n")
-    print(report.show(results))
+    text = f"{_command(arguments)}\n{report.made_with()}\n\n{report.show(results)}"
+    print(text)
+    if arguments.write:
+        arguments.write.write_text(f"{text}\n")
     return any(one.is_miss for one in results)
+
+
+def _command(arguments: argparse.Namespace) -> str:
+    names = ("changes", "seed", "brokers")
+    options = [f"--{name}={getattr(arguments, name)}" for name in names]
+    if arguments.leaders != ",".join(LIBRARIES):
+        options.append(f"--leaders={arguments.leaders}")
+    return f"$ {shlex.join(['python', '-m', 'tests.prediction', *options])}"
 
 
 def _keep(one: result.Result, out: TextIO) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import re
 import signal
 import threading
 import time
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 CLOSE_TIMEOUT_S = 10.0
 WRITING_S = 0.5
 FRAMES = 6
+LIBRARY = re.compile(r'".*/(?:site-packages|lib/python[\d.]+)/|"')
 MOST_POLL_MS = 15_000
 """The maximum poll interval: after this time, a client that hangs leaves its group."""
 
@@ -124,7 +126,7 @@ class Members:
             for line in self._stacks(part).read_text().rpartition("Current thread")[2].splitlines()
             if line.startswith("  File")
         ]
-        return " < ".join(frame.rpartition("site-packages/")[2] for frame in frames[:FRAMES])
+        return " < ".join(LIBRARY.sub("", frame) for frame in frames[:FRAMES])
 
     def _stacks(self, part: Part) -> Path:
         return self._directory / f"{part.name.replace('/', '-')}.txt"

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import date
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from .cast import ASSIGNORS, LIBRARIES
@@ -17,6 +19,13 @@ if TYPE_CHECKING:
 
     from .result import Result
     from .told import Told
+
+
+def made_with() -> str:
+    """Returns the day, and the versions of the clients."""
+    names = ("kafka-python", "aiokafka", "confluent-kafka")
+    clients = ", ".join(f"{name} {version(name)}" for name in names)
+    return f"{date.today()}; brokers and Java clients of Kafka 4.4.0, {clients}"
 
 
 def show(results: Sequence[Result]) -> str:

@@ -21,6 +21,7 @@ COMMANDS = {
     "explain": "explain why a partition goes to its owner",
     "plan": "play changes: moves, pauses and balance, round by round",
     "compare": "play changes with every assignor, and recommend one",
+    "watch": "follow a live group: was each rebalance as predicted?",
     "simulate": "play a rebalance in virtual time: who stops, and for how long",
     "connect": "play the rebalances of a Kafka Connect cluster",
     "assign": "compute which member owns which partitions",
@@ -55,6 +56,7 @@ EXAMPLES = {
         f"plan {_LIVE} --group payments --bounce-members --output plan.html",
     ],
     "compare": [f"compare {_LIVE} --group payments --add-members 1"],
+    "watch": [f"watch {_LIVE} --group payments --add-members 1 --changes 1"],
     "simulate": [
         "simulate rolling-bounce --compare eager,cooperative,static",
         "simulate --from groups.jsonl --group payments --bounce-members --seeds 20",

@@ -59,10 +59,11 @@ def librdkafka_traps(
     """Returns the traps of a group that librdkafka's cooperative-sticky assigns, else nothing.
 
     Such a group is planned with the dialect "librdkafka/cooperative-sticky", or it runs
-    cooperative-sticky and its last leader used librdkafka.
+    cooperative-sticky and its last leader or a member, which may lead next, uses librdkafka.
     """
     name = group.assignor if assignor is None else assignor
-    led = group.leader_library == "librdkafka" and name == "cooperative-sticky"
+    libraries = {group.leader_library, *(member.client_library for member in group.members)}
+    led = "librdkafka" in libraries and name == "cooperative-sticky"
     if not led and name != DIALECT:
         return ()
     parsed = parse_changes(changes)

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`kafka-rebalance watch`: says of each rebalance of a live group whether it was as predicted."""
+
+import argparse
+import sys
+
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group import contract
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.live.watched_group import settled_states
+from kafka_rebalance.plans.leaders import plans_by_leader
+from kafka_rebalance.plans.rebalance_plan import RebalancePlan
+from kafka_rebalance.plans.seen_rebalance import (
+    NO_REBALANCE,
+    SeenRebalance,
+    distance,
+    seen_rebalance,
+)
+from kafka_rebalance.report.text.names import counted
+
+from .exit_codes import of_errors
+from .groups import add_changes
+from .options import add_cluster, add_engine, cluster_configs, seconds, whole
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Follows one group by its descriptions. After each rebalance, it prints whether the group "
+        "ended as predicted from the state before, with the ids of the members that joined, or "
+        "else what made the difference. With changes, it also plans these at the start, and says "
+        "after the first rebalance how many partitions went elsewhere. Ctrl-C ends it."
+    )
+    add_cluster(parser)
+    parser.add_argument("--group", metavar="G", required=True, help="the group to follow")
+    parser.add_argument(
+        "--changes", type=whole(1), metavar="N", dest="most", help="end after N rebalances"
+    )
+    parser.add_argument(
+        "--for", type=seconds, metavar="S", dest="for_s", help="end after S seconds"
+    )
+    parser.add_argument("--json", action="store_true", help="print one answer per line, as JSON")
+    add_engine(parser)
+    add_changes(parser)
+    parser.set_defaults(run=run, parser=parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    before: GroupSpec | None = None
+    told: RebalancePlan | None = None
+    seen = wrong = 0
+    for after in settled_states(
+        args.bootstrap_server, args.group, configs=cluster_configs(args), for_s=args.for_s
+    ):
+        if before is None:
+            told = _told(after, args)
+        else:
+            wrong += not _report(before, after, told, args)
+            told = None
+            seen += 1
+        before = after
+        if seen == args.most:
+            break
+    print(f"kafka-rebalance: {counted(seen, 'rebalance')}, {wrong} not as predicted",
+          file=sys.stderr)  # fmt: skip
+    return of_errors(wrong)
+
+
+def _told(group: GroupSpec, args: argparse.Namespace) -> RebalancePlan | None:
+    """Reports the state in which the watch begins, and plans the changes if there are any."""
+    owned = sum(len(member.owned_partitions) for member in group.members)
+    size = f"{counted(len(group.members), 'member')}, {counted(owned, 'partition')}"
+    print(f"kafka-rebalance: watching {group.group_id}: {group.assignor}, {size}", file=sys.stderr)
+    if not args.changes:
+        return None
+    led = plans_by_leader(group, args.changes, engine=args.engine)
+    return next(one.plan for one in led if one.plan is not None)
+
+
+def _report(
+    before: GroupSpec, after: GroupSpec, told: RebalancePlan | None, args: argparse.Namespace
+) -> bool:
+    """Prints one rebalance; returns whether it was as predicted."""
+    try:
+        one = seen_rebalance(before, after, engine=args.engine)
+    except GroupError as error:
+        print(f"kafka-rebalance: {after.group_id}: {error}", file=sys.stderr)
+        return False
+    far = None if told is None else distance(told, after)
+    if args.json:
+        more = {} if far is None else {"told_elsewhere": far}
+        print(contract.dumps(one.to_dict() | more), flush=True)
+    else:
+        print(_line(one, far), flush=True)
+    return one.is_predicted
+
+
+def _line(one: SeenRebalance, far: int | None) -> str:
+    generation = "" if one.generation_id is None else f"generation {one.generation_id}, "
+    if one.is_predicted:
+        how = NO_REBALANCE if one.event.startswith("back: ") else f"as predicted ({one.assignor})"
+    else:
+        how = f"{one.elsewhere} of {counted(one.partitions, 'partition')} elsewhere: {one.cause}"
+    told = "" if far is None else f"; {far} elsewhere than the plan of the given changes had them"
+    return f"{generation}{one.event}: {how}{told}"

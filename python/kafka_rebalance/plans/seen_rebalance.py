@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Judges a rebalance that a live group has made: did it end as the plan predicts?
+
+    seen_rebalance: two descriptions of a group at rest -> SeenRebalance
+
+1. The later members start with the partitions that they owned before; a static member that came
+   back owns those of its old id. So the ids of members that joined are the real ones.
+2. Each assignor that a leader may have (`leaders.py`) plans the next rebalance. If one of the plans
+   ends as the group did, the rebalance is as predicted.
+3. If not, one cause after another is tried: the plan with this difference ends as the group did. An
+   assignor that no possible leader had is a cause as well.
+
+Differs  the members' bytes between both descriptions are unknown. A group that rebalanced twice in
+         between is compared with one rebalance.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from kafka_rebalance.assignors.registry import Engine, is_known
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.model import Member
+from kafka_rebalance.group.ownership import Assignment
+from kafka_rebalance.group.spec import GroupSpec
+
+from .leaders import possible_dialects
+from .rebalance_plan import RebalancePlan, plan
+
+Owners = dict[tuple[str, int], str]
+
+_PREFIXES = ("", "librdkafka/", "kafka-python/", "aiokafka/")
+NO_REBALANCE = "no rebalance: static members came back"
+
+
+@dataclass(frozen=True, slots=True)
+class SeenRebalance:
+    """What happened, and whether it was predicted.
+
+    `event`       the differences between the descriptions, as a text
+    `assignor`    the assignor whose plan ends as the group did; None if there is none
+    `cause`       why the prediction was wrong; None if it was right
+    `elsewhere`   partitions that the most likely plan has at other members, of `partitions` in all
+    """
+
+    group_id: str
+    generation_id: int | None
+    event: str
+    assignor: str | None
+    cause: str | None
+    elsewhere: int
+    partitions: int
+
+    @property
+    def is_predicted(self) -> bool:
+        return self.cause is None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "as_predicted": self.is_predicted}
+
+
+def seen_rebalance(
+    before: GroupSpec, after: GroupSpec, *, engine: Engine = "rust"
+) -> SeenRebalance:
+    """Judges the rebalance between two descriptions. Errors: those of `plan`."""
+    event, found = _event(before, after), owners(after)
+
+    def judged(assignor: str | None, cause: str | None, elsewhere: int) -> SeenRebalance:
+        place = after.group_id, after.generation_id, event
+        return SeenRebalance(*place, assignor, cause, elsewhere, len(found))
+
+    # 1.
+    started = _started(before, after)
+    if owners(started) == found and event.startswith("back: "):
+        return judged(after.assignor, None, 0)
+    # 2.
+    first: Owners | None = None
+    tried = list(possible_dialects(started))
+    for name in tried:
+        end = _end(started, name, engine)
+        if end == found:
+            return judged(name, None, 0)
+        first = first or end
+    elsewhere = _distance(first or {}, found)
+    # 3.
+    for cause, changed, name in _causes(started, tried):
+        if _end(changed, name, engine) == found:
+            return judged(name, cause, elsewhere)
+    return judged(None, "unknown", elsewhere)
+
+
+def distance(told: RebalancePlan, after: GroupSpec) -> int:
+    """Returns how many partitions have another owner than in a plan that was told before.
+
+    New members of the plan stand for the members that joined, in the order of both.
+    """
+    known = {member.member_id for member in told.group.members}
+    there = {member.member_id for member in after.members}
+    joined = [one.member_id for one in after.members if one.member_id not in known]
+    made_up = [one.member_id for one in told.final.members if one.member_id not in there]
+    names = dict(zip(made_up, joined, strict=False))
+    end = owners(told.final)
+    return _distance({tp: names.get(one, one) for tp, one in end.items()}, owners(after))
+
+
+def owners(group: GroupSpec) -> Owners:
+    """Returns the last member that owns each partition."""
+    held = Assignment.owned(group).items()
+    return {(tp.topic, tp.partition): member_id for member_id, owned in held for tp in owned}
+
+
+def _distance(one: Owners, other: Owners) -> int:
+    return sum(one.get(tp) != other.get(tp) for tp in one.keys() | other.keys())
+
+
+# 1.
+def _old_ids(before: GroupSpec, after: GroupSpec) -> dict[str, str]:
+    """Returns new id -> old id, for static members that came back."""
+    ids = {m.group_instance_id: m.member_id for m in before.members if m.group_instance_id}
+    there = {member.member_id for member in before.members}
+    return {
+        m.member_id: ids[m.group_instance_id]
+        for m in after.members
+        if m.member_id not in there and m.group_instance_id in ids
+    }
+
+
+def _started(before: GroupSpec, after: GroupSpec) -> GroupSpec:
+    back, owned = _old_ids(before, after), {m.member_id: m for m in before.members}
+    members = []
+    for member in after.members:
+        then = owned.get(back.get(member.member_id, member.member_id))
+        claims = ((), None) if then is None else (then.owned_partitions, then.generation_id)
+        members.append(member.owning(*claims))
+    leader = {old: new for new, old in back.items()}.get(before.leader or "", before.leader)
+    started = after.edited(members=tuple(members))
+    known = before.generation_id, before.leader_library
+    return replace(started, generation_id=known[0], leader_library=known[1], leader=leader)
+
+
+def _event(before: GroupSpec, after: GroupSpec) -> str:
+    back = _old_ids(before, after)
+    old = {member.member_id: member for member in before.members}
+    new = {back.get(one.member_id, one.member_id): one for one in after.members}
+    counts, then = after.partition_counts(), before.partition_counts()
+    again = [m.member_id for id_, m in new.items() if id_ in old and _differs(m, old[id_])]
+    parts = {
+        "joined": [new[one].member_id for one in new if one not in old],
+        "left": [one for one in old if one not in new],
+        "subscribed anew": again,
+        "partitions": [
+            f"{name} {then[name]} -> {count}"
+            for name, count in counts.items()
+            if name in then and then[name] != count
+        ],
+        "back": list(back),
+    }
+    texts = [f"{what}: {', '.join(names)}" for what, names in parts.items() if names]
+    return "; ".join(texts) or "nothing changed"
+
+
+def _differs(one: Member, other: Member) -> bool:
+    return set(one.topics) != set(other.topics)
+
+
+# 2.
+def _end(group: GroupSpec, assignor: str, engine: Engine) -> Owners | None:
+    try:
+        return owners(plan(group, assignor, (), engine=engine).final)
+    except GroupError:
+        return None
+
+
+# 3.
+def _causes(started: GroupSpec, tried: list[str]) -> Iterator[tuple[str, GroupSpec, str]]:
+    for name in tried:
+        for cause, change in _CHANGES.items():
+            yield cause, change(started), name
+    for prefix in _PREFIXES:
+        name = f"{prefix}{started.assignor}"
+        if name not in tried and is_known(name):
+            yield f"a member with {name} led", started, name
+
+
+def _each(**fields: Any) -> Callable[[GroupSpec], GroupSpec]:
+    return lambda group: group.edited(
+        members=tuple(replace(member, **fields) for member in group.members)
+    )
+
+
+def _without_racks(group: GroupSpec) -> GroupSpec:
+    return group.edited(topics=tuple(replace(topic, racks=None) for topic in group.topics))
+
+
+_CHANGES: Mapping[str, Callable[[GroupSpec], GroupSpec]] = {
+    "the leader ignored racks": _without_racks,
+    "no member sent a generation": _each(generation_id=None),
+    "no member sent what it owned": _each(owned_partitions=(), generation_id=None),
+    "the leader ignored instance ids": _each(group_instance_id=None),
+}

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Judging rebalances that were seen, and `watch` beside real consumers on a served broker."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import kafka_rebalance as kr
+from kafka_rebalance.plans.seen_rebalance import NO_REBALANCE, distance, seen_rebalance
+
+if TYPE_CHECKING:
+    from kafka_rebalance.assignors.registry import Engine
+
+TOPICS = (kr.Topic("t", 7), kr.Topic("u", 3))
+
+
+def settled(assignor: str, *names: str, **more: Any) -> kr.GroupSpec:
+    """Returns a group that has settled after its first rebalance."""
+    members = tuple(kr.Member(f"{name}-1", ("t", "u"), **more) for name in names)
+    return kr.plan(kr.GroupSpec("g", TOPICS, members, assignor, 1)).final
+
+
+def after(before: kr.GroupSpec, *members: kr.Member, assignor: str | None = None) -> kr.GroupSpec:
+    return kr.plan(before.edited(members=members), assignor).final
+
+
+def test_a_rebalance_as_predicted(engine: Engine) -> None:
+    """The real id of the member that joined is put in."""
+    before = settled("roundrobin", "b", "c")
+    later = after(before, *before.members, kr.Member("a-9", ("t", "u")))
+    one = seen_rebalance(before, later, engine=engine)
+    assert (one.event, one.assignor, one.elsewhere) == ("joined: a-9", "roundrobin", 0)
+    assert one.is_predicted
+    told = kr.plan(before, None, [kr.AddMembers(1)])
+    assert distance(told, later) == 10  # the plan had the new member last, and really it is first
+    assert distance(kr.plan(before.edited(members=later.members)), later) == 0
+
+
+def test_the_cause_of_a_difference_is_named(engine: Engine) -> None:
+    before = settled("cooperative-sticky", "b", "c", client_library="java")
+    joined = (*before.members, kr.Member("a-9", ("t", "u"), client_library="librdkafka"))
+    members = tuple(replace(one, topics=("t",)) for one in joined[:1]) + joined[1:]
+    later = after(before, *members, assignor="librdkafka/cooperative-sticky")
+    later = later.edited(assignor="cooperative-sticky")
+    one = seen_rebalance(replace(before, leader="b-1"), later, engine=engine)
+    assert one.event == "joined: a-9; subscribed anew: b-1"
+    assert one.cause == "a member with librdkafka/cooperative-sticky led"
+    assert 0 < one.elsewhere <= one.partitions == 10
+    # If the member with librdkafka may have led, its answer is one of the predictions.
+    assert seen_rebalance(before, later, engine=engine).is_predicted
+
+
+def test_claims_that_were_not_sent_are_a_cause() -> None:
+    before = settled("sticky", "b", "c", "d")
+    left = before.members[:1] + before.members[2:]
+    forgetful = tuple(one.owning() for one in left)
+    one = seen_rebalance(before, after(before, *forgetful))
+    assert one.cause in ("no member sent a generation", "no member sent what it owned")
+    swapped = dict(zip(["b-1", "d-1"], reversed([m.owned_partitions for m in left]), strict=True))
+    odd = before.edited(members=left).owning(swapped)
+    assert seen_rebalance(before, odd).cause == "unknown"
+
+
+def test_a_static_member_that_comes_back_is_no_rebalance() -> None:
+    members = tuple(kr.Member(f"{name}-1", ("t", "u"), name) for name in "bc")
+    before = kr.plan(kr.GroupSpec("g", TOPICS, members, "range", 1)).final
+    again = replace(before.members[0], member_id="b-2")
+    one = seen_rebalance(before, before.edited(members=(again, before.members[1])))
+    assert (one.event, one.is_predicted) == ("back: b-2", True)
+    assert NO_REBALANCE.startswith("no rebalance")
+
+
+# A served broker ----------------------------------------------------------------------------------
+
+
+def watching(address: str, *more: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "kafka_rebalance", "watch", "--bootstrap-server", address]
+    return subprocess.Popen(
+        [*command, "--group", "billing", *more],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_watch_follows_real_consumers() -> None:
+    """A second consumer joins and leaves; both rebalances are as predicted."""
+    pytest.importorskip("kio", reason="kio is not installed")
+    pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
+    from kafka_rebalance.testing import RunningBroker
+    from tests.support.served_consumers import TOPIC, ConfluentCooperative
+
+    with RunningBroker({TOPIC: 6}) as broker:
+        first = ConfluentCooperative(broker.address, "a")
+        broker.wait_until_stable("billing", members=1)
+        watch = watching(
+            broker.address, "--json", "--changes", "2", "--for", "100",
+            "--add-members", "1,client-id=b",
+        )  # fmt: skip
+        assert watch.stderr is not None
+        assert watch.stdout is not None
+        assert "watching billing: cooperative-sticky" in watch.stderr.readline()
+        second = ConfluentCooperative(broker.address, "b")
+        joined = json.loads(watch.stdout.readline())
+        second.close()
+        left = json.loads(watch.stdout.readline())
+        assert watch.wait(60) == 0
+        assert "2 rebalances, 0 not as predicted" in watch.stderr.read()
+        first.close()
+    assert joined["event"].startswith("joined: b-")
+    assert left["event"].startswith("left: b-")
+    for one in (joined, left):
+        assert one["as_predicted"]
+        assert one["assignor"] == "librdkafka/cooperative-sticky"
+    assert joined["told_elsewhere"] == 0
+    assert "told_elsewhere" not in left
+
+
+def test_watch_ends_at_ctrl_c_and_after_its_time() -> None:
+    pytest.importorskip("kio", reason="kio is not installed")
+    from kafka_rebalance.testing import RunningBroker
+    from tests.support.served_consumers import TOPIC, KafkaPython
+
+    with RunningBroker({TOPIC: 6}) as broker:
+        member = KafkaPython(broker.address, "a")
+        broker.wait_until_stable("billing", members=1)
+        watch = watching(broker.address)
+        assert watch.stderr is not None
+        assert "watching billing: range" in watch.stderr.readline()
+        watch.send_signal(signal.SIGINT)
+        assert watch.wait(60) == 130
+        assert "Traceback" not in watch.stderr.read()
+        timed = watching(broker.address, "--for", "1")
+        out, err = timed.communicate(timeout=60)
+        assert (timed.returncode, out) == (0, "")
+        assert "0 rebalances, 0 not as predicted" in err
+        member.close()

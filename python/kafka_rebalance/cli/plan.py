@@ -148,10 +148,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _json(
-    found: _Answer, args: argparse.Namespace, not_affected: list[str], *, alone: bool
+    one: _Answer, args: argparse.Namespace, not_affected: list[str], *, alone: bool
 ) -> dict[str, Any]:
-    planned = found.planned
-    answer = planned.to_dict() | found.leading()
+    planned = one.planned
+    answer = planned.to_dict() | one.leading()
     if alone and (found := _endless(planned)) is not None:
         answer["never_ends"] = found.to_dict()
     if alone and (traps := _traps(planned)):

@@ -3,12 +3,12 @@
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from kafka_rebalance.assignors.registry import FOREIGN
 from kafka_rebalance.group import contract
-from kafka_rebalance.live import Progress, snapshot
+from kafka_rebalance.live import Progress, group_leaders, snapshot
 from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.progress import item_progress
 
@@ -28,6 +28,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="G",
         help="only this group (repeatable); default: every group that has members",
     )
+    parser.add_argument(
+        "--leaders",
+        action="store_true",
+        help="read who leads, too: from __consumer_offsets, on which the user needs Read; this "
+        "reads the whole partitions of the groups",
+    )
     parser.set_defaults(run=run)
 
 
@@ -41,11 +47,25 @@ def run(args: argparse.Namespace) -> int:
             on_left_out=counts.leave_out,
             on_progress=counts.progressed,
         )
-        for line in lines:
+        for line in _with_leaders(lines, args) if args.leaders else lines:
             print(contract.dumps(line), flush=True)
             counts.add(line)
     _say(str(counts))
     return of_errors(counts.bad)
+
+
+def _with_leaders(
+    lines: Iterable[dict[str, Any]], args: argparse.Namespace
+) -> Iterator[dict[str, Any]]:
+    """Yields the lines with their leaders, as far as these are still members."""
+    described = list(lines)
+    groups = [line["group_id"] for line in described if "error" not in line]
+    leaders = group_leaders(args.bootstrap_server, groups, configs=cluster_configs(args))
+    for line in described:
+        leader = leaders.get(line["group_id"])
+        if any(member["member_id"] == leader for member in line.get("members", ())):
+            line = {**line, "leader": leader}
+        yield line
 
 
 class _Counts:

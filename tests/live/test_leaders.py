@@ -80,6 +80,7 @@ def test_the_leader_of_a_mixed_group(tmp_path: Path, capsys: pytest.CaptureFixtu
             topics = {n: {"num_partitions": p, "replication_factor": 1} for n, p in counts.items()}
             admin.create_topics(topics, wait_for_metadata=True)
         java.send(wait=False, add=[member("j1")])
+        await_stable(server, {GROUP: 1})
         with librdkafka(server):
             await_stable(server, {GROUP: 2})
             java.send(wait=False, add=[member("j2")])

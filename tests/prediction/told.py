@@ -8,7 +8,8 @@
    members hold the planned partitions (`direct`).
 3. If the samples differ, the assignment depends on the ids (`ids_decide`). Then the plan is also
    right if each partition is where some sample had it (`among`), or if a plan with the real ids
-   ends as the group did (`real`).
+   ends as the group did (`real`). A plan that says that it guesses the racks of new partitions has
+   the real racks put in as well: the plan cannot know racks in which the topics have no replica.
 4. If the samples are equal, a plan that is right only with the real ids is wrong.
 5. If the plan warned that the leader dies, or that the group never settles, then a group that does
    not settle is right (`warned`).
@@ -132,7 +133,8 @@ def _compare(observed: Observed, foreseen: Foreseen) -> Told:
     names = list(_names(plan, joined, observed.records[-1]))
     direct = any(_renamed(truth, one) == _holds(plan.after) for one in names)
     among = any(_is_among(plan, foreseen.samples, _renamed(truth, one)) for one in names)
-    with_real = _with_real_ids(plan, joined)
+    racks = inventory_of(observed.records[-1], observed.inventories).topics
+    with_real = _with_real_ids(plan, joined, racks)
     real = with_real is not None and _holds(with_real.after) == truth
     rounds = len(plan.rounds), len(records), *_again(observed)
     told = Told(foreseen.ids_decide, direct, among, real, *rounds)
@@ -261,9 +263,15 @@ class _RealIds(MadeUp):
         return made
 
 
-def _with_real_ids(plan: RebalancePlan, joined: Sequence[str]) -> RebalancePlan | None:
-    """Plans again with the real ids; None if the number of new members differs from the plan."""
+def _with_real_ids(
+    plan: RebalancePlan, joined: Sequence[str], topics: Sequence[Topic]
+) -> RebalancePlan | None:
+    """Plans again with the real ids and racks; None if the number of new members differs."""
     if len(joined) != len(plan.newcomers):
         return None
+    if plan.places_guessed:  # the only change is that of the partitions
+        names = {topic.name for topic in plan.group.topics}
+        grown = plan.group.edited(topics=tuple(one for one in topics if one.name in names))
+        return kr.plan(grown, plan.assignor, engine=plan.engine)
     ids = _RealIds(plan.group.group_id, joined, plan.newcomers)
     return played(plan.group, parse_changes(plan.changes), plan.engine, ids)

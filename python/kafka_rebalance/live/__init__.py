@@ -4,7 +4,7 @@
 from .client_properties import client_configs, read_properties
 from .committed_offsets import group_lags
 from .consumer_groups import ClusterError, Progress, snapshot
-from .group_leaders import group_leaders
+from .recorded_leaders import group_leaders
 
 __all__ = [
     "ClusterError",

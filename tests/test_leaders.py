@@ -167,3 +167,18 @@ def test_a_leader_that_is_no_member_is_refused() -> None:
 def test_the_line_keeps_the_leader_and_the_libraries() -> None:
     one = group(leader="r", leader_library="librdkafka")
     assert kr.GroupSpec.from_json(one.to_json()) == one
+
+
+def test_describe_shows_the_library_and_the_evidence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    empty = kr.Member("r", ("t",), client_library="librdkafka", rack_id="")
+    default = kr.Member("d", ("t",), client_id="aiokafka-0.14.0", client_library="aiokafka")
+    one = kr.GroupSpec("g", (kr.Topic("t", 4),), (empty, default), "range", 1, leader="d")
+    text, answer = told(["describe"], one, tmp_path, capsys)
+    assert "librdkafka" in text
+    assert answer["leader"] == "d"
+    assert [(m["client_library"], m["client_evidence"]) for m in answer["members"]] == [
+        ("librdkafka", "bytes: subscription version 3, an empty rack"),
+        ("aiokafka", "client id aiokafka-0.14.0"),
+    ]

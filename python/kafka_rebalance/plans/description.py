@@ -32,7 +32,7 @@ from kafka_rebalance.group.model import Member, TopicPartition
 from kafka_rebalance.group.ownership import Assignment, Balance
 from kafka_rebalance.group.spec import GroupSpec, require_group
 
-from .clients import client_of
+from .clients import library_name
 from .figures import rack_share
 from .never_ends import endless
 from .possible import best_possible
@@ -102,6 +102,7 @@ class Description:
             "group_id": self.group.group_id,
             "assignor": self.group.assignor,
             "generation_id": self.group.generation_id,
+            "leader": self.group.leader,
             "members": [self._member(member) for member in self.group.members],
             "balance": self.balance.to_dict(),
             "balance_possible": self.possible.to_dict(),
@@ -111,13 +112,14 @@ class Description:
         }
 
     def _member(self, member: Member) -> dict[str, Any]:
-        client = client_of(member, self.group.group_id)
+        library, evidence = library_name(member, self.group.group_id) or (None, None)
         return {
             "member_id": member.member_id,
             "group_instance_id": member.group_instance_id,
             "client_id": member.client_id,
             "client_host": member.client_host,
-            "client_library": None if client is None else client.name,
+            "client_library": library,
+            "client_evidence": evidence,
             "rack_id": member.rack_id,
             "topics": list(member.topics),
             "owned_partitions": [str(tp) for tp in self.assignment[member.member_id]],

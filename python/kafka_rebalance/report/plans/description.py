@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 
 from kafka_rebalance.group.model import Member
-from kafka_rebalance.plans.clients import client_of
+from kafka_rebalance.plans.clients import library_name
 from kafka_rebalance.plans.description import Description, Finding
 from kafka_rebalance.plans.figures import share_text
 from kafka_rebalance.report.text.names import (
@@ -95,7 +95,7 @@ def _print_members(
             cut(names[member.member_id], 36),
             member.group_instance_id or "",
             (member.client_host or "").removeprefix("/"),
-            client.name if (client := client_of(member, one.group.group_id)) else "",
+            (library_name(member, one.group.group_id) or ("",))[0],
             member.rack_id or "",
             str(len(one.assignment[member.member_id])),
             partitions_text(one.assignment[member.member_id], most),

@@ -27,27 +27,7 @@ OUT = Path(__file__).resolve().parent.parent.parent / "build" / "prediction"
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        prog="python -m tests.prediction",
-        description="Plans changes of real groups, makes them, and compares.",
-    )
-    parser.add_argument("--changes", type=int, default=112, help="number of changes (%(default)s)")
-    parser.add_argument(
-        "--seed", type=int, default=1, help="seed of the random draws (%(default)s)"
-    )
-    parser.add_argument(
-        "--leaders", default=",".join(LIBRARIES), help="separated by commas (%(default)s)"
-    )
-    parser.add_argument(
-        "--minutes", type=float, default=40, help="start no change after this time (%(default)s)"
-    )
-    parser.add_argument(
-        "--brokers", type=int, choices=(1, 2, 3), default=3, help="nodes (%(default)s)"
-    )
-    parser.add_argument(
-        "--again", type=Path, metavar="FILE", help="judge the file of an earlier run again"
-    )
-    parser.add_argument("--write", type=Path, metavar="FILE", help="write the report to FILE, too")
+    parser = _parser()
     arguments = parser.parse_args()
     leaders = arguments.leaders.split(",")
     unknown = set(leaders) - set(LIBRARIES)
@@ -80,6 +60,31 @@ def main() -> int:
     if arguments.write:
         arguments.write.write_text(f"{text}\n")
     return any(one.is_miss for one in results)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.prediction",
+        description="Plans changes of real groups, makes them, and compares.",
+    )
+    parser.add_argument("--changes", type=int, default=112, help="number of changes (%(default)s)")
+    parser.add_argument(
+        "--seed", type=int, default=1, help="seed of the random draws (%(default)s)"
+    )
+    parser.add_argument(
+        "--leaders", default=",".join(LIBRARIES), help="separated by commas (%(default)s)"
+    )
+    parser.add_argument(
+        "--minutes", type=float, default=40, help="start no change after this time (%(default)s)"
+    )
+    parser.add_argument(
+        "--brokers", type=int, choices=(1, 2, 3), default=3, help="nodes (%(default)s)"
+    )
+    parser.add_argument(
+        "--again", type=Path, metavar="FILE", help="judge the file of an earlier run again"
+    )
+    parser.add_argument("--write", type=Path, metavar="FILE", help="write the report to FILE, too")
+    return parser
 
 
 def _command(arguments: argparse.Namespace) -> str:

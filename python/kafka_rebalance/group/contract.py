@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from kafka_rebalance.errors import GroupError
 
+from . import streams
 from .field_paths import (
     array,
     each,
@@ -110,7 +111,8 @@ def read(value: Any) -> dict[str, Any]:
         "members": each(fields, "members", "", _member),
     }
     group["topics"] += _deleted_topics(fields["members"], group["topics"])
-    return group | {"leader_library": optional_string(fields, "leader_library", "")}
+    group["leader_library"] = optional_string(fields, "leader_library", "")
+    return group | streams.read_topology(fields)
 
 
 def _refuse_error_line(fields: dict[str, Any]) -> None:
@@ -162,6 +164,7 @@ def _member(value: Any, at: str) -> Member:
         ),
         user_data=_user_data(fields, at),
         user_data_generation_id=_generation(fields, at, "user_data_generation_id"),
+        streams=streams.read_member(fields, at),
     )
 
 
@@ -234,6 +237,9 @@ def to_dict(group: "GroupSpec") -> dict[str, Any]:
     _add_known(line, group, "generation_id", "assignor", "leader_library")
     line["topics"] = [_topic_to_dict(topic) for topic in group.topics]
     line["members"] = [_member_to_dict(member) for member in group.members]
+    if group.subtopologies is not None:
+        line["subtopologies"] = streams.topology_to_dict(group.subtopologies)
+    _add_known(line, group, "num_standby_replicas")
     return line
 
 
@@ -254,7 +260,7 @@ def _member_to_dict(member: Member) -> dict[str, Any]:
     if member.owned_partitions:
         line["owned_partitions"] = group_by_topic(member.owned_partitions)
     _add_known(line, member, "generation_id", "rack_id", *_AS_SENT)
-    return line
+    return line if member.streams is None else line | streams.member_to_dict(member.streams)
 
 
 def _add_known(line: dict[str, Any], source: object, *names: str) -> None:

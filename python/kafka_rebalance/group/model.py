@@ -52,14 +52,43 @@ class Topic:
 
 
 @dataclass(frozen=True, slots=True)
+class Subtopology:
+    """A part of a streams group's topology; only a `stateful` one has standby tasks (KIP-1071).
+
+    A task is a `TopicPartition`: its topic is the id of the subtopology.
+    """
+
+    subtopology_id: str
+    tasks: int
+    stateful: bool = False
+
+
+class TaskOffset(NamedTuple):
+    """The sum of a task's changelog offsets, as a member reported it."""
+
+    task: TopicPartition
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class StreamsMember:
+    """What a member of a streams group adds: its process, and the tasks that it has at present."""
+
+    process_id: str
+    active_tasks: tuple[TopicPartition, ...] = ()
+    standby_tasks: tuple[TopicPartition, ...] = ()
+    task_offsets: tuple[TaskOffset, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Member:
     """A member as its leader sees it: its subscription, and the partitions that it owned.
 
     `generation_id` is the generation in which the member owned `owned_partitions`; None if the
     member sent no generation.
 
-    The last three fields describe a client whose bytes differ from those of Kafka's newest Java
-    client. For the newest Java client all three are None. `assignors/classic/claims.py` reads them.
+    Three fields describe a client whose bytes differ from those of Kafka's newest Java client. For
+    the newest Java client all three are None. `assignors/classic/claims.py` reads them.
 
     `subscription_version`     the version of the member's subscription: it has owned partitions
                                from 1 on, a generation from 2, a rack from 3. If set, `topics` and
@@ -67,6 +96,8 @@ class Member:
     `user_data`                the kind of user data: "none" if Kafka's classes can read none,
                                "partitions" if they read partitions without a generation
     `user_data_generation_id`  the generation in the user data, if it differs from `generation_id`
+
+    `streams` is None outside of streams groups.
     """
 
     member_id: str
@@ -80,6 +111,7 @@ class Member:
     subscription_version: int | None = None
     user_data: UserData | None = None
     user_data_generation_id: int | None = None
+    streams: StreamsMember | None = None
 
     def owning(
         self, partitions: tuple[TopicPartition, ...] = (), generation_id: int | None = None

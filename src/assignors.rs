@@ -6,6 +6,7 @@ pub mod connect;
 pub mod consumer;
 pub mod librdkafka;
 pub mod share;
+pub mod streams;
 
 use crate::error::GroupError;
 use crate::group::model::quoted;
@@ -28,6 +29,7 @@ pub enum Assignor {
     ConsumerUniform,
     ConsumerRange,
     ShareSimple,
+    StreamsSticky,
 }
 
 /// Names of assignors in live groups that are not in `Assignor`, each with the words for an error.
@@ -51,7 +53,7 @@ const FOREIGN: [(&str, &str); 4] = [
 ];
 
 impl Assignor {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Range,
         Self::RoundRobin,
         Self::Sticky,
@@ -62,6 +64,7 @@ impl Assignor {
         Self::ConsumerUniform,
         Self::ConsumerRange,
         Self::ShareSimple,
+        Self::StreamsSticky,
     ];
 
     /// The protocol name in JoinGroup, for example `roundrobin`.
@@ -77,6 +80,7 @@ impl Assignor {
             Self::ConsumerUniform => consumer::uniform::NAME,
             Self::ConsumerRange => consumer::range::NAME,
             Self::ShareSimple => share::simple::NAME,
+            Self::StreamsSticky => streams::sticky::NAME,
         }
     }
 
@@ -116,7 +120,7 @@ impl Assignor {
     pub fn is_server_side(self) -> bool {
         matches!(
             self,
-            Self::ConsumerUniform | Self::ConsumerRange | Self::ShareSimple
+            Self::ConsumerUniform | Self::ConsumerRange | Self::ShareSimple | Self::StreamsSticky
         )
     }
 
@@ -137,14 +141,13 @@ impl Assignor {
     /// Returns `self`; an error at `assignor` if the assignor may assign one partition to several
     /// members.
     pub fn for_owners(self) -> Result<Self, GroupError> {
-        if self != Self::ShareSimple {
-            return Ok(self);
-        }
+        let what = match self {
+            Self::ShareSimple => "shares partitions, so that one owner of each is not",
+            Self::StreamsSticky => "assigns tasks, so that owners of partitions are not",
+            _ => return Ok(self),
+        };
         let name = quoted(self.name());
-        let problem = format!(
-            "{name} shares partitions, so that one owner of each is not the whole answer; \
-             use `assign_groups`"
-        );
+        let problem = format!("{name} {what} the whole answer; use `assign_groups`");
         Err(GroupError::new("assignor", problem))
     }
 
@@ -175,6 +178,7 @@ impl Assignor {
             Self::ConsumerUniform => consumer::uniform::assign(group),
             Self::ConsumerRange => consumer::range::assign(group),
             Self::ShareSimple => share::simple::assign(group),
+            Self::StreamsSticky => streams::sticky::assign(group),
         }
     }
 }

@@ -6,3 +6,4 @@ pub(crate) mod lists;
 pub mod model;
 pub mod ownership;
 pub mod spec;
+pub mod streams;

@@ -4,5 +4,6 @@
 pub mod hash_map;
 pub mod hash_table;
 pub mod order;
+pub mod priority_queue;
 mod red_black_tree;
 pub mod text;

@@ -126,7 +126,7 @@ def test_an_unknown_name(engine: Engine) -> None:
     assert str(raised.value) == (
         'assignor: "nope" is not known; known are range, roundrobin, sticky, cooperative-sticky, '
         "librdkafka/range, librdkafka/roundrobin, librdkafka/cooperative-sticky, "
-        "consumer/uniform, consumer/range, share/simple"
+        "consumer/uniform, consumer/range, share/simple, streams/sticky"
     )
     with pytest.raises(kr.GroupError, match=r"^assignor: missing; name one"):
         kr.assign(GROUP, engine=engine)
@@ -167,7 +167,7 @@ def test_a_custom_assignor_works_in_bulk(engine: Engine) -> None:
     )
     assert b'"A":[["t",0]]' in built_in.line
     assert unknown.is_error
-    assert b"share/simple, reversing, grabbing" in unknown.line
+    assert b"streams/sticky, reversing, grabbing" in unknown.line
 
 
 def test_a_custom_assignor_that_was_unregistered_is_unknown() -> None:

@@ -26,7 +26,7 @@ ALL_FILES = sorted(path.name for path in VECTORS.glob("*.jsonl*"))
 # Other tests read these files: Connect's scripts (test_connect.py), members as bytes
 # (test_sent_members.py). Files that do not end in .gz also have tests of their own.
 ELSEWHERE = ("connect-", "sent")
-BROKERS = ("consumer-", "share-")
+BROKERS = ("consumer-", "share-", "streams-")
 FILES = [name for name in ALL_FILES if name.endswith(".gz") and not name.startswith(ELSEWHERE)]
 # A row of the README's table: file, number of cases, checksum.
 ROW = re.compile(r"^\| `([\w.-]+)` \| ([\d,]+) \| `([0-9a-f]{64})` \|$", re.MULTILINE)
@@ -46,7 +46,7 @@ def _stated() -> dict[str, tuple[int, str]]:
 
 def _assignor(file: str) -> str:
     name = re.sub(r"(-treeified|-odd)?\.jsonl\.gz$", "", file)
-    return re.sub(r"^(librdkafka|consumer|share)-", r"\1/", name)
+    return re.sub(r"^(librdkafka|consumer|share|streams)-", r"\1/", name)
 
 
 def test_every_assignor_has_its_vectors() -> None:
@@ -61,6 +61,7 @@ def test_every_assignor_has_its_vectors() -> None:
         "consumer/uniform",
         "consumer/range",
         "share/simple",
+        "streams/sticky",
     }
 
 

@@ -20,7 +20,9 @@ from kafka_rebalance.assignors.registry import Engine
 def answer(case: dict[str, Any], engine: Engine) -> dict[str, Any]:
     """Our answer, in the form of `expected`."""
     try:
-        return {"assignment": kr.assign(kr.GroupSpec.from_dict(case), engine=engine).to_dict()}
+        found = kr.assign(kr.GroupSpec.from_dict(case), engine=engine)
+        standby = {} if found.standby is None else {"standby": found.standby.to_dict()}
+        return {"assignment": found.to_dict(), **standby}
     except kr.GroupError as error:
         return {"error": str(error)}
 

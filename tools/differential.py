@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
 DIALECTS = ("librdkafka/range", "librdkafka/roundrobin", "librdkafka/cooperative-sticky")
-SERVER_SIDE = ("consumer/uniform", "consumer/range", "share/simple")
+SERVER_SIDE = ("consumer/uniform", "consumer/range", "share/simple", "streams/sticky")
 # Divisible by 1 to 4, so that every block has equally many cases of each assignor.
 BLOCK = 240
 
@@ -74,13 +74,14 @@ def difference(answers: dict[str, Answer]) -> str | None:
 
 
 def _differs(expected: Answer, got: Answer) -> str | None:
-    ours, kafkas = got["assignment"], expected["assignment"]
-    if ours.keys() != kafkas.keys():
-        return "has other members"
-    for member, partitions in kafkas.items():
-        if ours[member] != partitions:
-            how = "order" if sorted(ours[member]) == sorted(partitions) else "partitions"
-            return f"gives {member} other {how}"
+    for part, of in (("assignment", ""), ("standby", " of standby tasks")):
+        ours, kafkas = got.get(part, {}), expected.get(part, {})
+        if ours.keys() != kafkas.keys():
+            return f"has other members{of}"
+        for member, partitions in kafkas.items():
+            if ours[member] != partitions:
+                how = "order" if sorted(ours[member]) == sorted(partitions) else "partitions"
+                return f"gives {member} other {how}{of}"
     return None
 
 
@@ -120,11 +121,10 @@ def _ours(case: Case, engine: Engine) -> Answer:
             group = kr.GroupSpec.from_json(group.to_json())
         result = kr.assign(group, case["assignor"], engine=engine)
         # The result may compute its lists only here, so an error here is an error of the engine.
-        assignment = {
-            member: [[topic, partition] for topic, partition in partitions]
-            for member, partitions in result.items()
-        }
-        return {"assignment": assignment, "anomalies": [str(each) for each in result.anomalies]}
+        answer: Answer = {"assignment": result.to_dict()}
+        if result.standby is not None:
+            answer["standby"] = result.standby.to_dict()
+        return answer | {"anomalies": [str(each) for each in result.anomalies]}
 
     return judge.ours(ask)
 

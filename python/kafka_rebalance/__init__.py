@@ -24,7 +24,9 @@ _NAMES = {
         AssignorThrows ClusterError GroupError KafkaRebalanceError MissingExtra NeverEnds
         NotAffected SchemaError SparkFailedError WireError
     """,
-    "group.model": "MAX_PARTITIONS Member Topic TopicPartition",
+    "group.model": """
+        MAX_PARTITIONS Member StreamsMember Subtopology TaskOffset Topic TopicPartition
+    """,
     "group.ownership": "Anomaly AnomalyKind Assignment Balance Delta",
     "group.spec": "GroupSpec",
     "history.coordinator_log": "CoordinatorLog read_coordinator_log",
@@ -83,6 +85,9 @@ if TYPE_CHECKING:  # type checkers cannot read `_NAMES`; a test compares both li
     from kafka_rebalance.errors import WireError as WireError
     from kafka_rebalance.group.model import MAX_PARTITIONS as MAX_PARTITIONS
     from kafka_rebalance.group.model import Member as Member
+    from kafka_rebalance.group.model import StreamsMember as StreamsMember
+    from kafka_rebalance.group.model import Subtopology as Subtopology
+    from kafka_rebalance.group.model import TaskOffset as TaskOffset
     from kafka_rebalance.group.model import Topic as Topic
     from kafka_rebalance.group.model import TopicPartition as TopicPartition
     from kafka_rebalance.group.ownership import Anomaly as Anomaly

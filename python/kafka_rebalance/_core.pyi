@@ -36,6 +36,7 @@ class Columns:
     topic_ids: Final[bytes]
     partitions: Final[bytes]
     anomalies: Final[list[Anomaly]]
+    standby: Final[Columns | None]
 
 @final
 class Partitions:

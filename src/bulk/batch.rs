@@ -4,12 +4,14 @@
 //!
 //! Names are borrowed from the input's buffers and copied only into the answer.
 
+pub mod cells;
 pub mod columns;
 mod figures;
 pub mod groups;
 mod output;
 mod owners;
 mod source;
+mod streams;
 
 use arrow_array::RecordBatch;
 
@@ -21,9 +23,9 @@ use crate::group::spec::GroupSpec;
 use crate::plans::changes::change::Change;
 use crate::plans::comparison::{self, Comparison};
 use crate::plans::{figures::Figures, rebalance_plan};
+use cells::{element, optional_text};
 pub use columns::SchemaError;
 use columns::{Lists, Structs};
-use groups::{element, optional_text};
 pub use source::Form;
 use source::Source;
 

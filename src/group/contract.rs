@@ -5,9 +5,10 @@
 use serde_json::{Map, Value};
 
 use crate::error::GroupError;
-use crate::group::model::{AsSent, NEWEST_SUBSCRIPTION, UserData};
+use crate::group::model::{AsSent, NEWEST_SUBSCRIPTION, TopicPartition, UserData};
 use crate::group::ownership::Assignment;
 use crate::group::spec::{GroupBuilder, GroupSpec, MemberFields};
+use crate::group::streams::StreamsMember;
 
 type Fields = Map<String, Value>;
 type Result<T> = std::result::Result<T, GroupError>;
@@ -42,6 +43,7 @@ pub fn from_value(value: &Value, max_partitions: u64) -> Result<GroupSpec<'_>> {
     }
     optional_string(fields, "leader_library", "")?;
     optional_string(fields, "leader", "")?;
+    topology(&mut builder, fields)?;
     builder.finish(max_partitions)
 }
 
@@ -142,7 +144,93 @@ fn member<'a>(
         let topic = builder.topic_id(topic);
         builder.own(topic, partition as u32);
     }
+    streams_member(builder, fields, at)
+}
+
+/// Mirror of `read_topology` in `group/streams.py`.
+fn topology<'a>(builder: &mut GroupBuilder<'a>, fields: &'a Fields) -> Result<()> {
+    if present(fields, "subtopologies").is_some() {
+        builder.topology();
+        for_each(fields, "subtopologies", "", |value, at| {
+            let fields = object(value, at)?;
+            let subtopology_id = string(fields, "subtopology_id", at)?;
+            let tasks = required(fields, "tasks", at)?;
+            let tasks = integer(tasks, || path(at, "tasks"), "count", 1, i32::MAX)?;
+            let stateful = present(fields, "stateful").map_or(Ok(false), |value| {
+                let problem = || format!("{} is not true or false", kind(value));
+                let wrong = || GroupError::new(path(at, "stateful"), problem());
+                value.as_bool().ok_or_else(wrong)
+            })?;
+            builder.subtopology(subtopology_id, tasks as u32, stateful);
+            Ok(())
+        })?;
+    }
+    if let Some(replicas) = present(fields, "num_standby_replicas") {
+        let place = || "num_standby_replicas".into();
+        builder.standby_replicas(integer(replicas, place, "count", 0, i32::MAX)? as u32);
+    }
     Ok(())
+}
+
+/// Mirror of `read_member` in `group/streams.py`.
+fn streams_member<'a>(builder: &mut GroupBuilder<'a>, fields: &'a Fields, at: &str) -> Result<()> {
+    let Some(process_id) = optional_string(fields, "process_id", at)? else {
+        return Ok(());
+    };
+    let mut member = StreamsMember {
+        process_id,
+        active_tasks: tasks(builder, fields, "active_tasks", at)?,
+        standby_tasks: tasks(builder, fields, "standby_tasks", at)?,
+        task_offsets: Vec::new(),
+    };
+    if present(fields, "task_offsets").is_some() {
+        for_each(fields, "task_offsets", at, |value, at| {
+            let fields = object(value, at)?;
+            let topic = string(fields, "subtopology_id", at)?;
+            let partition = required(fields, "partition", at)?;
+            let partition = integer(
+                partition,
+                || path(at, "partition"),
+                "partition",
+                0,
+                i32::MAX,
+            )?;
+            let task = builder.partition(topic, partition as u32);
+            let value = required(fields, "offset", at)?;
+            let offset = whole(
+                value,
+                || path(at, "offset"),
+                "task offset",
+                i64::MIN,
+                i64::MAX,
+            )?;
+            member.task_offsets.push((task, offset));
+            Ok(())
+        })?;
+    }
+    builder.streams_member(member);
+    Ok(())
+}
+
+fn tasks<'a>(
+    builder: &mut GroupBuilder<'a>,
+    fields: &'a Fields,
+    name: &str,
+    at: &str,
+) -> Result<Vec<TopicPartition>> {
+    let mut tasks = Vec::new();
+    if present(fields, name).is_some() {
+        for_each(fields, name, at, |value, at| {
+            let fields = object(value, at)?;
+            let topic = string(fields, "subtopology_id", at)?;
+            for_each(fields, "partitions", at, |value, at| {
+                let partition = integer(value, || at.into(), "partition", 0, i32::MAX)?;
+                tasks.push(builder.partition(topic, partition as u32));
+                Ok(())
+            })
+        })?;
+    }
+    Ok(tasks)
 }
 
 fn as_sent(fields: &Fields, at: &str) -> Result<AsSent> {
@@ -245,17 +333,24 @@ fn integer(
     least: i32,
     most: i32,
 ) -> Result<i32> {
+    whole(value, at, noun, least.into(), most.into()).map(|number| number as i32)
+}
+
+fn whole(
+    value: &Value,
+    at: impl FnOnce() -> String,
+    noun: &str,
+    least: i64,
+    most: i64,
+) -> Result<i64> {
     let Some(number) = value.as_number().filter(|number| !number.is_f64()) else {
         return Err(GroupError::new(
             at(),
             format!("{} is not a {noun}", kind(value)),
         ));
     };
-    let whole = number
-        .as_i64()
-        .and_then(|number| i32::try_from(number).ok());
-    let fits = |number: &i32| (least..=most).contains(number);
-    whole.filter(fits).ok_or_else(|| {
+    let fits = |number: &i64| (least..=most).contains(number);
+    number.as_i64().filter(fits).ok_or_else(|| {
         let problem = format!("{number} is not a {noun} from {least} to {most}");
         GroupError::new(at(), problem)
     })
@@ -281,7 +376,7 @@ pub fn write_result(out: &mut Vec<u8>, group: &GroupSpec, assignor: &str, answer
     write_string(out, group.group_id);
     out.extend_from_slice(b",\"assignor\":");
     write_string(out, assignor);
-    out.extend_from_slice(b",\"assignment\":{");
+    out.extend_from_slice(b",\"assignment\":");
     // Each topic name is escaped only once, because names occur many times.
     let topics: Vec<Vec<u8>> = group
         .topics
@@ -292,19 +387,11 @@ pub fn write_result(out: &mut Vec<u8>, group: &GroupSpec, assignor: &str, answer
             name
         })
         .collect();
-    for (m, member) in group.members.iter().enumerate() {
-        separate(out, m);
-        write_string(out, member.member_id);
-        out.extend_from_slice(b":[");
-        for (i, tp) in answer.of(m as u32).iter().enumerate() {
-            separate(out, i);
-            out.push(b'[');
-            out.extend_from_slice(&topics[tp.topic as usize]);
-            out.extend_from_slice(format!(",{}]", tp.partition).as_bytes());
-        }
-        out.push(b']');
+    write_lists(out, group, &topics, answer);
+    if let Some(standby) = &answer.standby {
+        out.extend_from_slice(b",\"standby\":");
+        write_lists(out, group, &topics, standby);
     }
-    out.push(b'}');
     if !answer.anomalies.is_empty() {
         out.extend_from_slice(b",\"anomalies\":[");
         for (i, anomaly) in answer.anomalies.iter().enumerate() {
@@ -321,6 +408,24 @@ pub fn write_result(out: &mut Vec<u8>, group: &GroupSpec, assignor: &str, answer
                 None => out.extend_from_slice(b"null"),
             }
             out.push(b'}');
+        }
+        out.push(b']');
+    }
+    out.push(b'}');
+}
+
+/// Appends each member's partitions; `topics` has the names in quotes.
+fn write_lists(out: &mut Vec<u8>, group: &GroupSpec, topics: &[Vec<u8>], answer: &Assignment) {
+    out.push(b'{');
+    for (m, member) in group.members.iter().enumerate() {
+        separate(out, m);
+        write_string(out, member.member_id);
+        out.extend_from_slice(b":[");
+        for (i, tp) in answer.of(m as u32).iter().enumerate() {
+            separate(out, i);
+            out.push(b'[');
+            out.extend_from_slice(&topics[tp.topic as usize]);
+            out.extend_from_slice(format!(",{}]", tp.partition).as_bytes());
         }
         out.push(b']');
     }

@@ -50,6 +50,8 @@ pub struct Assignment {
     pub offsets: Vec<u32>,
     pub partitions: Vec<TopicPartition>,
     pub anomalies: Vec<Anomaly>,
+    /// The standby tasks of a streams group, whose active tasks are the partitions.
+    pub standby: Option<Box<Assignment>>,
 }
 
 impl Assignment {
@@ -59,6 +61,7 @@ impl Assignment {
             offsets: offsets(lists.iter().map(|list| list.len() as u32)),
             partitions: lists.concat(),
             anomalies: Vec::new(),
+            standby: None,
         }
     }
 
@@ -78,6 +81,7 @@ impl Assignment {
             offsets,
             partitions: places.partitions,
             anomalies: Vec::new(),
+            standby: None,
         }
     }
 

@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 use super::model::{
     AsSent, Member, MemberId, RackId, Topic, TopicId, TopicPartition, quoted, static_first, uuid_of,
 };
+use super::streams::{Streams, StreamsMember, Subtopology};
 use crate::error::GroupError;
 use crate::java::order::{by_rank, java_hash_order, name_ranks, string_hash};
 
@@ -26,6 +27,7 @@ pub struct GroupSpec<'a> {
     /// The racks of one partition are `rack_ids[replica_racks[i]..replica_racks[i + 1]]`.
     pub(crate) replica_racks: Vec<u32>,
     pub(crate) rack_ids: Vec<RackId>,
+    pub(crate) streams: Streams<'a>,
     /// Orders of the names; each is computed at its first use and then kept.
     pub(crate) orders: Orders,
 }
@@ -69,7 +71,8 @@ impl<'a> GroupSpec<'a> {
     pub fn size(&self) -> usize {
         let partitions = self.topics.iter().map(|topic| topic.partitions as usize);
         let subscribed = (0..self.members.len()).map(|m| self.subscription(m as MemberId).len());
-        let lists = subscribed.sum::<usize>() + self.owned.len();
+        let lists =
+            subscribed.sum::<usize>() + self.owned.len() + self.streams.all_tasks(0) as usize;
         self.members.len() + partitions.sum::<usize>() + lists
     }
 
@@ -147,6 +150,8 @@ impl<'a> GroupSpec<'a> {
             owned: self.owned.clone(),
             replica_racks: self.replica_racks.clone(),
             rack_ids: self.rack_ids.clone(),
+            // No round of a streams group is played.
+            streams: Streams::default(),
             orders: Orders::default(),
         }
     }
@@ -194,6 +199,7 @@ impl<'a> GroupBuilder<'a> {
                 owned: Vec::new(),
                 replica_racks: vec![0],
                 rack_ids: Vec::new(),
+                streams: Streams::default(),
                 orders: Orders::default(),
             },
             racks_given: Vec::new(),
@@ -316,6 +322,33 @@ impl<'a> GroupBuilder<'a> {
         }
     }
 
+    /// Makes the group a streams group; call `subtopology` next for each of its subtopologies.
+    pub fn topology(&mut self) {
+        self.group.streams.subtopologies = Some(Vec::new());
+    }
+
+    pub fn subtopology(&mut self, subtopology_id: &'a str, tasks: u32, stateful: bool) {
+        let topic = self.topic_id(subtopology_id);
+        if let Some(listed) = &mut self.group.streams.subtopologies {
+            listed.push(Subtopology {
+                subtopology_id,
+                topic,
+                tasks,
+                stateful,
+            });
+        }
+    }
+
+    pub fn standby_replicas(&mut self, count: u32) {
+        self.group.streams.num_standby_replicas = count;
+    }
+
+    /// Adds the process and the tasks of the last member.
+    pub fn streams_member(&mut self, member: StreamsMember<'a>) {
+        let last = self.group.members.len() as MemberId - 1;
+        self.group.streams.members.insert(last, member);
+    }
+
     /// The number of topics added with `topic`.
     pub fn declared(&self) -> usize {
         self.group.declared
@@ -328,6 +361,12 @@ impl<'a> GroupBuilder<'a> {
             topics.push(Topic::new(name, 0));
             topics.len() as TopicId - 1
         })
+    }
+
+    /// A partition by the name of its topic.
+    pub fn partition(&mut self, topic: &'a str, partition: u32) -> TopicPartition {
+        let topic = self.topic_id(topic);
+        TopicPartition { topic, partition }
     }
 
     fn rack_id(&mut self, name: &'a str) -> RackId {
@@ -356,6 +395,7 @@ impl<'a> GroupBuilder<'a> {
                 return Err(GroupError::new(format!("members[{i}].member_id"), problem));
             }
         }
+        self.group.streams.check_topology(max_partitions)?;
         Ok(self.group)
     }
 

@@ -29,6 +29,7 @@ pub struct Columns {
     topic_ids: Py<PyBytes>,
     partitions: Py<PyBytes>,
     anomalies: Vec<Anomaly>,
+    standby: Option<Py<Columns>>,
 }
 
 impl Columns {
@@ -57,6 +58,7 @@ impl Columns {
             topic_ids,
             partitions,
             anomalies: anomalies.collect(),
+            standby: None,
         }
     }
 }
@@ -89,7 +91,14 @@ pub fn columns(py: Python<'_>, group: &GroupSpec, answer: &Assignment) -> PyResu
     let topics = PyTuple::new(py, group.topic_names())?.unbind();
     let topic = |t: u32| group.topics[t as usize].name;
     let member = |m: u32| group.members[m as usize].member_id;
-    Ok(Columns::of(py, &topics, answer, topic, member))
+    let mut found = Columns::of(py, &topics, answer, topic, member);
+    if let Some(standby) = &answer.standby {
+        found.standby = Some(Py::new(
+            py,
+            Columns::of(py, &topics, standby, topic, member),
+        )?);
+    }
+    Ok(found)
 }
 
 #[pyfunction]

@@ -13,8 +13,8 @@ struct Classes<'c, 'py> {
     pair: &'c Bound<'py, PyType>,
 }
 
-/// Returns true only if every value has the exact declared type. If not, a value may still have an
-/// allowed subclass, so the Python check decides.
+/// Returns true only if every value has the exact declared type, and no value is that of a streams
+/// group. If not, a value may still have an allowed type, so the Python check decides.
 #[pyfunction]
 pub fn has_its_types<'py>(
     group: &Bound<'py, PyAny>,
@@ -39,6 +39,10 @@ impl Classes<'_, '_> {
             && is_none_or(&group.getattr(intern!(py, "leader_library"))?, is_text)
             && is_none_or(&group.getattr(intern!(py, "leader"))?, is_text)
             && is_none_or(&group.getattr(intern!(py, "generation_id"))?, is_integer)
+            && group.getattr(intern!(py, "subtopologies"))?.is_none()
+            && group
+                .getattr(intern!(py, "num_standby_replicas"))?
+                .is_none()
             && all(&group.getattr(intern!(py, "topics"))?, |t| self.topic(t))?
             && all(&group.getattr(intern!(py, "members"))?, |m| self.member(m))?)
     }
@@ -75,6 +79,7 @@ impl Classes<'_, '_> {
             && is_none_or(&field(intern!(py, "user_data"))?, is_text)
             && is_none_or(&field(intern!(py, "user_data_generation_id"))?, is_integer)
             && is_none_or(&field(intern!(py, "client_library"))?, is_text)
+            && field(intern!(py, "streams"))?.is_none()
             && all(&field(intern!(py, "owned_partitions"))?, |tp| self.pair(tp))?)
     }
 

@@ -7,8 +7,9 @@ use self_cell::self_cell;
 
 use super::raise;
 use crate::error::GroupError;
-use crate::group::model::{AsSent, UserData};
+use crate::group::model::{AsSent, TopicPartition, UserData};
 use crate::group::spec::{GroupBuilder, GroupSpec, MemberFields};
+use crate::group::streams::StreamsMember;
 
 /// The fields of `model.Topic`.
 #[derive(FromPyObject)]
@@ -33,6 +34,24 @@ struct Member {
     subscription_version: Option<u8>,
     user_data: Option<PyBackedStr>,
     user_data_generation_id: Option<i32>,
+    streams: Option<Streams>,
+}
+
+/// The fields of `model.Subtopology`.
+#[derive(FromPyObject)]
+struct Subtopology {
+    subtopology_id: PyBackedStr,
+    tasks: u32,
+    stateful: bool,
+}
+
+/// The fields of `model.StreamsMember`.
+#[derive(FromPyObject)]
+struct Streams {
+    process_id: PyBackedStr,
+    active_tasks: Vec<(PyBackedStr, u32)>,
+    standby_tasks: Vec<(PyBackedStr, u32)>,
+    task_offsets: Vec<((PyBackedStr, u32), i64)>,
 }
 
 /// The fields of `model.GroupSpec`; the names stay in Python's memory.
@@ -41,6 +60,8 @@ pub struct Group {
     group_id: PyBackedStr,
     topics: Vec<Topic>,
     members: Vec<Member>,
+    subtopologies: Option<Vec<Subtopology>>,
+    num_standby_replicas: Option<u32>,
 }
 
 impl Group {
@@ -83,8 +104,43 @@ impl Group {
                 let topic = builder.topic_id(topic);
                 builder.own(topic, *partition);
             }
+            if let Some(streams) = &member.streams {
+                streams.add_to(&mut builder);
+            }
         }
+        self.add_topology(&mut builder);
         builder.finish(u64::MAX)
+    }
+
+    fn add_topology<'a>(&'a self, builder: &mut GroupBuilder<'a>) {
+        if let Some(subtopologies) = &self.subtopologies {
+            builder.topology();
+            for one in subtopologies {
+                builder.subtopology(&one.subtopology_id, one.tasks, one.stateful);
+            }
+        }
+        builder.standby_replicas(self.num_standby_replicas.unwrap_or(0));
+    }
+}
+
+impl Streams {
+    /// Adds the tasks to the last member.
+    fn add_to<'a>(&'a self, builder: &mut GroupBuilder<'a>) {
+        let mut tasks = |tasks: &'a [(PyBackedStr, u32)]| -> Vec<TopicPartition> {
+            let numbered = tasks.iter().map(|(id, p)| builder.partition(id, *p));
+            numbered.collect()
+        };
+        let active_tasks = tasks(&self.active_tasks);
+        let standby_tasks = tasks(&self.standby_tasks);
+        let offsets = self.task_offsets.iter();
+        let task_offsets = offsets.map(|((id, p), offset)| (builder.partition(id, *p), *offset));
+        let member = StreamsMember {
+            process_id: &self.process_id,
+            active_tasks,
+            standby_tasks,
+            task_offsets: task_offsets.collect(),
+        };
+        builder.streams_member(member);
     }
 }
 

@@ -25,6 +25,7 @@ from kafka_rebalance.spark import (
     assign_groups,
     assign_lines,
     assign_udf,
+    schema,
 )
 
 if TYPE_CHECKING:
@@ -91,6 +92,20 @@ def test_vectors_are_assigned_as_by_the_core(spark: SparkSession, name: str) -> 
     cases = frozen(name)
     rows = assign_groups(frame(spark, cases)).collect()
     assert [got(row) for row in rows] == [expected(case) for case in cases]
+
+
+def test_streams_groups_have_standby_tasks_in_a_column(spark: SparkSession) -> None:
+    with gzip.open(VECTORS / "streams-sticky.jsonl.gz", "rt", encoding="utf-8") as lines:
+        vectors = [json.loads(line) for line in lines][:60]
+    rows = spark.createDataFrame([one["case"] for one in vectors], schema.contract())
+    for one, row in zip(vectors, assign_groups(rows).collect(), strict=True):
+        for part in ("assignment", "standby"):
+            assert one["expected"][part] == {
+                member["member_id"]: [
+                    [run["topic"], p] for run in member["partitions"] for p in run["partitions"]
+                ]
+                for member in row[part]
+            }
 
 
 def test_lines_are_answered_as_columns_are(spark: SparkSession) -> None:

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.support import generate_streams
 from tests.support.generated_names import CROWDED, FAMILIES, colliding, names, pick
 from tests.support.generated_shapes import PLACES, SHAPES, some_idle
 
@@ -35,7 +36,12 @@ MOST_MEMBERS = 200
 
 def generate(seed: int, count: int, assignors: Sequence[str], assign: Assign) -> Iterator[Case]:
     """Yields `count` cases, the assignors in turn; `assign` answers a case for the next round."""
-    streams = [_stories(seed, assignor, assign) for assignor in assignors]
+    streams = [
+        generate_streams.stories(seed, assignor, assign)
+        if assignor.startswith("streams/")
+        else _stories(seed, assignor, assign)
+        for assignor in assignors
+    ]
     for n in range(count):
         yield next(streams[n % len(streams)])
 

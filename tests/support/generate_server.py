@@ -18,7 +18,10 @@ Case = dict[str, Any]
 
 
 def for_brokers(case: Case) -> Case:
-    """Returns the case with topic ids, also of deleted topics, and with initialised partitions."""
+    """Returns the case with topic ids, also of deleted topics, and with initialised partitions.
+
+    A streams group has no topics, and needs no change.
+    """
     rng = random.Random(case["group_id"])
     names = {topic["name"] for topic in case["topics"]}
     shares = case["assignor"].startswith("share/")

@@ -18,10 +18,17 @@ def columns_answer(vectors: list[dict[str, Any]]) -> None:
         if "error" in expected:
             assert answer["error_kind"] == "throws"
             continue
-        found = {
-            one["member_id"]: [
-                [run["topic"], p] for run in one["partitions"] for p in run["partitions"]
-            ]
-            for one in answer["assignment"]
-        }
-        assert found == expected["assignment"]
+        assert _by_member(answer["assignment"]) == expected["assignment"]
+        assert _by_member(answer["standby"]) == expected.get("standby")
+
+
+def _by_member(column: list[dict[str, Any]] | None) -> dict[str, Any] | None:
+    """Returns a column of an answer in the form of a line; None for null."""
+    if column is None:
+        return None
+    return {
+        one["member_id"]: [
+            [run["topic"], p] for run in one["partitions"] for p in run["partitions"]
+        ]
+        for one in column
+    }

@@ -21,6 +21,7 @@ from .registry import (
     SERVER_SIDE,
     BuiltIn,
     Engine,
+    OfTasks,
     ServerSide,
     check_engine,
     custom,
@@ -46,13 +47,25 @@ def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "r
         member_ids = tuple(member.member_id for member in group.members)
         return from_columns(member_ids, _core.assign(group.interned(), name))
     row = SERVER_SIDE[name] if name in SERVER_SIDE else BUILT_IN[name]
-    answer = row.assign(group)
-    # The answer has the members in the order of Java's map, an Assignment has them in join order.
-    assignment = {member.member_id: answer[member.member_id] for member in group.members}
+    if isinstance(row, OfTasks):
+        return _tasks(group, row)
+    assignment = _in_join_order(group, row.assign(group))
     withholds = isinstance(row, BuiltIn) and row.withholds
     shares = isinstance(row, ServerSide) and row.shares
     anomalies = find_anomalies(group, assignment, withholds=withholds, shares=shares)
     return Assignment.of(assignment, anomalies)
+
+
+def _tasks(group: GroupSpec, row: OfTasks) -> Assignment:
+    active, standby = (_in_join_order(group, tasks) for tasks in row.assign(group))
+    return Assignment.of(active, standby=Assignment.of(standby))
+
+
+def _in_join_order(
+    group: GroupSpec, answer: Mapping[str, list[TopicPartition]]
+) -> dict[str, list[TopicPartition]]:
+    """Returns an answer, which has the members in the order of Java's map, in join order."""
+    return {member.member_id: answer[member.member_id] for member in group.members}
 
 
 def assignor_of(group: GroupSpec, assignor: str | None) -> str:
@@ -114,6 +127,7 @@ def from_columns(member_ids: tuple[str, ...], columns: "_core.Columns") -> Assig
         tuple(
             Anomaly(one.kind, one.topic, one.partition, one.member_id) for one in columns.anomalies
         ),
+        None if columns.standby is None else from_columns(member_ids, columns.standby),
     )
 
 

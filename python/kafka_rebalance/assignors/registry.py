@@ -16,7 +16,7 @@ from kafka_rebalance.group.model import Member, TopicPartition, quoted
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.wire import encode_cooperative_user_data, encode_sticky_user_data
 
-from . import consumer, librdkafka, share
+from . import consumer, librdkafka, share, streams
 from .classic import cooperative_sticky, range, round_robin, sticky
 from .classic.claims import Sent, sent_by_cooperative, sent_by_sticky
 from .interface import Assignor
@@ -102,10 +102,18 @@ class ServerSide(NamedTuple):
     shares: bool = False
 
 
-SERVER_SIDE = {
+class OfTasks(NamedTuple):
+    """The row of a server-side assignor of streams groups, which assigns tasks."""
+
+    assign: Callable[[GroupSpec], streams.sticky.Tasks]
+    shares: bool = True
+
+
+SERVER_SIDE: dict[str, ServerSide | OfTasks] = {
     consumer.uniform.NAME: ServerSide(consumer.uniform.assign),
     consumer.range.NAME: ServerSide(consumer.range.assign),
     share.simple.NAME: ServerSide(share.simple.assign, shares=True),
+    streams.sticky.NAME: OfTasks(streams.sticky.assign),
 }
 """The assignors of the brokers. `assign` runs them; `plan` does not play their rounds yet."""
 

@@ -30,8 +30,8 @@ def assign_batch(
     list of GroupSpec. If `assignor` is None, each row's own assignor is used. If `threads` is None,
     all cores are used.
 
-    Answer   columns group_id, assignor, assignment, anomalies, error, error_kind. A bad group has
-             an error and a null assignment; a row that comes with an `error` keeps it.
+    Answer   columns group_id, assignor, assignment, anomalies, standby, error, error_kind. A bad
+             group has an error and a null assignment; a row that comes with an `error` keeps it.
     Errors   TypeError for a column that is missing or has another type; GroupError for an unknown
              `assignor`.
     """
@@ -129,19 +129,29 @@ def _whole_numbers(table: Any) -> Any:
 def _schema(pa: Any) -> Any:
     """Returns the columns of the contract as Arrow types."""
     text, number = pa.string(), pa.int32()
-    owned = pa.struct({"topic": text, "partitions": pa.list_(number)})
-    topic = {"name": text, "partitions": number, "racks": pa.list_(pa.list_(text))}
+
+    def structs(**fields: Any) -> Any:
+        return pa.list_(pa.struct(fields))
+
+    numbers = pa.list_(number)
+    tasks = structs(subtopology_id=text, partitions=numbers)
     names = ["member_id", "group_instance_id", "client_id", "client_host", "rack_id", "user_data"]
     member = {
         **dict.fromkeys(names, text),
         "topics": pa.list_(text),
-        "owned_partitions": pa.list_(owned),
-        "generation_id": number,
+        "owned_partitions": structs(topic=text, partitions=numbers),
+        **dict.fromkeys(("generation_id", "user_data_generation_id"), number),
         "subscription_version": number,
+        "process_id": text,
+        **dict.fromkeys(("active_tasks", "standby_tasks"), tasks),
+        "task_offsets": structs(subtopology_id=text, partition=number, offset=pa.int64()),
     }
+    topic = {"name": text, "partitions": number, "racks": pa.list_(pa.list_(text))}
+    topic |= {"topic_id": text, "initialized": numbers}
     columns = {"group_id": text, "generation_id": number, "assignor": text, "leader_library": text}
-    lists = {"topics": pa.list_(pa.struct(topic)), "members": pa.list_(pa.struct(member))}
-    return pa.schema({**columns, **lists})
+    columns |= {"topics": structs(**topic), "members": structs(**member)}
+    columns["subtopologies"] = structs(subtopology_id=text, tasks=number, stateful=pa.bool_())
+    return pa.schema({**columns, "num_standby_replicas": number})
 
 
 def _pyarrow(part: str) -> Any:

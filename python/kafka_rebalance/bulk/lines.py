@@ -80,6 +80,8 @@ def _assign_line(
         "assignor": assignor or group.assignor,
         "assignment": result.to_dict(),
     }
+    if result.standby is not None:
+        answer["standby"] = result.standby.to_dict()
     if result.anomalies:
         answer["anomalies"] = [anomaly.to_dict() for anomaly in result.anomalies]
     return LineAnswer(contract.dumps(answer).encode(), is_error=False)

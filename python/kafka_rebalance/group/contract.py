@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from kafka_rebalance.errors import GroupError
 
+from . import streams
 from .field_paths import (
     array,
     each,
@@ -111,7 +112,7 @@ def read(value: Any) -> dict[str, Any]:
     }
     group["topics"] += _deleted_topics(fields["members"], group["topics"])
     leading = {name: optional_string(fields, name, "") for name in ("leader_library", "leader")}
-    return group | leading
+    return group | leading | streams.read_topology(fields)
 
 
 def _refuse_error_line(fields: dict[str, Any]) -> None:
@@ -164,6 +165,7 @@ def _member(value: Any, at: str) -> Member:
         user_data=_user_data(fields, at),
         user_data_generation_id=_generation(fields, at, "user_data_generation_id"),
         client_library=optional_string(fields, "client_library", at),
+        streams=streams.read_member(fields, at),
     )
 
 
@@ -236,6 +238,9 @@ def to_dict(group: "GroupSpec") -> dict[str, Any]:
     _add_known(line, group, "generation_id", "assignor", "leader_library", "leader")
     line["topics"] = [_topic_to_dict(topic) for topic in group.topics]
     line["members"] = [_member_to_dict(member) for member in group.members]
+    if group.subtopologies is not None:
+        line["subtopologies"] = streams.topology_to_dict(group.subtopologies)
+    _add_known(line, group, "num_standby_replicas")
     return line
 
 
@@ -256,7 +261,7 @@ def _member_to_dict(member: Member) -> dict[str, Any]:
     if member.owned_partitions:
         line["owned_partitions"] = group_by_topic(member.owned_partitions)
     _add_known(line, member, "generation_id", "rack_id", *_AS_SENT, "client_library")
-    return line
+    return line if member.streams is None else line | streams.member_to_dict(member.streams)
 
 
 def _add_known(line: dict[str, Any], source: object, *names: str) -> None:

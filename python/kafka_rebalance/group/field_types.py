@@ -13,6 +13,8 @@ from kafka_rebalance import _core
 from kafka_rebalance.errors import GroupError
 
 from .field_paths import MAX_INT32, kind, text
+from .model import StreamsMember, Subtopology, TaskOffset
+from .streams import MAX_INT64, MIN_INT64
 
 _TEXTS_OF_MEMBER = (
     "group_instance_id", "client_id", "client_host", "rack_id", "user_data", "client_library"
@@ -45,6 +47,15 @@ def _walk(group: Any, topic: type, member: type, pair: type) -> None:
     example = "Member(member_id, topics)"
     for i, one in enumerate(_objects(group.members, "members", member, example)):
         _walk_member(one, f"members[{i}]", pair)
+    _unless_none(_integer, group.num_standby_replicas, "num_standby_replicas", "count")
+    if group.subtopologies is not None:
+        example = "Subtopology(subtopology_id, tasks)"
+        listed = _objects(group.subtopologies, "subtopologies", Subtopology, example)
+        for i, one in enumerate(listed):
+            _text(one.subtopology_id, f"subtopologies[{i}].subtopology_id")
+            _integer(one.tasks, f"subtopologies[{i}].tasks", "count")
+            if not isinstance(one.stateful, bool):
+                raise _wrong(one.stateful, f"subtopologies[{i}].stateful", "boolean", "a bool")
 
 
 def _walk_member(member: Any, at: str, pair: type) -> None:
@@ -53,17 +64,39 @@ def _walk_member(member: Any, at: str, pair: type) -> None:
         _unless_none(_text, getattr(member, name), f"{at}.{name}")
     for i, topic in enumerate(_list(member.topics, f"{at}.topics")):
         _text(topic, f"{at}.topics[{i}]")
-    at_owned, example = f"{at}.owned_partitions", "TopicPartition(topic, partition)"
-    for i, one in enumerate(_objects(member.owned_partitions, at_owned, pair, example)):
-        _text(one.topic, f"{at_owned}[{i}].topic")
-        _integer(one.partition, f"{at_owned}[{i}].partition", "partition")
-        if not 0 <= one.partition <= MAX_INT32:
-            problem = f"{one.partition} is not a partition from 0 to {MAX_INT32}"
-            raise GroupError(f"{at_owned}[{i}]", problem)
+    _walk_partitions(member.owned_partitions, f"{at}.owned_partitions", pair)
     for name in _GENERATIONS_OF_MEMBER:
         _unless_none(_integer, getattr(member, name), f"{at}.{name}", "generation")
     version, noun = member.subscription_version, "subscription version"
     _unless_none(_integer, version, f"{at}.subscription_version", noun)
+    if member.streams is not None:
+        _walk_streams(member.streams, f"{at}.streams", pair)
+
+
+def _walk_streams(member: Any, at: str, pair: type) -> None:
+    if not isinstance(member, StreamsMember):
+        raise _wrong(member, at, "StreamsMember", "StreamsMember(process_id)")
+    _text(member.process_id, f"{at}.process_id")
+    for name in ("active_tasks", "standby_tasks"):
+        _walk_partitions(getattr(member, name), f"{at}.{name}", pair)
+    offsets, example = member.task_offsets, "TaskOffset(task, offset)"
+    for i, one in enumerate(_objects(offsets, f"{at}.task_offsets", TaskOffset, example)):
+        place = f"{at}.task_offsets[{i}]"
+        _walk_partitions((one.task,), f"{place}.task", pair)
+        _integer(one.offset, f"{place}.offset", "task offset")
+        if not MIN_INT64 <= one.offset <= MAX_INT64:
+            problem = f"{one.offset} is not a task offset from {MIN_INT64} to {MAX_INT64}"
+            raise GroupError(f"{place}.offset", problem)
+
+
+def _walk_partitions(partitions: Any, at: str, pair: type) -> None:
+    example = "TopicPartition(topic, partition)"
+    for i, one in enumerate(_objects(partitions, at, pair, example)):
+        _text(one.topic, f"{at}[{i}].topic")
+        _integer(one.partition, f"{at}[{i}].partition", "partition")
+        if not 0 <= one.partition <= MAX_INT32:
+            problem = f"{one.partition} is not a partition from 0 to {MAX_INT32}"
+            raise GroupError(f"{at}[{i}]", problem)
 
 
 def _objects(values: Any, at: str, expected: type, example: str) -> Sequence[Any]:

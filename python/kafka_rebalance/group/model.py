@@ -52,6 +52,35 @@ class Topic:
 
 
 @dataclass(frozen=True, slots=True)
+class Subtopology:
+    """A part of a streams group's topology; only a `stateful` one has standby tasks (KIP-1071).
+
+    A task is a `TopicPartition`: its topic is the id of the subtopology.
+    """
+
+    subtopology_id: str
+    tasks: int
+    stateful: bool = False
+
+
+class TaskOffset(NamedTuple):
+    """The sum of a task's changelog offsets, as a member reported it."""
+
+    task: TopicPartition
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class StreamsMember:
+    """What a member of a streams group adds: its process, and the tasks that it has at present."""
+
+    process_id: str
+    active_tasks: tuple[TopicPartition, ...] = ()
+    standby_tasks: tuple[TopicPartition, ...] = ()
+    task_offsets: tuple[TaskOffset, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Member:
     """A member as its leader sees it: its subscription, and the partitions that it owned.
 
@@ -71,6 +100,7 @@ class Member:
 
     `client_library` is the library that the member's bytes show (`wire/sent_members.py`); None
     means unknown. No assignor reads it, but it decides which assignor answers if the member leads.
+    `streams` is None outside of streams groups.
     """
 
     member_id: str
@@ -85,6 +115,7 @@ class Member:
     user_data: UserData | None = None
     user_data_generation_id: int | None = None
     client_library: str | None = None
+    streams: StreamsMember | None = None
 
     def owning(
         self, partitions: tuple[TopicPartition, ...] = (), generation_id: int | None = None

@@ -79,6 +79,9 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
     (indexes into `topics`) and of `partitions`. The TopicPartitions of a member are made when a
     caller reads that member.
 
+    `standby` has the standby tasks of a streams group, whose active tasks are the partitions of
+    this assignment; else it is None.
+
     >>> print(Assignment.of({"C0": [TopicPartition("t0", 0), TopicPartition("t0", 1)], "C1": []}))
     C0: t0[0, 1]
     C1:
@@ -90,6 +93,7 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
     topic_ids: Sequence[int]
     partitions: Sequence[int]
     anomalies: tuple[Anomaly, ...]
+    standby: "Assignment | None"
     _index: dict[str, int]
 
     __slots__ = (
@@ -98,6 +102,7 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
         "member_ids",
         "offsets",
         "partitions",
+        "standby",
         "topic_ids",
         "topics",
     )
@@ -110,9 +115,10 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
         topic_ids: Sequence[int],
         partitions: Sequence[int],
         anomalies: tuple[Anomaly, ...] = (),
+        standby: "Assignment | None" = None,
     ) -> None:
         index = {member_id: m for m, member_id in enumerate(member_ids)}
-        columns = (index, anomalies, member_ids, offsets, partitions, topic_ids, topics)
+        columns = (index, anomalies, member_ids, offsets, partitions, standby, topic_ids, topics)
         for name, value in zip(self.__slots__, columns, strict=True):
             object.__setattr__(self, name, value)
 
@@ -121,6 +127,7 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
         cls,
         members: Mapping[str, Iterable[TopicPartition]],
         anomalies: tuple[Anomaly, ...] = (),
+        standby: "Assignment | None" = None,
     ) -> "Assignment":
         """Makes an assignment from member id -> partitions; members keep their order."""
         topics: dict[str, int] = {}
@@ -131,7 +138,7 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
                 partitions.append(partition)
             offsets.append(len(partitions))
         columns = (tuple(offsets), tuple(topic_ids), tuple(partitions))
-        return cls(tuple(members), tuple(topics), *columns, anomalies)
+        return cls(tuple(members), tuple(topics), *columns, anomalies, standby)
 
     @classmethod
     def owned(cls, group: GroupSpec) -> "Assignment":
@@ -140,6 +147,13 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"an Assignment is immutable: {name} cannot be set")
+
+    def __eq__(self, other: object) -> bool:
+        """Compares members with their partitions, and with their standby tasks if they have any."""
+        if not isinstance(other, Mapping):
+            return NotImplemented
+        standby = getattr(other, "standby", None)
+        return bool(super().__eq__(other)) and self.standby == standby
 
     def __hash__(self) -> int:
         """Hashes the members without their order, because equality ignores the order."""
@@ -177,7 +191,7 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         columns = (list(self.offsets), list(self.topic_ids), list(self.partitions))
-        return Assignment, (self.member_ids, self.topics, *columns, self.anomalies)
+        return Assignment, (self.member_ids, self.topics, *columns, self.anomalies, self.standby)
 
     @property
     def balance(self) -> Balance:

@@ -8,13 +8,13 @@ validates it again.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import InitVar, dataclass, field
+from dataclasses import InitVar, dataclass, field, replace
 from typing import Any
 
 from kafka_rebalance import _core
 from kafka_rebalance.errors import GroupError
 
-from . import contract
+from . import contract, streams
 from .field_paths import MAX_INT32
 from .field_types import check_types
 from .html_tables import MOST_CHARACTERS, clipped, small_table
@@ -23,6 +23,7 @@ from .model import (
     NEWEST_SUBSCRIPTION,
     USER_DATA,
     Member,
+    Subtopology,
     Topic,
     TopicPartition,
     quoted,
@@ -37,7 +38,8 @@ class GroupSpec:
     `leader_library` is the library of the last rebalance's leader, recognised by the assignment's
     bytes: "java" for Kafka's format (our plug-ins write it too); "librdkafka"; "python" for the
     assignors of kafka-python and aiokafka. None means unknown. `leader` is that leader's member id,
-    if it is known; the member leads until it leaves.
+    if it is known; the member leads until it leaves. Only streams groups have `subtopologies`;
+    `num_standby_replicas` is Kafka's setting, and None means 0.
 
     Errors   GroupError with the field's path: duplicate names or ids; counts out of range; `racks`
              with another length than the topic; no members; more than `max_partitions` partitions
@@ -52,6 +54,8 @@ class GroupSpec:
     max_partitions: InitVar[int] = MAX_PARTITIONS
     leader_library: str | None = None
     leader: str | None = None
+    subtopologies: tuple[Subtopology, ...] | None = None
+    num_standby_replicas: int | None = None
     _interned: "_core.Interned | None" = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self, max_partitions: int) -> None:
@@ -96,7 +100,8 @@ class GroupSpec:
 
     def __reduce__(self) -> tuple[Any, ...]:
         fields = (self.group_id, self.topics, self.members, self.assignor, self.generation_id)
-        return GroupSpec, (*fields, self.limit, self.leader_library, self.leader)
+        more = (self.leader_library, self.leader, self.subtopologies, self.num_standby_replicas)
+        return GroupSpec, (*fields, self.limit, *more)
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the contract line; absent fields are left out."""
@@ -125,6 +130,8 @@ class GroupSpec:
             max_partitions=self.limit,
             leader_library=self.leader_library,
             leader=self.leader if leader is None else leader,
+            subtopologies=self.subtopologies,
+            num_standby_replicas=self.num_standby_replicas,
         )
 
     def owning(
@@ -136,7 +143,8 @@ class GroupSpec:
         """Returns a copy whose members own this assignment: the present state for `plan`.
 
         The generation of this ownership is `generation_id`, or else the group's own, or else 1. A
-        member without an entry owns nothing. Errors: GroupError for a member that the group lacks.
+        member without an entry owns nothing. In a streams group, members have the tasks of the
+        assignment, and no generation. Errors: GroupError for a member that the group lacks.
         """
         members = {member.member_id for member in self.members}
         for member_id, owned in assignment.items():
@@ -144,6 +152,10 @@ class GroupSpec:
                 raise GroupError(f"assignment[{quoted(member_id)}]", "not a list of TopicPartition")
             if member_id not in members:
                 raise GroupError("assignment", f"there is no member {quoted(member_id)}")
+        if self.subtopologies is not None:
+            standby = getattr(assignment, "standby", None) or {}
+            running = tuple(_running(member, assignment, standby) for member in self.members)
+            return self.edited(members=running)
         since = self.generation_id if generation_id is None else generation_id
         since = 1 if since is None else since
         owning = tuple(
@@ -157,11 +169,26 @@ class GroupSpec:
     @property
     def limit(self) -> int:
         """Returns the allowed number of partitions: MAX_PARTITIONS, or the group's if larger."""
-        return max(MAX_PARTITIONS, sum(topic.partitions for topic in self.topics))
+        tasks = streams.all_tasks(self.subtopologies or (), self.num_standby_replicas or 0)
+        return max(MAX_PARTITIONS, sum(topic.partitions for topic in self.topics), tasks)
 
     def partition_counts(self) -> dict[str, int]:
         """Returns topic -> number of partitions, if above 0; assignors see no other topics."""
         return {topic.name: topic.partitions for topic in self.topics if topic.partitions > 0}
+
+
+def _running(
+    member: Member,
+    active: Mapping[str, Sequence[tuple[str, int]]],
+    standby: Mapping[str, Sequence[tuple[str, int]]],
+) -> Member:
+    """Returns a copy of a streams group's member that has these tasks."""
+    if member.streams is None:
+        return member
+    lists = (active.get(member.member_id, ()), standby.get(member.member_id, ()))
+    active_tasks, standby_tasks = (tuple(TopicPartition(*tp) for tp in tasks) for tasks in lists)
+    tasks = replace(member.streams, active_tasks=active_tasks, standby_tasks=standby_tasks)
+    return replace(member, streams=tasks)
 
 
 def _validate_member(member: Member, at: str) -> None:
@@ -225,6 +252,7 @@ def _validate(group: GroupSpec, max_partitions: int) -> None:
             problem = f"{quoted(member.member_id)} is already the id of members[{first}]"
             raise GroupError(f"{at}.member_id", problem)
         _validate_member(member, at)
+    streams.check_topology(group.subtopologies or (), group.num_standby_replicas, max_partitions)
 
 
 def require_group(group: object) -> None:

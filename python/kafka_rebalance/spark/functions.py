@@ -56,11 +56,13 @@ def assign_owners(
     are left out, and so are claims on partitions that do not exist, which sticky assignors keep.
     If sticky leaves a partition to two members, the later member is the owner here.
 
-    Errors: those of `assign_groups`, and GroupError for share/simple, which has several owners.
+    Errors: those of `assign_groups`, and GroupError for share/simple and streams/sticky: a
+    partition has no single owner.
     """
     known(assignor)
     if assignor in SERVER_SIDE and SERVER_SIDE[assignor].shares:
-        problem = f"{quoted(assignor)} shares partitions; use assign_groups"
+        what = "assigns tasks" if assignor.startswith("streams/") else "shares partitions"
+        problem = f"{quoted(assignor)} {what}; use assign_groups"
         raise GroupError("assignor", problem)
     one = ("", (assignor, max_partitions, 1))
     return _in_workers(groups, _unread(assignor), "owners", [one], OWNERS_SCHEMA)
@@ -272,6 +274,8 @@ def _unread(assignor: str | None) -> set[str]:
     row = BUILT_IN.get(assignor or "")
     if row is not None:
         drop |= {"topics[].topic_id", "topics[].initialized"}
+        drop |= {"subtopologies", "num_standby_replicas", "members[].process_id"}
+        drop |= {f"members[].{name}" for name in ("active_tasks", "standby_tasks", "task_offsets")}
     if row is not None and row.ignores_racks:
         drop |= {"topics[].racks", "members[].rack_id"}
     if row is not None and not row.remembers:

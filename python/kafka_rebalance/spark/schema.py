@@ -24,7 +24,8 @@ an `error`, such as `current_groups` makes, is answered with this error. In plac
 columns, a frame may have a column `line`, binary or string, with a contract line in each row.
 
 Only the brokers' assignors read three more fields: `topics[].topic_id` (string),
-`topics[].initialized` (array<int>) and `members[].owned_partitions[].topic_id` (string).
+`topics[].initialized` (array<int>) and `members[].owned_partitions[].topic_id` (string). For
+streams groups there are more fields, of the types that docs/contract.md has.
 """
 
 OUTPUT_SCHEMA = (
@@ -32,11 +33,14 @@ OUTPUT_SCHEMA = (
     "assignment array<struct<member_id: string, "
     "partitions: array<struct<topic: string, partitions: array<int>>>>>, "
     "anomalies array<struct<kind: string, topic: string, partition: int, member_id: string>>, "
+    "standby array<struct<member_id: string, "
+    "partitions: array<struct<topic: string, partitions: array<int>>>>>, "
     "error string, error_kind string"
 )
 """The columns of output. `assignment` is null if there is an `error`; `anomalies` is null if there
-are none. Partitions are in Kafka's order. Each run of one topic is an entry, so a topic may have
-several entries.
+are none. `standby` has the standby tasks of a streams group; for other groups it is null.
+Partitions are in Kafka's order. Each run of one topic is an entry, so a topic may have several
+entries.
 
 `error_kind` is for counting: "never-ends" or "throws" if Kafka's own class does so on the group,
 "change" for a change that does not fit the group, "group" for the group's own fields.
@@ -126,6 +130,13 @@ _OPTIONAL = {
     "members[].subscription_version",
     "members[].user_data",
     "members[].user_data_generation_id",
+    "subtopologies",
+    "subtopologies[].stateful",
+    "num_standby_replicas",
+    "members[].process_id",
+    "members[].active_tasks",
+    "members[].standby_tasks",
+    "members[].task_offsets",
 }
 
 
@@ -163,6 +174,7 @@ def contract() -> t.StructType:
             t.StructField("subscription_version", t.IntegerType()),
             t.StructField("user_data", t.StringType()),
             t.StructField("user_data_generation_id", t.IntegerType()),
+            *_tasks(),
         ]
     )
     return t.StructType(
@@ -171,8 +183,44 @@ def contract() -> t.StructType:
             t.StructField("assignor", t.StringType()),
             t.StructField("topics", t.ArrayType(topic)),
             t.StructField("members", t.ArrayType(member)),
+            *_topology(),
         ]
     )
+
+
+def _topology() -> list[t.StructField]:
+    """Returns the columns that only streams groups have."""
+    subtopology = t.StructType(
+        [
+            t.StructField("subtopology_id", t.StringType()),
+            t.StructField("tasks", t.IntegerType()),
+            t.StructField("stateful", t.BooleanType()),
+        ]
+    )
+    return [
+        t.StructField("subtopologies", t.ArrayType(subtopology)),
+        t.StructField("num_standby_replicas", t.IntegerType()),
+    ]
+
+
+def _tasks() -> list[t.StructField]:
+    """Returns the fields of a streams group's member."""
+    subtopology_id = t.StructField("subtopology_id", t.StringType())
+    partitions = t.StructField("partitions", t.ArrayType(t.IntegerType()))
+    lists = t.ArrayType(t.StructType([subtopology_id, partitions]))
+    offset = t.StructType(
+        [
+            subtopology_id,
+            t.StructField("partition", t.IntegerType()),
+            t.StructField("offset", t.LongType()),
+        ]
+    )
+    return [
+        t.StructField("process_id", t.StringType()),
+        t.StructField("active_tasks", lists),
+        t.StructField("standby_tasks", lists),
+        t.StructField("task_offsets", t.ArrayType(offset)),
+    ]
 
 
 def check(found: t.StructType) -> None:
@@ -272,6 +320,6 @@ def _check_type(expected: t.DataType, found: t.DataType, path: str) -> None:
 
 
 def _fits(expected: t.DataType, found: t.DataType) -> bool:
-    if isinstance(expected, t.IntegerType):
+    if isinstance(expected, t.IntegerType | t.LongType):
         return isinstance(found, t.IntegerType | t.LongType)
     return isinstance(found, type(expected))

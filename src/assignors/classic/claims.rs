@@ -141,7 +141,7 @@ impl<'g, 'a> Claims<'g, 'a> {
         Assignment {
             offsets,
             partitions,
-            anomalies: Vec::new(),
+            ..Assignment::default()
         }
     }
 

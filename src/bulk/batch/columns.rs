@@ -246,6 +246,29 @@ impl Integers<'_> {
     }
 }
 
+pub struct Booleans<'a> {
+    presence: Presence<'a>,
+    values: Option<&'a arrow_array::BooleanArray>,
+}
+
+impl<'a> Column<'a> for Booleans<'a> {
+    fn of(path: String, presence: Presence<'a>) -> Result<Self, SchemaError> {
+        let values = match presence.own.map(|column| (column, column.data_type())) {
+            None => None,
+            Some((column, DataType::Boolean)) => Some(column.as_boolean()),
+            Some((_, other)) => return Err(wrong(&path, "a boolean", other)),
+        };
+        Ok(Self { presence, values })
+    }
+}
+
+impl Booleans<'_> {
+    pub fn get(&self, i: usize) -> Option<bool> {
+        let values = self.values.filter(|_| self.presence.at(i));
+        values.map(|values| values.value(i))
+    }
+}
+
 /// Topics by name, or by index in the group's own list. An index is cheaper to pass.
 pub enum Topics<'a> {
     Named(Strings<'a>),

@@ -3,7 +3,9 @@
 
 use arrow_array::RecordBatch;
 
-use super::columns::{Integers, Lists, NotUtf8, SchemaError, Strings, Structs, Topics};
+use super::cells::{count, element, optional_text, required, text};
+use super::columns::{Integers, Lists, SchemaError, Strings, Structs, Topics};
+use super::streams::{Tasks, Topology};
 use crate::error::GroupError;
 use crate::group::model::{AsSent, NEWEST_SUBSCRIPTION, TopicId, UserData};
 use crate::group::spec::{GroupBuilder, GroupSpec, MemberFields};
@@ -40,6 +42,8 @@ pub struct Groups<'a> {
     subscription_version: Integers<'a>,
     user_data: Strings<'a>,
     user_data_generation_id: Integers<'a>,
+    tasks: Tasks<'a>,
+    topology: Topology<'a>,
     error: Strings<'a>,
 }
 
@@ -77,6 +81,8 @@ impl<'a> Groups<'a> {
             subscription_version: member.column("subscription_version", false)?,
             user_data: member.column("user_data", false)?,
             user_data_generation_id: member.column("user_data_generation_id", false)?,
+            tasks: Tasks::of(&member)?,
+            topology: Topology::of(&row)?,
             error: row.column("error", false)?,
             topics,
             topic_racks,
@@ -113,6 +119,7 @@ impl<'a> Groups<'a> {
             let wrong = |problem| GroupError::new(path, problem);
             builder.id_beside_owned(topic, topic_id).map_err(wrong)?;
         }
+        self.topology.read(&mut builder, row)?;
         builder.finish(max_partitions)
     }
 
@@ -186,7 +193,7 @@ impl<'a> Groups<'a> {
                 builder.own(topic, count(partition, "partition", path)?);
             }
         }
-        Ok(())
+        self.tasks.read(builder, at, path)
     }
 
     fn as_sent(&self, at: usize, path: impl Fn(&str) -> String) -> Result<AsSent, GroupError> {
@@ -260,43 +267,4 @@ fn topic<'a>(
             places.get(at).map(place).transpose()
         }
     }
-}
-
-fn required<T>(value: Option<T>, path: impl FnOnce() -> String) -> Result<T, GroupError> {
-    value.ok_or_else(|| GroupError::new(path(), "missing"))
-}
-
-pub fn element<T>(
-    value: Option<T>,
-    noun: &str,
-    path: impl FnOnce() -> String,
-) -> Result<T, GroupError> {
-    value.ok_or_else(|| GroupError::new(path(), format!("null is not a {noun}")))
-}
-
-pub fn optional_text<'a>(
-    column: &Strings<'a>,
-    at: usize,
-    path: impl FnOnce() -> String,
-) -> Result<Option<&'a str>, GroupError> {
-    let not_utf8 = |_: NotUtf8| GroupError::new(path(), "not UTF-8");
-    column.get(at).map_err(not_utf8)
-}
-
-fn text<'a>(
-    column: &Strings<'a>,
-    at: usize,
-    path: impl Fn() -> String,
-) -> Result<&'a str, GroupError> {
-    required(optional_text(column, at, &path)?, path)
-}
-
-pub fn count(number: i64, noun: &str, path: impl FnOnce() -> String) -> Result<u32, GroupError> {
-    let fits = (0..=i64::from(i32::MAX)).contains(&number);
-    fits.then_some(number as u32).ok_or_else(|| {
-        GroupError::new(
-            path(),
-            format!("{number} is not a {noun} from 0 to {}", i32::MAX),
-        )
-    })
 }

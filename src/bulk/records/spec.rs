@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use super::{Group, Inventory, Member, racks};
-use crate::bulk::batch::groups::count;
+use crate::bulk::batch::cells::count;
 use crate::error::GroupError;
 use crate::group::model::{AsSent, TopicId, UserData};
 use crate::group::spec::{GroupBuilder, GroupSpec, MemberFields};

@@ -11,6 +11,7 @@ use super::made_up::MadeUp;
 use crate::assignors::Assignor;
 use crate::group::model::{AsSent, Member, RackId, Topic, TopicId, TopicPartition};
 use crate::group::spec::{GroupSpec, Orders};
+use crate::group::streams::Streams;
 
 #[derive(Clone)]
 pub struct DraftTopic<'a> {
@@ -127,6 +128,7 @@ impl<'a> Draft<'a> {
             owned,
             replica_racks: self.replica_racks.clone(),
             rack_ids: self.rack_ids.clone(),
+            streams: Streams::default(),
             orders: Orders::default(),
         }
     }

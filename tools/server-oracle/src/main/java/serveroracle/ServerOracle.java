@@ -45,7 +45,8 @@ public final class ServerOracle {
             if (group == null || !group.isObject()) {
                 throw new IllegalArgumentException("a line is one JSON object");
             }
-            answer = Targets.answer(group);
+            boolean streams = "streams/sticky".equals(group.path("assignor").textValue());
+            answer = streams ? StreamsTargets.answer(group) : Targets.answer(group);
         } catch (RuntimeException e) {
             answer = JsonNodeFactory.instance.objectNode().put("oracle_error", describe(e));
         }

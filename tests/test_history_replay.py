@@ -100,6 +100,28 @@ def test_a_leader_that_ignores_generations_is_recognised() -> None:
     assert (found.equal, found.likely) == (False, "equal if the leader ignored generations")
 
 
+def test_a_leader_may_lack_the_metadata_of_topics_that_only_others_read() -> None:
+    """The group of a real run: kafka-python with our plug-in, whose first leader had just left.
+
+    The new leader reads only `a`. Generation 6 leaves out `b`, although its reader claims it; the
+    next one, with the metadata of `b`, assigns it again.
+    """
+    records = read_records(str(VECTORS / "late-topic.records.jsonl"))
+    generations = [one for _, one in recorded_generations(records) if one is not None]
+    late, next_one = replay(generations[-2:])
+    assert [(one.equal, one.counts) for one in (late, next_one)] == [
+        (True, "assigned topics"),
+        (True, "assignments"),
+    ]
+    one = generations[-2]
+    assert {tp.topic for tp in one.owners} == {"kafka-python-a"}
+    assert {tp.topic for member in one.members for tp in member.claims} > {"kafka-python-a"}
+    # A leader that reads a topic has its metadata: then the answer must be another one.
+    leaders = [member for member in one.members if len(member.topics) > 1]
+    (found,) = replay([replace(one, leader=leaders[0].member_id)])
+    assert found.equal is False
+
+
 def _topics(one: RecordedGeneration) -> list[kr.Topic]:
     counts: dict[str, int] = {}
     for member in one.members:

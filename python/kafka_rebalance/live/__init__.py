@@ -4,12 +4,14 @@
 from .client_properties import client_configs, read_properties
 from .committed_offsets import group_lags
 from .consumer_groups import ClusterError, Progress, snapshot
+from .offsets_log import offsets_records
 
 __all__ = [
     "ClusterError",
     "Progress",
     "client_configs",
     "group_lags",
+    "offsets_records",
     "read_properties",
     "snapshot",
 ]

@@ -16,9 +16,11 @@ from kafka_rebalance import GroupError
 from kafka_rebalance.cli import main
 from kafka_rebalance.history.patterns import find_patterns
 from kafka_rebalance.history.rebalance_history import (
+    WholeFrom,
+    in_time,
     rebalance_history,
     recorded_generations,
-    whole_from,
+    recorded_in_order,
 )
 from kafka_rebalance.history.records import OffsetsRecord, read_records
 
@@ -141,12 +143,25 @@ def test_gaps_are_told_apart() -> None:
     assert first.gap == first.generation_id - 1
 
 
-def test_a_hole_of_one_offset_may_be_a_transactions_marker() -> None:
-    def at(*offsets: int) -> list[OffsetsRecord]:
-        return [OffsetsRecord(0, offset, 0, b"", None) for offset in offsets]
+@pytest.mark.parametrize(
+    ("offsets", "expected"), [((0, 1, 3, 4), 0), ((0, 1, 4, 5, 9), 9), ((7, 8), 7), ((), 0)]
+)
+def test_a_hole_of_one_offset_may_be_a_transactions_marker(
+    offsets: tuple[int, ...], expected: int
+) -> None:
+    whole = WholeFrom()
+    for offset in offsets:
+        whole.add(offset)
+    assert whole.offset == expected
 
-    assert whole_from(at(0, 1, 3, 4)) == {0: 0}
-    assert whole_from(at(0, 1, 4, 5, 9)) == {0: 9}
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_one_group_alone_has_the_rows_that_it_has_among_all(release: str) -> None:
+    records = sorted(records_of(release), key=lambda one: (one.partition, one.offset))
+    rows = recorded_generations(records)
+    for group_id in {row.group_id for row, _ in rows}:
+        alone = in_time(recorded_in_order(iter(records), group_id))
+        assert alone == [one for one in rows if one[0].group_id == group_id]
 
 
 def test_moves_add_up_to_what_each_generation_owns() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -63,6 +64,14 @@ def _file(directory: Path, *records: tuple[Key, Value | None]) -> str:
         ("--what-if --output x.html", "--output: not with --replay or --what-if, which draw no"),
         ("--topics t.jsonl", "--topics: only --replay and --what-if read it; add one of them"),
         ("--patterns --topics t.jsonl", "--topics: only --replay and --what-if read it"),
+        ("--all --json", "--all: not with --replay, --what-if, --patterns or --json"),
+        ("--all --replay", "--all: not with --replay, --what-if, --patterns or --json"),
+        ("--all --what-if", "--all: not with --replay, --what-if, --patterns or --json"),
+        ("--all --patterns", "--all: not with --replay, --what-if, --patterns or --json"),
+        ("--broker-log b.log --replay", "--broker-log: not with --replay, which reads no causes"),
+        ("--bootstrap-server h:1", "FILE or --bootstrap-server: one of them, not both"),
+        ("--timeout 3", "--timeout: only --bootstrap-server reads it; add it"),
+        ("--command-config c", "--command-config: only --bootstrap-server reads it; add it"),
     ],
 )
 def test_no_option_is_ignored_silently(
@@ -80,6 +89,13 @@ def test_no_option_is_ignored_silently(
     assert printed.out == ""
     assert problem in printed.err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_neither_files_nor_a_cluster_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as raised:
+        main(["history"])
+    assert raised.value.code == 2
+    assert "FILE or --bootstrap-server: one of them" in capsys.readouterr().err
 
 
 def _generation(group_id: str, partition: int) -> tuple[Key, Value]:
@@ -107,6 +123,26 @@ def test_groups_that_cannot_be_played_count(
     groups = [json.loads(line)["group_id"] for line in capsys.readouterr().out.splitlines()]
     assert set(groups) == {"good"}
     assert main(["history", path, "--what-if", "--group", "good"]) == 0
+
+
+def test_rebalances_that_are_not_computed_count(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A difference is a result: exit code 0. An assignor that nobody knows leaves no result: 3."""
+    key, value = _generation("g", 2)
+    assert isinstance(value, GroupMetadataValue)
+    (member,) = value.members
+    nothing = replace(member, assignment=encode_assignment(AssignmentData(())))
+    claimed = replace(
+        nothing,
+        subscription=encode_subscription(Subscription(("t",), None, (TopicPartition("t", 1),), 1)),
+    )
+    path = _file(tmp_path, (key, replace(value, members=(claimed,))))
+    assert main(["history", path, "--replay"]) == 0
+    assert "differs" in capsys.readouterr().out
+    path = _file(tmp_path, (key, replace(value, protocol="our-own")))
+    assert main(["history", path, "--replay"]) == 3
+    assert "not computed: no assignor our-own is known" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("options", ["", "--json", "--what-if", "--group g", "--output x.html"])

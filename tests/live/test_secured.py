@@ -271,6 +271,19 @@ def test_missing_permissions_are_named(secured: Secured, run: Run) -> None:
     assert "no such group, or no permission Describe on it" in named.out
 
 
+def test_history_needs_read_on_one_topic(secured: Secured, run: Run) -> None:
+    def seen(user: str) -> Ran:
+        config = secured.file(f"{user}.properties", sasl("SCRAM-SHA-512", user), secured.trust())
+        return run("history", *secured.at("SECURED", config), "--json")
+
+    rows = seen("reader").answers
+    assert {row["group_id"] for row in rows} == {"audit", "payments"}
+    for user in ("nobody", "lister"):  # the second one may describe the topic
+        ran = seen(user)
+        assert (ran.code, ran.out, len(ran.err.splitlines())) == (1, "", 1), ran.err
+        assert "needs Describe and Read on Topic __consumer_offsets" in ran.err
+
+
 def test_connect_over_https_with_basic_authentication(secured: Secured, run: Run) -> None:
     """Our own server answers as Connect does; the test concerns the TLS of the client's side."""
     with worker(secured.stores, f"viewer:{PASSWORD}") as url:

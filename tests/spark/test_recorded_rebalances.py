@@ -3,19 +3,40 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
+import re
 from datetime import UTC, datetime, timedelta
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kafka_rebalance.history.coordinator_log import (
+    message_of,
+    read_coordinator_log,
+    read_message,
+)
+from kafka_rebalance.history.log_causes import with_log
+from kafka_rebalance.history.patterns import find_patterns
 from kafka_rebalance.history.rebalance_history import rebalance_history as on_one_machine
 from kafka_rebalance.history.records import OffsetsRecord, read_records
-from kafka_rebalance.spark import HISTORY_SCHEMA, SchemaError, rebalance_history
+from kafka_rebalance.spark import (
+    HISTORY_SCHEMA,
+    PATTERNS_SCHEMA,
+    SchemaError,
+    coordinator_events,
+    rebalance_history,
+    rebalance_patterns,
+    with_broker_logs,
+)
 from tests.test_history import RELEASES, VECTORS, records_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
     from pyspark.sql import DataFrame, SparkSession
 
 RECORDS = "key binary, value binary, partition int, offset bigint, timestamp timestamp"
@@ -50,7 +71,11 @@ def _of(rows: list[dict[str, Any]], cluster: str) -> list[dict[str, Any]]:
 
 def _expected(records: list[OffsetsRecord]) -> list[dict[str, Any]]:
     """Returns the rows of the reader without Spark, with lists in place of tuples."""
-    return [json.loads(json.dumps(row.to_dict())) for row in on_one_machine(records)]
+    return _as_lists(on_one_machine(records))
+
+
+def _as_lists(found: Iterable[Any]) -> list[dict[str, Any]]:
+    return [json.loads(json.dumps(one.to_dict())) for one in found]
 
 
 def test_rows_equal_those_of_one_machine(spark: SparkSession) -> None:
@@ -92,3 +117,98 @@ def test_records_without_a_time_are_refused(spark: SparkSession) -> None:
         rebalance_history(frame.drop("timestamp"))
     with pytest.raises(SchemaError, match=r"records\.timestamp: bigint in place of timestamp"):
         rebalance_history(frame.selectExpr("* except (timestamp)", "offset as timestamp"))
+
+
+# Patterns and brokers' logs -----------------------------------------------------------------------
+
+
+def _lines(release: str) -> list[str]:
+    with gzip.open(VECTORS / f"kafka-{release}" / "broker.log.gz", "rt") as lines:
+        return lines.read().splitlines()
+
+
+def _log_frame(spark: SparkSession, clusters: dict[str, list[str]], directory: Path) -> DataFrame:
+    """Writes a log for each cluster, and reads it as Spark reads text."""
+    frames = []
+    for name, lines in clusters.items():
+        path = directory / f"{name}.log"
+        path.write_text("\n".join(lines), encoding="utf-8")
+        frames.append(spark.read.text(str(path)).selectExpr("value", f"'{name}' as cluster"))
+    return reduce(lambda a, b: a.unionByName(b), frames)
+
+
+def test_causes_with_logs_equal_those_of_one_machine(spark: SparkSession, tmp_path: Path) -> None:
+    """Each broker's clock is in another zone; one log has no lines about groups."""
+    clusters = {release: records_of(release) for release in RELEASES}
+    logs = {"4.4.0": _lines("4.4.0"), "3.6.2": _in_zone(_lines("3.6.2"), 5), "2.4.1": ["nothing"]}
+    history = rebalance_history(_frame(spark, clusters))
+    found = _rows(with_broker_logs(history, _log_frame(spark, logs, tmp_path)))
+    changed = 0
+    for name, records in clusters.items():
+        rows = on_one_machine(records)
+        expected = with_log(rows, read_coordinator_log(logs[name]))
+        assert _of(found, name) == _as_lists(expected)
+        changed += expected != rows
+    assert changed == 2
+
+
+def _in_zone(lines: list[str], hours: int) -> list[str]:
+    """Returns the lines as a broker east of Greenwich writes them."""
+
+    def moved(found: re.Match[str]) -> str:
+        at = datetime.fromisoformat(found[1]) + timedelta(hours=hours)
+        return f"[{at:%Y-%m-%d %H:%M:%S},"
+
+    return [re.sub(r"^\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),", moved, line) for line in lines]
+
+
+def test_late_writes_of_a_coordinator_are_a_cause_of_its_group(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The line names no group but a timer; it stands before a generation's lines are complete."""
+    records = records_of("4.4.0")
+    lines = _lines("4.4.0")
+    place = next(i for i, line in enumerate(lines) if "shop" in line and "Stabilized" in line)
+    time = lines[place].partition("]")[0]
+    stuck = (
+        f"{time}] ERROR [GroupCoordinator id=0] The write event CoordinatorWriteEvent(name=x) for "
+        "the timer heartbeat-shop-member-1 failed due to x (org.apache.kafka.Y)"
+    )
+    message = message_of(stuck)
+    assert message is not None
+    event = read_message(*message)
+    assert event is not None
+    assert event.event == "write_stuck"
+    lines.insert(place, stuck)
+    history = rebalance_history(_frame(spark, {"c": records}))
+    found = _rows(with_broker_logs(history, _log_frame(spark, {"c": lines}, tmp_path)))
+    expected = with_log(on_one_machine(records), read_coordinator_log(lines))
+    assert _of(found, "c") == _as_lists(expected)
+    late = [row for row in expected if any(one.kind == "coordinator" for one in row.causes)]
+    assert {row.group_id for row in late} == {"shop"}
+
+
+def test_lines_that_no_expression_matches_have_no_event(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lines = ["[2026-01-01 00:00:00,000] INFO [GroupCoordinator 0]: Somersault (kafka.x)", "other"]
+    events = coordinator_events(_log_frame(spark, {"c": lines}, tmp_path)).collect()
+    assert [(row.event, row.message) for row in events] == [(None, "Somersault")]
+
+
+def test_patterns_equal_those_of_one_machine(spark: SparkSession) -> None:
+    clusters = {release: records_of(release) for release in RELEASES}
+    history = rebalance_history(_frame(spark, clusters))
+    found = [row.asDict(recursive=True) for row in rebalance_patterns(history).collect()]
+    kinds = set()
+    for name, records in clusters.items():
+        expected = _as_lists(find_patterns(on_one_machine(records)))
+        assert sorted(_of(found, name), key=str) == sorted(expected, key=str)
+        kinds |= {one["kind"] for one in expected}
+    assert len(kinds) > 2
+    alone = rebalance_patterns(history.where("cluster = '4.4.0'").drop("cluster"), storm=13)
+    assert alone.schema == spark.createDataFrame([], PATTERNS_SCHEMA).schema
+    storms = find_patterns(on_one_machine(records_of("4.4.0")), storm=13)
+    assert alone.count() == len(storms)
+    with pytest.raises(SchemaError, match=r"history\.causes: missing"):
+        rebalance_patterns(history.drop("causes"))

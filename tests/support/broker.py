@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from types import TracebackType
 
 LIB = Path(__file__).resolve().parent.parent.parent / "tools" / "broker" / "target" / "lib"
@@ -57,16 +57,22 @@ class BrokerError(RuntimeError):
     """A broker or worker failed, or was too slow; the message states the problem."""
 
 
-def java(main: str, *arguments: str, log: str = "warn") -> list[str]:
+LOG_TIMES = ("showDateTime=true", "dateTimeFormat=yyyy-MM-dd HH:mm:ss,SSS")
+
+
+def java(main: str, *arguments: str, log: str = "warn", loggers: Sequence[str] = ()) -> list[str]:
     """Returns the command line of a Java class in tools/broker; `log` is the log level.
 
+    The lines of `loggers` are written from INFO on; then each line has its time.
     Errors: `BrokerError` if Java or the jars are missing.
     """
     missing = missing_tools()
     if missing:
         raise BrokerError(missing)
-    level = f"-Dorg.slf4j.simpleLogger.defaultLogLevel={log}"
-    return ["java", *SMALL_JVM, level, "-cp", f"{LIB}/*", main, *arguments]
+    settings = [f"defaultLogLevel={log}", *(f"log.{name}=info" for name in loggers)]
+    settings += LOG_TIMES if loggers else ()
+    levels = [f"-Dorg.slf4j.simpleLogger.{setting}" for setting in settings]
+    return ["java", *SMALL_JVM, *levels, "-cp", f"{LIB}/*", main, *arguments]
 
 
 def missing_tools() -> str | None:
@@ -83,7 +89,8 @@ class Broker:
 
     `properties` are added to the configuration of every node. `listeners` are further listeners of
     node 0, each with its security protocol. `bootstrap_server` is the plaintext address for
-    clients; `addresses` has those of `listeners`. `directory` contains node-N/ with configuration,
+    clients; `addresses` has those of `listeners`. A node's log has warnings, and all lines of
+    `loggers`. `directory` contains node-N/ with configuration,
     data and log.
     """
 
@@ -93,12 +100,14 @@ class Broker:
         brokers: int = 1,
         properties: Mapping[str, str] | None = None,
         listeners: Mapping[str, str] | None = None,
+        loggers: Sequence[str] = (),
     ) -> None:
         if not 1 <= brokers <= 26:
             raise ValueError(f"brokers: {brokers} is not in 1..26")
         self.brokers = brokers
         self.properties = dict(properties or {})
         self.listeners = dict(listeners or {})
+        self.loggers = tuple(loggers)
         self.bootstrap_server = ""
         self.addresses: dict[str, str] = {}
         self.directory = Path()
@@ -153,7 +162,7 @@ class Broker:
             with log:
                 self._processes.append(
                     subprocess.Popen(
-                        java("kafkarebalance.Node", str(self._config(node))),
+                        java("kafkarebalance.Node", str(self._config(node)), loggers=self.loggers),
                         stdin=subprocess.PIPE,
                         stdout=log,
                         stderr=subprocess.STDOUT,
@@ -244,7 +253,7 @@ class Broker:
         raise BrokerError(f"not ready after {START_TIMEOUT_S:.0f} s:\n{self.log(0)}")
 
     def log(self, node: int, lines: int = 30) -> str:
-        """Returns the last lines of a node's log (warnings and errors only)."""
+        """Returns the last lines of a node's log."""
         text = (self.directory / f"node-{node}" / "log").read_text(errors="replace")
         return "\n".join(text.splitlines()[-lines:])
 

@@ -8,6 +8,7 @@ thread for each consumer, and aiokafka, with tasks on one loop. `close` or `with
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import subprocess
@@ -40,6 +41,10 @@ class JavaMembers:
                 start_new_session=True,
             )
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def tell(self, **command: Any) -> dict[str, Any]:
         """Sends add=, close= or stall=; returns partitions of all members when groups are stable.
 
@@ -64,7 +69,8 @@ class JavaMembers:
     def close(self) -> None:
         assert self._process.stdin
         assert self._process.stdout
-        self._process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):  # the program was killed
+            self._process.stdin.close()
         try:
             self._process.wait(15)
         except subprocess.TimeoutExpired:

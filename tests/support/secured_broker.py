@@ -140,22 +140,23 @@ def permit(server: str) -> None:
         admin.alter_user_scram_credentials(
             [
                 UserScramCredentialUpsertion(user, mechanism, PASSWORD.encode())
-                for user in ("viewer", "nobody", "lister")
+                for user in ("viewer", "nobody", "lister", "reader")
             ]
         )
         admin.create_acls(
             [
-                _may_describe("viewer", ResourceType.GROUP, "*"),
-                _may_describe("viewer", ResourceType.TOPIC, "orders"),
-                _may_describe("lister", ResourceType.CLUSTER, "kafka-cluster"),
+                _may("viewer", ACLOperation.DESCRIBE, ResourceType.GROUP, "*"),
+                _may("viewer", ACLOperation.DESCRIBE, ResourceType.TOPIC, "orders"),
+                _may("lister", ACLOperation.DESCRIBE, ResourceType.CLUSTER, "kafka-cluster"),
+                _may("lister", ACLOperation.DESCRIBE, ResourceType.TOPIC, "__consumer_offsets"),
+                _may("reader", ACLOperation.READ, ResourceType.TOPIC, "__consumer_offsets"),
             ]
         )
 
 
-def _may_describe(user: str, kind: Any, name: str) -> Any:
+def _may(user: str, operation: Any, kind: Any, name: str) -> Any:
     pattern = ResourcePattern(kind, name, ACLResourcePatternType.LITERAL)
-    allow, describe = ACLPermissionType.ALLOW, ACLOperation.DESCRIBE
-    return ACL(f"User:{user}", "*", describe, allow, pattern)
+    return ACL(f"User:{user}", "*", operation, ACLPermissionType.ALLOW, pattern)
 
 
 def sasl(mechanism: str, user: str = "viewer", password: str = PASSWORD) -> str:

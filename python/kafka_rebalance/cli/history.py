@@ -17,21 +17,30 @@ from kafka_rebalance.history.counterfactual import Counterfactual, counterfactua
 from kafka_rebalance.history.group_log import RecordedGeneration
 from kafka_rebalance.history.log_causes import with_log
 from kafka_rebalance.history.patterns import Pattern, find_patterns
-from kafka_rebalance.history.rebalance_history import Recorded, recorded_generations
+from kafka_rebalance.history.rebalance_history import (
+    Recorded,
+    in_time,
+    recorded_generations,
+    recorded_in_order,
+)
 from kafka_rebalance.history.recorded import RecordedRebalance
-from kafka_rebalance.history.records import read_records
+from kafka_rebalance.history.records import OffsetsRecord, read_records
 from kafka_rebalance.history.replay import ReplayedRebalance, replay
+from kafka_rebalance.report.text.progress import item_progress
 
 from .exit_codes import of_errors
+from .options import add_cluster, cluster_configs
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Reads records of __consumer_offsets and shows each rebalance that they hold, with its "
         "cause. FILE has JSON lines (partition, offset, timestamp in ms, key and value in base64; "
-        "also as .gz) or Parquet with these columns."
+        "also as .gz) or Parquet with these columns. With --bootstrap-server, the records of a "
+        "live cluster are read; nothing is changed there, and no group is joined."
     )
-    parser.add_argument("files", metavar="FILE", nargs="+", help="records; - for standard input")
+    parser.add_argument("files", metavar="FILE", nargs="*", help="records; - for standard input")
+    add_cluster(parser, instead="; its records are read, not FILE")
     parser.add_argument(
         "--broker-log",
         metavar="LOG",
@@ -71,18 +80,28 @@ def _page(text: str) -> Path:
 
 def _check(args: argparse.Namespace) -> None:
     """Reports wrong usage before anything is read."""
-    computes = args.replay or args.what_if
+    usage, computes = args.parser.error, args.replay or args.what_if
+    if bool(args.files) == bool(args.bootstrap_server):
+        usage("FILE or --bootstrap-server: one of them, not both")
+    for name in ("command_config", "timeout"):
+        if getattr(args, name) is not None and args.bootstrap_server is None:
+            usage(f"--{name.replace('_', '-')}: only --bootstrap-server reads it; add it")
+    if args.all and (computes or args.patterns or args.json):
+        usage("--all: not with --replay, --what-if, --patterns or --json, which show everything")
+    if args.replay and args.broker_log:
+        usage("--broker-log: not with --replay, which reads no causes")
     if args.output is not None and computes:
-        args.parser.error("--output: not with --replay or --what-if, which draw no page")
+        usage("--output: not with --replay or --what-if, which draw no page")
     if args.topics is not None and not computes:
-        args.parser.error("--topics: only --replay and --what-if read it; add one of them")
+        usage("--topics: only --replay and --what-if read it; add one of them")
 
 
 def run(args: argparse.Namespace) -> int:
     _check(args)
-    recorded = recorded_generations(read_records(*args.files))
+    recorded = _recorded(args)
     if not recorded:
-        where = args.files[0] if len(args.files) == 1 else f"{len(args.files)} files"
+        files = args.files[0] if len(args.files) == 1 else f"{len(args.files)} files"
+        where = args.bootstrap_server or files
         what = "give all records of __consumer_offsets; groups of KIP-848 have none"
         raise GroupError(where, f"no record of a classic group was found; {what}")
     if args.broker_log:
@@ -107,10 +126,27 @@ def run(args: argparse.Namespace) -> int:
     return of_errors(errors)
 
 
+def _recorded(args: argparse.Namespace) -> Recorded:
+    """Reads the files, or a live cluster."""
+    if args.bootstrap_server is None:
+        return recorded_generations(read_records(*args.files))
+    from kafka_rebalance.live import offsets_records
+
+    # Pictures and plays need each generation; rows alone take much less memory.
+    needs_all = args.replay or args.what_if or args.output is not None
+    with item_progress("records") as advance:
+        read = offsets_records(
+            args.bootstrap_server, configs=cluster_configs(args), on_progress=advance
+        )
+        records = (OffsetsRecord(*one) for one in read)
+        rows = recorded_in_order(records)
+        return in_time((row, one if needs_all else None) for row, one in rows)
+
+
 def _compute(args: argparse.Namespace, recorded: Recorded) -> int:
     """Plays the records again, and prints what came out equal, or what would have happened.
 
-    Returns the number of groups that could not be played.
+    Returns the number of rebalances or groups that could not be computed; a difference is a result.
     """
     from kafka_rebalance.report.history.table import print_counterfactuals, print_replay
 
@@ -118,7 +154,7 @@ def _compute(args: argparse.Namespace, recorded: Recorded) -> int:
     if args.replay:
         replayed = replay([one for _, one in recorded if one is not None], topics)
         _print_json(replayed) if args.json else print_replay(replayed)
-        return 0
+        return sum(one.equal is None for one in replayed)
     failed = set()
     played: list[Counterfactual] = []
     for name, group in _by_group(recorded).items():

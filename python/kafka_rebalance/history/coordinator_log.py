@@ -75,14 +75,11 @@ def read_coordinator_log(lines: Iterable[str]) -> CoordinatorLog:
     unknown: list[str] = []
     other = unknown_count = 0
     for line in lines:
-        text, time_ms = _unwrapped(line)
-        found = _COORDINATOR.search(text) or _GROUP_LOGGER.search(text)
+        found = message_of(line)
         if found is None:
             other += 1
             continue
-        if time_ms is None:
-            time_ms = _last_time(text[: found.start()])
-        message = _BEHIND.sub("", text[found.end() :].rstrip())
+        message, time_ms = found
         event = read_message(message, time_ms)
         if event is None:
             unknown_count += 1
@@ -96,6 +93,17 @@ def read_coordinator_log(lines: Iterable[str]) -> CoordinatorLog:
         places.append((last, place))
     ordered = (events[place] for _, place in sorted(places))
     return CoordinatorLog(tuple(ordered), unknown_count, other, tuple(unknown))
+
+
+def message_of(line: str) -> tuple[str, int | None] | None:
+    """Returns the message of a coordinator's line and its time; None for any other line."""
+    text, time_ms = _unwrapped(line)
+    found = _COORDINATOR.search(text) or _GROUP_LOGGER.search(text)
+    if found is None:
+        return None
+    if time_ms is None:
+        time_ms = _last_time(text[: found.start()])
+    return _BEHIND.sub("", text[found.end() :].rstrip()), time_ms
 
 
 def read_message(message: str, time_ms: int | None = None) -> CoordinatorEvent | None:

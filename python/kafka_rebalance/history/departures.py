@@ -39,6 +39,11 @@ class CommitTimes:
             return None
         return (self.last_ms - self.first_ms) / (self.commits - 1)
 
+    def add(self, other: "CommitTimes") -> None:
+        self.first_ms = min(self.first_ms, other.first_ms)
+        self.last_ms = max(self.last_ms, other.last_ms)
+        self.commits += other.commits
+
 
 @dataclass(slots=True)
 class CommitsSeen:
@@ -52,9 +57,7 @@ class CommitsSeen:
         if known is None:
             self.since[tp] = times
         else:
-            known.first_ms = min(known.first_ms, times.first_ms)
-            known.last_ms = max(known.last_ms, times.last_ms)
-            known.commits += times.commits
+            known.add(times)
 
     def end_generation(self, before: RecordedGeneration | None) -> None:
         """Remembers which members of the generation that ends have committed, and how often."""

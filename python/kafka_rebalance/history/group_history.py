@@ -8,10 +8,11 @@
 4. Another protocol is a switch, other topics are a resubscription. A partition number above all
    that were ever assigned or claimed shows that partitions were added.
 5. A cooperative member that claimed what the last record did not give it must join again.
-6. If nothing differs, a member asked for the rebalance. It is an after-effect of what came in the
-   two seconds before, if a leader learned of a topic late, a topic lost its last subscriber, a new
-   leader saw unequal subscriptions, or partitions were added; a static restart with other topics
-   is a resubscription.
+6. If nothing differs, a member asked for the rebalance. If a topic is assigned only now, the leader
+   learned of it late: an after-effect. Any rebalance within two seconds of the one before is an
+   after-effect, too: a topic lost its last subscriber, a new leader saw unequal subscriptions,
+   partitions were added, or a client, such as kafka-python on a busy machine, joined again at
+   once. A static restart with other topics is a resubscription.
 
 A rebalance can have many causes: all are kept, in the order of `recorded.CAUSES`.
 """
@@ -207,19 +208,18 @@ class GroupHistory:
         """Returns the cause of a rebalance in which nothing differs."""
         if self._other_topics:
             return Cause("resubscription", "likely", detail="after a static restart")
-        soon = now.joined_ms - before.written_ms <= AFTER_EFFECT_MS
+        if _given_topics(now) & before.topics - _given_topics(before):
+            return Cause("after-effect", "likely", detail="the leader learned of a topic late")
+        if now.joined_ms - before.written_ms > AFTER_EFFECT_MS:
+            return Cause("asked for", "likely", detail="the records do not show by which member")
         after_effects = {
-            "the leader learned of a topic late": _given_topics(now)
-            & before.topics - _given_topics(before),
             "a topic lost its last subscriber": self._topic_lost,
             "a new leader saw unequal subscriptions": self._new_leader
             and len({member.topics for member in before.members}) > 1,
             "partitions had been added": "partitions added" in self._kinds,
         }
-        detail = next((words for words, holds in after_effects.items() if holds and soon), None)
-        if detail is not None:
-            return Cause("after-effect", "likely", detail=detail)
-        return Cause("asked for", "likely", detail="the records do not show by which member")
+        detail = next((words for words, holds in after_effects.items() if holds), "")
+        return Cause("after-effect", "likely", detail=detail or "a client joined again at once")
 
     def _remember(
         self,

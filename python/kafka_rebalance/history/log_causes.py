@@ -9,6 +9,8 @@ generations that were overtaken. Then
    leave may stand before or after the rebalance that it causes, so the member id decides.
 2. a member that came and went between two records has only lines;
 3. a rebalance in which no member came or went has the reason that its member sent, if it sent one;
+   without one it is an after-effect if it began soon after the record before: a line has the time
+   of the beginning, a record only that of the end;
 4. late writes of the coordinator are a cause outside the group.
 
 The broker's clock is that of the records, but its zone is not in the lines: the median difference
@@ -21,9 +23,12 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 
 from .coordinator_log import CoordinatorEvent, CoordinatorLog
+from .group_history import AFTER_EFFECT_MS
 from .recorded import CAUSE_RANK, Cause, RecordedRebalance
 
-_ZONES_MS = 15 * 60_000
+ZONES_MS = 15 * 60_000
+"""Zones differ by a multiple of this."""
+
 _NEAR_MS = 10_000  # a record is written a few milliseconds after its line
 _REJOINS = ("leader_rejoined", "member_rejoined", "static_changed")
 _BY_REASON = {
@@ -77,16 +82,25 @@ class RoundLines:
 
 def with_log(rows: Sequence[RecordedRebalance], log: CoordinatorLog) -> list[RecordedRebalance]:
     """Returns the rows with the causes that the log has; rows without lines stay as they are."""
-    log = log.shifted(zone_ms(rows, log))
-    rounds = _rounds(log.events)
+    return with_events(rows, log.shifted(zone_ms(rows, log)).events)
+
+
+def with_events(
+    rows: Sequence[RecordedRebalance], events: Iterable[CoordinatorEvent]
+) -> list[RecordedRebalance]:
+    """Returns the rows with the causes of events whose times are those of the records."""
+    rounds = _rounds(events)
     found = []
     seen: dict[str, set[str]] = defaultdict(set)  # all members of a group's records so far
+    written: dict[str, int] = {}  # the time of a group's last record
     for row in rows:
         lines = _nearest(rounds.get((row.group_id, row.generation_id), []), row)
         named = {one for cause in row.causes for one in cause.members}
         if lines is not None and row.error is None and not row.again:
-            row = replace(row, causes=_causes(row, lines, seen[row.group_id]))
+            soon_ms = written.get(row.group_id, 0) + AFTER_EFFECT_MS
+            row = replace(row, causes=_causes(row, lines, seen[row.group_id], soon_ms))
         seen[row.group_id] |= named | set(row.joined) | {one.new for one in row.back}
+        written[row.group_id] = row.written_ms
         found.append(row)
     return found
 
@@ -103,7 +117,7 @@ def zone_ms(rows: Iterable[RecordedRebalance], log: CoordinatorLog) -> int:
         and event.group_id is not None and event.generation_id is not None
         and len(times := written.get((event.group_id, event.generation_id), [])) == 1
     ]  # fmt: skip
-    return round(median(differences) / _ZONES_MS) * _ZONES_MS if differences else 0
+    return round(median(differences) / ZONES_MS) * ZONES_MS if differences else 0
 
 
 _Rounds = dict[tuple[str, int], list[tuple[int, RoundLines]]]
@@ -141,7 +155,9 @@ def _nearest(rounds: Sequence[tuple[int, RoundLines]], row: RecordedRebalance) -
     return near[1]
 
 
-def _causes(row: RecordedRebalance, lines: RoundLines, seen: set[str]) -> tuple[Cause, ...]:
+def _causes(
+    row: RecordedRebalance, lines: RoundLines, seen: set[str], soon_ms: int
+) -> tuple[Cause, ...]:
     # 1.
     causes = [
         lines.went.get(one.members[0], one) if one.kind in ("left", "timed out", "gone") else one
@@ -153,7 +169,7 @@ def _causes(row: RecordedRebalance, lines: RoundLines, seen: set[str]) -> tuple[
     more = [Cause("came", "log", passed, "gone again before the record")] if passed else []
     # 3.
     if lines.asked and not more:
-        causes = [_asked(one, lines.asked[0]) for one in causes]
+        causes = [_asked(one, lines.asked[0], soon_ms) for one in causes]
     elif more:
         causes = [one for one in causes if one.kind not in _NO_MEMBER_MOVED]
     # 4.
@@ -163,7 +179,7 @@ def _causes(row: RecordedRebalance, lines: RoundLines, seen: set[str]) -> tuple[
     return (*sorted(causes, key=lambda one: CAUSE_RANK[one.kind]), *more)
 
 
-def _asked(cause: Cause, asked: CoordinatorEvent) -> Cause:
+def _asked(cause: Cause, asked: CoordinatorEvent, soon_ms: int) -> Cause:
     """Returns a cause in which no member came or went, as the first member to join again said."""
     said = asked.said or "not_said"
     who = (asked.member_id,) if asked.member_id else ()
@@ -175,6 +191,8 @@ def _asked(cause: Cause, asked: CoordinatorEvent) -> Cause:
     role = "the leader" if asked.cause == "leader_rejoined" else "a member"
     if said == "metadata":
         return Cause("after-effect", "log", who, f"{role} saw other topics or partitions")
+    if said in _UNSAID and cause.kind == "asked for" and (asked.time_ms or soon_ms) < soon_ms:
+        return Cause("after-effect", "log", who, f"{role} joined again at once, without a reason")
     if said in _UNSAID:
         return replace(cause, members=who, detail=f"{cause.detail}; {role} without a reason")
     return Cause("asked for", "log", who, f'{role}: "{said}"')

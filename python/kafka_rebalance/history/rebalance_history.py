@@ -6,6 +6,7 @@ Only what the history needs is decoded: of a commit, its key; equal keys are dec
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import groupby
 from operator import attrgetter
 
 from kafka_rebalance.errors import WireError
@@ -18,7 +19,9 @@ from .group_log import RecordedGeneration, read_generation
 from .recorded import RecordedRebalance
 from .records import OffsetsRecord
 
-Recorded = Sequence[tuple[RecordedRebalance, RecordedGeneration | None]]
+_Row = tuple[RecordedRebalance, RecordedGeneration | None]
+
+Recorded = Sequence[_Row]
 """Rows with the generations that they were made from; None if a record cannot be read."""
 
 
@@ -33,32 +36,72 @@ def rebalance_history(records: Iterable[OffsetsRecord]) -> list[RecordedRebalanc
 
 def recorded_generations(
     records: Iterable[OffsetsRecord],
-) -> list[tuple[RecordedRebalance, RecordedGeneration | None]]:
+) -> list[_Row]:
     """Returns each row of `rebalance_history` with the generation that it was made from."""
-    log = sorted(records, key=attrgetter("partition", "offset"))
-    starts = whole_from(log)
-    groups: dict[tuple[int, str], GroupHistory] = {}
-    found: list[tuple[RecordedRebalance, RecordedGeneration | None]] = []
+    return in_time(recorded_in_order(sorted(records, key=attrgetter("partition", "offset"))))
+
+
+def in_time(recorded: Iterable[_Row]) -> list[_Row]:
+    """Returns the rows in the order of time."""
+    return sorted(recorded, key=lambda one: (one[0].written_ms, one[0].partition, one[0].offset))
+
+
+def recorded_in_order(
+    records: Iterable[OffsetsRecord], group_id: str | None = None
+) -> Iterator[_Row]:
+    """Yields each partition's rows; the records are in the order of partition and offset.
+
+    Commits are reduced as they come, so the memory is that of one partition's group records.
+    `group_id` keeps only the rows of that group.
+    """
+    for _, log in groupby(records, key=attrgetter("partition")):
+        yield from _of_partition(log, group_id)
+
+
+def _of_partition(log: Iterable[OffsetsRecord], group_id: str | None) -> Iterator[_Row]:
+    groups: dict[str, list[OffsetsRecord | dict[TopicPartition, CommitTimes]]] = {}
+    whole = WholeFrom()
     for record in log:
+        whole.add(record.offset)
         try:
             key = read_key(record.key)
         except WireError:
             continue
         if isinstance(key, OffsetCommitKey) and record.value is not None:
-            if group := groups.get((record.partition, key.group_id)):
-                times = CommitTimes(record.timestamp_ms, record.timestamp_ms)
-                group.commit(TopicPartition(key.topic, key.partition), times)
-        elif isinstance(key, GroupMetadataKey):
-            place = (record.partition, key.group_id)
-            if place not in groups:
-                groups[place] = GroupHistory(starts[record.partition])
-            found += read_record(groups[place], key, record)
-    return sorted(found, key=lambda one: (one[0].written_ms, one[0].partition, one[0].offset))
+            # A commit before the group's first record shows nothing.
+            if group := groups.get(key.group_id):
+                _add_commit(group, TopicPartition(key.topic, key.partition), record.timestamp_ms)
+        elif isinstance(key, GroupMetadataKey) and group_id in (None, key.group_id):
+            groups.setdefault(key.group_id, []).append(record)
+    for group in groups.values():
+        history = GroupHistory(whole.offset)
+        for one in group:
+            if isinstance(one, dict):
+                for tp, times in one.items():
+                    history.commit(tp, times)
+            else:
+                key = read_key(one.key)
+                assert isinstance(key, GroupMetadataKey)
+                yield from read_record(history, key, one)
+
+
+def _add_commit(
+    group: list[OffsetsRecord | dict[TopicPartition, CommitTimes]], tp: TopicPartition, time_ms: int
+) -> None:
+    """Adds a commit to those since the group's last record."""
+    commits = group[-1]
+    if not isinstance(commits, dict):
+        commits = {}
+        group.append(commits)
+    if known := commits.get(tp):
+        known.add(CommitTimes(time_ms, time_ms))
+    else:
+        commits[tp] = CommitTimes(time_ms, time_ms)
 
 
 def read_record(
     group: GroupHistory, key: GroupMetadataKey, record: OffsetsRecord
-) -> Iterator[tuple[RecordedRebalance, RecordedGeneration | None]]:
+) -> Iterator[_Row]:
     """Yields the row of a group's record; none for a tombstone, which ends the group."""
     if record.value is None:
         group.tombstone()
@@ -73,18 +116,20 @@ def read_record(
         yield group.record(generation), generation
 
 
-def whole_from(log: Iterable[OffsetsRecord]) -> dict[int, int]:
-    """Returns for each partition the offset from which it has no hole; the log is sorted.
+class WholeFrom:
+    """The offset from which a partition has no hole, as far as it has been read.
 
     Compaction leaves holes. A hole of one offset is none: a transaction's marker leaves one too.
     """
-    starts: dict[int, int] = {}
-    last: dict[int, int] = {}
-    for record in log:
-        if record.offset - last.get(record.partition, -3) > 2:
-            starts[record.partition] = record.offset
-        last[record.partition] = record.offset
-    return starts
+
+    def __init__(self) -> None:
+        self.offset = 0
+        self._last = -3
+
+    def add(self, offset: int) -> None:
+        if offset - self._last > 2:
+            self.offset = offset
+        self._last = offset
 
 
 @lru_cache(maxsize=100_000)

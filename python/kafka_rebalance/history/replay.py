@@ -4,7 +4,8 @@
 1. Members are made of the bytes that they sent, in the order of the record.
 2. Partition counts are those of the inventory, and those that the record needs: the highest
    partition of each topic that was assigned or claimed. The counts of the past may differ from
-   both; a topic of which nothing was assigned is left out, as by a leader without its metadata.
+   both. A new leader may lack the metadata of a topic that only others subscribe to, and assigns
+   nothing of it, whatever they claim: at last, such topics are left out.
 3. The assignor is Kafka's; of librdkafka, its own; of the Python libraries, Kafka's (the plug-ins)
    or their own, if the library is installed.
 4. The answer is compared partition by partition; of a leader that writes as Java does, also the
@@ -30,7 +31,7 @@ from .group_log import CONSUMER, RecordedGeneration
 
 Owners = Mapping[str, Sequence[TopicPartition]]
 
-ASSIGNMENTS, INVENTORY = "assignments", "inventory"
+ASSIGNMENTS, INVENTORY, ASSIGNED = "assignments", "inventory", "assigned topics"
 _OWN = {
     "librdkafka": ("librdkafka/",),
     "python": ("", "kafka-python/", "aiokafka/"),
@@ -185,6 +186,10 @@ def _topics(
         rows = racks.get(name)
         smallest.append(Topic(name, needed[name], rows[: needed[name]] if rows else None))
     yield ASSIGNMENTS, smallest
+    leader = one.by_id.get(one.leader or "")
+    known_to_leader = {tp.topic for tp in one.owners} | (leader.topics if leader else set())
+    if not needed.keys() <= known_to_leader:
+        yield ASSIGNED, [topic for topic in smallest if topic.name in known_to_leader]
 
 
 def _difference(one: RecordedGeneration, answer: Owners) -> str:

@@ -4,6 +4,7 @@
 from .client_properties import client_configs, read_properties
 from .committed_offsets import group_lags
 from .consumer_groups import ClusterError, Progress, snapshot
+from .offsets_log import offsets_records
 from .recorded_leaders import group_leaders
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "client_configs",
     "group_lags",
     "group_leaders",
+    "offsets_records",
     "read_properties",
     "snapshot",
 ]

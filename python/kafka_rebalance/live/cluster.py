@@ -52,6 +52,29 @@ def admin_client(bootstrap_server: str, configs: Mapping[str, Any] | None) -> It
     `bootstrap_server` is "host:port", or several separated by commas; `configs` are settings of
     KafkaAdminClient, made by `client_configs`.
     """
+    with _connected("KafkaAdminClient", bootstrap_server, configs) as admin:
+        yield admin
+
+
+@contextmanager
+def consumer_client(bootstrap_server: str, configs: Mapping[str, Any] | None) -> Iterator[Any]:
+    """Yields a KafkaConsumer without a group. Arguments and errors as in `admin_client`."""
+    milliseconds = (configs or {}).get("request_timeout_ms", 30_000)
+    alone = {
+        "group_id": None,
+        "enable_auto_commit": False,
+        "auto_offset_reset": "none",
+        "allow_auto_create_topics": False,
+        "fetch_max_wait_ms": min(500, milliseconds // 2),
+    }
+    with _connected("KafkaConsumer", bootstrap_server, {**(configs or {}), **alone}) as consumer:
+        yield consumer
+
+
+@contextmanager
+def _connected(
+    kind: str, bootstrap_server: str, configs: Mapping[str, Any] | None
+) -> Iterator[Any]:
     kafka = kafka_module()
     errors: Any = importlib.import_module("kafka.errors")
     servers = [server.strip() for server in bootstrap_server.split(",")]
@@ -62,8 +85,8 @@ def admin_client(bootstrap_server: str, configs: Mapping[str, Any] | None) -> It
     for logger in loggers:
         logger.addFilter(hidden)
     try:
-        with kafka.KafkaAdminClient(**settings, kafka_client=watched.client) as admin:
-            yield admin
+        with getattr(kafka, kind)(**settings, kafka_client=watched.client) as client:
+            yield client
     except (errors.KafkaError, OSError, ValueError) as error:
         problem = hidden.without(watched.problem(error))
         raise ClusterError(f"{bootstrap_server}: {problem}") from None

@@ -4,8 +4,8 @@
     from kafka_rebalance.spark import assign_groups
     assign_groups(groups, assignor="cooperative-sticky").write.parquet("assigned")
 
-Rust receives and returns Arrow batches; only `rebalance_history` handles rows in Python. These
-functions need no JVM gateway, so they also work on Spark Connect. Set
+Rust receives and returns Arrow batches; only the functions of the history handle rows in Python.
+These functions need no JVM gateway, so they also work on Spark Connect. Set
 `spark.sql.execution.arrow.maxBytesPerBatch` to 4m: with Spark's default of 64 MB, giant groups need
 much more memory.
 """
@@ -45,6 +45,8 @@ from .kafka_records import (
 )
 from .kept_groups import keep_current_groups, kept_records
 from .probe import probe_executors
+from .recorded_lines import EVENTS_SCHEMA, coordinator_events, with_broker_logs
+from .recorded_patterns import PATTERNS_SCHEMA, rebalance_patterns
 from .recorded_rebalances import HISTORY_SCHEMA, rebalance_history
 from .schema import (
     ASSIGNMENT_SCHEMA,
@@ -67,6 +69,7 @@ __all__ = [
     "COMMITS_SCHEMA",
     "COMPARE_SCHEMA",
     "EACH_CHANGE_SCHEMA",
+    "EVENTS_SCHEMA",
     "GROUPS_SCHEMA",
     "HISTOGRAM_SCHEMA",
     "HISTORY_SCHEMA",
@@ -74,6 +77,7 @@ __all__ = [
     "KINDS_SCHEMA",
     "OUTPUT_SCHEMA",
     "OWNERS_SCHEMA",
+    "PATTERNS_SCHEMA",
     "PLAN_SCHEMA",
     "RECORDS_SCHEMA",
     "SUMMARY_SCHEMA",
@@ -85,6 +89,7 @@ __all__ = [
     "assign_udf",
     "committed_offsets",
     "compare_groups",
+    "coordinator_events",
     "count_causes",
     "count_records",
     "current_groups",
@@ -99,6 +104,8 @@ __all__ = [
     "probe_executors",
     "read_consumer_offsets",
     "rebalance_history",
+    "rebalance_patterns",
     "register_functions",
     "stream_consumer_offsets",
+    "with_broker_logs",
 ]

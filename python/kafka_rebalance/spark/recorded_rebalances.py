@@ -141,9 +141,9 @@ def _inferred(has_cluster: bool) -> Any:
                 for one in _read(history, values):
                     found.append({"cluster": cluster, **one.to_dict()})
             if len(found) >= _BATCH_ROWS:
-                yield _batch(found, has_cluster=has_cluster)
+                yield history_batch(found, has_cluster=has_cluster)
                 found = []
-        yield _batch(found, has_cluster=has_cluster)
+        yield history_batch(found, has_cluster=has_cluster)
 
     return run
 
@@ -162,7 +162,8 @@ def _read(history: GroupHistory, row: tuple[Any, ...]) -> Iterator[RecordedRebal
         yield from (found for found, _ in read_record(history, key, record))
 
 
-def _batch(rows: list[dict[str, Any]], *, has_cluster: bool) -> "pa.RecordBatch":
+def history_batch(rows: list[dict[str, Any]], *, has_cluster: bool) -> "pa.RecordBatch":
+    """Returns rows of HISTORY_SCHEMA as columns."""
     import pyarrow as pa
 
     return pa.RecordBatch.from_pylist(rows, _arrow_schema(has_cluster=has_cluster))

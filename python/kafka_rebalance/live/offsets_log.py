@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads all records of `__consumer_offsets` that a live cluster has.
+
+1. The cluster reports each partition's first and last offset; later records are left out.
+2. One consumer without a group reads one partition after another, so the caller can finish each
+   partition before the next one begins.
+
+Order    partitions by number; records by offset.
+Errors   ClusterError: no connection, a missing permission, or no progress for the timeout.
+"""
+
+import importlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from .cluster import admin_client, consumer_client, kafka_module
+from .consumer_groups import ClusterError
+from .log_records import IdleLimit, no_partitions
+
+TOPIC = "__consumer_offsets"
+
+_POLL_MS = 200
+_POLL_RECORDS = 5_000
+_FETCH_BYTES = 4 << 20
+
+
+class ReadRecord(NamedTuple):
+    """A record of the topic; `value` is None for a tombstone."""
+
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key: bytes
+    value: bytes | None
+
+
+def offsets_records(
+    bootstrap_server: str,
+    *,
+    configs: Mapping[str, Any] | None = None,
+    on_progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> Iterator[ReadRecord]:
+    """Yields the records up to the end that the topic had at the start.
+
+    `configs` are made by `client_configs`. `on_progress` is called with the number of offsets that
+    are read, and of all; compaction leaves offsets without a record, so this counts both.
+    """
+    ranges = _ranges(bootstrap_server, configs)
+    total = sum(end - start for start, end in ranges.values())
+    more = {"max_poll_records": _POLL_RECORDS, "max_partition_fetch_bytes": _FETCH_BYTES}
+    idle_s = (configs or {}).get("request_timeout_ms", 30_000) / 1000
+    done = 0
+    with consumer_client(bootstrap_server, {**(configs or {}), **more}) as consumer, _permitted():
+        for partition, (start, end) in sorted(ranges.items()):
+            for position, records in _polls(consumer, partition, start, end, idle_s):
+                yield from records
+                on_progress(done + position - start, total)
+            done += end - start
+
+
+def _ranges(bootstrap_server: str, configs: Mapping[str, Any] | None) -> dict[int, tuple[int, int]]:
+    """Returns the first offset of each partition, and the one after its last record."""
+    kafka, messages = kafka_module(), importlib.import_module("kafka.protocol.consumer")
+    spec = messages.OffsetSpec
+    with admin_client(bootstrap_server, configs) as admin, _permitted():
+        [described] = admin.describe_topics([TOPIC])
+        errors: Any = importlib.import_module("kafka.errors")
+        if described["error_code"] == errors.TopicAuthorizationFailedError.errno:
+            raise errors.TopicAuthorizationFailedError
+        places = [
+            kafka.TopicPartition(TOPIC, one["partition_index"]) for one in described["partitions"]
+        ]
+        if not places:
+            raise no_partitions(TOPIC)
+        first, last = (
+            admin.list_partition_offsets(dict.fromkeys(places, which))
+            for which in (spec.EARLIEST, spec.LATEST)
+        )
+    return {place.partition: (first[place].offset, last[place].offset) for place in places}
+
+
+def _polls(
+    consumer: Any, partition: int, start: int, end: int, idle_s: float
+) -> Iterator[tuple[int, list[ReadRecord]]]:
+    place = kafka_module().TopicPartition(TOPIC, partition)
+    consumer.assign([place])
+    consumer.seek(place, start)
+    idle = IdleLimit(idle_s, partition, end)
+    # The position also moves over gaps of compaction and the markers of transactions.
+    while (position := consumer.position(place)) is not None and position < end:
+        idle.check(position)
+        polled = consumer.poll(timeout_ms=_POLL_MS).get(place, ())
+        yield (
+            min(end, consumer.position(place) or position),
+            [
+                ReadRecord(partition, one.offset, one.timestamp, one.key or b"", one.value)
+                for one in polled
+                if one.offset < end
+            ],
+        )
+
+
+@contextmanager
+def _permitted() -> Iterator[None]:
+    errors: Any = importlib.import_module("kafka.errors")
+    try:
+        yield
+    except errors.TopicAuthorizationFailedError:
+        raise ClusterError(
+            f"no permission: this user needs Describe and Read on Topic {TOPIC}"
+        ) from None

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Brokers' logs beside the history, on Spark.
+
+    history = with_broker_logs(rebalance_history(records), spark.read.text("server.log*"))
+
+1. Each line is read alone (`history/coordinator_log.py`).
+2. The zone of the lines' times is the median difference between "assigned" and its record, for each
+   cluster, to a quarter of an hour.
+3. A line about late writes names no group; it belongs to each group whose name its timer contains.
+4. Rows and lines of a group stand together, and `history/log_causes.py` reads them, as without
+   Spark. One group at a time is in memory.
+
+Order    of lines: by time, then by their place in the file; a line without a time has that of the
+         line before it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+
+from kafka_rebalance.history.coordinator_log import CoordinatorEvent, message_of, read_message
+from kafka_rebalance.history.log_causes import ZONES_MS, with_events
+
+from .compaction import require_columns, with_cluster
+from .recorded_patterns import check_history, each_group, recorded_row
+from .recorded_rebalances import HISTORY_SCHEMA, history_batch
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+EVENTS_SCHEMA = (
+    "place bigint, ordered_ms bigint, message string, event string, time_ms bigint, "
+    "group_id string, generation_id int, member_id string, group_instance_id string, "
+    "cause string, said string, fields map<string, string>"
+)
+"""The columns of `coordinator_events`, after `cluster string` if the lines have that column."""
+
+_EVENT = [one.name for one in fields(CoordinatorEvent)]
+
+
+def coordinator_events(lines: DataFrame) -> DataFrame:
+    """Returns a row for each line of a coordinator: EVENTS_SCHEMA.
+
+    `lines` has a column `value`, as `spark.read.text` makes it. The `event` of a line that no
+    expression matches is null. Lines of other parts of the broker have no row.
+
+    Errors: SchemaError without that column.
+    """
+    require_columns(lines, {"value": t.StringType()}, "lines.")
+    has_cluster = "cluster" in lines.columns
+    names = ["cluster", "place", "value"] if has_cluster else ["place", "value"]
+    placed = lines.withColumn("place", f.monotonically_increasing_id()).select(*names)
+    return placed.mapInArrow(_read, with_cluster(EVENTS_SCHEMA, has_cluster))
+
+
+def with_broker_logs(history: DataFrame, lines: DataFrame) -> DataFrame:
+    """Returns the history with the causes that the brokers' lines have: HISTORY_SCHEMA.
+
+    Rows without lines stay as they are. If the history has a column `cluster`, the lines have it,
+    too. Errors: SchemaError for a column that is missing.
+    """
+    has_cluster = check_history(history)
+    keys = ["cluster"] if has_cluster else []
+    require_columns(lines, {name: t.StringType() for name in keys}, "lines.")
+    group = [*keys, "group_id"]
+    events = coordinator_events(lines).where("event is not null")
+    found = _of_groups(_shifted(events, history, keys), history.select(*group).distinct(), keys)
+    # 4.
+    rows = history.select(
+        *group,
+        f.col("written_ms").alias("at"),
+        f.col("offset").alias("place"),
+        f.struct(*history.columns).alias("row"),
+    )
+    said = found.select(
+        *group, f.col("ordered_ms").alias("at"), "place", f.struct(*_EVENT).alias("event")
+    )
+    ordered = rows.unionByName(said, allowMissingColumns=True).repartition(*group)
+    ordered = ordered.sortWithinPartitions(*group, "at", "place")
+    answer = each_group(group, _caused, lambda some: history_batch(some, has_cluster=has_cluster))
+    return ordered.mapInArrow(answer, with_cluster(HISTORY_SCHEMA, has_cluster))
+
+
+def _shifted(events: DataFrame, history: DataFrame, keys: list[str]) -> DataFrame:
+    """Returns the events with the times of the records' zone."""
+    # 2.
+    generation = [*keys, "group_id", "generation_id"]
+    written = history.groupBy(*generation).agg(
+        f.min("written_ms").alias("written_ms"), f.count("*").alias("records")
+    )
+    assigned = events.where("event = 'assigned' and time_ms is not null")
+    differences = assigned.join(written.where("records = 1"), generation)
+    zone = f.rint(f.median(f.col("written_ms") - f.col("time_ms")) / ZONES_MS) * ZONES_MS
+    zones = differences.groupBy(*keys).agg(zone.cast("bigint").alias("zone"))
+    joined = events.join(f.broadcast(zones), keys, "left") if keys else events.crossJoin(zones)
+    more = f.coalesce("zone", f.lit(0))
+    return joined.withColumn("time_ms", f.col("time_ms") + more).drop("zone")
+
+
+def _of_groups(events: DataFrame, groups: DataFrame, keys: list[str]) -> DataFrame:
+    """Returns the events that belong to a group, each with the group's id."""
+    # 3.
+    late = events.where("group_id is null and event = 'write_stuck'").drop("group_id")
+    timer = "contains(concat(fields['timer'], '-'), concat('-', group_id, '-'))"
+    joined = late.join(groups, keys) if keys else late.crossJoin(groups)
+    return events.where("group_id is not null").unionByName(joined.where(f.expr(timer)))
+
+
+def _caused(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Returns the rows of one group with the causes that its lines have."""
+    history = [recorded_row(one["row"]) for one in rows if one["row"] is not None]
+    events = [
+        CoordinatorEvent(**{**one["event"], "fields": dict(one["event"]["fields"])})
+        for one in rows
+        if one["event"] is not None
+    ]
+    for row in with_events(history, events):
+        yield {"cluster": rows[0].get("cluster"), **row.to_dict()}
+
+
+def _read(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+    # 1.
+    ordered_ms = 0
+    for batch in batches:
+        found = []
+        for row in batch.to_pylist():
+            line = message_of(row["value"] or "")
+            if line is None:
+                continue
+            message, time_ms = line
+            ordered_ms = ordered_ms if time_ms is None else time_ms
+            event = read_message(message, time_ms)
+            read = {name: getattr(event, name, None) for name in _EVENT}
+            found.append({**row, **read, "message": message, "ordered_ms": ordered_ms})
+        if found:
+            yield _batch(found, has_cluster="cluster" in batch.schema.names)
+
+
+def _batch(rows: list[dict[str, Any]], *, has_cluster: bool) -> "pa.RecordBatch":
+    import pyarrow as pa
+
+    text, long = pa.string(), pa.int64()
+    types = {"place": long, "ordered_ms": long, "message": text, **dict.fromkeys(_EVENT, text)}
+    types |= {"time_ms": long, "generation_id": pa.int32(), "fields": pa.map_(text, text)}
+    return pa.RecordBatch.from_pylist(
+        rows, pa.schema([*([("cluster", text)] if has_cluster else []), *types.items()])
+    )

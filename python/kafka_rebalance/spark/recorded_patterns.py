@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Patterns in the history of each group, on Spark.
+
+    rebalance_patterns(rebalance_history(records)).where("kind = 'storm'").show()
+
+The rows of a group stand together, and `history/patterns.py` reads them, as without Spark. One
+group at a time is in memory.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import DataFrame
+
+from kafka_rebalance.history.patterns import STORM, WINDOW_MS, find_patterns
+from kafka_rebalance.history.recorded import BackMember, Cause, RecordedRebalance
+
+from .compaction import require_columns, with_cluster
+from .recorded_rebalances import HISTORY_SCHEMA
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PATTERNS_SCHEMA = (
+    "kind string, group_id string, told string, instead string, generations array<int>, "
+    "first_ms bigint, last_ms bigint"
+)
+"""The columns of `rebalance_patterns`, after `cluster string` if the history has that column."""
+
+_LISTS = ("idle", "joined", "left", "resubscribed")
+
+
+def rebalance_patterns(
+    history: DataFrame, *, storm: int = STORM, window_ms: int = WINDOW_MS
+) -> DataFrame:
+    """Returns a row for each pattern of each group: PATTERNS_SCHEMA.
+
+    `history` is that of `rebalance_history`, or of `with_broker_logs`. A storm has more than
+    `storm` rebalances in `window_ms`. Errors: SchemaError for a column that is missing.
+    """
+    has_cluster = check_history(history)
+    keys = ["cluster", "group_id"] if has_cluster else ["group_id"]
+    schema = with_cluster(PATTERNS_SCHEMA, has_cluster)
+
+    def found(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        for one in find_patterns(map(recorded_row, rows), storm=storm, window_ms=window_ms):
+            yield {"cluster": rows[0].get("cluster"), **one.to_dict()}
+
+    ordered = history.repartition(*keys).sortWithinPartitions(*keys, "written_ms", "offset")
+    return ordered.mapInArrow(
+        each_group(keys, found, lambda rows: _batch(rows, has_cluster=has_cluster)), schema
+    )
+
+
+def check_history(history: DataFrame) -> bool:
+    """Returns whether a history has a column `cluster`. Errors: SchemaError for wrong columns."""
+    from pyspark.sql import types as t
+
+    expected = t.StructType.fromDDL(HISTORY_SCHEMA)
+    assert isinstance(expected, t.StructType)
+    require_columns(history, {one.name: one.dataType for one in expected.fields}, "history.")
+    return "cluster" in history.columns
+
+
+def recorded_row(row: dict[str, Any]) -> RecordedRebalance:
+    """Returns a row of HISTORY_SCHEMA as the object that it was made from."""
+    fields = {name: value for name, value in row.items() if name not in ("cluster", "cause")}
+    fields |= {name: tuple(row[name]) for name in _LISTS}
+    fields["back"] = tuple(BackMember(**one) for one in row["back"])
+    fields["causes"] = tuple(
+        Cause(**{**one, "members": tuple(one["members"])}) for one in row["causes"]
+    )
+    return RecordedRebalance(**fields)
+
+
+_Rows = list[dict[str, Any]]
+
+
+def each_group(
+    keys: Sequence[str],
+    answer: Callable[[_Rows], Iterator[dict[str, Any]]],
+    batch: Callable[[_Rows], "pa.RecordBatch"],
+) -> Callable[[Iterator["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]:
+    """Returns a function for mapInArrow: calls `answer` with the rows of one group at a time.
+
+    Rows with equal `keys` stand together; a group may continue in the next batch.
+    """
+
+    def run(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+        rows = (row for one in batches for row in one.to_pylist())
+        for _, group in groupby(rows, key=itemgetter(*keys)):
+            if found := list(answer(list(group))):
+                yield batch(found)
+
+    return run
+
+
+def _batch(rows: _Rows, *, has_cluster: bool) -> "pa.RecordBatch":
+    import pyarrow as pa
+
+    text, long = pa.string(), pa.int64()
+    names = [*(["cluster"] if has_cluster else []), "kind", "group_id", "told", "instead"]
+    more = [("generations", pa.list_(pa.int32())), ("first_ms", long), ("last_ms", long)]
+    return pa.RecordBatch.from_pylist(rows, pa.schema([*((name, text) for name in names), *more]))

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m tests.history_live [--rebalances 300] [--seed 1] [--minutes 30]`.
+
+A seeded script makes rebalances of known causes with real members on a real broker. Then the
+records and the broker's log are read, and the history is judged: from records alone at least 95%
+of the causes must be right and at most 1% wrong; with the log 99.5%. Each rebalance led by a Java
+member or by our plug-ins must come out equal when it is computed again. `--again` judges the last
+run, which is kept in build/history_live.pickle.
+
+Exit code 0: all of it holds; 1: not; 2: it cannot run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import pickle
+import sys
+from pathlib import Path
+
+from tests.support.broker import BrokerError
+
+from .cast import LIBRDKAFKA
+from .judge import RIGHT, WRONG, Verdict, judge, report
+from .run import run
+
+OUT = Path(__file__).resolve().parent.parent.parent / "build" / "history_live.pickle"
+MOST_UNSCRIPTED = 0.05
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.history_live")
+    parser.add_argument("--rebalances", type=int, default=300, help="at least (%(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="of the script (%(default)s)")
+    parser.add_argument("--minutes", type=float, default=30, help="at most (%(default)s)")
+    parser.add_argument("--again", action="store_true", help="judge the last run again")
+    arguments = parser.parse_args()
+    try:
+        if arguments.again:
+            evidence = pickle.loads(OUT.read_bytes())
+        else:
+            evidence = run(arguments.rebalances, arguments.seed, minutes=arguments.minutes)
+            OUT.parent.mkdir(exist_ok=True)
+            OUT.write_bytes(pickle.dumps(evidence))
+    except BrokerError as error:
+        print(f"history_live: {error}", file=sys.stderr)
+        return 2
+    verdict = judge(evidence)
+    print(
+        f"$ python -m tests.history_live --rebalances {arguments.rebalances} "
+        f"--seed {arguments.seed}\n"
+    )
+    print(report(verdict))
+    print(
+        f"{len(evidence.scripts)} groups, {len(evidence.records)} records, {evidence.seconds:.0f} s"
+    )
+    for name, differences in (
+        ("records", verdict.from_records.differences),
+        ("with the log", verdict.with_lines.differences),
+        ("replay", verdict.unequal),
+        ("not settled", [f"{name}: {why}" for name, why in evidence.problems.items()]),
+    ):
+        for one in differences:
+            print(f"{name}: {one}")
+    failures = faults(verdict, arguments.rebalances)
+    print(*failures, sep="\n")
+    return bool(failures)
+
+
+def faults(verdict: Verdict, rebalances: int) -> list[str]:
+    """Returns which of the demands do not hold."""
+    alone, log = verdict.from_records, verdict.with_lines
+    demands = {
+        f"fewer than {rebalances} rebalances of known cause": alone.total >= rebalances,
+        "records alone: less than 95% right": alone.share(RIGHT) >= 0.95,
+        "records alone: more than 1% wrong": alone.share(WRONG) <= 0.01,
+        "with the log: less than 99.5% right": log.share(RIGHT) >= 0.995,
+        "a rebalance led by Java or a plug-in does not come out equal": not any(
+            library != LIBRDKAFKA and not is_equal for library, is_equal in verdict.replayed
+        ),
+        "more than 5% of the rebalances were not caused by the script": verdict.not_scripted
+        <= MOST_UNSCRIPTED * alone.total,
+    }
+    return [f"FAILED: {problem}" for problem, holds in demands.items() if not holds]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

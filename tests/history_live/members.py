@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the members: Java members in one JVM or one each, each Python member in its own process."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
+from typing import TYPE_CHECKING, Any, Self
+
+from tests.support.live_members import JavaMembers
+
+from . import python_member
+from .cast import COMMIT_MS, HEARTBEAT_MS, JAVA, MOST_POLL_MS, OWN_JVM
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from multiprocessing.context import ForkServerProcess
+    from pathlib import Path
+
+    from .cast import Part
+
+CLOSE_TIMEOUT_S = 10.0
+
+
+class Members:
+    """All members of a run, for calls from any thread; the end of `with` ends every member."""
+
+    def __init__(self, bootstrap_server: str, directory: Path) -> None:
+        """Starts no member yet; the JVMs' logs go to `directory`."""
+        self._server = bootstrap_server
+        self._directory = directory
+        self._java = JavaMembers(bootstrap_server, directory / "java.log")
+        self._lock = threading.Lock()
+        self._processes = multiprocessing.get_context("forkserver")
+        self._processes.set_forkserver_preload([python_member.__name__])
+        self._python: dict[str, tuple[ForkServerProcess, Connection]] = {}
+        self._own: dict[str, JavaMembers] = {}
+
+    def start(self, part: Part) -> None:
+        if part.library == JAVA:
+            self._tell(add=[_described(part)])
+        elif part.library == OWN_JVM:
+            log = self._directory / f"{part.client_id}.log"
+            self._own[part.client_id] = JavaMembers(self._server, log)
+            self._own[part.client_id].send(wait=False, add=[_described(part)])
+        else:
+            ours, theirs = self._processes.Pipe()
+            process = self._processes.Process(
+                target=python_member.run, args=(part, self._server, theirs), daemon=True
+            )
+            process.start()
+            theirs.close()
+            self._python[part.client_id] = process, ours
+
+    def close(self, part: Part) -> None:
+        """Closes the member's consumer: a dynamic member sends LeaveGroup."""
+        if part.library == JAVA:
+            self._tell(close=[part.client_id])
+        elif part.library == OWN_JVM:
+            member = self._own.pop(part.client_id)
+            member.send(wait=False, close=[part.client_id])
+            member.close()
+        else:
+            process, pipe = self._python.pop(part.client_id)
+            _send(pipe, ("close", ()))
+            process.join(CLOSE_TIMEOUT_S)
+            _end(process, pipe)
+
+    def kill(self, part: Part) -> None:
+        """Ends the member without a LeaveGroup: its process is killed, unless it shares a JVM."""
+        if part.library == JAVA:
+            self._tell(kill=[part.client_id])
+        elif part.library == OWN_JVM:
+            member = self._own.pop(part.client_id)
+            os.kill(member.pid, signal.SIGKILL)
+            member.close()
+        else:
+            _end(*self._python.pop(part.client_id))
+
+    def subscribe(self, part: Part) -> None:
+        """Subscribes the member to the part's present topics."""
+        if part.library == JAVA:
+            self._tell(subscribe={part.client_id: part.topics})
+        elif part.library == OWN_JVM:
+            self._own[part.client_id].send(wait=False, subscribe={part.client_id: part.topics})
+        else:
+            _send(self._python[part.client_id][1], ("subscribe", part.topics))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process, pipe in self._python.values():
+            _end(process, pipe)
+        for member in self._own.values():
+            member.close()
+        self._java.close()
+
+    def _tell(self, **command: Any) -> None:
+        with self._lock:
+            self._java.send(wait=False, **command)
+
+
+def _described(part: Part) -> dict[str, Any]:
+    return {
+        "client_id": part.client_id,
+        "group_id": part.group_id,
+        "group_instance_id": part.group_instance_id,
+        "assignors": [part.assignor],
+        "topics": part.topics,
+        "configs": {
+            "group.protocol": "classic",
+            "session.timeout.ms": str(part.session_timeout_ms),
+            "heartbeat.interval.ms": str(HEARTBEAT_MS),
+            "max.poll.interval.ms": str(MOST_POLL_MS),
+            "metadata.max.age.ms": "1000",
+            "enable.auto.commit": str(part.commits).lower(),
+            "auto.commit.interval.ms": str(COMMIT_MS),
+        },
+    }
+
+
+def _send(pipe: Connection, command: tuple[str, tuple[str, ...]]) -> None:
+    """Sends a command; a member that has ended causes no error."""
+    with contextlib.suppress(OSError):
+        pipe.send(command)
+
+
+def _end(process: ForkServerProcess, pipe: Connection) -> None:
+    process.kill()
+    process.join(CLOSE_TIMEOUT_S)
+    pipe.close()

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a broker and all groups at once, until enough rebalances are recorded; keeps the evidence.
+
+A producer writes to all partitions, because librdkafka commits only new offsets.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from kafka_rebalance.history.records import OffsetsRecord
+from kafka_rebalance.live import offsets_records
+from tests.prediction.log import OffsetsLog
+from tests.support.broker import Broker
+
+from .cast import KINDS, TOPICS, Cast, Kind
+from .members import Members
+from .stage import Stage
+from .truth import Acted
+
+LOGGERS = ("kafka.coordinator.group", "org.apache.kafka.coordinator.group")
+LOOK_AGAIN_S = 0.5
+PRODUCE_S = 0.4
+START_APART_S = 0.4
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that a run leaves: records and lines of the broker, and the script of each group."""
+
+    records: list[OffsetsRecord]
+    lines: list[str]
+    scripts: dict[str, tuple[Acted, ...]]
+    problems: dict[str, str]
+    seconds: float
+
+
+def run(rebalances: int, seed: int, *, kinds: Sequence[Kind] = KINDS, minutes: float) -> Evidence:
+    """Plays until there are so many records of rebalances, at most for `minutes`."""
+    stop = threading.Event()
+    casts = [
+        Cast(
+            kind.name,
+            kind,
+            {f"{kind.name}-{name}": count for name, count in TOPICS.items()},
+            Random(f"{seed}/{kind.name}"),
+        )
+        for kind in kinds
+    ]
+    began = time.monotonic()
+    with (
+        tempfile.TemporaryDirectory(prefix="kafka-rebalance-history-") as directory,
+        Broker(loggers=LOGGERS) as broker,
+        OffsetsLog(broker.bootstrap_server) as log,
+        _topics(broker.bootstrap_server, casts) as topics,
+        Members(broker.bootstrap_server, Path(directory)) as members,
+        concurrent.futures.ThreadPoolExecutor(len(casts)) as pool,
+    ):
+        stages = [Stage(cast, members, log, topics.grow, stop) for cast in casts]
+        futures = []
+        for stage in stages:
+            futures.append(pool.submit(stage.play))
+            time.sleep(START_APART_S)  # all at once would starve the first heartbeats
+        deadline = time.monotonic() + 60 * minutes
+        try:
+            while not all(future.done() for future in futures):
+                written = sum(len(log.of(cast.group_id)) - 1 for cast in casts)
+                print(f"\r{written} of {rebalances}", end="", file=sys.stderr, flush=True)
+                if written >= rebalances or time.monotonic() > deadline:
+                    stop.set()
+                time.sleep(LOOK_AGAIN_S)
+        finally:
+            stop.set()
+        print(file=sys.stderr)
+        for future in futures:
+            future.result()
+        records = [OffsetsRecord(*one) for one in offsets_records(broker.bootstrap_server)]
+        return Evidence(
+            records,
+            broker.log(0, lines=sys.maxsize).splitlines(),
+            {stage.cast.group_id: tuple(stage.acted) for stage in stages},
+            {stage.cast.group_id: stage.problem for stage in stages if stage.problem},
+            time.monotonic() - began,
+        )
+
+
+class _Topics:
+    """Creates and grows topics, and writes to each of their partitions."""
+
+    def __init__(self, server: str, casts: Sequence[Cast]) -> None:
+        from confluent_kafka import Producer
+        from kafka import KafkaAdminClient
+
+        self._lock = threading.Lock()
+        self._counts = {name: n for cast in casts for name, n in cast.topics.items()}
+        self._admin = KafkaAdminClient(bootstrap_servers=server)
+        self._admin.create_topics(
+            {name: {"num_partitions": n} for name, n in self._counts.items()},
+            wait_for_metadata=True,
+        )
+        self._producer = Producer({"bootstrap.servers": server, "log_level": 0})
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._produce, daemon=True)
+        self._thread.start()
+
+    def grow(self, topic: str, partitions: int) -> None:
+        with self._lock:
+            self._admin.create_partitions({topic: partitions})
+
+    def close(self) -> None:
+        self._ended.set()
+        self._thread.join(10)
+        del self._producer
+        self._admin.close()
+
+    def _produce(self) -> None:
+        while not self._ended.wait(PRODUCE_S):
+            for topic, count in self._counts.items():
+                for partition in range(count):
+                    self._producer.produce(topic, b"", partition=partition)
+            self._producer.flush(5)
+
+
+@contextmanager
+def _topics(server: str, casts: Sequence[Cast]) -> Iterator[_Topics]:
+    topics = _Topics(server, casts)
+    try:
+        yield topics
+    finally:
+        topics.close()

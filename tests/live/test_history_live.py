@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`history --bootstrap-server` on a real broker: the rows of its records, read independently."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.broker import Broker, missing_tools
+
+pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
+pytest.importorskip("confluent_kafka")
+
+import confluent_kafka
+from kafka import KafkaAdminClient
+
+from kafka_rebalance.cli import main
+from kafka_rebalance.live import offsets_records
+from tests.support.live_members import JavaMembers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.live
+
+TOPIC = "__consumer_offsets"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A broker with two groups at rest: members have joined, left, and joined again."""
+    missing = missing_tools()
+    if missing:
+        pytest.skip(missing)
+    with Broker() as broker:
+        with KafkaAdminClient(bootstrap_servers=broker.bootstrap_server) as admin:
+            admin.create_topics({"t": {"num_partitions": 6}}, wait_for_metadata=True)
+        log = tmp_path_factory.mktemp("history") / "java.log"
+        with JavaMembers(broker.bootstrap_server, log) as members:
+            members.tell(add=[_member(group, n) for group in ("a", "b") for n in range(2)])
+            members.tell(close=["a-0", "b-1"])
+            members.tell(add=[_member("a", 0)])
+            yield broker.bootstrap_server
+
+
+def _member(group_id: str, n: int) -> dict[str, Any]:
+    configs = {"group.protocol": "classic", "auto.commit.interval.ms": "500"}
+    assignors = ["range" if group_id == "a" else "cooperative-sticky"]
+    return {
+        "group_id": group_id,
+        "client_id": f"{group_id}-{n}",
+        "assignors": assignors,
+        "topics": ["t"],
+        "configs": configs,
+    }
+
+
+def _read_by_librdkafka(server: str, path: Path) -> None:
+    """Writes the topic's records as JSON lines: a client that the command does not use reads."""
+    consumer = confluent_kafka.Consumer({"bootstrap.servers": server, "group.id": "reader"})
+    partitions = consumer.list_topics(TOPIC).topics[TOPIC].partitions
+    places = [confluent_kafka.TopicPartition(TOPIC, p, 0) for p in partitions]
+    ends = {place.partition: consumer.get_watermark_offsets(place)[1] for place in places}
+    consumer.assign(places)
+    left = {p for p, end in ends.items() if end}
+    with path.open("w") as lines:
+        deadline = time.monotonic() + 60
+        while left:
+            assert time.monotonic() < deadline
+            message = consumer.poll(1)
+            if message is None:
+                continue
+            assert message.error() is None
+            fields = {
+                "partition": message.partition(),
+                "offset": message.offset(),
+                "timestamp": message.timestamp()[1],
+                "key": _text(message.key()),
+                "value": _text(message.value()),
+            }
+            print(json.dumps(fields), file=lines)
+            if message.offset() + 1 >= ends[message.partition()]:
+                left.discard(message.partition())
+    consumer.close()
+
+
+def _text(data: bytes | None) -> str | None:
+    return None if data is None else base64.b64encode(data).decode()
+
+
+def test_a_live_cluster_has_the_history_of_its_records(
+    server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "records.jsonl"
+    _read_by_librdkafka(server, path)
+    for options in (["--json"], ["--group", "a"], ["--replay"], ["--what-if"], ["--patterns"]):
+        assert main(["history", "--bootstrap-server", server, *options]) == 0
+        live = capsys.readouterr().out
+        assert main(["history", str(path), *options]) == 0
+        assert live == capsys.readouterr().out
+    assert main(["history", "--bootstrap-server", server, "--group", "a", "--json"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {"began", "back"} <= {row["cause"] for row in rows}
+
+
+def test_reading_ends_at_the_end_that_the_topic_had(server: str) -> None:
+    """The members commit meanwhile; progress counts up to the number of offsets at the start."""
+    shown: list[tuple[int, int]] = []
+    records = offsets_records(server, on_progress=lambda *counts: shown.append(counts))
+    first = next(records)
+    time.sleep(2)  # four commits of each member
+    count = 1 + sum(1 for _ in records)
+    assert first.offset == 0
+    assert {total for _, total in shown} == {count}
+    assert [done for done, _ in shown] == sorted(done for done, _ in shown)
+    assert shown[-1][0] == count
+    assert sum(1 for _ in offsets_records(server)) > count
+
+
+def test_a_cluster_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["history", "--bootstrap-server", "127.0.0.1:1", "--timeout", "1"]
+    assert main(words) == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    (line,) = printed.err.splitlines()
+    assert line.startswith("kafka-rebalance: 127.0.0.1:1: not connected: ")

@@ -89,7 +89,8 @@ def test_a_group_that_hangs() -> None:
 
 
 def test_the_library_of_the_last_leader_has_the_name_that_its_users_know() -> None:
-    group = _group({"a": 1}, _member("x", "a", "a0")).edited(leader_library="python")
+    one = _group({"a": 1}, _member("x", "a", "a0")).to_dict()
+    group = kr.GroupSpec.from_dict({**one, "leader_library": "python"})
     (foreign,) = describe(group).findings
     assert foreign.text == (
         "the last leader used the assignor of kafka-python or aiokafka, which may answer otherwise"

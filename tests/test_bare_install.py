@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_rebalance.cli import COMMANDS
+from kafka_rebalance.cli import COMMANDS, EXAMPLES
 from kafka_rebalance.report.text.tables import table_lines
 from tests.test_shape import OPTIONAL
 
@@ -94,11 +94,17 @@ def test_the_command_needs_nothing_and_fits(
     assert [line for line in wide if not line.strip().startswith(copied)] == []
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    "command", [*COMMANDS, "fleet assign", "fleet plan", "fleet compare", "fleet summary"]
+)
 def test_every_command_shows_its_help(command: str) -> None:
-    code, printed, problems = bare(command, "--help")
+    code, printed, problems = bare(*command.split(), "--help")
     assert (code, problems) == (0, "")
     assert printed.startswith("usage: ")
+    # Lines that a reader copies are never wrapped.
+    examples = {f"  kafka-rebalance {one}" for one in EXAMPLES.get(command, ())}
+    wide = {line for line in printed.splitlines() if len(line) > 80}
+    assert wide - examples == set()
 
 
 def test_a_missing_part_is_named_with_what_installs_it(tmp_path: Path) -> None:

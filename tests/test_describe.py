@@ -88,6 +88,15 @@ def test_a_group_that_hangs() -> None:
     assert "never ends" in hangs.text
 
 
+def test_the_library_of_the_last_leader_has_the_name_that_its_users_know() -> None:
+    one = _group({"a": 1}, _member("x", "a", "a0")).to_dict()
+    group = kr.GroupSpec.from_dict({**one, "leader_library": "python"})
+    (foreign,) = describe(group).findings
+    assert foreign.text == (
+        "the last leader used the assignor of kafka-python or aiokafka, which may answer otherwise"
+    )
+
+
 def test_every_kind_has_a_case() -> None:
     assert {kind for _, expected in CASES for kind in expected} | {"hangs"} == set(FINDING_KINDS)
 

@@ -122,3 +122,34 @@ def test_the_readmes_changes_are_of_the_sample(run: Any) -> None:
     code, out, _ = run("plan", groups, "--partitions", "orders=48")
     assert code == 0
     assert "Not affected by partitions orders=48: " in out
+
+
+def test_a_streams_group_that_no_change_affects_is_no_error(run: Any) -> None:
+    streams = _group("wordcount", "a", assignor="stream")
+    code, out, told = run("plan", [streams, _group("g", "b")], "--partitions", "b=8")
+    assert (code, told) == (0, "")
+    assert "Not affected by partitions b=8: 1 group." in out
+    code, _, told = run("plan", [streams, _group("g", "a")], "--partitions", "a=8")
+    assert code == 3
+    assert 'wordcount: assignor: "stream" is Kafka Streams\' own assignor' in told
+    code, _, told = run("plan", [streams, _group("g", "a")])
+    assert code == 3
+    code, _, told = run("plan", [streams], "--partitions", "b=8")
+    assert code == 3
+
+
+def test_members_without_a_rack_may_be_in_the_lost_one(run: Any) -> None:
+    """A plan must not claim that all partitions keep their readers if nobody can know it."""
+    topic = kr.Topic("t", 4, racks=(("a",), ("b",), ("a",), ("b",)))
+    members = (kr.Member("m0", ("t",), rack_id="a"), kr.Member("m1", ("t",)))
+    group = kr.GroupSpec("g", (topic,), members, "range")
+    _, out, _ = run("plan", [group], "--remove-rack", "b")
+    assert "remove-rack=b: 1 member has no client.rack. The plan keeps it, wherever" in out
+    known = group.edited(members=(members[0],))
+    _, out, _ = run("plan", [known], "--remove-rack", "b")
+    assert "client.rack" not in out
+
+
+def test_a_plan_of_new_partitions_names_the_time_until_they_are_seen(run: Any) -> None:
+    _, out, _ = run("plan", [_group("g", "a")], "--partitions", "a=8")
+    assert "metadata.max.age.ms (5 minutes by default)" in " ".join(out.split())

@@ -84,6 +84,13 @@ addEventListener("load", () => {
       !one.querySelector("th[scope]")).length,
     fills: [...new Set(bars.map((one) => one.getAttribute("fill")))],
     titles: bars.map((one) => one.textContent),
+    split: [...document.querySelectorAll(".key span")].filter((one) => {
+      const letter = document.createRange(), text = one.nextSibling;
+      if (!(text instanceof Text)) return false;
+      letter.setStart(text, 0);
+      letter.setEnd(text, 1);
+      return Math.abs(box(letter).bottom - box(one).bottom) > 9;
+    }).map((one) => one.className),
     out,
     beyond,
   };
@@ -126,6 +133,7 @@ def _is_readable(seen: dict[str, Any]) -> None:
     assert seen["beyond"] == 0
     assert seen["unseen"] == 0
     assert seen["unnamed"] == 0
+    assert seen["split"] == []  # a mark of the key stands beside its text
     assert seen["contrast"] >= 4.5  # what WCAG asks of text
 
 

@@ -138,6 +138,10 @@ def test_a_plan_can_be_copied_and_pickled() -> None:
     plan = kr.plan(PAIR, None, ["add-members=1"])
     assert copy.deepcopy(plan.steps) == plan.steps
     assert pickle.loads(pickle.dumps(plan.rounds)) == plan.rounds
+    for again in (copy.deepcopy(plan), pickle.loads(pickle.dumps(plan))):
+        assert again == plan
+        assert len({again, plan}) == 1
+        assert again.to_dict() == plan.to_dict()
     assert not hasattr(plan.rounds[0], "nothing of this name")
 
 

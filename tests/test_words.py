@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import shlex
 import subprocess
@@ -126,3 +127,39 @@ def test_zsh_and_fish() -> None:
     fish = completion("fish")
     assert "complete -c kafka-rebalance -n __fish_use_subcommand -f -a plan -d 'play " in fish
     assert "'__fish_seen_subcommand_from plan' -l bootstrap-server\n" in fish
+
+
+def options_of(command: str) -> set[str]:
+    """Returns the options of a command and of its own commands, as its parser has them."""
+    found: set[str] = set()
+    parsers = [commands_of(_parser([command]))[command]]
+    while parsers:
+        one = parsers.pop()
+        found |= {option for action in one._actions for option in action.option_strings}
+        parsers += commands_of(one).values()
+    return found
+
+
+def commands_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    found: dict[str, argparse.ArgumentParser] = {}
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            found |= action.choices
+    return found
+
+
+LIVE = [command for command in COMMANDS if "--bootstrap-server" in options_of(command)]
+
+
+def test_commands_that_read_a_cluster_take_its_settings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert {"snapshot", "describe", "plan", "compare", "explain", "simulate"} <= {*LIVE}
+    missing = str(tmp_path / "none.properties")
+    for command in LIVE:
+        assert options_of(command) >= {"--command-config", "--timeout"}, command
+        words = [command, *(["t-0"] if command == "explain" else [])]
+        words += ["--group", "g", "--bootstrap-server", "127.0.0.1:1", "--command-config", missing]
+        assert main(words) != 0
+        assert missing in capsys.readouterr().err, command
+    assert options_of("connect") >= {"--url", "--command-config", "--timeout"}

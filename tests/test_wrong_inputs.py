@@ -125,6 +125,10 @@ CALLS: dict[str, tuple[str, Callable[[], object]]] = {
     "a class to register": ("assignor: a class", lambda: ANY.register(kr.Range)),
     "a scenario": ("scenario: a dict is not", lambda: ANY.simulate({"a": 1})),
     "a batch": ("batch: a dict has no Arrow data", lambda: kr.assign_batch({"a": 1})),
+    "one text as assignors": (
+        'assignors: "range" is one text; give a list',
+        lambda: kr.compare(GROUP, assignors="range"),
+    ),
     "a batch of dicts": ("batch[0]: a dict is not", lambda: kr.plan_batch([NOT_A_GROUP])),
     "broken numbers": ("batch: a number is not whole", lambda: kr.assign_batch(fractions())),
 }

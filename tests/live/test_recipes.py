@@ -14,12 +14,23 @@ from tests.support.broker import Broker, java, missing_tools
 
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
 
+pytest.importorskip("aiokafka", reason="aiokafka is not installed: pip install -e '.[aiokafka]'")
+pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed: '.[confluent]'")
+
 from kafka import KafkaAdminClient
 
 from kafka_rebalance.assignors.registry import KAFKAS
-from kafka_rebalance.plans.clients import JAVA, KAFKA_PYTHON, recipe
+from kafka_rebalance.plans.clients import (
+    AIOKAFKA,
+    JAVA,
+    KAFKA_PYTHON,
+    LIBRDKAFKA,
+    ClientLibrary,
+    recipe,
+)
 from kafka_rebalance.report.plans.compare import copy_commands
-from tests.support.live_members import await_stable
+from tests.real_groups.librdkafka_members import LibrdkafkaMembers
+from tests.support.live_members import JavaMembers, await_stable
 from tests.support.plug_in_members import PlugInMembers, generations
 
 if TYPE_CHECKING:
@@ -87,6 +98,75 @@ def test_kafka_pythons_settings_take_a_group_over_in_two_bounces() -> None:
     assert switched > 0
     assert set(protocols[:switched]) == {"range"}
     assert set(protocols[switched:]) == {"cooperative-sticky"}
+
+
+def test_members_of_the_other_libraries_switch_as_printed(tmp_path: Path) -> None:
+    """Members of librdkafka and aiokafka stop, then all start; Java's are restarted in turn."""
+    with Broker() as broker:
+        server = broker.bootstrap_server
+        with KafkaAdminClient(bootstrap_servers=server) as admin:
+            admin.create_topics({"t": {"num_partitions": 6, "replication_factor": 1}})
+        _switch_librdkafka(server, *_values(LIBRDKAFKA, "cooperative-sticky", "stop all"))
+        _switch_aiokafka(server)
+        _switch_java(server, _values(JAVA, "cooperative-sticky", "rolling"), tmp_path / "log")
+        used = [(group, value.protocol) for group, value in generations(server)]
+    for group, new in (
+        ("rd", "cooperative-sticky"),
+        ("aio", "sticky"),
+        ("j", "cooperative-sticky"),
+    ):
+        protocols = [protocol for name, protocol in used if name == group]
+        switched = protocols.index(new)
+        assert switched > 0
+        assert set(protocols[:switched]) == {"range"}
+        assert set(protocols[switched:]) == {new}
+
+
+def _values(client: ClientLibrary, new: str, way: str) -> list[str]:
+    """Returns the values of the printed settings, for a switch from range."""
+    made = recipe(client, "range", new)
+    assert made.way == way
+    assert all(text.startswith("partition.assignment.strategy=") for text in made.settings)
+    return [text.partition("=")[2] for text in made.settings]
+
+
+def _switch_librdkafka(server: str, new: str) -> None:
+    for assignor in ("range", new):
+        with LibrdkafkaMembers(server) as members:
+            for name in ("rd-a", "rd-b"):
+                members.add("rd", name, assignor, ["t"])
+            await_stable(server, {"rd": 2})
+
+
+def _switch_aiokafka(server: str) -> None:
+    from kafka_rebalance.clients.aiokafka import Range
+
+    made = recipe(AIOKAFKA, "range", "sticky")
+    assert made.way == "stop all"
+    names: dict[str, Any] = {}
+    exec(made.needs or "", names)
+    (new,) = (eval(text.partition("=")[2], names) for text in made.settings)
+    for strategy in ([Range], [*new]):
+        with PlugInMembers(server) as members:
+            for name in ("aio-a", "aio-b"):
+                members.add("aiokafka", "aio", name, strategy, ["t"])
+            await_stable(server, {"aio": 2})
+            assert members.failures() == {}
+
+
+def _switch_java(server: str, values: list[str], log: Path) -> None:
+    def member(name: str, value: str) -> dict[str, Any]:
+        settings = {"partition.assignment.strategy": value}
+        common = {"group_id": "j", "assignors": ["range"], "topics": ["t"], "configs": settings}
+        return {"client_id": name, **common}
+
+    with JavaMembers(server, log) as members:
+        old = "org.apache.kafka.clients.consumer.RangeAssignor"
+        members.tell(add=[member(name, old) for name in ("j-a", "j-b")])
+        for value in values:
+            for name in ("j-a", "j-b"):
+                members.tell(close=[name])
+                members.tell(add=[member(name, value)])
 
 
 def test_the_commands_copy_a_groups_offsets(tmp_path: Path) -> None:

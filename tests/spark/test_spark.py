@@ -276,6 +276,50 @@ def test_spark_connect() -> None:
     assert run.stdout.split() == [str(len(captured()))] * 2 + ["True"], run.stderr[-2000:]
 
 
+NOT_ACTIVATED = """
+import sys
+from kafka_rebalance.spark import INPUT_SCHEMA, assign_groups, assign_udf, register_functions
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+frame = spark.read.schema(INPUT_SCHEMA).json(sys.argv[1])
+if sys.argv[2] == "udf":
+    column = assign_udf("range")("group_id", "topics", "members")
+    rows = frame.select(column.alias("r")).select("r.*")
+elif sys.argv[2] == "sql":
+    register_functions(spark)
+    frame.createOrReplaceTempView("groups")
+    rows = spark.sql("select * from kafka_assign_table(TABLE(groups), 'range')")
+else:
+    rows = assign_groups(frame, assignor="range")
+print([(row["group_id"], row["error"]) for row in rows.collect()])
+spark.stop()
+"""
+
+
+@pytest.mark.parametrize("first", ["frame", "udf", "sql"])
+def test_workers_run_the_drivers_python_without_an_activated_environment(
+    first: str, tmp_path: Path
+) -> None:
+    other = tmp_path / "python3"
+    other.write_text("#!/bin/sh\necho the wrong python3 >&2; exit 1\n", encoding="utf-8")
+    other.chmod(0o755)
+    group = kr.GroupSpec("g", (kr.Topic("t", 2),), (kr.Member("a", ("t",)),))
+    line = tmp_path / "group.jsonl"
+    line.write_text(group.to_json(), encoding="utf-8")
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
+        environment.pop(name, None)
+    run = subprocess.run(
+        [sys.executable, "-c", NOT_ACTIVATED, str(line), first],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert run.stdout.split("\n")[0] == "[('g', None)]", run.stderr[-2000:]
+
+
 PLACES = INPUT_SCHEMA.replace("topics: array<string>", "topics: array<int>").replace(
     "<topic: string, partitions", "<topic: int, partitions"
 )

@@ -16,6 +16,7 @@ from kafka_rebalance.plans.connect import RoundAnswer, Script, play, run_script
 from kafka_rebalance.plans.connect.cluster_changes import play_events
 from kafka_rebalance.plans.connect.script import DEFAULT_MAX_DELAY_MS, to_dict
 from kafka_rebalance.report.plans.connect import round_text, variation_text
+from kafka_rebalance.report.text.names import counted
 
 from .exit_codes import DONE, of_errors
 from .lines import MAX_LINE_BYTES, open_input, read_lines
@@ -82,7 +83,7 @@ def _run_file(args: argparse.Namespace) -> int:
                 answer = error_line(group_id_of(value, "id"), error, number, key="id")
                 print(answer.line.decode(), file=sys.stdout if args.json else sys.stderr)
     if bad:
-        print(f"kafka-rebalance: {bad} of {scripts} scripts had errors", file=sys.stderr)
+        print(f"kafka-rebalance: {bad} of {counted(scripts, 'script')} had errors", file=sys.stderr)
     return of_errors(bad)
 
 

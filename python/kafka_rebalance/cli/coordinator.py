@@ -17,11 +17,10 @@ _COMMANDS = (trace.__doc__ or "").partition("\n")[2]
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Plays a trace (a text file of commands) on a group coordinator in virtual time. Prints\n"
+        "Plays a trace (a text file of commands) on a group coordinator in virtual time. Prints "
         "the trace, with the coordinator's answers below each block of commands."
     )
     parser.epilog = _COMMANDS
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument(
         "trace", nargs="?", type=Path, metavar="TRACE", help="a file; - for standard input"

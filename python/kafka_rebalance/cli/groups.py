@@ -9,11 +9,11 @@ from itertools import chain, islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from kafka_rebalance.bulk.lines import group_id_of, line_error
-from kafka_rebalance.errors import GroupError, NeverEnds
+from kafka_rebalance.errors import GroupError, NeverEnds, NotAffected
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans import Endless, as_far_as_affected, endless
-from kafka_rebalance.plans.changes import Change
+from kafka_rebalance.plans.changes import Change, apply
 from kafka_rebalance.plans.changes import text as changes_text
 from kafka_rebalance.report.text.names import counted
 
@@ -253,8 +253,29 @@ def _answer(
             (played(args.changes), []) if alone else as_far_as_affected(played, args.changes)
         )
     except GroupError as error:
+        if error.path == "assignor" and not alone and (left_out := _unaffected(group, args)):
+            return None, left_out  # nobody asks for a rebalance of this group
         return BadGroup(group.group_id, error_text(error, args.changes))
     return answer if isinstance(answer, BadGroup) else (answer, left_out)
+
+
+def _unaffected(group: GroupSpec, args: argparse.Namespace) -> list[str]:
+    """Returns a line for each change if no change affects the group, else an empty list."""
+
+    def edited(changes: Sequence[Change]) -> GroupSpec:
+        after = group
+        for i, change in enumerate(changes):
+            try:
+                after = apply(change, after)
+            except NotAffected as error:
+                raise NotAffected(f"changes[{i}]", error.problem) from None
+        return after
+
+    try:
+        answer, left_out = as_far_as_affected(edited, args.changes)
+    except GroupError:  # a change fits no group of this kind
+        return []
+    return left_out if answer is None else []
 
 
 def error_text(error: GroupError, changes: Sequence[object]) -> str:

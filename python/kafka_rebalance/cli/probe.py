@@ -17,7 +17,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("file", metavar="FILE", help="contract lines; - for standard input")
     client = parser.add_mutually_exclusive_group(required=True)
-    client.add_argument("--client", choices=sorted(CONSUMERS), help="a Python library")
+    names = sorted(CONSUMERS)
+    client.add_argument(
+        "--client", choices=names, metavar="LIBRARY", help=f"a Python library: {', '.join(names)}"
+    )
     client.add_argument(
         "--command",
         type=_command,

@@ -121,6 +121,8 @@ def compare(
              the group's own assignor is not known here, for example that of Kafka Streams.
     """
     require_group(group)
+    if isinstance(assignors, str):
+        raise TypeError(f'assignors: "{assignors}" is one text; give a list, ["{assignors}"]')
     if group.assignor is not None:
         protocol_of(group.assignor)  # raises if the assignor is not known
     changes = parse_changes(changes)

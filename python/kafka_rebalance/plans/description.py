@@ -245,7 +245,9 @@ def _next_rebalance(group: GroupSpec, engine: Engine) -> Iterator[Finding]:
         yield Finding("foreign", f"{group.assignor} is {FOREIGN[group.assignor]}")
         return
     if group.leader_library not in (None, "java"):
-        text = f"the last leader used {group.leader_library}'s assignor, which may answer otherwise"
+        library = group.leader_library
+        whose = "kafka-python or aiokafka" if library == "python" else library
+        text = f"the last leader used the assignor of {whose}, which may answer otherwise"
         yield Finding("foreign", text)
     if group.assignor is None or not is_known(group.assignor):
         return

@@ -29,7 +29,7 @@ C3-1bc4c369-f628-4ff3-a63e-da0cd6590cd0:
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from kafka_rebalance import _core
@@ -77,6 +77,13 @@ class RebalancePlan:
         """Returns the group, the assignor and the changes, such as `g, range: add-members=1`."""
         changes = ", ".join(map(str, self.changes)) or AS_IT_IS.cause
         return f"{self.group.group_id}, {self.assignor}: {changes}"
+
+    def __hash__(self) -> int:
+        return hash((self.group, self.assignor, self.changes))  # they determine the rest
+
+    def __getstate__(self) -> list[Any]:
+        """Returns the fields for a copy or a pickle; without `_core`, plans compute in Python."""
+        return [None if one.name == "_core" else getattr(self, one.name) for one in fields(self)]
 
     def __repr__(self) -> str:
         rounds = len(self.rounds)

@@ -28,6 +28,7 @@ from .compaction import (
     with_cluster,
 )
 from .group_records import GroupRecords
+from .session import use_this_python
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -119,7 +120,9 @@ def current_groups(
                     groups = groups.add_column(0, "cluster", names)
                 yield groups
 
-    return source.latest().mapInArrow(run, with_cluster(GROUPS_SCHEMA, has_cluster))
+    latest = source.latest()
+    use_this_python(latest.sparkSession)
+    return latest.mapInArrow(run, with_cluster(GROUPS_SCHEMA, has_cluster))
 
 
 def committed_offsets(records: DataFrame) -> DataFrame:
@@ -143,6 +146,7 @@ def committed_offsets(records: DataFrame) -> DataFrame:
 
     latest = last_records(records, COMMIT_KEYS, has_cluster=has_cluster)
     latest = latest.select(*keys, "key", "value")
+    use_this_python(latest.sparkSession)
     return latest.mapInArrow(run, with_cluster(COMMITS_SCHEMA, has_cluster))
 
 

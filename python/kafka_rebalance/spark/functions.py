@@ -18,6 +18,7 @@ from . import schema
 from .compaction import with_cluster
 from .group_records import GroupRecords
 from .schema import COMPARE_SCHEMA, OUTPUT_SCHEMA, OWNERS_SCHEMA, PLAN_SCHEMA, contract
+from .session import use_this_python
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -231,6 +232,7 @@ def _in_workers(
                 yield pa.RecordBatch.from_arrays([*keys, *answers.columns], names)
 
     keyed = schema.with_keys(answers_schema, [*clusters, *labels])
+    use_this_python(groups.sparkSession)
     return groups.select(*clusters, *needed).mapInArrow(run, keyed)
 
 
@@ -263,7 +265,9 @@ def _from_records(
                     yield pa.RecordBatch.from_arrays([*columns, *answers.columns], names)
 
     keyed = with_cluster(schema.with_keys(answers_schema, labels), has_cluster)
-    return source.latest().mapInArrow(run, keyed)
+    latest = source.latest()
+    use_this_python(latest.sparkSession)
+    return latest.mapInArrow(run, keyed)
 
 
 def _unread(assignor: str | None) -> set[str]:

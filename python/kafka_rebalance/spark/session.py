@@ -101,6 +101,19 @@ def session(
     return spark
 
 
+def use_this_python(spark: SparkSession) -> None:
+    """Lets the workers of a session on this machine run this Python, if no other is named.
+
+    Without it, they run the first python3 of the path, which may lack this package. On a cluster,
+    or on Spark Connect, the path of this Python may not exist, so the session stays as it is.
+    """
+    if "PYSPARK_PYTHON" in os.environ or not isinstance(spark, SparkSession):
+        return
+    context = spark.sparkContext
+    if str(context.master).startswith("local") and context.pythonExec == "python3":  # the default
+        context.pythonExec = sys.executable
+
+
 def is_submitted() -> bool:
     """Returns whether spark-submit started this process, or a session is already running in it."""
     return "PYSPARK_GATEWAY_PORT" in os.environ or SparkSession.getActiveSession() is not None

@@ -19,6 +19,7 @@ from kafka_rebalance.group.model import MAX_PARTITIONS
 
 from .functions import known
 from .schema import OUTPUT_SCHEMA, PLAN_SCHEMA
+from .session import use_this_python
 
 if TYPE_CHECKING:
     pass
@@ -38,6 +39,7 @@ def register_functions(spark: SparkSession) -> None:
     the next rebalance. The last two functions return a struct of the columns. They take an assignor
     for each row, and `changes` as an array of texts; a change that a group lacks is an error.
     """
+    use_this_python(spark)
     spark.udtf.register("kafka_assign_table", _assign_table())
     spark.udtf.register("kafka_plan_table", _plan_table())
     spark.udf.register("kafka_assign", _column("assign", ["assignor"], OUTPUT_SCHEMA))
@@ -63,6 +65,8 @@ def assign_udf(
     def column(*columns: Any) -> Column:
         if len(columns) != len(names):
             raise TypeError(f"{len(columns)} columns in place of {', '.join(names)}")
+        if (spark := SparkSession.getActiveSession()) is not None:
+            use_this_python(spark)
         result: Column = udf(*columns)
         return result
 

@@ -5,9 +5,11 @@ Members have short names such as `c0`, in place of the ids that the coordinator 
 `join c0` sends the id that c0 already has, if any; `join c0 new` sends no id.
 
     config initial_delay=3s max_size=4 min_session=6s metadata=4096 retention=7d
-    join c0 instance=i0 session=10s rebalance=60s protocols=range,sticky metadata=x version=9
+    join c0 instance=i0 session=10s rebalance=60s protocols=range,sticky
+    join c0 metadata=x version=9
     sync leader c0=a c1=b          heartbeat c1             leave c0 c1
-    commit c0 t-0=5 metadata=x     commit nobody t-0=5      txn-commit nobody t-0=5 producer=7
+    commit c0 t-0=5 metadata=x     commit nobody t-0=5
+    txn-commit nobody t-0=5 producer=7
     end-txn commit producer=7      fetch t-0 stable=yes     delete-offsets t-0
     describe                       groups                   delete-group
     advance 3s (tick 3000)         expire                   delete-topic t

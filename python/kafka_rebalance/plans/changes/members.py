@@ -40,8 +40,9 @@ class AddMembers(Change):
     VERBS = (
         Verb(
             "add-members",
-            "N[,rack=RACK][,client-id=ID][,instance-id=ID][,like=MEMBER]",
-            "N members join. They copy MEMBER, or the member that joined last; ID names the first",
+            "N[,KEY=VALUE]…",
+            "N members join, like the one that joined last. The keys: rack=RACK, client-id=ID and "
+            "instance-id=ID (ID names the first), like=MEMBER",
         ),
     )
 
@@ -220,8 +221,9 @@ class BounceMembers(Change):
     VERBS = (
         Verb(
             "bounce-members",
-            "*|MEMBER[,static|,dynamic]",
-            "members restart one after another; * means all",
+            "MEMBER[,KIND]",
+            "MEMBER restarts, or all one after another (*). KIND: count all members as static or "
+            "as dynamic",
             default="*",
         ),
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Formats a Connect round as text of at most 100 columns, and the uncertainty of a prediction."""
+"""Formats a Connect round for the terminal, and the uncertainty of a prediction."""
 
 from collections.abc import Iterable
 from itertools import groupby
@@ -11,9 +11,8 @@ from kafka_rebalance.java.order import name_key
 from kafka_rebalance.live.connect_draws import Item, Variation, Varying
 from kafka_rebalance.plans.connect import RoundAnswer
 from kafka_rebalance.plans.connect.idle import backing_off, idle
-from kafka_rebalance.report.text.names import runs
-
-_WIDTH = 100
+from kafka_rebalance.report.text.names import counted, runs
+from kafka_rebalance.report.text.tables import width
 
 
 def round_text(
@@ -23,11 +22,11 @@ def round_text(
     now_ms = answer.round.time_ms
     changes = [cause] if cause else _changes(answer, before)
     heading = "  ".join([f"round {number}", _seconds(now_ms - start_ms), *changes])
-    lines = [clipped(heading, _WIDTH)]
+    lines = [clipped(heading, width())]
     title = "connectors+tasks of"
-    width = max(len(title), *(len(worker) for worker in answer.running))
-    width = min(width, _WIDTH - 42)
-    lines.append(f"  {title:{width}} {'runs':>9} {'starts':>9} {'stops':>9} {'keeps':>9}")
+    wide = max(len(title), *(len(worker) for worker in answer.running))
+    wide = min(wide, width() - 42)
+    lines.append(f"  {title:{wide}} {'runs':>9} {'starts':>9} {'stops':>9} {'keeps':>9}")
     for worker in answer.running:
         started = answer.result.assigned[worker]
         stopped = answer.result.revoked.get(worker, Work())
@@ -36,7 +35,7 @@ def round_text(
         works = (after, started, stopped, kept)
         counts = (f"{len(work.connectors)}+{len(work.tasks)}" for work in works)
         cells = " ".join(f"{count:>9}" for count in counts)
-        lines.append(f"  {clipped(worker, width):{width}} {cells}")
+        lines.append(f"  {clipped(worker, wide):{wide}} {cells}")
     lines.append(f"  balance: {_balance(answer)}")
     if why := backing_off(answer):
         lines.append(f"  {why}")
@@ -69,13 +68,13 @@ def variation_text(found: Variation) -> str:
 
 def _varying_text(one: Varying) -> str:
     count = str(one.least) if one.least == one.most else f"{one.least} to {one.most}"
-    text = f"{clipped(one.worker, _WIDTH // 3)} {one.does} {count}: "
+    text = f"{clipped(one.worker, width() // 3)} {one.does} {count}: "
     if one.sure:
         text += f"{items_text(one.sure)}, and "
     left = [each - len(one.sure) for each in (one.least, one.most)]
     some = str(left[0]) if left[0] == left[1] else f"{left[0]} to {left[1]}"
     text += f"{some} of {items_text(one.maybe)}"
-    return clipped(text, _WIDTH - 4)
+    return clipped(text, width() - 4)
 
 
 def items_text(items: Iterable[Item]) -> str:
@@ -118,8 +117,8 @@ def _names(work: Work) -> str:
 
 def _summary(work: Work) -> str:
     text = _names(work)
-    counts = f"{len(work.connectors)} connectors, {len(work.tasks)} tasks"
-    return f"{counts}: {clipped(text, _WIDTH - len(counts) - 14)}"
+    counts = f"{counted(len(work.connectors), 'connector')}, {counted(len(work.tasks), 'task')}"
+    return f"{counts}: {clipped(text, width() - len(counts) - 14)}"
 
 
 def _seconds(ms: int) -> str:

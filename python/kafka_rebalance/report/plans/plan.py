@@ -33,9 +33,10 @@ def print_plan(plan: RebalancePlan, samples: Samples | None, *, everything: bool
         cause = shortened(step.cause, names)
         quiet = 0 if step.rounds else quiet + 1
         if quiet <= _MOST_ROWS or everything:
-            for note in step_notes(step):
+            notes = step_notes(step)
+            for note in notes:
                 print_wrapped(f"{cause}{note}", "", "  ")
-            if step.rounds and (step.waiting or step.leaderless):
+            if step.rounds and notes:
                 print()
         for number, one in enumerate(step.rounds, 1):
             shown += 1
@@ -127,9 +128,28 @@ def step_notes(step: Step) -> list[str]:
             f"replicas were there: {names}. Kafka still assigns "
             f"{'it, but no member can read it' if one else 'them, but no member can read them'}"
         )
+    if step.cause.startswith("remove-rack=") and (note := _without_rack(step)):
+        notes.append(note)
+    if step.cause.startswith("partitions ") and step.rounds:
+        notes.append(
+            ": the group rebalances when its leader reads the topic's metadata again, within "
+            "metadata.max.age.ms (5 minutes by default)"
+        )
     if not step.rounds and not notes:
         notes.append("" if "no rebalance" in step.cause else ": no rebalance")
     return notes
+
+
+def _without_rack(step: Step) -> str | None:
+    """Returns a note on the members that may run in the lost rack, because theirs is unknown."""
+    unknown = sum(member.rack_id is None for member in step.before.members)
+    if not unknown:
+        return None
+    have, which, keeps = ("has", "it runs", "it") if unknown == 1 else ("have", "they run", "them")
+    return (
+        f": {counted(unknown, 'member')} {have} no client.rack. The plan keeps {keeps}, wherever "
+        f"{which}; remove those in the rack with remove-member"
+    )
 
 
 def generation_text(plan: RebalancePlan, one: Round) -> str:

@@ -69,17 +69,16 @@ def _settlings(runs: Mapping[str, Run]) -> str:
 
 
 def _key(shown: Sequence[Timeline]) -> str:
-    other = ""
-    if any(map(_marked_holders, shown)):
-        other = f'<span class="other"></span>{SAME_SHADE}'
-    event = '<span class="event"></span>an event' if any(one.happenings for one in shown) else ""
-    return (
-        '<p class="key"><span class="held"></span>held, by the member named in it'
-        f'{other}<span class="stuck"></span>held, but stuck: the member or its broker is away'
-        '<span class="gap"></span>nobody works on it'
-        f'<span class="cut"></span>a quiet time, cut short{event}. '
-        "Hold the pointer over a bar to see its times.</p>"
-    )
+    marks = {
+        "held": "held, by the member named in it",
+        "other": SAME_SHADE if any(map(_marked_holders, shown)) else "",
+        "stuck": "held, but stuck: the member or its broker is away",
+        "gap": "nobody works on it",
+        "cut": "a quiet time, cut short",
+        "event": "an event" if any(one.happenings for one in shown) else "",
+    }
+    entries = (f'<i><span class="{name}"></span>{text}</i>' for name, text in marks.items() if text)
+    return f'<p class="key">{" ".join(entries)}. Hold the pointer over a bar to see its times.</p>'
 
 
 def _chapters(run: Run) -> str:

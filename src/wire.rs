@@ -45,7 +45,7 @@ pub struct Subscription<'a, Partitions> {
     pub owned_partitions: Partitions,
     /// None if the field is negative.
     pub generation_id: Option<i32>,
-    /// None if the field is null or empty.
+    /// None if the field is null. Empty is no rack for Kafka's classes; librdkafka's differ.
     pub rack_id: Option<Cow<'a, str>>,
 }
 
@@ -129,8 +129,7 @@ fn read_subscription(version: i16, body: &[u8]) -> Result<ReadSubscription<'_>> 
         read.generation_id = Some(reader.int32()?).filter(|&generation| generation >= 0);
     }
     if version >= 3 {
-        let rack_id = reader.nullable_string()?.filter(|rack| !rack.is_empty());
-        read.rack_id = rack_id.map(java_text);
+        read.rack_id = reader.nullable_string()?.map(java_text);
     }
     Ok(read)
 }

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from types import TracebackType
 
 LIB = Path(__file__).resolve().parent.parent.parent / "tools" / "broker" / "target" / "lib"
@@ -57,8 +57,10 @@ class BrokerError(RuntimeError):
     """A broker or worker failed, or was too slow; the message states the problem."""
 
 
-def java(main: str, *arguments: str, log: str = "warn") -> list[str]:
+def java(main: str, *arguments: str, log: str = "warn", first: Sequence[Path] = ()) -> list[str]:
     """Returns the command line of a Java class in tools/broker; `log` is the log level.
+
+    The classes in the jars of the directories `first` take the place of those of equal names.
 
     Errors: `BrokerError` if Java or the jars are missing.
     """
@@ -66,7 +68,8 @@ def java(main: str, *arguments: str, log: str = "warn") -> list[str]:
     if missing:
         raise BrokerError(missing)
     level = f"-Dorg.slf4j.simpleLogger.defaultLogLevel={log}"
-    return ["java", *SMALL_JVM, level, "-cp", f"{LIB}/*", main, *arguments]
+    path = ":".join(f"{directory}/*" for directory in (*first, LIB))
+    return ["java", *SMALL_JVM, level, "-cp", path, main, *arguments]
 
 
 def missing_tools() -> str | None:

@@ -22,8 +22,8 @@ from tests.support.java_consumers import (
     JavaCooperative,
     OldJava,
     OldJavaCooperative,
+    jar_of,
     missing_java,
-    version_of,
 )
 from tests.support.live_members import JavaMembers
 from tests.support.served_consumers import (
@@ -125,7 +125,7 @@ def test_a_static_bounce_is_no_rebalance(kind: type[Consumer], broker: RunningBr
 
 # Mixed groups -------------------------------------------------------------------------------------
 
-EAGER = (*LIBRARIES, Java, OldJava)
+EAGER: tuple[type[Consumer], ...] = (*LIBRARIES, Java, OldJava)
 COOPERATIVE = (KafkaPythonCooperative, ConfluentCooperative, JavaCooperative, OldJavaCooperative)
 
 
@@ -155,7 +155,9 @@ def live_together(broker: RunningBroker, kinds: Sequence[type[Consumer]]) -> Non
         for number in range(len(members) - 1, 0, -1):
             members.pop(0).close()
             assert shares(settled(broker, number)) == even(number)
-        assert {p: members[0].committed(p) for p in committed} == committed
+        # A cooperative member never gave its own partition up, so it reads on where it was.
+        others = {p: offset for p, offset in committed.items() if p != partition}
+        assert {p: members[0].committed(p) for p in others} == others
         members.pop().close()
         again = started(kinds[0], broker, "again")
         stack.callback(again.close)
@@ -199,7 +201,8 @@ def test_a_static_bounce_in_a_mixed_group_is_no_rebalance(broker: RunningBroker)
 def test_the_old_java_consumers_are_old() -> None:
     if missing := missing_java():
         pytest.skip(missing)
-    assert (version_of(Java)[:4], version_of(OldJava)[:4]) == ("4.4.", "3.9.")
+    assert jar_of(Java).startswith("kafka-clients-4.4.")
+    assert jar_of(OldJava).startswith("kafka-clients-3.9.")
 
 
 @pytest.mark.live

@@ -64,9 +64,9 @@ def _jvm(first: tuple[Path, ...]) -> _Jvm:
     return _Jvm(first)
 
 
-def version_of(kind: type[Java]) -> str:
-    """Returns the version of the kafka-clients that these consumers use."""
-    return str(_jvm(kind.first).ask(ask="version"))
+def jar_of(kind: type[Java]) -> str:
+    """Returns the name of the jar from which these consumers come."""
+    return str(_jvm(kind.first).ask(ask="jar")).rpartition("/")[2]
 
 
 class Java(Consumer):

@@ -21,7 +21,6 @@ import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
-import org.apache.kafka.common.utils.AppInfoParser;
 
 /**
  * Runs consumers of one topic, each in its own thread; a JSON line on standard input is a question to one of them.
@@ -32,7 +31,7 @@ import org.apache.kafka.common.utils.AppInfoParser;
  * {"name": "c1", "ask": "commit", "partition": 0, "offset": 41}
  * {"name": "c1", "ask": "position", "partition": 0}                               {"answer": 41}
  * {"name": "c1", "ask": "close"}
- * {"ask": "version"}                                                              {"answer": "3.9.1"}
+ * {"ask": "jar"}                                                                  {"answer": ".../kafka-clients-3.9.1.jar"}
  * </pre>
  *
  * The answer to a question that fails is {"error": ...}. This program calls only methods that kafka-clients 3.9 and
@@ -66,8 +65,8 @@ public final class ServedConsumers {
     private static Object answer(Map<String, Living> consumers, JsonNode question) throws Exception {
         String name = question.path("name").asText();
         String asked = question.path("ask").asText();
-        if ("version".equals(asked)) {
-            return AppInfoParser.getVersion();
+        if ("jar".equals(asked)) {
+            return KafkaConsumer.class.getProtectionDomain().getCodeSource().getLocation().getPath();
         }
         if ("open".equals(asked)) {
             Living made = new Living(name, question);

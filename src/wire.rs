@@ -45,7 +45,7 @@ pub struct Subscription<'a, Partitions> {
     pub owned_partitions: Partitions,
     /// None if the field is negative.
     pub generation_id: Option<i32>,
-    /// None if the field is null; librdkafka sends an empty rack.
+    /// None if the field is null. Empty means no rack for Kafka's classes, but not for librdkafka.
     pub rack_id: Option<Cow<'a, str>>,
 }
 

@@ -2,19 +2,16 @@
 """`probe`: real clients lead made-up groups, and answer as their library's assignors do.
 
 The judges are independent of the probe: recorded answers of librdkafka, the installed libraries'
-own classes, and for Java our assignors, which the oracle judges.
+own classes, and Java's in tools/oracle. Generated groups judge our `librdkafka/*` as well.
 """
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 import json
-import random
 import re
 import shlex
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -22,48 +19,18 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance.cli import main
-from kafka_rebalance.wire import (
-    by_topic,
-    decode_cooperative_user_data,
-    decode_sticky_user_data,
-    decode_subscription,
-)
+from kafka_rebalance.wire import decode_subscription
 
 pytest.importorskip("kio", reason="kio is not installed: pip install -e '.[serve]'")
 
 from kafka_rebalance.serve.probe_cases import probe_case
-from kafka_rebalance.serve.probed_client import ProbedClient
-from tests.support.broker import java, missing_tools
+from tests.support.broker import missing_tools
 from tests.support.generate import generate
-from tests.support.generate_sent import by_bytes, group_of
+from tests.support.oracle import JAR
+from tests.support.probed import Case, led, on_the_wire, ours
+from tools import differential_probe
 
 VECTORS = Path(__file__).resolve().parent / "vectors"
-Case = dict[str, Any]
-
-
-def led(cases: Iterable[Case], **client: Any) -> list[dict[str, Any]]:
-    """The results of a client that leads the cases, which have one assignor."""
-    made = [probe_case(json.dumps(case)) for case in cases]
-
-    async def results() -> list[dict[str, Any]]:
-        async with ProbedClient(made[0].protocol, **client) as probed:
-            return [result async for result in probed.results(made)]
-
-    return asyncio.run(results())
-
-
-def ours(case: Case) -> dict[str, Any]:
-    try:
-        assigned = kr.assign(group_of(case), case["assignor"])
-        return {"assignment": {m: [list(tp) for tp in owned] for m, owned in assigned.items()}}
-    except kr.GroupError as error:
-        return {"error": str(error)}
-
-
-def on_the_wire(assignment: dict[str, Any]) -> dict[str, dict[str, list[int]]]:
-    """Java and Python write an assignment by topic, in the order of first appearance."""
-    return {member: by_topic(map(tuple, owned)) for member, owned in assignment.items()}
-
 
 # librdkafka ---------------------------------------------------------------------------------------
 
@@ -97,6 +64,20 @@ def test_a_group_that_kills_its_leader_is_an_error_and_harms_no_other() -> None:
     for text in died:
         assert re.match("the client's process ended with signal SIG(SEGV|ABRT)", text)
     assert [one["assignment"] for one in results] == [one["assignment"] for _, one in harmless]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "count"),
+    [(dialect, 333 + ("range" in dialect)) for dialect in differential_probe.DIALECTS],
+)
+def test_generated_groups_get_librdkafkas_answers(dialect: str, count: int) -> None:
+    """1,000 groups in all, in both engines; `tools/differential_probe.py` leads more."""
+    pytest.importorskip("confluent_kafka", reason="it is not installed")
+    found = list(differential_probe.compare("confluent-kafka", dialect, seed=20, count=count))
+    assert len(found) == count
+    assert [what for _, _, what in found if what is not None] == []
+    deaths = sum("error" in result for _, result, _ in found)
+    assert (deaths > 0) is ("cooperative" in dialect)
 
 
 # The Python libraries -----------------------------------------------------------------------------
@@ -134,62 +115,16 @@ def test_a_python_library_answers_as_its_own_class(
 # Java ---------------------------------------------------------------------------------------------
 
 
-def java_command(assignor: str) -> str:
-    """Four consumers of the program `Consumers`, which reads what to run from its input."""
-    configs = {"metadata.max.age.ms": "20", "retry.backoff.ms": "1", "retry.backoff.max.ms": "1"}
-    members = [
-        {
-            "client_id": f"probe-{number}",
-            "group_id": f"probe-{number}",
-            "assignors": [assignor],
-            "topics": ["kafka-rebalance-probe"],
-            "configs": {**configs, "session.timeout.ms": "30000"},
-        }
-        for number in range(4)
-    ]
-    line = shlex.quote(json.dumps({"wait": False, "add": members}))
-    program = shlex.join(java("kafkarebalance.Consumers", "{address}", log="off"))
-    return shlex.join(["sh", "-c", f"(echo {line}; cat) | {program}"])
-
-
-def newest_generation(case: Case) -> int:
-    """Java's sticky assignors remember the newest generation of all groups that they have seen.
-
-    A later group must not be older, as in a real consumer's life, so the groups are led in this
-    order.
-    """
-    found = [-1]
-    for member in case["members"]:
-        sent = decode_subscription(bytes.fromhex(member["subscription"]))
-        data = sent.user_data or b""
-        if case["assignor"] == "sticky":
-            found.append(_or_none(decode_sticky_user_data(data).generation_id))
-        elif case["assignor"] == "cooperative-sticky" and sent.version < 2:
-            found.append(decode_cooperative_user_data(data))
-        else:
-            found.append(_or_none(sent.generation_id))
-    return max(found)
-
-
-def _or_none(generation: int | None) -> int:
-    return -1 if generation is None else generation
-
-
 @pytest.mark.live
-@pytest.mark.parametrize("assignor", ["range", "roundrobin", "sticky"])
-def test_java_through_the_probe_equals_our_assignors(assignor: str) -> None:
+@pytest.mark.parametrize("assignor", differential_probe.ASSIGNORS)
+def test_java_through_the_probe_equals_javas_classes(assignor: str) -> None:
     """Members send bytes of every version and library; a group on which Java throws is left out."""
-    missing = missing_tools()
+    missing = missing_tools() or (None if JAR.is_file() else "no oracle: run `make oracle`")
     if missing:
         pytest.skip(missing)
-    rng = random.Random(20)
-    drawn = (by_bytes(case, rng) for case in generate(20, 140, (assignor,), ours))
-    cases = [(case, expected) for case in drawn if "error" not in (expected := ours(case))][:100]
-    cases.sort(key=lambda one: newest_generation(one[0]))
-    assert len(cases) == 100
-    results = led((case for case, _ in cases), command=java_command(assignor))
-    for (_, expected), result in zip(cases, results, strict=True):
-        assert on_the_wire(result["assignment"]) == on_the_wire(expected["assignment"])
+    found = list(differential_probe.compare("java", assignor, seed=20, count=100))
+    assert len(found) == 100
+    assert [what for _, _, what in found if what is not None] == []
 
 
 # Cases and the command ----------------------------------------------------------------------------

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unmodified consumers live on `serve`: kafka-python, aiokafka, confluent-kafka, and Java's."""
+"""Unmodified consumers live on `serve`: kafka-python, aiokafka, confluent-kafka, Java's."""
 
 from __future__ import annotations
 
 import time
 from contextlib import ExitStack, closing
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,18 +16,28 @@ pytest.importorskip("confluent_kafka", reason="it is not installed: pip install 
 
 from kafka_rebalance.testing import RunningBroker
 from tests.parity.wire import Connection
-from tests.support.broker import missing_tools
+from tests.support.java_consumers import (
+    JAVA_CONSUMERS,
+    Java,
+    JavaCooperative,
+    OldJava,
+    OldJavaCooperative,
+    jar_of,
+    missing_java,
+)
 from tests.support.live_members import JavaMembers
 from tests.support.served_consumers import (
     CONSUMERS,
     GROUP,
     LIBRARIES,
     TOPIC,
+    ConfluentCooperative,
     Consumer,
+    KafkaPythonCooperative,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from kafka_rebalance.serve.history import StableGeneration
@@ -65,12 +75,22 @@ def last_generation(broker: RunningBroker) -> StableGeneration:
     return newest
 
 
-@pytest.mark.parametrize("kind", CONSUMERS)
+JAVA = [pytest.param(kind, marks=pytest.mark.live) for kind in JAVA_CONSUMERS]
+every_kind = pytest.mark.parametrize("kind", [*CONSUMERS, *JAVA])
+
+
+def started(kind: type[Consumer], broker: RunningBroker, name: str, *more: str) -> Consumer:
+    if issubclass(kind, Java) and (missing := missing_java()):
+        pytest.skip(missing)
+    return kind(broker.address, name, *more)
+
+
+@every_kind
 def test_a_group_grows_shrinks_and_goes_on(kind: type[Consumer], broker: RunningBroker) -> None:
     members: list[Consumer] = []
     with ExitStack() as stack:
         for number, sizes in enumerate([[6], [3, 3], [2, 2, 2], [1, 1, 2, 2]], 1):
-            members.append(kind(broker.address, f"c{number}"))
+            members.append(started(kind, broker, f"c{number}"))
             stack.callback(members[-1].close)
             assert shares(settled(broker, number)) == sizes
         first = settled(broker, 4).assignment["c1"][TOPIC][0]
@@ -79,81 +99,130 @@ def test_a_group_grows_shrinks_and_goes_on(kind: type[Consumer], broker: Running
             members[left].close()
             assert shares(settled(broker, left)) == [6 // left] * left
         members[0].close()
-        again = kind(broker.address, "again")
+        again = started(kind, broker, "again")
         stack.callback(again.close)
         settled(broker, 1)
         assert again.committed(first) == 41
         assert again.owned() == ALL
 
 
-@pytest.mark.parametrize("kind", CONSUMERS)
+@every_kind
 def test_a_static_bounce_is_no_rebalance(kind: type[Consumer], broker: RunningBroker) -> None:
     with ExitStack() as stack:
         for name in ("i1", "i2"):
-            stack.callback(kind(broker.address, name, name).close)
+            stack.callback(started(kind, broker, name, name).close)
             settled(broker, int(name[1]))
-        bounced = kind(broker.address, "i3", "i3")
+        bounced = started(kind, broker, "i3", "i3")
         settled(broker, 3)
         before = last_generation(broker)
         bounced.close()
-        again = kind(broker.address, "i3", "i3")
+        again = started(kind, broker, "i3", "i3")
         stack.callback(again.close)
         while again.owned() != set(before.assignment["i3"][TOPIC]):
             pass  # `owned` polls the consumer
         assert broker.history(GROUP)[-1] == before, broker.history(GROUP)
 
 
-def test_a_mixed_group_of_python_libraries(broker: RunningBroker) -> None:
+# Mixed groups -------------------------------------------------------------------------------------
+
+EAGER: tuple[type[Consumer], ...] = (*LIBRARIES, Java, OldJava)
+COOPERATIVE = (KafkaPythonCooperative, ConfluentCooperative, JavaCooperative, OldJavaCooperative)
+
+
+def even(members: int) -> list[int]:
+    each, more = divmod(PARTITIONS, members)
+    return [each] * (members - more) + [each + 1] * more
+
+
+def live_together(broker: RunningBroker, kinds: Sequence[type[Consumer]]) -> None:
+    """All join, each commits, and they leave in the order of joining, so that others lead.
+
+    The last one, and then a new one of the first library, go on from all the commits.
+    """
+    committed = {}
     with ExitStack() as stack:
-        for number, kind in enumerate(LIBRARIES, 1):
-            stack.callback(kind(broker.address, kind.__name__).close)
+        members = []
+        for number, kind in enumerate(kinds, 1):
+            members.append(started(kind, broker, kind.__name__))
+            stack.callback(members[-1].close)
+            assert shares(settled(broker, number)) == even(number)
+        together = last_generation(broker)
+        assert set(together.assignment) == {kind.__name__ for kind in kinds}
+        for one in members:
+            partition = together.assignment[one.client_id][TOPIC][0]
+            committed[partition] = 10 + partition
+            one.commit(partition, committed[partition])
+        for number in range(len(members) - 1, 0, -1):
+            members.pop(0).close()
+            assert shares(settled(broker, number)) == even(number)
+        # A cooperative member never gave its own partition up, so it reads on where it was.
+        others = {p: offset for p, offset in committed.items() if p != partition}
+        assert {p: members[0].committed(p) for p in others} == others
+        members.pop().close()
+        again = started(kinds[0], broker, "again")
+        stack.callback(again.close)
+        assert {p: again.committed(p) for p in committed} == committed
+
+
+def test_a_mixed_group_of_python_libraries(broker: RunningBroker) -> None:
+    live_together(broker, LIBRARIES)
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("kinds", [EAGER, COOPERATIVE], ids=["eager", "cooperative"])
+def test_a_mixed_group_of_all_libraries(
+    kinds: tuple[type[Consumer], ...], broker: RunningBroker
+) -> None:
+    live_together(broker, kinds)
+
+
+@pytest.mark.live
+def test_a_static_bounce_in_a_mixed_group_is_no_rebalance(broker: RunningBroker) -> None:
+    with ExitStack() as stack:
+        members = {}
+        for number, kind in enumerate(EAGER, 1):
+            name = kind.__name__
+            members[name] = stack.enter_context(closing(started(kind, broker, name, name)))
             settled(broker, number)
-        assert shares(settled(broker, 3)) == [2, 2, 2]
+        before = last_generation(broker)
+        for kind in EAGER:
+            name = kind.__name__
+            members[name].close()
+            again = stack.enter_context(closing(started(kind, broker, name, name)))
+            while again.owned() != set(before.assignment[name][TOPIC]):
+                pass  # `owned` polls the consumer
+        assert broker.history(GROUP)[-1] == before, broker.history(GROUP)
 
 
 # Java ---------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def java(broker: RunningBroker, tmp_path: Path) -> Iterator[JavaMembers]:
-    missing = missing_tools()
-    if missing:
+@pytest.mark.live
+def test_the_old_java_consumers_are_old() -> None:
+    if missing := missing_java():
         pytest.skip(missing)
-    with JavaMembers(broker.address, tmp_path / "java.log") as members:
-        yield members
-
-
-def member(name: str, assignor: str = "range", **fields: Any) -> dict[str, Any]:
-    return {
-        "client_id": name,
-        "group_id": GROUP,
-        "assignors": [assignor],
-        "topics": [TOPIC],
-        "configs": {"auto.commit.interval.ms": "100"},
-        **fields,
-    }
+    assert jar_of(Java).startswith("kafka-clients-4.4.")
+    assert jar_of(OldJava).startswith("kafka-clients-3.9.")
 
 
 @pytest.mark.live
-@pytest.mark.parametrize("assignor", ["range", "cooperative-sticky"])
-def test_java_consumers_grow_and_shrink(
-    assignor: str, broker: RunningBroker, java: JavaMembers
-) -> None:
-    for number, sizes in enumerate([[6], [3, 3], [2, 2, 2], [1, 1, 2, 2]], 1):
-        java.tell(add=[member(f"c{number}", assignor)])
-        assert shares(settled(broker, number)) == sizes
-    java.tell(close=["c4", "c3", "c2"])
-    assert shares(settled(broker, 1)) == [6]
-
-
-@pytest.mark.live
-def test_a_java_consumer_goes_on_from_a_commit_and_commits(
-    broker: RunningBroker, java: JavaMembers
-) -> None:
+def test_a_java_consumer_commits_by_itself(broker: RunningBroker, tmp_path: Path) -> None:
     """The first commit is not Java's and has a note; Java goes on from it and commits without."""
+    if missing := missing_java():
+        pytest.skip(missing)
     host, _, port = broker.address.partition(":")
     offset = {"partition_index": 2, "committed_offset": 41, "committed_metadata": "a note"}
-    with closing(Connection(host, int(port), client_id="hand")) as by_hand:
+    member = {
+        "client_id": "c1",
+        "group_id": GROUP,
+        "assignors": ["range"],
+        "topics": [TOPIC],
+        "configs": {"auto.commit.interval.ms": "100"},
+    }
+    with (
+        closing(Connection(host, int(port), client_id="hand")) as by_hand,
+        JavaMembers(broker.address, tmp_path / "java.log") as java,
+    ):
         by_hand.ask(
             "offset_commit",
             2,
@@ -163,36 +232,9 @@ def test_a_java_consumer_goes_on_from_a_commit_and_commits(
             retention_time=-1,
             topics=[{"name": TOPIC, "partitions": [offset]}],
         )
-        java.tell(add=[member("c1")])
+        java.tell(add=[member])
         java.tell(close=["c1"])
         wanted = [{"name": TOPIC, "partition_indexes": [2]}]
         found = by_hand.ask("offset_fetch", 5, group_id=GROUP, topics=wanted)
     (one,) = found.topics[0].partitions
     assert (one.committed_offset, one.metadata) == (41, "")
-
-
-@pytest.mark.live
-def test_a_static_java_consumer_bounces_without_a_rebalance(
-    broker: RunningBroker, java: JavaMembers
-) -> None:
-    java.tell(add=[member("c1", group_instance_id="i1"), member("c2", group_instance_id="i2")])
-    before = broker.history(GROUP)
-    java.tell(close=["c2"])
-    java.tell(add=[member("c2", group_instance_id="i2")])
-    assert broker.history(GROUP) == before
-
-
-@pytest.mark.live
-def test_a_mixed_group_of_java_and_python(broker: RunningBroker, java: JavaMembers) -> None:
-    java.tell(add=[member("Java")])
-    with ExitStack() as stack:
-        for number, kind in enumerate(LIBRARIES, 2):
-            stack.callback(kind(broker.address, kind.__name__).close)
-            settled(broker, number)
-        assert shares(settled(broker, 4)) == [1, 1, 2, 2]
-        assert set(settled(broker, 4).assignment) == {
-            "Java",
-            "KafkaPython",
-            "Confluent",
-            "Aiokafka",
-        }

@@ -72,7 +72,7 @@ def _decode_subscription(request: Request) -> Answer:
         "user_data": None if read.user_data is None else read.user_data.hex(),
         "owned_partitions": [list(tp) for tp in read.owned_partitions],
         "generation_id": read.generation_id,
-        "rack_id": read.rack_id or None,  # Kafka's class does not see an empty rack
+        "rack_id": read.rack_id or None,  # Java reads an empty rack as none; librdkafka differs
     }
 
 
@@ -470,3 +470,10 @@ def test_memory_is_bounded_by_the_bytes_that_are_there() -> None:
         [sys.executable, "-c", MEMORY], capture_output=True, text=True, check=False
     )
     assert (ran.returncode, ran.stdout) == (0, "bounded\n"), ran.stderr[-2000:]
+
+
+def test_an_empty_rack_is_kept() -> None:
+    """Java reads it as none; librdkafka's cooperative-sticky, of which it is the default, does not."""
+    for rack_id in ("", None):
+        sent = wire.encode_subscription(wire.Subscription(("t",), rack_id=rack_id))
+        assert wire.decode_subscription(sent).rack_id == rack_id

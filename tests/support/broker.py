@@ -60,10 +60,18 @@ class BrokerError(RuntimeError):
 LOG_TIMES = ("showDateTime=true", "dateTimeFormat=yyyy-MM-dd HH:mm:ss,SSS")
 
 
-def java(main: str, *arguments: str, log: str = "warn", loggers: Sequence[str] = ()) -> list[str]:
+def java(
+    main: str,
+    *arguments: str,
+    log: str = "warn",
+    loggers: Sequence[str] = (),
+    first: Sequence[Path] = (),
+) -> list[str]:
     """Returns the command line of a Java class in tools/broker; `log` is the log level.
 
-    The lines of `loggers` are written from INFO on; then each line has its time.
+    The lines of `loggers` are written from INFO on; then each line has its time. The classes in the
+    jars of the directories `first` take the place of those of equal names.
+
     Errors: `BrokerError` if Java or the jars are missing.
     """
     missing = missing_tools()
@@ -72,7 +80,8 @@ def java(main: str, *arguments: str, log: str = "warn", loggers: Sequence[str] =
     settings = [f"defaultLogLevel={log}", *(f"log.{name}=info" for name in loggers)]
     settings += LOG_TIMES if loggers else ()
     levels = [f"-Dorg.slf4j.simpleLogger.{setting}" for setting in settings]
-    return ["java", *SMALL_JVM, *levels, "-cp", f"{LIB}/*", main, *arguments]
+    path = ":".join(f"{directory}/*" for directory in (*first, LIB))
+    return ["java", *SMALL_JVM, *levels, "-cp", path, main, *arguments]
 
 
 def missing_tools() -> str | None:

@@ -30,11 +30,14 @@ def by_bytes(case: Case, rng: random.Random) -> Case:
     members = []
     for member in case["members"]:
         client = one_client or pick(rng, CLIENTS)
-        sent = _Sent(rng, case["assignor"], member)
+        sent = _Sent(rng, case["assignor"].rpartition("/")[2], member)
         kept = {"member_id": member["member_id"]}
         if member.get("group_instance_id") is not None:
             kept["group_instance_id"] = member["group_instance_id"]
         client(sent)
+        if case["assignor"] == "librdkafka/cooperative-sticky" and rng.random() < 0.99:
+            sent.version = 3  # an older one kills most leaders
+            sent.field_generation = max(-1, sent.field_generation)  # as the contract has it
         members.append(kept | {"subscription": sent.bytes().hex()})
     return case | {"members": members}
 

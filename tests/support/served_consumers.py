@@ -94,9 +94,14 @@ class Consumer(ABC):
 
 
 class KafkaPython(Consumer):
-    """kafka-python with its own range assignor."""
+    """kafka-python with its own range assignor.
+
+    A join that takes longer than one poll is sent again by kafka-python 3.0.12, and after such a
+    quick second join its heartbeats sometimes stop for good. So a poll here is long.
+    """
 
     assignor = "range"
+    poll_ms = 1000
 
     def open(self) -> None:
         import kafka
@@ -121,7 +126,7 @@ class KafkaPython(Consumer):
     def poll(self) -> None:
         # `poll` can raise an error when a connection ends; the application polls again.
         with contextlib.suppress(self._kafka.errors.KafkaConnectionError):
-            self._consumer.poll(int(POLL_S * 1000))
+            self._consumer.poll(self.poll_ms)
 
     def shut(self) -> None:
         self._consumer.close(autocommit=False)

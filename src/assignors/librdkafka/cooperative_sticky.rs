@@ -4,6 +4,7 @@
 
 use super::claims::{NOBODY, settle};
 use super::general;
+use super::movements::dies;
 use super::subscriptions::{compare_by_instance, members_with_topics};
 use crate::error::GroupError;
 use crate::group::model::MemberId;
@@ -18,6 +19,9 @@ pub const NAME: &str = super::movements::NAME;
 pub fn assign(group: &GroupSpec, interrupt: &Interrupt) -> Result<Assignment, GroupError> {
     let members = members_with_topics(group);
     let mut answer = vec![Vec::new(); group.members.len()];
+    if members.is_empty() && !group.members.is_empty() {
+        return Err(dies("no member subscribes to a topic"));
+    }
     if !members.is_empty() {
         let claims = settle(group, &members)?;
         let numbered = claims.numbers.count();

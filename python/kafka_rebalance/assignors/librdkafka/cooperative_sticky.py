@@ -22,6 +22,7 @@ from kafka_rebalance.group.spec import GroupSpec
 
 from . import general
 from .claims import settle
+from .movements import dies
 from .subscriptions import compare_by_instance, members_with_topics
 
 
@@ -29,6 +30,8 @@ def assign(group: GroupSpec) -> dict[str, list[TopicPartition]]:
     members = {member.member_id: member for member in members_with_topics(group)}
     answer: dict[str, list[TopicPartition]] = {m.member_id: [] for m in group.members}
     if not members:
+        if group.members:
+            raise dies("no member subscribes to a topic")
         return answer
     # 1.
     order = list(members.values())

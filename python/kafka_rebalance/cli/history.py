@@ -108,10 +108,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _compute(args: argparse.Namespace, recorded: Recorded) -> int:
-    """Plays the records again, and prints what came out equal, or what would have happened.
-
-    Returns the number of groups that could not be played.
-    """
+    """Prints the result of --replay or --what-if; returns how many groups could not be played."""
     from kafka_rebalance.report.history.table import print_counterfactuals, print_replay
 
     topics = _topics(args.topics)
@@ -130,7 +127,7 @@ def _compute(args: argparse.Namespace, recorded: Recorded) -> int:
     if args.json:
         _print_json(played)
     else:
-        # The first line is compared with the play, so it has the same groups.
+        # The line "Recorded" is compared with the played ones, so it covers the same groups.
         rows = [row for row, _ in recorded if row.group_id not in failed]
         print_counterfactuals(rows, played)
     return len(failed)

@@ -2,15 +2,19 @@
 """Computes each recorded rebalance again, from the inputs in its record.
 
 1. Members are made of the bytes that they sent, in the order of the record.
-2. Partition counts are those of the inventory, and those that the record needs: the highest
-   partition of each topic that was assigned or claimed. The counts of the past may differ from
-   both; a topic of which nothing was assigned is left out, as by a leader without its metadata.
-3. The assignor is Kafka's; of librdkafka, its own; of the Python libraries, Kafka's (the plug-ins)
-   or their own, if the library is installed.
-4. The answer is compared partition by partition; of a leader that writes as Java does, also the
-   order within each member.
+2. Two sets of partition counts are tried in turn. The first has the inventory's counts, unless
+   they are too small for the record. The second has the smallest counts that fit the record: for
+   each topic, its highest assigned or claimed partition, plus one. A topic without an assigned or
+   claimed partition is left out of the second, as a leader without its metadata leaves it out. The
+   counts of that time may differ from both.
+3. The assignors of the leader's library are tried in turn: Kafka's for Java; its own for
+   librdkafka; for the Python libraries Kafka's (the plug-ins), then those of the installed ones.
+4. The answer is compared partition by partition; for a leader that writes as Java does, the order
+   of each member's partitions is compared, too.
 
-The record does not have the racks of partitions, nor what a leader did not know.
+The first equal answer counts. If none is equal, the result has the first difference. An error ends
+the attempts at once. A record has neither the racks of partitions, nor which fields a leader
+ignored.
 """
 
 from collections import Counter
@@ -39,11 +43,11 @@ _OWN = {
 
 @dataclass(frozen=True, slots=True)
 class ReplayedRebalance:
-    """A recorded rebalance beside the computed one.
+    """A recorded rebalance, compared with the computed one.
 
     `equal`       None if it could not be computed: `difference` is then the reason.
-    `computed_by` the assignor that was played; `counts` is where its partition counts are from.
-    `difference`  the first member and partition that differ, and `likely` the likely cause.
+    `computed_by` the assignor that was run; `counts` is the source of the partition counts.
+    `difference`  the first member and partition that differ; `likely` is the likely cause.
     """
 
     group_id: str
@@ -62,7 +66,7 @@ class ReplayedRebalance:
 
 
 class ReplayShare(NamedTuple):
-    """How many rebalances of one assignor and one leader's library came out equal."""
+    """How many rebalances with one assignor and one library of the leader were computed equal."""
 
     protocol: str
     leader_library: str
@@ -77,7 +81,10 @@ def replay(
     *,
     engine: Engine = "rust",
 ) -> list[ReplayedRebalance]:
-    """Computes each rebalance with members again; a static restart's second record is left out."""
+    """Computes each rebalance of consumers again.
+
+    Records without members, and second records of one generation, are left out.
+    """
     inventory = {topic.name: topic for topic in topics}
     last: dict[str, int] = {}
     found = []
@@ -90,7 +97,7 @@ def replay(
 
 
 def replay_shares(replayed: Iterable[ReplayedRebalance]) -> list[ReplayShare]:
-    """Returns the equal share by assignor and library of the leader, in the order of names."""
+    """Returns the counts for each assignor and library of the leader, in the order of names."""
     counts: Counter[tuple[str, str, bool | None]] = Counter(
         (one.protocol or "none", one.leader_library or "unknown", one.equal) for one in replayed
     )
@@ -130,7 +137,7 @@ def recorded_group(
 
 
 def assigned_counts(one: RecordedGeneration) -> dict[str, int]:
-    """Returns the smallest partition counts with which the record is possible."""
+    """Returns the smallest partition counts that fit the record's assignments and claims."""
     counts: dict[str, int] = {}
     for member in one.members:
         for topic, partition in member.assigned | member.claims:
@@ -188,7 +195,7 @@ def _topics(
 
 
 def _difference(one: RecordedGeneration, answer: Owners) -> str:
-    """Returns the first difference; an empty text if there is none."""
+    """Returns the first difference from the record; an empty text if there is none."""
     for member in one.members:
         given = list(member.assignment.partitions) if member.assignment else []
         computed = wire.by_topic(answer.get(member.member_id, ()))
@@ -203,7 +210,7 @@ def _difference(one: RecordedGeneration, answer: Owners) -> str:
 
 
 def _likely(one: RecordedGeneration, group: GroupSpec, engine: Engine) -> str:
-    """Returns the likely cause of a difference: what the leader ignored, if that explains it."""
+    """Returns the likely cause of a difference, for example a field that the leader ignored."""
     for words, fields in _IGNORED.items():
         members = tuple(replace(member, **fields) for member in group.members)
         with suppress(KafkaRebalanceError):

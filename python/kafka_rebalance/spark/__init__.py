@@ -5,7 +5,7 @@
     assign_groups(groups, assignor="cooperative-sticky").write.parquet("assigned")
 
 Rust receives and returns Arrow batches; only `rebalance_history` handles rows in Python. These
-functions need no JVM gateway, so they also work on Spark Connect. Set
+functions do not use the driver's JVM directly, so they also work on Spark Connect. Set
 `spark.sql.execution.arrow.maxBytesPerBatch` to 4m: with Spark's default of 64 MB, giant groups need
 much more memory.
 """

@@ -122,5 +122,5 @@ def print_settlings(runs: Mapping[str, Run]) -> None:
 
 
 def settled_text(settled_ms: int | None, at_ms: int) -> str:
-    """Returns the seconds until the event settled, or "not" if another event came first."""
+    """Returns the seconds from an event until the group settled, or "not" if it did not."""
     return "not" if settled_ms is None else f"{(settled_ms - at_ms) / 1000:,.2f}"

@@ -30,14 +30,15 @@ from .registry import (
 
 
 def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "rust") -> Assignment:
-    """Computes which partitions each member gets, exactly as Kafka's assignor of that name.
+    """Computes which partitions each member gets, exactly as the assignor of that name does.
 
     If `assignor` is None, the group's own assignor runs. The engine "rust" runs the compiled
     algorithm, "reference" the readable one in Python; their answers are equal. A custom assignor
     runs in Python with either engine.
 
     Errors   GroupError at `assignor` for an unknown name, or if neither call nor group name one;
-             AssignorThrows where Kafka's class throws; TypeError for a wrong type of group or name.
+             GroupError at `assignment` for a wrong answer of a custom assignor; AssignorThrows
+             where Kafka's class throws; TypeError for a wrong type of group or name.
     """
     name = assignor_of(group, assignor)
     if name not in in_core():
@@ -47,7 +48,7 @@ def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "r
         return from_columns(member_ids, _core.assign(group.interned(), name))
     row = SERVER_SIDE[name] if name in SERVER_SIDE else BUILT_IN[name]
     answer = row.assign(group)
-    # The answer has the members in the order of Java's map, an Assignment has them in join order.
+    # In `answer`, members have the order of Java's map; in an Assignment, they have join order.
     assignment = {member.member_id: answer[member.member_id] for member in group.members}
     withholds = isinstance(row, BuiltIn) and row.withholds
     shares = isinstance(row, ServerSide) and row.shares
@@ -56,7 +57,7 @@ def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "r
 
 
 def assignor_of(group: GroupSpec, assignor: str | None) -> str:
-    """Returns `assignor`, or the group's own assignor if it is None. Errors: those of `assign`."""
+    """Returns `assignor`; if it is None, the group's own one. Errors: those of `assign`."""
     require_group(group)
     name = group.assignor if assignor is None else assignor
     if name is None:
@@ -90,8 +91,9 @@ def validate_cooperative(
 ) -> None:
     """Raises a GroupError if a partition is assigned that another member must first revoke.
 
-    Source   ConsumerCoordinator.validateCooperativeAssignment (Kafka 4.4.0), with which a leader
-             checks cooperative assignors other than Kafka's own; KIP-429.
+    A leader checks with it the answers of all cooperative assignors, except Kafka's own.
+
+    Source   ConsumerCoordinator.validateCooperativeAssignment (Kafka 4.4.0); KIP-429.
     """
     transferring = Delta.between(Assignment.owned(group), Assignment.of(assignment)).transferring
     for member_id, partitions in transferring.items():
@@ -118,7 +120,7 @@ def from_columns(member_ids: tuple[str, ...], columns: "_core.Columns") -> Assig
 
 
 def partitions_from(columns: "_core.Partitions") -> tuple[TopicPartition, ...]:
-    """Returns the partitions of a compiled answer that has no members."""
+    """Returns the partitions of an answer of the core that is one list, not one for each member."""
     topic_ids = memoryview(columns.topic_ids).cast("I")
     return tuple(
         named_partitions(columns.topics, topic_ids, memoryview(columns.partitions).cast("I"))

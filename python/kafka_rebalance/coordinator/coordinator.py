@@ -56,7 +56,7 @@ from .refusals import refuse
 
 
 def counted_ids() -> Callable[[], str]:
-    """Returns a function that returns ids of 36 characters, counted from 1: runs are repeatable."""
+    """Returns a function that counts ids of 36 characters, so that runs can be repeated."""
     numbers = count(1)
     return lambda: str(UUID(int=next(numbers)))
 

@@ -7,6 +7,8 @@
     Stable consumers, subscriptions known         its commit; a subscribed topic never expires
     any other group                               offsets never expire
 
+Where offsets can expire, one that was committed with an expiry time of its own expires then.
+
 Source   OffsetMetadataManager.cleanupExpiredOffsets, ClassicGroup.offsetExpirationCondition;
          docs/behaviour/coordinator.md#86-expiry.
 """

@@ -32,15 +32,15 @@ from .model import (
 
 @dataclass(frozen=True, slots=True)
 class GroupSpec:
-    """A group: topics in any order, and members in join order, on which answers depend.
+    """A group: its topics, and its members in join order. Answers depend on the join order.
 
     `leader_library` is the library of the last rebalance's leader, recognised by the assignment's
     bytes: "java" for Kafka's format (our plug-ins write it too); "librdkafka"; "python" for the
     assignors of kafka-python and aiokafka. None means unknown.
 
-    Errors   GroupError with the field's path: duplicate names or ids; counts out of range; `racks`
-             with another length than the topic; no members; more than `max_partitions` partitions
-             in all (this limit protects the memory).
+    Errors   GroupError with the field's path: wrong types; duplicate names or ids; numbers out of
+             range; `racks` without one entry for each partition; no members; more than
+             `max_partitions` partitions in all (this limit protects the memory).
     """
 
     group_id: str
@@ -68,7 +68,7 @@ class GroupSpec:
         return cls(**contract.read(fields), max_partitions=max_partitions)
 
     def interned(self) -> "_core.Interned":
-        """Returns the group in the core's form, which is made at the first call and then kept."""
+        """Returns the group in the core's form; the first call makes it, later calls reuse it."""
         if self._interned is None:
             object.__setattr__(self, "_interned", _core.intern(self))
         assert self._interned is not None
@@ -97,7 +97,7 @@ class GroupSpec:
         return GroupSpec, (*fields, self.limit, self.leader_library)
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the contract line; absent fields are left out."""
+        """Returns the contract line as a dict; fields that are None are left out."""
         return contract.to_dict(self)
 
     def to_json(self) -> str:
@@ -129,10 +129,12 @@ class GroupSpec:
         *,
         generation_id: int | None = None,
     ) -> "GroupSpec":
-        """Returns a copy whose members own this assignment: the present state for `plan`.
+        """Returns a copy whose members own this assignment; `plan` starts from it.
 
         The generation of this ownership is `generation_id`, or else the group's own, or else 1. A
-        member without an entry owns nothing. Errors: GroupError for a member that the group lacks.
+        member without an entry owns nothing.
+
+        Errors   GroupError for an unknown member, or a value that is no list of partitions.
         """
         members = {member.member_id for member in self.members}
         for member_id, owned in assignment.items():
@@ -152,11 +154,11 @@ class GroupSpec:
 
     @property
     def limit(self) -> int:
-        """Returns the allowed number of partitions: MAX_PARTITIONS, or the group's if larger."""
+        """Returns the limit of copies: MAX_PARTITIONS, or the group's own number if larger."""
         return max(MAX_PARTITIONS, sum(topic.partitions for topic in self.topics))
 
     def partition_counts(self) -> dict[str, int]:
-        """Returns topic -> number of partitions, if above 0; assignors see no other topics."""
+        """Returns the numbers of partitions by topic, without zeros: assignors see only these."""
         return {topic.name: topic.partitions for topic in self.topics if topic.partitions > 0}
 
 

@@ -85,7 +85,7 @@ def _is_cooperative(names: AssignorNames) -> bool:
 
 @dataclass(slots=True)
 class _Moment:
-    """The group between two events; `served` maps a member to the assignor of its assignment."""
+    """The group between two events; `served` has the assignor that made a member's assignment."""
 
     group: GroupSpec
     lists: dict[str, AssignorNames]

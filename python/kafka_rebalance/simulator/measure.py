@@ -44,7 +44,7 @@ class Stopped(NamedTuple):
 
 
 class Settling(NamedTuple):
-    """The time at which the group had settled after the events at `at_ms`; None for never."""
+    """When the group had settled after the events at `at_ms`; None if not before the next ones."""
 
     at_ms: int
     what: str

@@ -7,7 +7,8 @@
 
 Order    members by static_first; topics by_name.
 Cost     O(P * members) at worst, O(P) when all subscribe to the same topics.
-Errors   none for a group with members; racks are ignored.
+Errors   none for a group with members.
+Ignores  racks.
 Source   org.apache.kafka.clients.consumer.RoundRobinAssignor (Kafka 4.4.0).
 Differs  nowhere.
 

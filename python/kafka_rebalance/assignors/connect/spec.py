@@ -24,7 +24,7 @@ class ConnectSpec:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The work that each worker starts and stops, and the delay until the next round (0: none)."""
+    """The work that each worker starts and stops; `delay_ms` until the next round (0: none)."""
 
     assigned: Mapping[str, Work]
     revoked: Mapping[str, Work]

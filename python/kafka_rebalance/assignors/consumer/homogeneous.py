@@ -69,7 +69,7 @@ def assign(view: View, assignor: str) -> dict[str, Target]:
 
 
 def _kept(old: Target, topics: HashSet[Uuid], quota: int) -> tuple[Target, list[IdPartition]]:
-    """Returns what a member keeps, and what it revokes of these topics.
+    """Returns the partitions that a member keeps, and those of `topics` that it revokes.
 
     A target from which nothing is taken is not copied, so it keeps its order.
     """

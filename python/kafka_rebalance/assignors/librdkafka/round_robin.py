@@ -6,7 +6,8 @@
 
 Order    members by_instance, topics by their bytes.
 Cost     that of Kafka's round-robin.
-Errors   none; racks are ignored.
+Errors   none.
+Ignores  racks.
 Source   librdkafka 2.16 (rd_kafka_roundrobin_assignor_assign_cb).
 Differs  from Kafka's: static members do not come before dynamic members in the circle.
 """

@@ -16,7 +16,7 @@ class Edited(NamedTuple):
     """A group after an event.
 
     `renamed`      maps the new ids of members that came back to their old ids.
-    `rebalances`   is False if the event starts no rebalance: a static member returns in time.
+    `rebalances`   is False if the event starts no rebalance, as when a static member restarts.
     `starts_over`  is True for a change of assignor: members revoke all partitions and claim none.
     `waiting`      are partitions that no member reads until a rebalance begins, because their
                    member is down and its session has not ended.

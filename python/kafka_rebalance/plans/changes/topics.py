@@ -17,7 +17,7 @@ class AddPartitions(Change):
     """A topic's number of partitions grows to `partitions`.
 
     If the racks of replicas are known, the racks of new replicas are guessed as Kafka places them:
-    a new partition has as many racks as old partitions of the topic, in turn from all known racks.
+    each new partition gets as many racks as an old partition has, in turn from all known racks.
     """
 
     topic: str

@@ -104,9 +104,9 @@ class Possible:
 def best_possible(group: GroupSpec, *, engine: Engine = "rust") -> Possible:
     """Returns the best balance of a group, and the least moves to it from the present owners.
 
-    A partition moves if its last owner is not its first owner, or if it had no owner. If several
-    members claim a partition, the claim of the newest generation counts; if two members claim it in
-    that generation, it has no owner.
+    A partition moves if its new owner is not its present owner, or if it has no present owner. If
+    several members claim a partition, the claim of the newest generation counts; if two members
+    claim it in that generation, it has no present owner.
     """
     require_group(group)
     if check_engine(engine) == "rust":

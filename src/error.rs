@@ -4,10 +4,11 @@
 
 use std::fmt;
 
-/// A group that cannot be assigned.
+/// The reason why a group cannot be assigned or changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupError {
-    /// Path of the bad field, for example `members[3].topics[0]`.
+    /// Path of the bad field, for example `members[3].topics[0]`; or `assignor`, `change` or
+    /// `line`, if this is at fault.
     pub path: String,
     pub problem: String,
     pub kind: ErrorKind,
@@ -36,8 +37,8 @@ impl GroupError {
         }
     }
 
-    /// The kind of an error, for counts: `never-ends` or `throws` for an assignor, `change` for a
-    /// change that is wrong or does not fit the group, `group` for the group's own fields.
+    /// The kind of an error, for counts: `never-ends` or `throws` for a failure of the assignor,
+    /// `change` for a change that is wrong or does not fit the group, `group` for any other field.
     pub fn kind_name(&self) -> &'static str {
         match self.kind {
             ErrorKind::NeverEnds => "never-ends",

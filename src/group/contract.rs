@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `group/contract.py`: reads a group from a contract line, and writes an answer as a
-//! result line. The order of the checks and the texts of errors are those of the Python module.
+//! result line. The order of the checks and the texts of errors are those of the Python module,
+//! except for the JSON parser's own texts.
 
 use serde_json::{Map, Value};
 
@@ -20,7 +21,7 @@ pub fn parse(line: &[u8]) -> Result<Value> {
         .map_err(|error| GroupError::new("line", format!("not JSON: {error}")))
 }
 
-/// Reads a contract line that is already parsed.
+/// Reads the group of a parsed line. `max_partitions` limits the sum over its topics.
 pub fn from_value(value: &Value, max_partitions: u64) -> Result<GroupSpec<'_>> {
     let fields = object(value, "line")?;
     refuse_error_line(fields)?;
@@ -94,7 +95,7 @@ fn racks<'a>(builder: &mut GroupBuilder<'a>, value: &'a Value, at: &str) -> Resu
     Ok(())
 }
 
-/// A topic id that stands beside owned partitions: its path, the topic's name, and the id.
+/// A topic id given with a member's owned partitions: its path, the topic's name, and the id.
 type IdBesideOwned<'a> = (String, &'a str, &'a str);
 
 fn member<'a>(
@@ -337,7 +338,8 @@ pub fn write_error(out: &mut Vec<u8>, group_id: Option<&str>, error: &GroupError
     out.push(b'}');
 }
 
-/// The group id in a parsed line that may be bad; None if it is missing or not a string.
+/// The group id in a parsed line, which need not be a valid group; None if the id is missing or not
+/// a string.
 pub fn group_id(value: &Value) -> Option<&str> {
     value.get("group_id").and_then(Value::as_str)
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `group/spec.py`: a validated group in which numbers replace names, and its builder.
-//! Once computed, the orders of the names are kept.
 
 use std::sync::OnceLock;
 
@@ -64,8 +63,8 @@ impl<'a> GroupSpec<'a> {
         &self.rack_ids[self.replica_racks[at] as usize..self.replica_racks[at + 1] as usize]
     }
 
-    /// The number of members, plus those of partitions, subscriptions and claims. Time and memory
-    /// depend on this sum.
+    /// The sum of the numbers of members, partitions, subscriptions and claims. An assignment's
+    /// time and memory depend on it.
     pub fn size(&self) -> usize {
         let partitions = self.topics.iter().map(|topic| topic.partitions as usize);
         let subscribed = (0..self.members.len()).map(|m| self.subscription(m as MemberId).len());
@@ -219,8 +218,9 @@ impl<'a> GroupBuilder<'a> {
         }
     }
 
-    /// Checks the id that stands beside owned partitions of a topic. An undeclared topic gets this
-    /// id. Returns the text of an error if the id is malformed, or not the id of the topic.
+    /// Checks the id that a member gives with its owned partitions of a topic. If the topic is not
+    /// declared and has no id yet, it gets this id. Returns the text of an error if the id is
+    /// malformed, or is not the id of the topic.
     pub fn id_beside_owned(&mut self, topic: TopicId, topic_id: &'a str) -> Result<(), String> {
         let declared = (topic as usize) < self.group.declared;
         let topic = &mut self.group.topics[topic as usize];
@@ -237,7 +237,7 @@ impl<'a> GroupBuilder<'a> {
         ))
     }
 
-    /// Declares racks for the last topic; call `replica_racks` next for each partition.
+    /// Marks the last topic's racks as known; call `replica_racks` next for each partition.
     pub fn topic_racks(&mut self) {
         let start = self.group.replica_racks.len() as u32 - 1;
         if let (Some(topic), Some(given)) =
@@ -390,7 +390,7 @@ impl<'a> GroupBuilder<'a> {
             }
         }
         let total: u64 = topics.iter().map(|topic| u64::from(topic.partitions)).sum();
-        // Partition ids have 32 bits; claimed partitions that do not exist have ids, too.
+        // Partition ids have 32 bits, and claimed partitions that do not exist need ids, too.
         let limit = max_partitions.min(i32::MAX as u64);
         if total > limit {
             let problem = format!(

@@ -40,7 +40,8 @@ pub fn partition_hash(topic_hash: u32, partition: u32) -> u32 {
         .wrapping_add(topic_hash)
 }
 
-/// Indices of `names` in the iteration order of a default `HashMap` filled in their order.
+/// Returns the indices of `names` in the iteration order of a default `HashMap` to which the names
+/// are added one after another.
 pub fn java_hash_order(names: &[&str]) -> Vec<u32> {
     let hashes: Vec<u32> = names.iter().map(|name| string_hash(name)).collect();
     hash_order(&hashes, |i| names[i as usize])
@@ -56,8 +57,9 @@ pub fn hash_order<'n>(hashes: &[u32], name: impl Fn(u32) -> &'n str) -> Vec<u32>
     })
 }
 
-/// Iteration order of a default `HashMap` that groups entries by name with `computeIfAbsent`.
-/// `names` are distinct, in order of first appearance; `entries` and the answer are their indices.
+/// Returns the iteration order of a default `HashMap` that groups entries by name with
+/// `computeIfAbsent`. `names` are distinct, in order of first appearance. `entries` and the result
+/// are indices of `names`.
 pub fn java_grouping_order(names: &[&str], entries: impl Iterator<Item = u32>) -> Vec<u32> {
     let hashes: Vec<u32> = names.iter().map(|name| string_hash(name)).collect();
     let entries: Vec<u32> = entries.collect();
@@ -86,9 +88,9 @@ pub fn grouping_order<'n>(
     table.keys()
 }
 
-/// Iteration order of `new HashSet(collection)` for distinct keys, as indices of the keys. The
-/// table of such a set never doubles. `hashes` has the keys' hashes; `tie` orders keys with equal
-/// hashes.
+/// Returns the iteration order of `new HashSet(collection)` for distinct keys, as indices of the
+/// keys. The table of such a set never gets full. `hashes` has the keys' hashes; `tie` orders keys
+/// with equal hashes.
 pub fn copied_hash_order(hashes: &[u32], tie: Tie) -> Vec<u32> {
     let slots = copied_slots(hashes.len());
     if is_crowded(hashes, slots, MOST_AFTER_PUT) {
@@ -122,23 +124,25 @@ fn is_crowded(hashes: &[u32], slots: usize, most: u8) -> bool {
     })
 }
 
-/// The number of slots of `new HashSet(collection)`: at least 16, and enough never to double.
+/// The number of slots of `new HashSet(collection)`: at least 16, and so many that the table never
+/// gets full.
 pub fn copied_slots(size: usize) -> usize {
     ((size as f64 / 0.75) as usize + 1)
         .max(16)
         .next_power_of_two()
 }
 
-/// The most keys in a slot that stay a chain after `HashMap.put`.
+/// The largest number of keys in a slot that is still a chain after `HashMap.put`.
 const MOST_AFTER_PUT: u8 = 8;
-/// The most keys in a slot that stay a chain after `HashMap.computeIfAbsent`.
+/// The largest number of keys in a slot that is still a chain after `HashMap.computeIfAbsent`.
 const MOST_AFTER_COMPUTE: u8 = 7;
 
 /// The final number of slots; None if a slot ever has more than `most` keys, because Java then
 /// doubles the table early or makes the slot a tree.
 ///
-/// A full table doubles. Doubling keeps the order within a slot, so keys sorted by their final slot
-/// are in the table's order. Java makes its last test for a full table when it has `checked` keys.
+/// A table is full, and doubles, when it has more keys than three quarters of its slots. Doubling
+/// keeps the order within a slot, so keys sorted by their final slot are in the table's order. When
+/// Java tests for the last time whether the table is full, the table has `checked` keys.
 fn final_slots(hashes: &[u32], checked: usize, most: u8) -> Option<usize> {
     let mut slots = 16;
     loop {

@@ -13,8 +13,8 @@ struct Classes<'c, 'py> {
     pair: &'c Bound<'py, PyType>,
 }
 
-/// Returns true only if every value has the exact declared type. If not, a value may still have an
-/// allowed subclass, so the Python check decides.
+/// Returns whether every value has exactly its declared type. After false, the Python check
+/// decides, because subclasses may be allowed.
 #[pyfunction]
 pub fn has_its_types<'py>(
     group: &Bound<'py, PyAny>,

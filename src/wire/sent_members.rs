@@ -6,8 +6,8 @@ use super::{ReadAssignment, ReadSubscription, decode_sticky_user_data};
 
 const NO_GENERATION: i32 = -1;
 
-/// Returns the value of the contract's `user_data` field: "none" or "partitions", or None if the
-/// member sent what the newest Java client sends.
+/// Returns the value of the field `user_data` in a group line: "none" or "partitions", or None if
+/// the member sent what the newest Java client sends.
 pub fn user_data(
     assignor: &str,
     subscription: &ReadSubscription,
@@ -32,8 +32,9 @@ pub fn user_data(
 
 /// Whether sticky's user data is readable and lists no topic.
 ///
-/// Before the first assignment, Java sends null, and the Python clients send empty bytes. After
-/// the first assignment, aiokafka sends readable user data; kafka-python does not.
+/// Empty bytes count as readable unless they come from kafka-python. Before their first assignment,
+/// Java sends null, and the Python clients send empty bytes. After the first assignment, aiokafka
+/// sends readable user data; kafka-python does not.
 fn no_topics(data: &[u8], client_id: &str) -> bool {
     if data.is_empty() {
         return !client_id.starts_with("kafka-python");

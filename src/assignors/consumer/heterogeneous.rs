@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `heterogeneous.py`: the uniform assignor for a group whose members subscribe to
-//! different names. A member is a number: its index in `View::members`.
+//! different topic names. A member is a number: its index in `View::members`. Its load is its
+//! number of partitions.
 
 use rustc_hash::FxHashMap;
 
@@ -224,8 +225,8 @@ impl<'v, 'g, 'a> Builder<'v, 'g, 'a> {
     }
 }
 
-/// Walks the subscribers of one topic, sorted by load, from both ends. Loads are signed, because
-/// the walk from the smallest load begins at one less, which may be -1.
+/// Walks the subscribers of one topic, sorted by load, from both ends. The loads here are signed:
+/// the walk from the smallest load begins one below it, which may be -1.
 struct Loads {
     sorted: Vec<u32>,
     least_load: i64,
@@ -292,7 +293,7 @@ impl Loads {
         Some(self.sorted[self.next_most])
     }
 
-    /// Removes the member that `next_most` returned last from the range of the largest load.
+    /// Takes the member that `next_most` returned last out of the range of the largest load.
     fn exclude_most(&mut self) {
         self.most_end -= 1;
         self.sorted.swap(self.next_most, self.most_end);

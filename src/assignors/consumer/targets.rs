@@ -166,12 +166,12 @@ impl<'g, 'a> View<'g, 'a> {
         self.group.topics[topic as usize].partitions
     }
 
-    /// The answer with these targets, which are in the order of `members`.
+    /// The answer with these new targets, in the order of `members`; None is an unchanged target.
     pub fn answer(&self, targets: &[Option<Target>]) -> Assignment {
         self.answer_of(self.lists(targets))
     }
 
-    /// The partitions of new targets; None is a target that did not change.
+    /// The partitions of each member's new target or, if that is None, of its present target.
     pub fn lists(&self, targets: &[Option<Target>]) -> impl Iterator<Item = Vec<TopicPartition>> {
         targets.iter().zip(&self.members).map(|(new, one)| {
             let mut list = Vec::new();
@@ -183,7 +183,7 @@ impl<'g, 'a> View<'g, 'a> {
         })
     }
 
-    /// The answer with these lists, one for each of `members`, and with the answer's anomalies.
+    /// The answer with these lists, one for each of `members`, and with its anomalies.
     pub fn answer_of(&self, lists: impl Iterator<Item = Vec<TopicPartition>>) -> Assignment {
         let mut answer = self.sound(lists);
         answer.find_anomalies(self.group, false);

@@ -8,7 +8,7 @@ use crate::error::GroupError;
 use crate::group::model::{AsSent, NEWEST_SUBSCRIPTION, TopicId, UserData};
 use crate::group::spec::{GroupBuilder, GroupSpec, MemberFields};
 
-/// A topic id that stands beside owned partitions: its path, the topic's number, and the id.
+/// A topic id given with a member's owned partitions: its path, the topic's number, and the id.
 type IdBesideOwned<'a> = (String, TopicId, &'a str);
 
 /// The input's columns.
@@ -214,7 +214,7 @@ impl<'a> Groups<'a> {
     }
 }
 
-/// The error of an earlier step, from its text.
+/// Makes an error from the text that an earlier step wrote.
 pub fn earlier(error: &str) -> GroupError {
     let (path, problem) = error.split_once(": ").unwrap_or(("group", error));
     GroupError::new(path, problem)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Makes the spec of a group directly from its record. The result, a spec or an error, equals the
-//! result for the group's contract row.
+//! Makes the spec of a group directly from its record. The result (a spec or an error) equals that
+//! of the group's row in the contract's columns.
 
 use std::borrow::Cow;
 
@@ -62,7 +62,7 @@ fn fields<'s>(group: &'s Group, member: &'s Member) -> MemberFields<'s> {
     }
 }
 
-/// Adds the partitions that a member holds. As in a contract row, the path in an error counts runs:
+/// Adds the partitions that a member holds. The path in an error counts runs, as a row lists them:
 /// neighbouring entries of one topic are one run, and entries without partitions do not count.
 fn own<'s>(builder: &mut GroupBuilder<'s>, i: usize, member: &'s Member) -> Result<(), GroupError> {
     let (mut runs, mut in_run, mut last) = (0, 0, None);

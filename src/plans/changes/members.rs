@@ -99,7 +99,7 @@ impl AddMembers {
         };
         places.sort_unstable();
         places.dedup();
-        // If client ids are unknown, `names` are the beginnings of member ids.
+        // If client ids are unknown, `names` are the beginnings of member ids, not client ids.
         let known = model.client_id.as_deref().is_some_and(|id| !id.is_empty());
         let has_client_id = known || self.client_id.is_some();
         // No id is made up twice, so new ids are compared only with the ids of old members.

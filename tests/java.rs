@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Tests Java's order of names, the shortcuts for its hash tables, and its decoding of text.
+//! Tests our versions of Java's order of names, hash tables and decoding of text.
 
 use std::cmp::Ordering;
 
@@ -27,6 +27,8 @@ fn names_compare_by_utf16_unit() {
     }
 }
 
+/// While each slot of the table is a chain (not a tree), `java_hash_order` only sorts names by
+/// slot.
 #[test]
 fn chains_and_table_agree() {
     let mut seed = 1u64;
@@ -50,7 +52,8 @@ fn chains_and_table_agree() {
 
 #[test]
 fn malformed_sequences_as_javas_decoder_counts_them() {
-    // (bytes, number of replacements, the text without the replacements)
+    // (bytes, number of U+FFFD in Java's `new String(bytes, UTF_8)`, the other characters of it).
+    // The oracle tests in `tests/test_wire.py` compare our decoder with Java's on random bytes.
     let cases: &[(&[u8], usize, &str)] = &[
         (b"plain \xc3\xa9", 0, "plain \u{e9}"),
         (b"\xff", 1, ""),

@@ -142,7 +142,8 @@ public final class OneConsumer {
             line.put("generation_id", consumer.groupMetadata().generationId());
             line.put("member_id", consumer.groupMetadata().memberId());
         }
-        // A callback runs within a poll that has not ended.
+        // A callback runs within a poll that has not ended; the time since the poll before it
+        // counts, too.
         line.put("gap_ms", polledMs == 0 ? 0 : Math.max(gapMs, now - polledMs));
         line.put("answer_ms", metric("heartbeat-response-time-max"));
         line.put("joining_ms", metric("rebalance-latency-total"));
@@ -155,7 +156,7 @@ public final class OneConsumer {
         gapMs = 0;
     }
 
-    /** The metric's value, rounded; 0 before the first measurement. */
+    /** Returns the metric's value, rounded; 0 before the first measurement. */
     private long metric(String name) {
         for (Map.Entry<MetricName, ? extends Metric> one : consumer.metrics().entrySet()) {
             if (one.getKey().group().equals(METRICS) && one.getKey().name().equals(name)) {

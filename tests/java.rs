@@ -27,8 +27,7 @@ fn names_compare_by_utf16_unit() {
     }
 }
 
-/// While each slot of the table is a chain (not a tree), `java_hash_order` only sorts names by
-/// slot.
+/// While each slot of the table is a chain (no tree), `java_hash_order` only sorts names by slot.
 #[test]
 fn chains_and_table_agree() {
     let mut seed = 1u64;

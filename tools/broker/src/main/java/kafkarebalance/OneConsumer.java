@@ -142,8 +142,7 @@ public final class OneConsumer {
             line.put("generation_id", consumer.groupMetadata().generationId());
             line.put("member_id", consumer.groupMetadata().memberId());
         }
-        // A callback runs within a poll that has not ended; the time since the poll before it
-        // counts, too.
+        // A callback runs within a poll that has not ended; the time since the poll before it counts, too.
         line.put("gap_ms", polledMs == 0 ? 0 : Math.max(gapMs, now - polledMs));
         line.put("answer_ms", metric("heartbeat-response-time-max"));
         line.put("joining_ms", metric("rebalance-latency-total"));

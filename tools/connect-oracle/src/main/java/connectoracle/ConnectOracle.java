@@ -39,8 +39,7 @@ public final class ConnectOracle {
         for (String line = input.readLine(); line != null; line = input.readLine()) {
             output.write(JSON.writeValueAsString(answer(line, timed)));
             output.write('\n');
-            // Flush only if no more input is ready, because the caller may then wait for this
-            // answer.
+            // Flush only if no more input is ready, because the caller may then wait for this answer.
             if (!input.ready()) {
                 output.flush();
             }

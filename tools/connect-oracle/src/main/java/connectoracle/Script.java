@@ -21,8 +21,8 @@ record Script(String id, boolean eager, int maxDelayMs, boolean ownOrder, List<R
     private static final int DEFAULT_MAX_DELAY_MS = 300_000;
 
     /**
-     * One rebalance. {@code config} maps each connector to its number of tasks. {@code apply} has
-     * the workers that apply their assignments; null means all workers.
+     * One rebalance. {@code config} maps each connector to its number of tasks. {@code apply} has the workers that
+     * apply their assignments; null means all workers.
      */
     record Round(
             long timeMs, List<Worker> workers, Map<String, Integer> config, Set<String> inconsistent,

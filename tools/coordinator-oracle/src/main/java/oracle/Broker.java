@@ -123,8 +123,7 @@ final class Broker {
             .withExecutorService(Executors.newCachedThreadPool())
             .withCachedBufferMaxBytesSupplier(() -> 1 << 20)
             .build();
-        // The public builder would start its own threads, so call the only constructor, which is
-        // not public.
+        // The public builder would start its own threads, so call the only constructor, which is not public.
         Constructor<?> constructor = GroupCoordinatorService.class.getDeclaredConstructors()[0];
         constructor.setAccessible(true);
         service = (GroupCoordinatorService) constructor.newInstance(new LogContext(""), config, runtime, metrics,

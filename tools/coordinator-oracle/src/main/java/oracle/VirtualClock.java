@@ -54,9 +54,8 @@ final class VirtualClock implements Time, Timer {
     }
 
     /**
-     * Runs each timer that is due within {@code ms}, at its due time. A timer of a group can start
-     * itself again and again for the present millisecond; after TIMES_AT_A_MOMENT runs, it waits
-     * for the next millisecond.
+     * Runs each timer that is due within {@code ms}, at its due time. A timer of a group can start itself again and
+     * again for the present millisecond; after TIMES_AT_A_MOMENT runs, it waits for the next millisecond.
      */
     @Override
     public boolean advanceClock(long ms) {

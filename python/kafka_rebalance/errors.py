@@ -24,7 +24,7 @@ class GroupError(KafkaRebalanceError, ValueError):
 
 
 class AssignorThrows(GroupError):
-    """The assignor itself fails on this group: a live leader would fail its rebalance."""
+    """The real assignor fails on this group, so a live leader would fail its rebalance."""
 
     @classmethod
     def of(cls, assignor: str, exception: str, reason: str) -> "AssignorThrows":
@@ -37,7 +37,7 @@ class AssignorThrows(GroupError):
 
 
 class NeverEnds(AssignorThrows):
-    """The assignor never returns: a live leader and its group would hang (docs/never-ends.md)."""
+    """The real assignor never ends on this group, so a live leader hangs (docs/never-ends.md)."""
 
     @classmethod
     def here(cls, assignor: str) -> "NeverEnds":
@@ -74,7 +74,7 @@ class MissingExtra(KafkaRebalanceError, ImportError):
 def _packages(extra: str) -> list[str]:
     """Returns the packages that an extra installs.
 
-    The message names these, because no package index may have kafka-rebalance itself.
+    The message names these, because kafka-rebalance itself may be missing from the package index.
     """
     from importlib import metadata  # a slow import, which only this error needs
 

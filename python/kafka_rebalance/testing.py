@@ -108,7 +108,7 @@ class RunningBroker:
         """Returns the number of open connections."""
         return self._call(lambda: len(self._server.connections))
 
-    # Changes of the cluster -----------------------------------------------------------------------
+    # Changes to the cluster -----------------------------------------------------------------------
 
     def add_topic(self, name: str, partitions: int) -> None:
         """Makes a topic. Errors: GroupError, as for `grow`."""
@@ -161,7 +161,7 @@ class RunningBroker:
         """Removes offsets whose retention has passed, and then Empty groups without offsets."""
         self._call(self._server.sweep)
 
-    # State to assert ------------------------------------------------------------------------------
+    # Results for assertions -----------------------------------------------------------------------
 
     def history(self, group_id: str) -> list[StableGeneration]:
         """Returns the group's generations that became Stable, oldest first."""

@@ -91,7 +91,7 @@ def validate_cooperative(
 ) -> None:
     """Raises a GroupError if a partition is assigned that another member must first revoke.
 
-    A leader checks with it the answers of all cooperative assignors, except Kafka's own.
+    A leader makes this check for every cooperative assignor except Kafka's own.
 
     Source   ConsumerCoordinator.validateCooperativeAssignment (Kafka 4.4.0); KIP-429.
     """
@@ -120,7 +120,7 @@ def from_columns(member_ids: tuple[str, ...], columns: "_core.Columns") -> Assig
 
 
 def partitions_from(columns: "_core.Partitions") -> tuple[TopicPartition, ...]:
-    """Returns the partitions of an answer of the core that is one list, not one for each member."""
+    """Returns the partitions of a compiled answer that is one list, without members."""
     topic_ids = memoryview(columns.topic_ids).cast("I")
     return tuple(
         named_partitions(columns.topics, topic_ids, memoryview(columns.partitions).cast("I"))

@@ -253,7 +253,10 @@ class CoordinatorState:
         producer_id: int | None = None,
         committed: bool | None = None,
     ) -> None:
-        """Appends `records`, which make `changes` to offsets; without records, only responds."""
+        """Appends `records`, or a marker if `committed` is set; with neither, only responds.
+
+        `changes` are the changes to offsets that are staged until the append is durable.
+        """
         if not records and committed is None:
             if isinstance(write.then, SendResponse):
                 then = write.then

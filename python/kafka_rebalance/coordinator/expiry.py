@@ -7,7 +7,7 @@
     Stable consumers, subscriptions known         its commit; a subscribed topic never expires
     any other group                               offsets never expire
 
-Where offsets can expire, one that was committed with an expiry time of its own expires then.
+In a group whose offsets can expire, an offset with its own expiry time expires at that time.
 
 Source   OffsetMetadataManager.cleanupExpiredOffsets, ClassicGroup.offsetExpirationCondition;
          docs/behaviour/coordinator.md#86-expiry.

@@ -24,7 +24,7 @@ _PAIR: Callable[[tuple[str, int]], TopicPartition] = partial(tuple.__new__, Topi
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """How evenly partitions are spread: least, most, mean, standard deviation over all members."""
+    """The least, most and mean partitions of a member, and their population standard deviation."""
 
     min: int
     max: int
@@ -122,7 +122,7 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
         members: Mapping[str, Iterable[TopicPartition]],
         anomalies: tuple[Anomaly, ...] = (),
     ) -> "Assignment":
-        """Makes an assignment from a mapping of member ids; members keep their order."""
+        """Makes an assignment from member ids and their partitions; members keep their order."""
         topics: dict[str, int] = {}
         offsets, topic_ids, partitions = [0], [], []
         for owned in members.values():

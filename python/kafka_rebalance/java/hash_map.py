@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`java.util.HashMap` and `HashSet` with values, for keys that are numbers, ids or partitions.
 
-`hash_table.py` computes the order of the keys; keys with equal hashes are compared themselves. Both
-`put` and `compute_if_absent` exist, because they put a new key at different places.
+`hash_table.py` computes the order of the keys; keys with equal hashes are ordered by comparing the
+keys. `put` and `compute_if_absent` add a new key at different places, as in Java.
 
 >>> numbers = HashSet.copied(integer_hash, [33, 1, 16])
 >>> numbers.add(17)

@@ -5,8 +5,9 @@
                    share a slot of a table with fewer than 64 slots; it never shrinks
     slot of a key  (h ^ (h >>> 16)) & (slots - 1)
     within a slot  a chain in order of insertion; when 9 keys share a slot of a table with 64 slots
-                   or more, it becomes a red-black tree with a list through it: a new node follows
-                   its tree parent, and the root moves to the front of the list after every change
+                   or more, their chain becomes a red-black tree, with a list through the tree: a
+                   new node follows its tree parent, and the root moves to the front of the list
+                   after every change
 
 Source   java.util.HashMap of OpenJDK 17 (putVal, computeIfAbsent, resize, TreeNode).
 Twin     `src/java/hash_table.rs`.

@@ -100,7 +100,7 @@ GroupConfig = ConsumerConfig | WorkerConfig
 
 
 def join_timeout_ms(config: GroupConfig) -> int:
-    """Returns the timeout of a JoinGroup: the rebalance timeout + 5 s, or another request's."""
+    """Returns the timeout of a JoinGroup, which can be parked for the whole rebalance timeout."""
     return max(config.request_timeout_ms, config.rebalance_timeout_ms + 5_000)
 
 

@@ -80,7 +80,7 @@ class Herder:
         return self.is_in
 
     def has_news(self, state: Membership) -> bool:
-        """Returns whether the work is missing or lost, or failed, or the herder wants to rejoin."""
+        """Returns whether the worker has no valid assignment, lost its work, or wants to rejoin."""
         failed = self.assignment is None or self.assignment.error != wire.NO_ERROR
         return failed or self.work is None or self.is_rejoin_requested
 
@@ -131,9 +131,10 @@ class Herder:
     # The leader -----------------------------------------------------------------------------------
 
     def lead(self, state: Membership, response: JoinGroupResponse) -> Shares:
-        """Returns each worker's assignment, or CONFIG_MISMATCH if a worker has read more entries.
+        """Returns each worker's assignment.
 
-        That is, more entries of the configuration topic than this leader has read.
+        If a worker has read more of the configuration topic than the leader, all workers get
+        CONFIG_MISMATCH.
         """
         reports = {
             one.member_id: wire.decode_connect_metadata(one.metadata) for one in response.members

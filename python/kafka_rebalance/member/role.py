@@ -43,7 +43,7 @@ class Role(Protocol):
         """Returns the supported protocols, preferred first, each with the member's metadata."""
 
     def lead(self, state: "Membership", response: protocol.JoinGroupResponse) -> Shares:
-        """Returns all members' assignments, as onLeaderElected. Errors: KafkaRebalanceError."""
+        """Returns all members' assignments (onLeaderElected). Errors: KafkaRebalanceError."""
 
     def take(self, state: "Membership", assignment: bytes) -> None:
         """Takes over the assignment (onJoinComplete). Errors: WireError, before any change."""

@@ -38,7 +38,7 @@ class Worker(GroupMember):
         return self._herder.running
 
     def is_at_work(self) -> bool:
-        """Returns whether no rebalance is in progress or expected, so that a leader can serve."""
+        """Returns whether no rebalance runs or is expected, so that a leader can serve requests."""
         state = self._state
         return (
             state.state is MemberState.STABLE

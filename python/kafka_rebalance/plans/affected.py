@@ -22,7 +22,7 @@ _PLACE = re.compile(r"changes\[(\d+)\]\Z")
 def as_far_as_affected(
     work: Callable[[tuple[Change, ...]], AnswerOrError], changes: Sequence[Change]
 ) -> tuple[AnswerOrError | None, list[str]]:
-    """Returns the result of `work` on the changes that affect a group, and why others do not.
+    """Returns the result of `work` on the changes that affect a group, and why the others do not.
 
     The result is None if there are changes, but none affects the group. Errors: those of `work`,
     with the index of the change in `changes` in their path.

@@ -2,10 +2,10 @@
 """Finds the client library of a group's members, and how members change to another assignor.
 
     client          assignors                                    eager and cooperative in one list
-    Java            all four                                     yes: eager while one of them is
-    kafka-python    all four, as plug-ins of this package        with the plug-ins: yes, as in Java
-    aiokafka        the eager ones, as plug-ins of this package  no: it has no cooperative one
-    librdkafka      range, roundrobin, cooperative-sticky        no: refuses to start
+    Java            all four                                     allowed; members are then eager
+    kafka-python    all four, as plug-ins of this package        allowed for plug-ins, as in Java
+    aiokafka        the eager ones, as plug-ins of this package  no cooperative assignor exists
+    librdkafka      range, roundrobin, cooperative-sticky        refused when a consumer starts
 
 If a client's list cannot have both kinds, a change from one kind to the other needs all members to
 stop, and to start with the new setting. A client is recognised by its default client id. A member

@@ -5,7 +5,7 @@ Each step of the rule compares the candidates that were equal in the steps befor
 
 1. An assignor that fails, or never settles, is not recommended.
 2. The smallest difference at the end between the members with the most and fewest partitions.
-3. The fewest partition-rounds without a reader.
+3. The fewest partition-rounds without a reader (each partition counts once for each such round).
 4. The fewest moves.
 5. The largest share of partitions read in the rack of a replica.
 6. The group's own assignor, which needs no migration; then the first in the registry's order.
@@ -184,8 +184,8 @@ def _candidate(
 class _Measure(NamedTuple):
     """A criterion of the rule; the candidate with the smallest value is the best.
 
-    `words` is a text about the values of two candidates, which have the format `show`. `equal` is a
-    text about the earlier criteria, in which the two candidates are equal.
+    `words` is a text that compares the values of two candidates; `show` is the format of a value.
+    `equal` is the text that follows: the two candidates are equal in all earlier criteria.
     """
 
     words: str

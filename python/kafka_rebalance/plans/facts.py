@@ -123,7 +123,7 @@ class Dealt:
 
 @dataclass(frozen=True, slots=True)
 class NextInCircle:
-    """The member of the circle that gets the partition, after `passed` that do not subscribe."""
+    """The member that gets the partition; the circle went past `passed` members before it."""
 
     member_id: str
     before: tuple[TopicPartition, str] | None

@@ -56,9 +56,9 @@ def librdkafka_traps(
     most_plays: int = MOST_PLAYS,
     most_work: int = MOST_WORK,
 ) -> tuple[Trap, ...]:
-    """Returns the traps of a group that librdkafka's cooperative-sticky assigns.
+    """Returns the traps of a group whose leader uses librdkafka's cooperative-sticky.
 
-    That is, it is planned with the dialect "librdkafka/cooperative-sticky", or it runs
+    Such a group is planned with the dialect "librdkafka/cooperative-sticky", or it runs
     cooperative-sticky and its last leader used librdkafka. Other groups have no traps.
     """
     name = group.assignor if assignor is None else assignor

@@ -36,7 +36,7 @@ from .rounds import play
 
 MOST_PLAYS = 200
 MOST_WORK = 1_000_000
-"""The limit of partitions and subscriptions over all groups played; so many take some seconds."""
+"""The most partitions and subscriptions of all groups played, added up; they take some seconds."""
 
 _MAY_NEVER_END = tuple(name for name in KAFKAS if BUILT_IN[name].remembers)
 _ALWAYS_END = tuple(name for name in KAFKAS if name not in _MAY_NEVER_END)
@@ -45,7 +45,7 @@ _MOST_SIMPLE_WAYS = 3
 
 @dataclass(frozen=True, slots=True)
 class WayOut:
-    """A change that frees a group that hangs; if `for_good`, to an algorithm that always ends."""
+    """A change that frees a group that hangs; `for_good` if the algorithm then always ends."""
 
     change: str
     for_good: bool

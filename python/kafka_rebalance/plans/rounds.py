@@ -19,9 +19,8 @@ If the leader uses librdkafka's assignor, it sees the members in the order of th
 and members sort the partitions that they receive before they claim them.
 
 A cooperative group with racks may never settle, because Kafka's assignor can move partitions when
-nothing changed. If a state occurs again first, or after `MOST_ROUNDS` rounds, the play ends, and
-the group has not settled. Mirror: `src/plans/rounds.rs`, which plays the rounds of whole plans
-(`core_plan.py`).
+nothing changed. The play of such a group ends when a state occurs again, or after `MOST_ROUNDS`
+rounds. Mirror: `src/plans/rounds.rs`, which plays the rounds of whole plans (`core_plan.py`).
 
 Source   ConsumerCoordinator.onJoinPrepare, onJoinComplete (Kafka 4.4.0); KIP-429.
 """

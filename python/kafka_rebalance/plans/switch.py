@@ -43,7 +43,7 @@ class Bounce(NamedTuple):
     """One rolling bounce: every member restarts with `assignors` as its list.
 
     `rebalances` is a lower bound unless `is_exact`. `takes_over` is the event, in words, after
-    which the group uses the other assignor; None if this bounce does not change the assignor.
+    which the group uses another assignor; None if this bounce does not change the assignor.
     """
 
     assignors: AssignorNames

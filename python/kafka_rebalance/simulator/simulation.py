@@ -269,8 +269,7 @@ class Simulation:
     def _positions(self, name: str) -> tuple[tuple[TopicPartition, int], ...]:
         """Returns the positions that a consumer commits.
 
-        They are those of a consumer that has read everything, if each partition got a record each
-        ms.
+        They are as if each partition got one record per ms, and the consumer had read them all.
         """
         member = self._processes[name].member
         owned = member.owned_partitions if isinstance(member, m.Consumer) else ()

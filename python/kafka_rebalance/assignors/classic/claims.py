@@ -13,8 +13,8 @@ The subscription has a field for partitions from version 1 on, for the generatio
 member in the order sent. It also tests whether all subscriptions are equal: if they are, the
 constrained algorithm assigns next, else the general one.
 
-1. A claim counts if its topic exists and some member subscribes to it. The claiming member itself
-   need not subscribe to the topic, and the partition number may be too large.
+1. A claim counts if its topic exists and some member subscribes to the topic. The claiming member
+   itself need not subscribe to it, and the partition number may be too large.
 2. The first claim to a partition is believed. A later claim of a newer generation replaces it; a
    later claim of an older generation is ignored. If the generations are equal, neither claim is
    believed, and the partition is *multiply owned* from then on.
@@ -117,7 +117,10 @@ def sent_by_sticky(member: Member) -> Sent:
 
 
 def sent_by_cooperative(member: Member) -> Sent:
-    """Returns the claims in the subscription's fields; a missing generation is the user data's."""
+    """Returns the claims in the subscription's fields.
+
+    If the fields have no generation, the generation in the user data counts.
+    """
     generation = field_generation(member)
     if generation == NO_GENERATION:
         generation = user_data_generation(member)

@@ -2,8 +2,9 @@
 """Records the moves of the general sticky algorithm, to keep partitions from moving in circles.
 
 Suppose that a partition is to move from member c to member d, and that another partition of its
-topic moved from d to c in this run. Then that other partition moves back to d instead: c and d then
-have the same numbers of partitions as after the intended move, and one move less is made.
+topic moved from d to c in this run of the assignor. Then that other partition moves back to d
+instead: this changes the numbers of partitions of c and d as intended, and the two moves of the
+other partition cancel out.
 
 If several such partitions exist, the first one in a Java HashSet moves back. The order in this set
 depends on all insertions and removals.

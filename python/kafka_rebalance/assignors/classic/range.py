@@ -15,7 +15,7 @@ a replica, as far as the members' shares allow.
 3. Each member in order takes the first unassigned partitions of the topic, up to its share.
 4. After a rack pass, every list is sorted by topic and partition.
 
-Order    members by static_first; topics by java_hash_order (visible only without a rack pass).
+Order    members by `static_first`; topics by `java_hash_order`, visible only without a rack pass.
 Cost     O(P + S log S): P partitions, S subscriptions; with co-partitioned racks O(P * members).
 Errors   none, even for a topic without metadata: it is skipped.
 Source   org.apache.kafka.clients.consumer.RangeAssignor (Kafka 4.4.0); rack pass: KIP-881.

@@ -13,8 +13,8 @@ that each worker has to start and to stop. The caller keeps the leader's memory 
    created = configured - assigned - running.
 3. Work that is deleted, or that runs on more than one worker, is revoked.
 4. Lost work waits up to `max_delay_ms` for its worker to return. After the wait, it goes to the
-   workers that had no work in a round of the wait. If there are none, it counts as created work.
-   If no worker is missing, lost work counts as created at once.
+   workers that had no work in some round meanwhile. If there are none, it counts as created work.
+   If no worker is missing, lost work does not wait: it counts as created work at once.
 5. If no work waits, workers with more than an even share lose the excess. If the last round also
    revoked work for this reason, the leader backs off first.
 6. Created and lost work goes to the workers with the least work, ties by id.

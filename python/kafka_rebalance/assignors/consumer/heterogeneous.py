@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Uniform for a group whose members subscribe to different names.
+"""Uniform for a group whose members subscribe to different topics.
 
 1. Each member keeps what it owns of topics to which it still subscribes.
 2. Topics are sorted by partitions per subscriber, most first; then by number of subscribers, fewest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Uniform for a group whose members all subscribe to the same names.
+"""Uniform for a group whose members all subscribe to the same topics.
 
 1. The topics are those of the first member, in the order of a copied `HashSet`. The partitions that
    no member owns are unassigned, topic by topic.

@@ -4,7 +4,7 @@
 1. The members form a circle in the order of `by_instance`. Topics are sorted by name.
 2. Each partition goes to the next member of the circle that subscribes to its topic.
 
-Order    members by_instance, topics by their bytes.
+Order    members by `by_instance`; topics by the bytes of their names.
 Cost     that of Kafka's round-robin.
 Errors   none.
 Ignores  racks.

@@ -28,7 +28,10 @@ def members_with_topics(group: GroupSpec) -> list[Member]:
 
 
 def subscribers_of(group: GroupSpec) -> dict[str, list[Member]]:
-    """Returns topic -> subscribers, if both exist; topics and members have the group's order."""
+    """Returns topic -> its subscribers; topics without partitions or subscribers are left out.
+
+    Topics and members have the group's order.
+    """
     listed = [(member, frozenset(member.topics)) for member in members_with_topics(group)]
     found = {
         topic: [member for member, topics in listed if topic in topics]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The brokers' simple: shares each partition among as many members as let each member get one.
+"""The brokers' simple: if members outnumber the partitions, several members share each partition.
 
 A homogeneous group is one pool of its members and of the initialised partitions of its topics. In
 any other group each topic is a pool of its own, with its subscribers. For T partitions and k
@@ -125,7 +125,7 @@ class _Pool:
         self.own_copy(m)[tp[0]].remove(tp[1])
 
     def take_from_crowded(self) -> Iterator[int]:
-        """Takes members off partitions that more than `shared_by` hold; yields these members."""
+        """Where too many members hold a partition, takes it from some of them; yields these."""
         for tp, members in self.holders.items():
             for m in list(members)[: max(len(members) - self.shared_by, 0)]:
                 members.remove(m)

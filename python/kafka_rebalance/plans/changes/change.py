@@ -28,7 +28,7 @@ _COUNT = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
 class Verb(NamedTuple):
-    """The first word of a change's text, also its option's name; `default` is the absent value."""
+    """The first word of a change's text, and its option's name; `default` is for no value."""
 
     name: str
     metavar: str

@@ -43,9 +43,9 @@ AS_IT_IS = GroupEvent("rebalance as it is", lambda group, _: Edited(group))
 
 
 def find_member(group: GroupSpec, name: str) -> Member:
-    """Returns the member with this member_id, group_instance_id or short name (as in reports).
+    """Returns the member with this member_id, group_instance_id or shortened member_id.
 
-    Errors: NotAffected; GroupError if several members have the short name.
+    Errors   NotAffected; GroupError if several members have this shortened member_id.
     """
     for field in ("member_id", "group_instance_id"):
         for member in group.members:

@@ -10,7 +10,7 @@ The name of a new member has one of these origins:
 
     given     the change names it: `client-id=`, `instance-id=`
     shared    all members have one client id, and the new member has it too
-    counted   the next number: orders-10 after orders-9; every instance id that is not given
+    counted   the next number, as orders-10 after orders-9; all instance ids that are not given
     copied    the name of the copied member, if it has no number or some members share it
     known     the member restarts, and keeps its name
 

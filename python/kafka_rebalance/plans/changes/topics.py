@@ -142,7 +142,7 @@ class RemoveTopics(Change):
 
 @dataclass(frozen=True, slots=True)
 class Resubscribe(Change):
-    """A member (or every member, if `member` is None) subscribes to these topics instead."""
+    """A member (or every member, if `member` is None) subscribes to these topics and no others."""
 
     topics: tuple[str, ...]
     member: str | None = None

@@ -31,7 +31,10 @@ class ClusterRound:
 
 @dataclass(frozen=True, slots=True)
 class RoundAnswer:
-    """One rebalance, with the work reported and after it; `memory` is None in an eager cluster."""
+    """One rebalance: the work reported (`running`), the result, and the work after it.
+
+    `memory` is the leader's memory after the rebalance; None in an eager cluster.
+    """
 
     round: ClusterRound
     running: Mapping[str, Work]

@@ -62,7 +62,7 @@ class Level:
 class Possible:
     """The best balance, and the fewest partitions that have to move to reach it.
 
-    `assignment` has this balance with these moves. `levels` prove the balance; the prices, one for
+    `assignment` reaches it with these moves. `levels` prove the balance; the prices, one for
     each topic and each member (`moves.py`), prove that fewer moves do not suffice.
     """
 

@@ -10,7 +10,7 @@
                    after every change
 
 Source   java.util.HashMap of OpenJDK 17 (putVal, computeIfAbsent, resize, TreeNode).
-Twin     `src/java/hash_table.rs`.
+Mirror   `src/java/hash_table.rs`.
 """
 
 from collections.abc import Iterator

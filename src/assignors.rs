@@ -155,7 +155,7 @@ impl Assignor {
         self.assign_until(group, &Interrupt::default())
     }
 
-    /// The answer of `assign`, or an error if an interrupt is requested.
+    /// The answer of `assign`. If an interrupt is requested, a long computation ends with an error.
     pub fn assign_until(
         self,
         group: &GroupSpec,

@@ -19,7 +19,7 @@ pub struct GroupError {
 pub enum ErrorKind {
     /// A field of the group is wrong.
     BadField,
-    /// A change mentions a topic, member or rack that the group does not have.
+    /// A change names a topic, member, rack or client id that the group does not have.
     NotAffected,
     /// The group is well-formed, but Kafka's class throws, or librdkafka kills its process.
     Throws,
@@ -49,7 +49,7 @@ impl GroupError {
         }
     }
 
-    /// The error of a change that mentions a topic, member or rack which the group does not have.
+    /// The error of a change that names a topic, member, rack or client id that the group lacks.
     pub fn not_affected(problem: String) -> Self {
         Self {
             kind: ErrorKind::NotAffected,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The consumer protocol: subscriptions and assignments (versions 0 to 3), and the sticky
-//! assignors' user data. Bytes are written and read as by Kafka's Java classes, even if names are
-//! not UTF-8.
+//! assignors' user data. Bytes are written and read as Kafka's Java classes do it, even if names
+//! are not UTF-8.
 //!
 //! ```text
 //! subscription   topics [string], user data bytes?,

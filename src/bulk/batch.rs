@@ -166,7 +166,7 @@ pub fn compare_batch(
 }
 
 /// Mirror of `plans/affected.py`. Runs `play` with the changes that affect one group; a change is
-/// left out if it names a topic, member or rack that the group does not have.
+/// left out if it names a topic, member, rack or client id that the group does not have.
 fn as_far_as_affected<T>(
     texts: &[String],
     play: impl Fn(&[Change]) -> Result<T, (Option<usize>, GroupError)>,

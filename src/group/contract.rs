@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `group/contract.py`: reads a group from a contract line, and writes an answer as a
-//! result line. The order of the checks and the texts of errors are those of the Python module,
-//! except for the JSON parser's own texts.
+//! Mirror of `group/contract.py`: reads a group from a contract line (docs/contract.md), and writes
+//! an answer as a result line. The order of the checks and the texts of errors are those of the
+//! Python module, except for the JSON parser's own texts.
 
 use serde_json::{Map, Value};
 

@@ -11,7 +11,8 @@ use super::model::{
 use crate::error::GroupError;
 use crate::java::order::{by_rank, java_hash_order, name_ranks, string_hash};
 
-/// One group: immutable, and validated once by `GroupBuilder::finish`.
+/// One group. `GroupBuilder::finish` validates it. The groups that plans make from a valid group
+/// are valid, too, and not checked again.
 pub struct GroupSpec<'a> {
     pub group_id: &'a str,
     pub assignor: Option<&'a str>,
@@ -169,7 +170,7 @@ pub struct GroupBuilder<'a> {
     rack_ids: FxHashMap<&'a str, RackId>,
 }
 
-/// All fields of a member that are not lists.
+/// The fields of a member, without its lists, and without `client_host`, which nothing reads here.
 pub struct MemberFields<'a> {
     pub member_id: &'a str,
     pub group_instance_id: Option<&'a str>,

@@ -132,7 +132,7 @@ impl<'v, 'g, 'a> Builder<'v, 'g, 'a> {
     fn assign_rest(&mut self) {
         // 3. Each unassigned partition goes to the subscriber with the smallest load.
         for topic in self.topics.clone() {
-            // Most topics have no partition to assign, and then the order is not needed.
+            // Most topics have no partition to assign, so their subscribers need not be sorted.
             if !self.owners[topic as usize].contains(&NO_OWNER) {
                 continue;
             }

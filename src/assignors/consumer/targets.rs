@@ -104,7 +104,8 @@ impl Ids {
         map.compute_if_absent(topic, self.hash(topic), &|a, b| self.compare(a, b), make)
     }
 
-    /// A copy that an assignor may change: its map and its sets may have another order.
+    /// A copy that an assignor may change. Its map and its sets may have other orders than those of
+    /// the original.
     pub fn copied(&self, target: &Target) -> Target {
         let mut new = Target::with_slots(slots_for(target.len()));
         for (topic, partitions) in target.items() {

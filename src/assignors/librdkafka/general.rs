@@ -16,7 +16,7 @@ use crate::group::model::{MemberId, PartitionId, RackId, TopicId};
 use crate::group::spec::GroupSpec;
 use crate::interrupt::Interrupt;
 
-/// The number of the first pass whose state is saved. Passes that end usually end before it.
+/// The number of the first pass whose state is saved. Most groups need fewer passes.
 const FIRST_SAVED_PASS: usize = 8;
 
 type Lists = Vec<Vec<PartitionId>>;

@@ -24,7 +24,7 @@ pub fn compare_by_instance(group: &GroupSpec, a: MemberId, b: MemberId) -> Order
     }
 }
 
-/// Sorts the members as librdkafka does.
+/// Sorts the members in librdkafka's order (`compare_by_instance`).
 pub fn by_instance(group: &GroupSpec, members: Vec<MemberId>) -> Vec<MemberId> {
     merge_sort(members, &|&a, &b| compare_by_instance(group, a, b))
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads groups from the contract's columns, which are found by name, in any order.
+//! Reads groups from the contract's columns (docs/contract.md), which are found by name, in any
+//! order.
 
 use arrow_array::RecordBatch;
 

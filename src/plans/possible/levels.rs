@@ -5,8 +5,7 @@
 use super::classes::Classes;
 use super::flow::{Flow, UNLIMITED};
 
-/// A level of the best balance: `extra` members have `load` partitions, its other members one
-/// fewer.
+/// A level of the best balance: `extra` members have `load` partitions, the others one fewer.
 pub struct ClassLevel {
     pub load: i64,
     pub extra: i64,

@@ -26,7 +26,7 @@ use crate::error::GroupError;
 use crate::group::lists::Lists;
 use crate::group::model::{MemberId, PartitionId, TopicId};
 
-/// The number of the first pass whose state is saved. Passes that end usually end before it.
+/// The number of the first pass whose state is saved. Most groups need fewer passes.
 const FIRST_SAVED_PASS: usize = 8;
 
 /// The state on which later passes depend. The order of a member's partitions is not part of it.
@@ -58,7 +58,7 @@ pub struct Balance<'c, 'g, 'a> {
     pub(super) witness: Option<Witness>,
     /// Whether the present assignment is known to be unbalanced.
     pub(super) unbalanced: bool,
-    /// A checksum of all owners. Different owners almost never have equal sums.
+    /// A checksum of all partitions' owners. Different owners almost never have equal sums.
     sum: u64,
     /// Members that are not fixed, in the order of Kafka's map; empty unless `build.ghosts`.
     pub(super) order: Vec<MemberId>,

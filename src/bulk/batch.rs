@@ -27,7 +27,7 @@ use groups::{element, optional_text};
 pub use source::Form;
 use source::Source;
 
-/// One row: the group's id (None if it is missing or bad), and the group's answer.
+/// One row: the group's id (None if it is missing or unreadable), and the group's answer.
 pub type Row<'a, T> = (Option<&'a str>, Result<T, GroupError>);
 
 /// Makes one row from each group of a batch.

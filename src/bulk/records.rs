@@ -77,8 +77,8 @@ pub type Row<'a> = (Option<&'a str>, Result<Group<'a>, String>);
 /// Partition counts and replica racks of a cluster's topics.
 pub struct Inventory {
     topics: FxHashMap<String, Topic>,
-    /// Whether the highest assigned partition counts as the last one of a topic that is not here.
-    /// If not, such a topic is an error.
+    /// Whether a topic that is not here is assumed to end with its highest assigned partition. If
+    /// not, it is an error.
     assume_assigned: bool,
 }
 

@@ -130,7 +130,8 @@ pub struct Member<'a> {
     pub member_id: &'a str,
     pub group_instance_id: Option<&'a str>,
     pub client_id: Option<&'a str>,
-    /// None also if the `rack_id` is empty, or if the subscription's version has no rack (KIP-881).
+    /// None if the member sends no rack (KIP-881): its subscription's version has none, or its
+    /// `rack_id` is absent or empty.
     pub rack: Option<RackId>,
     /// The generation in which the member owned its partitions.
     pub generation_id: Option<i32>,

@@ -25,7 +25,7 @@ use crate::plans::possible::optimum;
 use crate::plans::rebalance_plan::{Played, at};
 use crate::plans::rounds::{Kept, Round, Step, Tally, held_by_all};
 
-/// A change, read from one of the classes in `changes.Change`.
+/// A change, read from an object of one of the Python classes in `changes.Change`.
 struct AnyChange(Change);
 
 impl<'py> FromPyObject<'_, 'py> for AnyChange {
@@ -99,7 +99,7 @@ pub struct Newcomer {
 /// A plan that Rust computed, and its names as Python objects.
 struct Computed {
     kept: Kept,
-    /// The ids in `kept.ids` as Python objects, in equal order.
+    /// The ids in `kept.ids`, in that order, as Python objects.
     ids: Vec<Py<PyString>>,
     topic_names: Vec<String>,
     topics: Py<PyTuple>,

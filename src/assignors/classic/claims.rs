@@ -355,7 +355,7 @@ fn field_generation(member: &Member) -> i32 {
         .map_or(NO_GENERATION, |generation| generation.max(NO_GENERATION))
 }
 
-/// Buffers for sorting the claims of one member after another.
+/// Buffers that are used again for each member whose claims are sorted.
 #[derive(Default)]
 pub struct Scratch {
     /// By topic: its index among the topics of the member's claims, later its rank in the hash

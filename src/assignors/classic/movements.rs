@@ -12,7 +12,7 @@ use crate::java::order::{partition_hash, slot_of};
 
 type Pair = (TopicId, MemberId, MemberId);
 
-/// The part of the record on which later answers depend.
+/// The part of the record of moves on which later moves depend.
 #[derive(PartialEq)]
 pub struct State {
     moved: FxHashMap<TopicPartition, (MemberId, MemberId)>,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `range.py`: contiguous runs of each topic's partitions go to its sorted subscribers,
 //! in the steps that the Python module explains. A subscriber's position is its index in the list
-//! of a topic's subscribers. The state of the subscribers is in arrays parallel to this list.
+//! of a topic's subscribers. The state of the subscribers is in arrays, by position.
 
 use std::borrow::Cow;
 
@@ -70,7 +70,8 @@ pub struct TopicShare<'s> {
     pub subscribers: Cow<'s, [MemberId]>,
     /// The subscribers' racks (None for no rack); empty if no member of the group has a rack.
     subscriber_racks: Vec<Option<RackId>>,
-    /// By partition: racks of its replicas, sorted and distinct; empty if no subscriber has a rack.
+    /// By partition: racks of its replicas, sorted and distinct. If no subscriber has a rack, it
+    /// has no entries.
     partition_racks: Vec<Vec<RackId>>,
     pub needs_racks: bool,
     pub partitions: u32,

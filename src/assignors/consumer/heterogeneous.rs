@@ -34,7 +34,7 @@ struct Builder<'v, 'g, 'a> {
     sizes: Vec<u32>,
     /// By topic: its subscribers.
     subscribers: Vec<Vec<u32>>,
-    /// By topic: the owner of each partition, or `NO_OWNER`; empty without subscribers.
+    /// By topic: the owner of each partition, or `NO_OWNER`; empty if no member subscribes.
     owners: Vec<Vec<u32>>,
     topics: Vec<TopicId>,
 }
@@ -235,7 +235,7 @@ struct Loads {
     most_load: i64,
     most_start: usize,
     most_end: usize,
-    /// One more than the index of the next member from the end with the largest load.
+    /// The index of the next member on the walk from the largest load, plus one.
     next_most: usize,
 }
 

@@ -90,7 +90,7 @@ impl<'a> Groups<'a> {
         })
     }
 
-    /// The group's id; None if it is missing or bad.
+    /// The group's id; None if it is missing or not UTF-8.
     pub fn group_id(&self, row: usize) -> Option<&'a str> {
         self.group_id.get(row).ok().flatten()
     }

@@ -63,7 +63,7 @@ impl<'a> Source<'a> {
         self.rows
     }
 
-    /// The group's id; None if it is missing or bad.
+    /// The group's id; None if it is missing or unreadable.
     pub fn group_id(&self, row: usize) -> Option<&str> {
         match &self.groups {
             Found::Columns(groups) => groups.group_id(row),

@@ -59,7 +59,7 @@ impl Balance<'_, '_, '_> {
         Ok(!self.unbalanced)
     }
 
-    /// Whether a witness found earlier still proves imbalance. If so, a new search would succeed.
+    /// Whether a witness found earlier still proves imbalance, so that no new search is needed.
     fn still_holds(&self, known: Witness) -> bool {
         let build = &self.build;
         let size = build.current.size(known.gainer);

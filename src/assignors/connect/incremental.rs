@@ -284,7 +284,7 @@ impl Leader<'_> {
     }
 
     fn answer(self, spec: &ConnectSpec) -> Answer {
-        // New work follows the kept work.
+        // The answer has only the new work, which follows the kept work in the lists.
         let assigned = |worker: &Worker| Work {
             connectors: worker.work.connectors[worker.kept.0..].to_vec(),
             tasks: worker.work.tasks[worker.kept.1..].to_vec(),

@@ -27,9 +27,14 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  * Runs one real Kafka consumer in its own JVM, so that it can be killed, and prints its callbacks.
  *
  * <pre>
- * OneConsumer DESCRIPTION       {"topics": ["t"], "poll_ms": 100, "configs": {"group.id": "g", ...}}
- * start                         on standard input: subscribes and polls
- * close                         calls KafkaConsumer.close() and ends; the end of the input does this, too
+ * OneConsumer DESCRIPTION       with {"topics": ["t"], "poll_ms": 100, "configs": {"group.id": "g", ...}}
+ * </pre>
+ *
+ * Standard input has two lines:
+ *
+ * <pre>
+ * start       subscribes and polls
+ * close       calls KafkaConsumer.close() and ends; the end of the input does this, too
  * </pre>
  *
  * Standard output has a JSON line for every event, with the time in ms since 1970:

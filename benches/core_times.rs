@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Measures the core's time for each contract line of its input, for `benches/grid.py`.
+//! Measures the core's time for each contract line of its input, for `benches/run.py`.
 //!
 //! Each line is parsed and its names are numbered once. Then its assignor runs again and again
 //! until `--seconds` have passed, but at least three times. The output for a line is
@@ -84,7 +84,8 @@ fn answer(line: &[u8], seconds: f64) -> String {
     .to_string()
 }
 
-/// Size in bytes of one answer as the contract's columns: int32 partitions and offsets, utf8 names.
+/// Returns the size in bytes of one answer as Arrow columns: int32 partitions and offsets, UTF-8
+/// names.
 fn columns_bytes(group: &GroupSpec) -> usize {
     let (_, answer) = assign(group, None).expect("an answer");
     let mut bytes = 0;

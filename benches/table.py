@@ -146,7 +146,7 @@ def _ratio(row: Row, peer: str) -> float | None:
 
 
 def _growth(rows: Iterable[Row]) -> list[str]:
-    """Reports cells that Java does not finish, growth with members, and peak memory."""
+    """Returns lines about cells that Java does not finish, growth with members, and peak memory."""
     rows = list(rows)
     beyond = [
         row["peers"]["core"]["ms"]

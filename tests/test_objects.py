@@ -54,7 +54,7 @@ class Reversing:
 
 
 class Grabbing(Reversing):
-    """`Reversing`, declared as cooperative: it must not assign partitions that others still own."""
+    """`Reversing` as a cooperative assignor; so it breaks the rule that others' partitions wait."""
 
     name = "grabbing"
     supported_protocols = (kr.RebalanceProtocol.COOPERATIVE,)
@@ -180,7 +180,7 @@ def test_a_custom_assignor_that_was_unregistered_is_unknown() -> None:
 
 
 class Careless(Reversing):
-    """Assigns a missing partition twice, once to a member that is not subscribed."""
+    """Assigns one partition twice, one that does not exist, and one of an unsubscribed topic."""
 
     name = "careless"
 

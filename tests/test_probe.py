@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`probe`: real clients lead made-up groups, and answer as their library's assignors do.
 
-The judges are independent of the probe: recorded answers of librdkafka, the installed libraries'
-own classes, and for Java our assignors, which the oracle judges.
+The expected answers do not come from the probe: they are recorded answers of librdkafka, those of
+the installed libraries' classes, and for Java those of our assignors, which other tests compare
+with Kafka's classes.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ Case = dict[str, Any]
 
 
 def led(cases: Iterable[Case], **client: Any) -> list[dict[str, Any]]:
-    """The results of a client that leads the cases, which have one assignor."""
+    """Returns the results of a client that leads the cases; all cases have one assignor."""
     made = [probe_case(json.dumps(case)) for case in cases]
 
     async def results() -> list[dict[str, Any]]:
@@ -61,7 +62,7 @@ def ours(case: Case) -> dict[str, Any]:
 
 
 def on_the_wire(assignment: dict[str, Any]) -> dict[str, dict[str, list[int]]]:
-    """Java and Python write an assignment by topic, in the order of first appearance."""
+    """Returns an assignment as Java and Python send it: by topic, in order of first appearance."""
     return {member: by_topic(map(tuple, owned)) for member, owned in assignment.items()}
 
 
@@ -76,7 +77,7 @@ def vectors(assignor: str) -> list[tuple[Case, dict[str, Any]]]:
 
 @pytest.mark.parametrize("assignor", ["range", "roundrobin", "cooperative-sticky"])
 def test_librdkafka_answers_as_it_was_recorded(assignor: str) -> None:
-    """By hand, all 1,517 vectors were led so: equal lists, and the 21 deaths were deaths."""
+    """Uses every fifth vector. A run by hand over all 1,517 had equal lists and the 21 crashes."""
     pytest.importorskip("confluent_kafka", reason="it is not installed")
     chosen = [(case, one) for case, one in vectors(assignor) if "error" not in one][::5]
     results = led((case for case, _ in chosen), library="confluent-kafka")
@@ -116,14 +117,14 @@ def test_a_python_library_answers_as_its_own_class(
 ) -> None:
     pytest.importorskip(package, reason=f"{library} is not installed")
     drawn = generate(20, 300, (assignor,), lambda _: {})
-    # kafka-python refuses a subscription to another name.
+    # kafka-python refuses subscriptions to names that are not legal in Kafka.
     legal = re.compile(r"[a-zA-Z0-9._-]+")
     cases = [
         {**case, "assignor": f"{library}/{assignor}"}
         for case in drawn
         if all(legal.fullmatch(t) for member in case["members"] for t in member["topics"])
     ]
-    # On some groups kafka-python's class raises an error, and ends the consumer.
+    # Groups on which the library's class raises an error are left out: it would end the consumer.
     cases = [case for case in cases if "error" not in ours(case)][:40]
     assert len(cases) == 40
     for case, result in zip(cases, led(cases, library=library), strict=True):
@@ -135,7 +136,10 @@ def test_a_python_library_answers_as_its_own_class(
 
 
 def java_command(assignor: str) -> str:
-    """Four consumers of the program `Consumers`, which reads what to run from its input."""
+    """Returns a command that starts four consumers with our Java program `Consumers`.
+
+    The program reads the description of the consumers from its standard input.
+    """
     configs = {"metadata.max.age.ms": "20", "retry.backoff.ms": "1", "retry.backoff.max.ms": "1"}
     members = [
         {
@@ -153,10 +157,10 @@ def java_command(assignor: str) -> str:
 
 
 def newest_generation(case: Case) -> int:
-    """Java's sticky assignors remember the newest generation of all groups that they have seen.
+    """Returns the newest generation in a group, by which the groups are sorted.
 
-    A later group must not be older, as in a real consumer's life, so the groups are led in this
-    order.
+    Java's sticky assignors remember the newest generation that they have seen, so a later group
+    must not be older, as in a real consumer's life.
     """
     found = [-1]
     for member in case["members"]:
@@ -178,7 +182,7 @@ def _or_none(generation: int | None) -> int:
 @pytest.mark.live
 @pytest.mark.parametrize("assignor", ["range", "roundrobin", "sticky"])
 def test_java_through_the_probe_equals_our_assignors(assignor: str) -> None:
-    """Members send bytes of every version and library; a group on which Java throws is left out."""
+    """Members send bytes of every version and library; groups on which Java throws are left out."""
     missing = missing_tools()
     if missing:
         pytest.skip(missing)

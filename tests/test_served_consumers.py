@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unmodified consumers live on `serve`: kafka-python, aiokafka, confluent-kafka, and Java's."""
+"""Unmodified consumers work with `serve`: kafka-python, aiokafka, confluent-kafka and Java."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def broker() -> Iterator[RunningBroker]:
 
 
 def shares(generation: StableGeneration) -> list[int]:
-    """The numbers of partitions, smallest first, if the members together have all partitions."""
+    """Returns the members' numbers of partitions, sorted; asserts that they have all together."""
     owned = [set(topics.get(TOPIC, ())) for topics in generation.assignment.values()]
     assert set.union(*owned) == ALL, generation
     return sorted(map(len, owned))
@@ -55,9 +55,9 @@ def settled(broker: RunningBroker, members: int) -> StableGeneration:
 
 
 def last_generation(broker: RunningBroker) -> StableGeneration:
-    """Returns the newest generation once a second passes without another.
+    """Waits until a second passes without a new generation; returns the newest one.
 
-    After a cooperative round a member may rejoin once more, although nothing is left to move.
+    After a cooperative round, a member may join again although nothing is left to move.
     """
     newest = None
     while newest != (newest := broker.history(GROUP)[-1]):
@@ -99,7 +99,7 @@ def test_a_static_bounce_is_no_rebalance(kind: type[Consumer], broker: RunningBr
         again = kind(broker.address, "i3", "i3")
         stack.callback(again.close)
         while again.owned() != set(before.assignment["i3"][TOPIC]):
-            pass  # `owned` polls the consumer
+            pass  # `owned` waits for the consumer's thread, which polls
         assert broker.history(GROUP)[-1] == before, broker.history(GROUP)
 
 
@@ -150,7 +150,7 @@ def test_java_consumers_grow_and_shrink(
 def test_a_java_consumer_goes_on_from_a_commit_and_commits(
     broker: RunningBroker, java: JavaMembers
 ) -> None:
-    """The first commit is not Java's and has a note; Java goes on from it and commits without."""
+    """Java continues from a commit of another client, which has metadata; its own has none."""
     host, _, port = broker.address.partition(":")
     offset = {"partition_index": 2, "committed_offset": 41, "committed_metadata": "a note"}
     with closing(Connection(host, int(port), client_id="hand")) as by_hand:

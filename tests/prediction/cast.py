@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes random groups and members for a run, from a seed.
 
-The kinds of groups follow in a fixed cycle: each library of the leader with each of its assignors,
-first with members of that library only, then with members of several libraries. Names,
-subscriptions, racks, static members and client ids are random.
+A kind of group is a library of the leader, one of its assignors, and whether all members use that
+library. The seed gives the kinds an order, in which they are repeated. Names, subscriptions, racks,
+static members and client ids are random.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _NUMBER = re.compile(r"(.*?)(\d*)")
 class Part:
     """The configuration of a member's client.
 
-    `number` is unique in the group, and the session timeout contains it. A group's record has the
-    session timeout of each member, which identifies the member even under a new member id.
+    `number` is unique in the group, and part of the session timeout in ms. Records have the session
+    timeout of each member, so it identifies the member even under a new member id.
     """
 
     number: int
@@ -66,7 +66,7 @@ class Cast:
     numbers: Iterator[int] = field(repr=False)
 
     def subscribed(self) -> list[str]:
-        """Returns the topics with a subscriber; a snapshot contains no others."""
+        """Returns the topics with a subscriber; a snapshot has only those."""
         return sorted({topic for part in self.parts for topic in part.topics})
 
     def like(self, model: Part) -> Part:
@@ -83,7 +83,7 @@ class Cast:
 
 
 def casts(seed: int, leaders: Sequence[str], brokers: int) -> Iterator[Cast]:
-    """Yields groups without end; each has a random source that does not depend on other groups."""
+    """Yields groups without end, each with its own source of random numbers."""
     kinds = [
         (leader, assignor, is_mixed)
         for is_mixed in (False, True)

@@ -7,7 +7,7 @@
         use(broker.bootstrap_server)
 
 `make broker` starts a broker in a terminal. A node ends when its standard input ends, so no node
-outlives the process that started it. If that process is killed, the directory stays.
+outlives the process that started it. If that process is killed, the directory is not removed.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def java(main: str, *arguments: str, log: str = "warn") -> list[str]:
 
 
 def missing_tools() -> str | None:
-    """Returns how to install a missing tool, or None if a broker can run."""
+    """Returns what is missing and how to get it, or None if a broker can run."""
     if shutil.which("java") is None:
         return "no `java` on PATH: install a Java runtime, 17 or newer"
     if not (LIB / "kafka-rebalance-broker.jar").exists():
@@ -81,8 +81,8 @@ def missing_tools() -> str | None:
 class Broker:
     """A Kafka cluster of one or more nodes; `with` starts it and removes it at the end.
 
-    `properties` are added to the configuration of every node. `listeners` are further listeners of
-    node 0, each with its security protocol. `bootstrap_server` is the plaintext address for
+    `properties` are added to the configuration of every node. `listeners` maps names of further
+    listeners of node 0 to security protocols. `bootstrap_server` is the plaintext address for
     clients; `addresses` has those of `listeners`. `directory` contains node-N/ with configuration,
     data and log.
     """
@@ -123,7 +123,7 @@ class Broker:
         self.stop()
 
     def stop(self) -> None:
-        """Ends every node, kills it after 15 s if necessary, and removes the directory."""
+        """Ends every node (kills it if it does not end in time), and removes the directory."""
         for process in self._processes:
             process.terminate()
         deadline = time.monotonic() + STOP_TIMEOUT_S

@@ -6,8 +6,8 @@
 2. If a member would receive a topic that it does not subscribe to, aiokafka's consumer would end
    with an AssertionError, and other clients would join again with equal claims for ever. So Kafka's
    assignor computes a second answer, without members that subscribe to nothing, and without the
-   claims that no member can keep: claims to topics that a member has left, and to partitions that
-   do not exist.
+   claims that no member can keep: claims to topics that the member does not subscribe to, and to
+   partitions that do not exist.
 3. If the second answer has this problem too, or if Kafka's class throws or never ends, range
    computes the answer of this generation: range needs no claims, and always has an answer. In a
    cooperative group, no member gets a partition that another member claims until the next

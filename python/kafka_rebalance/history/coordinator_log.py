@@ -7,7 +7,7 @@ the message alone. So any layout can be read: Kafka's own, JSON, and the prefixe
 There are expressions for the lines of both coordinators, Scala's and Java's, and for those about
 groups of the new protocol (KIP-848).
 
-A broker writes local times without their zone: `CoordinatorLog.shifted` moves them.
+A broker writes local times without their zone; `CoordinatorLog.shifted` corrects them.
 """
 
 import json

@@ -218,7 +218,7 @@ def away_ms(one: BackMember) -> int:
 
 
 def session_for(back: Sequence[BackMember]) -> int:
-    """Returns a session timeout in ms that covers 95% of the absences; it is whole seconds."""
+    """Returns a session timeout in ms, in whole seconds, that covers 95% of the absences."""
     absences = sorted(map(away_ms, back))
     longest = absences[-(-len(absences) * 95 // 100) - 1]
     return -(-longest // 1000) * 1000

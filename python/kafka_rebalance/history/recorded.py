@@ -78,7 +78,7 @@ class RecordedRebalance:
 
     `time_ms`         when all members had joined; `written_ms` is when the leader had answered.
     `joined`, `left`  member ids, without those that are `back` under a new id in this record.
-    `seconds`         since the group's record before; None for the first one.
+    `seconds`         the time since the group's previous record; None for the first one.
     `gap`             generations that lack a record before this one; `gap_reason` is why.
     `causes`          in order of their weight: the first one is the main cause.
     `partitions`      how many partitions have an owner; `idle` are the members without any.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connects to a cluster through kafka-python's admin client, and reports why this fails.
+"""Connects to a cluster through kafka-python's admin client, or reports why this is not possible.
 
 kafka-python tries to connect until its time is over, and drops the reasons of failures. This module
 keeps the reasons, and the error has the last one. If another attempt would fail for the same
-reason, there is none. Secrets are removed from kafka-python's debug log.
+reason, no other is made. Secrets are removed from kafka-python's debug log.
 """
 
 import importlib

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _POLL_RECORDS = 5_000
-_POLL_S = 0.05  # `consume` waits this long, even for one record, unless it has _POLL_RECORDS
+_POLL_S = 0.05  # `consume` returns after this time, or as soon as it has _POLL_RECORDS records
 _REQUEST_S = 30.0
 _TIME_TYPES = {0: -1, 1: 0, 2: 1}  # none, CreateTime, LogAppendTime in librdkafka -> Kafka
 

@@ -61,7 +61,7 @@ _T = TypeVar("_T")
 
 
 class _NotAssignedError(GroupError):
-    """Raised for a group that no classic assignor assigns; left out unless the caller named it."""
+    """No classic assignor assigns the group, so it is left out, unless the caller named it."""
 
 
 class _Listed(NamedTuple):

@@ -84,7 +84,7 @@ def _identify(context: ssl.SSLContext, properties: Mapping[str, str]) -> None:
 
 
 def _load_text(context: ssl.SSLContext, pem: str, password: str | None) -> None:
-    """Loads a key and its chain through a temporary file, because Python loads them only so."""
+    """Loads a key and its chain through a temporary file, because Python reads them only there."""
     with tempfile.TemporaryDirectory(prefix="kafka-rebalance-") as directory:
         file = Path(directory) / "key.pem"
         file.touch(mode=0o600)

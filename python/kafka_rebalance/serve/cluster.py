@@ -138,7 +138,8 @@ class Cluster:
             {"api_key": api.key, "min_version": api.least, "max_version": api.most}
             for api in APIS.values()
         ]
-        # To a version that is too new, the answer has version 0; the client picks one from it.
+        # If the request's version is too new, the response has version 0: a list of versions from
+        # which the client then chooses.
         error = KafkaError.unsupported_version if asked.body is None else KafkaError.none
         return {"error_code": error, "api_keys": keys}
 

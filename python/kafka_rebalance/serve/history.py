@@ -14,7 +14,7 @@ MOST_GENERATIONS = 1000
 
 @dataclass(frozen=True)
 class StableGeneration:
-    """A generation when the group became Stable, at `at_ms` of the server's clock.
+    """The generation of a group that has become Stable; `at_ms` is the server's time then.
 
     A member's name is its instance id or else its client id; if two members share that, each has
     its member id as its name. `assignment` maps names to partitions by topic.

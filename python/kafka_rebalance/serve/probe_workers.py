@@ -108,7 +108,7 @@ def _package(name: str, extra: str) -> Any:
 def _assignor(package: str, name: str) -> Any:
     """Returns a new subclass of the library's own assignor.
 
-    Some assignors keep their state on the class; so consumers do not share it.
+    Some assignors keep their state on the class, and consumers must not share it.
     """
     module = _STICKY[package].get(name, name)
     try:

@@ -46,7 +46,7 @@ def check_records(records: DataFrame) -> bool:
 
 
 def _refuse_silent_source(records: DataFrame) -> None:
-    """Refuses Spark's own Kafka source if it would read nothing of an internal topic, silently."""
+    """Refuses Spark's own Kafka source if it would read no records and report no error."""
     if not hasattr(records, "_jdf"):  # on Spark Connect, the client does not see the analyzed plan
         return
     is_set = str(records.sparkSession.conf.get(_NOT_SILENT, "false")).lower() == "true"

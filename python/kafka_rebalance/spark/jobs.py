@@ -89,7 +89,7 @@ def read_topics(spark: SparkSession, source: str, *, plain: bool = True) -> Data
 
 
 def _lines(spark: SparkSession, source: str) -> DataFrame:
-    # The lines stay bytes, so that Rust reports a line that is not UTF-8; Spark does not.
+    # The lines stay bytes, so that Rust can report a line that is not UTF-8; Spark would not.
     text = spark.read.option("recursiveFileLookup", "true").text(source)
     line = f.col("value").cast("binary").alias("line")
     full = text.where(~f.col("value").rlike(_BLANK))

@@ -203,7 +203,7 @@ class _RangeReader:
         if isinstance(partition, OffsetRange):
             log = self._source.open()
             yield from log.records(partition.partition, partition.start, partition.end)
-        # Otherwise, the list of ranges was empty: then Spark passes one partition, None.
+        # If the list of ranges is empty, Spark passes None, and there is nothing to read.
 
     def _ranges(self, start: Offsets, end: Offsets) -> list[OffsetRange]:
         longest = self._source.records_per_task

@@ -51,7 +51,7 @@ They are the fields of `history.recorded.RecordedRebalance`; `cause` is the main
 
 _BATCH_ROWS = 10_000
 _GROUP = "substring(key, 5, cast(conv(hex(substring(key, 3, 2)), 16, 10) as int))"
-"""The bytes of a group's id in a key; bytes 3 and 4 of a key, from 1, are their number."""
+"""The bytes of a group's id in a key; the key's third and fourth bytes are their number."""
 
 
 def rebalance_history(records: DataFrame) -> DataFrame:
@@ -108,7 +108,7 @@ def _group_rows(numbered: DataFrame, group: list[str]) -> DataFrame:
 
 
 def _commit_rows(numbered: DataFrame, group: list[str]) -> DataFrame:
-    """Returns a row for a partition's commits after each group record, without those before all."""
+    """Returns a row for each partition's commits after a group record and before the next one."""
     commits = numbered.where("not is_group and era > 0 and value is not null")
     return (
         commits.groupBy(*group, "era", "is_group", "key")

@@ -98,7 +98,7 @@ def print_patterns(patterns: Sequence[Pattern]) -> None:
 
 
 def pattern_text(one: Pattern, names: Mapping[str, str]) -> str:
-    """Returns a pattern with its evidence, and what would have changed it."""
+    """Returns a pattern with its times and generations, and what would have prevented it."""
     place = f"{clock(one.first_ms)} to {clock(one.last_ms)[11:]}, generations"
     instead = f". Instead: {one.instead}" if one.instead else ""
     return f"{one.kind}: {shortened(one.told, names)} ({place} {runs(one.generations)}){instead}."
@@ -141,7 +141,7 @@ def print_replay(replayed: Sequence[ReplayedRebalance]) -> None:
 def print_counterfactuals(
     rows: Sequence[RecordedRebalance], played: Sequence[Counterfactual]
 ) -> None:
-    """Prints the totals over all groups that each assignor would have had."""
+    """Prints the recorded totals of all groups, and those that each assignor would have had."""
     held = [row for row in rows if row.is_rebalance and row.members]
     print(f"Recorded: {counted(len(held), 'rebalance')}, {counted(total_moves(held), 'move')}")
     cells = []

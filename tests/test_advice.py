@@ -222,7 +222,7 @@ def counts(bounces: tuple[Bounce, ...]) -> list[int]:
 
 
 def test_a_switch_is_counted_as_real_java_members_made_it(engine: Any) -> None:
-    """For three Java members on a broker, the second bounce (each restarts) took 8 generations."""
+    """On a broker, three Java members needed 8 generations for the second bounce, not 6."""
     there = two_bounces(running("range"), "range", "cooperative-sticky", engine)
     assert counts(there) == [6, 8]
     assert there[0].takes_over == f"j2-{UUID}2 leaves"
@@ -427,7 +427,7 @@ def test_groups_that_are_left_out_are_called_by_their_right_names(
 def test_snapshot_says_whose_a_foreign_assignor_is(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`snapshot` writes the line, and warns with the library that has the assignor."""
+    """`snapshot` writes the line, and warns that the assignor is another library's."""
     line = running("range").edited(assignor="stream").to_dict()
     monkeypatch.setattr("kafka_rebalance.cli.snapshot.snapshot", lambda *_, **__: [line])
     assert main(["snapshot", "--bootstrap-server", "x:1"]) == 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plug-ins send the bytes that a Java client sends, and remember what this needs."""
+"""The plug-ins send the bytes that a Java client sends, and remember the state for these bytes."""
 
 from __future__ import annotations
 

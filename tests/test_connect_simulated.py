@@ -168,7 +168,7 @@ def test_a_downgrade_leaves_work_running_twice_until_its_worker_is_restarted() -
 
 
 def test_after_the_coordinator_has_moved_no_older_worker_can_join() -> None:
-    """A record has only the protocol in use, so the new coordinator knows no other of the members.
+    """The log has only the protocol in use: members' other protocols are unknown after a move.
 
     Until all members have joined again, a worker without this protocol cannot join.
     """

@@ -42,7 +42,7 @@ KNOWN_AS = {
     "static restart": "static_replaced",
     "asked for": "rejoin",
 }
-"""Our cause -> the cause that the script which made the recording wrote down."""
+"""Our cause -> the cause that the recording script wrote down."""
 
 
 def records_of(release: str) -> list[OffsetsRecord]:

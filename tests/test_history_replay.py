@@ -36,7 +36,7 @@ def generations_of(release: str) -> list[RecordedGeneration]:
 def test_every_recorded_rebalance_comes_out_equal(
     release: str, rebalances: int, engine: Engine
 ) -> None:
-    """Java, kafka-python or librdkafka led: its own assignor returns the leader's answer again."""
+    """The leader's own assignor (Java's, kafka-python's, librdkafka's) gives its answer again."""
     replayed = replay(generations_of(release), engine=engine)
     print(*replay_shares(replayed), sep="\n")
     assert [one for one in replayed if not one.equal] == []
@@ -78,7 +78,7 @@ def test_a_difference_names_its_member_and_partition() -> None:
 
 
 def test_a_leader_that_ignores_generations_is_recognised() -> None:
-    """Two members claim all partitions, one of them with an older generation that counted, too."""
+    """Two members claim all partitions in different generations, which the answer ignores."""
     one = next(g for g in generations_of("4.4.0") if g.group_id == "billing" and g.members)
     assert one.protocol == "cooperative-sticky"
     claims = tuple(sorted(one.owners))

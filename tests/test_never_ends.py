@@ -197,7 +197,7 @@ def test_the_change_asked_for_is_named_when_it_hangs() -> None:
 
 
 def test_next_changes_that_hang_are_named_and_hang() -> None:
-    """Of variants of a smallest case that end, some hang after one more change; this is found."""
+    """Some variants of a smallest case end, but hang after one more change; `endless` finds it."""
     rng = random.Random(3)
     around = [never_ends.changed(SMALLEST[0], rng) for _ in range(400)]
     hangs = {json.dumps(group) for group in never_ends.hanging(around)}

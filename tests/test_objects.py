@@ -54,7 +54,7 @@ class Reversing:
 
 
 class Grabbing(Reversing):
-    """`Reversing` as a cooperative assignor; so it breaks the rule that others' partitions wait."""
+    """`Reversing`, declared as cooperative: it must not assign partitions that others still own."""
 
     name = "grabbing"
     supported_protocols = (kr.RebalanceProtocol.COOPERATIVE,)

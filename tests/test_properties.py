@@ -129,9 +129,9 @@ def given_out(result: kr.Assignment) -> list[kr.TopicPartition]:
 def test_every_partition_once_and_only_to_subscribers(
     group: kr.GroupSpec, assignor: str, engine: Engine
 ) -> None:
-    """Each partition of a subscribed topic is assigned once; no member owns any before.
+    """Each partition of a subscribed topic is assigned once, if members own nothing before.
 
-    If the member does not subscribe to its topic, the answer lists an anomaly.
+    If the new owner does not subscribe to the topic, the answer lists an anomaly.
     """
     result = kr.assign(group, assignor, engine=engine)
     assert list(result) == [member.member_id for member in group.members]

@@ -161,7 +161,7 @@ def _busy(assignor: str, process_ms: int, seed: int = 1) -> Run:
 
 
 def test_an_eager_member_that_commits_automatically_takes_no_further_cycle() -> None:
-    """A rebalance of such members takes less than one time between polls.
+    """A rebalance of such members takes less than the time between two polls.
 
     With 3 s between polls, rebalances of real groups took 265 to 2,629 ms.
     """

@@ -110,7 +110,7 @@ def _late(scenario: Scenario, lag_ms: float) -> bool:
 
 
 def _unlucky(result: Result) -> bool:
-    """Returns whether to repeat a differing scenario of sweeps: one can come at a wrong time."""
+    """Returns whether a scenario with sweeps differs, as one can come at a wrong time."""
     return result.scenario.needs == "sweeps" and not result.agrees
 
 

@@ -3,8 +3,8 @@
 
 `tell` returns an answer in JSON. A join or sync that the broker holds back blocks its connection,
 because Kafka answers a connection's requests in order; then the next request uses another
-connection. `more` returns the answers that were held back. `lag_ms` is by how much a step was
-behind the scenario's clock at most.
+connection. `more` returns the answers that were held back. `lag_ms` is the largest delay of a step
+behind the scenario's clock.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class Members:
     """All members of a run. Any thread may call it; the end of `with` ends every member."""
 
     def __init__(self, bootstrap_server: str, directory: Path) -> None:
-        """Makes the object without any member; the members' logs go to `directory`."""
+        """Starts no member; the members' logs will go to `directory`."""
         self._server = bootstrap_server
         self._directory = directory
         self._java = JavaMembers(bootstrap_server, directory / "java.log")

@@ -51,7 +51,7 @@ def _frame(spark: SparkSession, rows: list[tuple[Any, ...]], schema: str = RECOR
 
 
 def test_the_last_record_of_a_key_wins(spark: SparkSession) -> None:
-    """In a shuffled real log, the largest offset decides which record is the last, not the row."""
+    """In a shuffled real log, the record with the largest offset is the last, not the last row."""
     log = captured()
     rows = [(key, value, key[-1] % 3, offset) for offset, (key, value) in enumerate(log)]
     random.Random(3).shuffle(rows)

@@ -122,7 +122,7 @@ class _Story:
         sizes = {rng.randint(1, 4): 60, rng.randint(5, 12): 30, rng.randint(13, 30): 9, 0: 1}
         for _ in range(pick(rng, sizes)):
             self.topics.append(self._topic(members))
-        if rng.random() < 0.3:  # range gives one member equal partitions of topics of equal size
+        if rng.random() < 0.3:  # range assigns topics of equal size alike
             count = rng.choice(self.topics).partitions if self.topics else 0
             for topic in self.topics:
                 if rng.random() < 0.8 and count - topic.partitions <= self._room(members):

@@ -31,8 +31,8 @@ T = TypeVar("T")
 class Consumer(ABC):
     """A consumer of TOPIC in GROUP. `run` calls a function in the consumer's own thread.
 
-    In a subclass, `position` returns the offset that is committed for a partition, or the one that
-    the library reads next, which is equal when it has just got the partition.
+    `position` of a subclass returns the committed offset of a partition, or the next offset that
+    the library reads. These are equal when the consumer has just got the partition.
     """
 
     def __init__(self, address: str, client_id: str, instance_id: str | None = None) -> None:

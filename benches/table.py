@@ -74,8 +74,7 @@ def summary(result: dict[str, Any]) -> str:
         "names are numbered, hashed and sorted within the time. Core, asked again: it keeps this",
         "work from the call before; Java keeps the hashes of its strings, too.",
         "",
-        "| what | cells | from names: geometric mean | least | slower "
-        "| asked again: geometric mean | least |",
+        f"| what | cells | from names: {_MEAN} | least | slower | asked again: {_MEAN} | least |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for title, peer, fits in _QUESTIONS:
@@ -88,6 +87,7 @@ def summary(result: dict[str, Any]) -> str:
     return "\n".join([*lines, *_growth(rows), *_plug_ins(result["plug_ins"])])
 
 
+_MEAN = "geometric mean"
 NOT_MEASURED = "not measured"
 
 

@@ -48,7 +48,10 @@ class Peer:
     _stuck: dict[tuple[str, ...], int] = field(default_factory=dict)
 
     def ask(self, case: Case, line: bytes) -> Answer:
-        """Returns `ms` (the median) and `best_ms`, or `skipped` with the reason."""
+        """Returns `ms` (the median) and `best_ms`, or `skipped` with the reason.
+
+        A peer that can keep something from one call to the next also has `again_ms`.
+        """
         if case.assignor not in self.knows:
             return {"skipped": "it has no such assignor"}
         # Sticky and cooperative-sticky have one algorithm, so they are skipped together.
@@ -68,8 +71,9 @@ class Peer:
             return {"skipped": f"no answer in {self.timeout:g} s"}
         if "ms" not in answer:
             return {"skipped": answer.get("error", "no answer")}
-        times = answer.pop("ms")
-        return {**answer, **_times(times)}
+        if "again_ms" in answer:
+            answer["again_ms"] = statistics.median(answer["again_ms"])
+        return {**answer, **_times(answer["ms"])}
 
     def _ask(self, line: bytes) -> Answer | None:
         """Returns the peer's answer, or None if it does not come in time."""

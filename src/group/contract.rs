@@ -38,7 +38,7 @@ pub fn from_value(value: &Value, max_partitions: u64) -> Result<GroupSpec<'_>> {
     })?;
     for (path, topic, topic_id) in ids {
         let wrong = |problem| GroupError::new(path, problem);
-        let topic = builder.topic_id(topic);
+        let topic = builder.owned_id(topic);
         builder.id_beside_owned(topic, topic_id).map_err(wrong)?;
     }
     optional_string(fields, "leader_library", "")?;
@@ -134,11 +134,11 @@ fn member<'a>(
         as_sent: as_sent(fields, at)?,
     });
     for topic in topics {
-        let topic = builder.topic_id(topic);
+        let topic = builder.subscribed_id(topic);
         builder.subscribe(topic);
     }
     for (topic, partition) in owned {
-        let topic = builder.topic_id(topic);
+        let topic = builder.owned_id(topic);
         builder.own(topic, partition as u32);
     }
     Ok(())

@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::model::{
     AsSent, Member, MemberId, RackId, Topic, TopicId, TopicPartition, quoted, static_first, uuid_of,
@@ -322,8 +322,34 @@ impl<'a> GroupBuilder<'a> {
         self.group.declared
     }
 
+    /// The number of a topic in the last member's subscription; pass it to `subscribe`. Most
+    /// members have the list of the member before, so the topic at the same position is tried first.
+    pub fn subscribed_id(&mut self, name: &'a str) -> TopicId {
+        let guess = match self.group.members.as_slice() {
+            [.., before, last] => {
+                let at = before.topics.0 + (last.topics.1 - last.topics.0);
+                (at < before.topics.1).then(|| self.group.subscriptions[at as usize])
+            }
+            _ => None,
+        };
+        self.guessed_id(guess, name)
+    }
+
+    /// The number of a topic in the last member's owned partitions; pass it to `own`. The topic of
+    /// the partition before is tried first.
+    pub fn owned_id(&mut self, name: &'a str) -> TopicId {
+        self.guessed_id(self.group.owned.last().map(|tp| tp.topic), name)
+    }
+
+    /// Equal to `topic_id`: a number stands for one name. To compare names is faster than to hash.
+    fn guessed_id(&mut self, guess: Option<TopicId>, name: &'a str) -> TopicId {
+        guess
+            .filter(|&topic| self.group.topics[topic as usize].name == name)
+            .unwrap_or_else(|| self.topic_id(name))
+    }
+
     /// The number of a topic; a new name gets the next unused number.
-    pub fn topic_id(&mut self, name: &'a str) -> TopicId {
+    fn topic_id(&mut self, name: &'a str) -> TopicId {
         let topics = &mut self.group.topics;
         *self.topic_ids.entry(name).or_insert_with(|| {
             topics.push(Topic::new(name, 0));
@@ -348,7 +374,8 @@ impl<'a> GroupBuilder<'a> {
             let problem = "empty; a leader is always a member itself";
             return Err(GroupError::new("members", problem));
         }
-        let mut ids = FxHashMap::default();
+        let count = self.group.members.len();
+        let mut ids = FxHashMap::with_capacity_and_hasher(count, FxBuildHasher);
         for (i, member) in self.group.members.iter().enumerate() {
             let first = *ids.entry(member.member_id).or_insert(i);
             if first != i {

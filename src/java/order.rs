@@ -12,14 +12,18 @@ use super::red_black_tree::Tie;
 /// bytes F0 to F4) are surrogate pairs in UTF-16, which sort before U+E000..U+FFFF (lead bytes EE
 /// and EF).
 pub fn compare_names(a: &str, b: &str) -> Ordering {
-    let place = |byte: u8| match byte {
-        0xEE..=0xEF => byte + 5,
-        0xF0..=0xF4 => byte - 2,
-        _ => byte,
-    };
     match a.bytes().zip(b.bytes()).find(|(x, y)| x != y) {
         Some((x, y)) => place(x).cmp(&place(y)),
         None => a.len().cmp(&b.len()),
+    }
+}
+
+/// The place of a byte of UTF-8 in the order of `compare_names`.
+fn place(byte: u8) -> u8 {
+    match byte {
+        0xEE..=0xEF => byte + 5,
+        0xF0..=0xF4 => byte - 2,
+        _ => byte,
     }
 }
 
@@ -165,14 +169,39 @@ pub fn slot_of(hash: u32, slots: usize) -> usize {
 }
 
 /// `ranks[i]` is the index of `names[i]` in the order of `String.compareTo`.
+///
+/// Most pairs of names are compared by one number: the 8 bytes after the start that all names have
+/// in common. A difference in these bytes is the first difference of the names; if there is none,
+/// or only zeros for the end of a name, the names are compared.
 pub fn name_ranks(names: &[&str]) -> Vec<u32> {
-    let mut order: Vec<u32> = (0..names.len() as u32).collect();
-    order.sort_by(|&a, &b| compare_names(names[a as usize], names[b as usize]));
+    let common = common_start(names);
+    let key = |name: &str| {
+        let bytes = name.as_bytes()[common..].iter().map(|&byte| place(byte));
+        let bytes = bytes.chain(std::iter::repeat(0)).take(8);
+        bytes.fold(0, |key, byte| key << 8 | u64::from(byte))
+    };
+    let keys = names.iter().map(|name| key(name));
+    let mut order: Vec<(u64, u32)> = keys.zip(0..).collect();
+    order.sort_by(|&(x, a), &(y, b)| {
+        x.cmp(&y)
+            .then_with(|| compare_names(names[a as usize], names[b as usize]))
+    });
     let mut ranks = vec![0; names.len()];
-    for (rank, &i) in order.iter().enumerate() {
+    for (rank, &(_, i)) in order.iter().enumerate() {
         ranks[i as usize] = rank as u32;
     }
     ranks
+}
+
+/// The number of bytes with which all names begin.
+fn common_start(names: &[&str]) -> usize {
+    let Some((first, others)) = names.split_first() else {
+        return 0;
+    };
+    others.iter().fold(first.len(), |common, name| {
+        let pairs = first.bytes().zip(name.bytes()).take(common);
+        pairs.take_while(|(x, y)| x == y).count()
+    })
 }
 
 /// The inverse of ranks: `order[rank]` is the index of the entry with this rank.

@@ -169,13 +169,28 @@ impl<'a> Groups<'a> {
         })?;
         for (t, at) in topics.enumerate() {
             let path = || format!("members[{i}].topics[{t}]");
-            let topic = topic(builder, &self.member_topic, at, path)?;
+            let topic = topic(
+                builder,
+                &self.member_topic,
+                at,
+                GroupBuilder::subscribed_id,
+                path,
+            )?;
             builder.subscribe(element(topic, "string", path)?);
         }
         for (e, entry) in self.owned.get(at).unwrap_or(0..0).enumerate() {
             let entry_path = |field| format!("members[{i}].owned_partitions[{e}].{field}");
             let path = || entry_path("topic");
-            let topic = required(topic(builder, &self.owned_topic, entry, path)?, path)?;
+            let topic = required(
+                topic(
+                    builder,
+                    &self.owned_topic,
+                    entry,
+                    GroupBuilder::owned_id,
+                    path,
+                )?,
+                path,
+            )?;
             let path = || entry_path("topic_id");
             if let Some(topic_id) = optional_text(&self.owned_topic_id, entry, path)? {
                 ids.push((path(), topic, topic_id));
@@ -241,12 +256,13 @@ fn topic<'a>(
     builder: &mut GroupBuilder<'a>,
     column: &Topics<'a>,
     at: usize,
+    by_name: impl FnOnce(&mut GroupBuilder<'a>, &'a str) -> TopicId,
     path: impl Fn() -> String,
 ) -> Result<Option<TopicId>, GroupError> {
     match column {
         Topics::Named(names) => {
             let name = optional_text(names, at, path)?;
-            Ok(name.map(|name| builder.topic_id(name)))
+            Ok(name.map(|name| by_name(builder, name)))
         }
         Topics::Placed(places) => {
             let declared = builder.declared();

@@ -5,9 +5,9 @@
     python -m benches.border --against OLD       also measures another tree; OLD is its directory
                                                  `python`
 
-Each repetition runs in a process of its own. With two trees the processes take turns, so that the
-load of the machine is similar for both. The output is the median and the maximum of all
-repetitions in ms, and how many times longer the other tree takes.
+Each repetition runs in its own process. Processes of two trees take turns, so that the load of the
+machine is similar for both. The output is the median and the maximum of all repetitions in ms, and
+how many times longer the other tree takes.
 
     plan      200 members, 2,000 partitions, cooperative-sticky, from a balanced assignment: the
               plan with its figures (`figures`), or with every round written out (`to_dict`)
@@ -55,7 +55,7 @@ def plans() -> dict[str, Callable[[], object]]:
         return lambda: kr.plan(group, ASSIGNOR, changes).to_dict()
 
     cases = {f"plan {name}: figures": figures(changes) for name, changes in CHANGES.items()}
-    # "bounce all" has 400 rebalances, and their dicts take 80 MB. So only its figures are measured.
+    # Only the figures of "bounce all" are measured: the dicts of its 400 rebalances take 80 MB.
     written = {name: changes for name, changes in CHANGES.items() if name != "bounce all"}
     return cases | {f"plan {name}: to_dict": everything(one) for name, one in written.items()}
 
@@ -76,7 +76,7 @@ def rounds() -> dict[str, Callable[[], object]]:
 
 
 def measured(leave_out: str) -> dict[str, float]:
-    """Case -> ms of CPU time: the best of three calls, or one call if it takes a second or more."""
+    """Returns case -> CPU time in ms: the best of three calls, or one call of 1 s or more."""
     times = {}
     for name, run in (plans() | rounds()).items():
         if leave_out and leave_out in name:

@@ -6,10 +6,10 @@
 1. Draws 2,000 groups from a seed. Each has min(400, int(2 * pareto(1.25))) members, 1 to 4 topics
    and one of Kafka's four assignors; a third has racks. Each group of the fleet is a copy of one of
    these, with its own id. The first group of the fleet has 5,000 members (the giant group).
-2. Plans three changes, each alone, for every group (`plan_each_change`) and writes Parquet, in a
-   separate process with local[2]. Memory is the largest resident set in /proc.
-3. Measures the CPU time of the core alone, on batches of these rows, in this process and one
-   thread. The rest of the job's CPU time is spent outside our code (Spark, Python, Arrow, Parquet).
+2. In a separate process with local[2], plans three changes, each alone, for every group
+   (`plan_each_change`), and writes Parquet. Memory is the largest resident set in /proc.
+3. Measures the CPU time of the core alone, on batches of these rows, in one thread of this process.
+   The rest of the job's CPU time is spent outside our code (Spark, Python, Arrow, Parquet).
 4. Compares 2,000 rows, drawn from a seed, with `kafka_rebalance.plan` of their groups.
 """
 
@@ -82,7 +82,7 @@ def write(directory: Path, groups: int) -> list[dict[str, Any]]:
 
 
 def template(n: int) -> int:
-    """Returns the number of the drawn group behind group `n` of the fleet; group 0 is the giant."""
+    """Returns the number of the drawn group of which group `n` is a copy; group 0 is the giant."""
     return TEMPLATES if n == 0 else n % TEMPLATES
 
 
@@ -114,7 +114,7 @@ def core_seconds(source: Path, groups: int) -> float:
 
 
 def check(target: Path, rows: list[dict[str, Any]], groups: int) -> int:
-    """Returns how many sampled rows equal the plan of the group by `kafka_rebalance.plan`."""
+    """Returns how many of the sampled rows equal the figures of `kafka_rebalance.plan`."""
     rng = random.Random(SEED + 1)
     wanted = {f"g{n}" for n in rng.sample(range(groups), min(groups, _SAMPLED))}
     table = pq.read_table(target)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The benchmark grid: the cases of Kafka's own client-side assignor benchmark, and harder ones.
 
-A case has M members, P partitions for each member, and T topics of M * P / T partitions. Its other
-parameters, with a star for values that Kafka's benchmark does not have:
+A case has M members, P partitions for each member, and T topics of M * P / T partitions each. It
+has three more parameters; the star marks values that Kafka's benchmark does not have:
 
     subscriptions   same        every member subscribes to all topics
                     buckets     five sets of members, each subscribed to its own topics
@@ -52,7 +52,7 @@ class Case:
         return f"{size}, {self.subscriptions}, {self.kind}{racks}, {self.assignor}"
 
     def group(self) -> kr.GroupSpec:
-        """The group to assign."""
+        """Makes the group to assign."""
         present = self.members - (self.kind == "joins")
         group = _group(self, present)
         if self.kind == "full":
@@ -115,7 +115,7 @@ def _subscriptions(case: Case, names: list[str], present: int) -> Iterator[tuple
 
 
 def grid() -> Iterator[Case]:
-    """Every combination of Kafka's parameters with at least one partition, for every assignor."""
+    """Yields all combinations of Kafka's parameters that give each topic a partition."""
     for racks in ("none", "racks", "two racks"):
         for members in (100, 500, 1000, 5000, 10_000):
             for per_member in (5, 10, 50):
@@ -132,7 +132,7 @@ def grid() -> Iterator[Case]:
 
 
 def overlapping() -> Iterator[Case]:
-    """Cases outside Kafka's grid: overlapping subscriptions, the most difficult to balance."""
+    """Yields cases outside Kafka's grid: overlapping subscriptions, the hardest to balance."""
     for members, per_member, topics in ((100, 10, 100), (1000, 10, 100), (1000, 50, 1000)):
         for subscriptions in ("three", "tenth"):
             for kind in ("full", "joins"):
@@ -141,7 +141,7 @@ def overlapping() -> Iterator[Case]:
 
 
 def reported() -> Iterator[Case]:
-    """Cases that users have reported as slow."""
+    """Yields cases that users have reported as slow."""
     for kind in ("full", "joins"):
         for assignor in ASSIGNORS:
             # aiokafka issue 1176: seven topics, each with 12 of the 84 members as subscribers.

@@ -4,11 +4,11 @@
     python -m benches.log --records 10000000 --groups 100000
     python -m benches.log --records 5000000 --groups 20000 --history
 
-1. Draws a log from a seed and writes one Parquet file for each of 50 partitions. About 98% of the
+1. Draws a log from a seed, and writes one Parquet file for each of 50 partitions. About 98% of the
    records are commits. Groups have min(400, int(2 * pareto(1.25))) members; one group has 5,000.
-   Each group's record occurs at least once, in value version 3 or 4; a tombstone ends one group in
-   fifty. 30% of the offsets are followed by a gap, as after compaction.
-2. Runs `current_groups` over the log and writes Parquet, in a separate process with local[2].
+   Each group has at least one record, in value version 3 or 4; a tombstone ends one group in fifty.
+   30% of the offsets are followed by a gap, as after compaction.
+2. In a separate process with local[2], runs `current_groups` over the log and writes Parquet.
    Measures the wall time and the largest resident sets in /proc.
 3. Checks that each group without a tombstone occurs once, with its last generation.
 
@@ -64,7 +64,7 @@ Record = tuple[bytes, bytes | None]
 
 
 class Group:
-    """A group whose record is encoded once; records of two generations differ in four bytes."""
+    """A group whose record is encoded once; only the four bytes of its generation change."""
 
     def __init__(self, n: int, members: int, rng: random.Random) -> None:
         self.group_id = f"group-{n}"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sends the same cases to every peer in one run, and records the times.
 
-A peer is a program that reads contract lines and answers each with `{"ms": [...]}`. If a peer does
-not answer in time, it is killed, and larger cases of that kind are skipped for this reason. A peer
-that ends without an answer has crashed: its exit code and its last line are recorded.
+A peer is a program that reads contract lines (groups as JSON), and answers each with the times of
+its runs, `{"ms": [...]}`. If a peer does not answer in time, it is killed, and larger cases of that
+kind are skipped. If it ends without an answer, its exit code and its last line are recorded.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class _Crashed(Exception):
 
 @dataclass
 class Peer:
-    """A peer as a running program. `knows` lists the assignors that the peer can run.
+    """A peer as a running program. `knows` lists the assignors that it can run.
 
-    Cases of more than `most_partitions` are skipped, because the peer needs minutes for each.
+    Cases with more than `most_partitions` are skipped, because the peer needs minutes for each.
     """
 
     name: str
@@ -42,16 +42,19 @@ class Peer:
     timeout: float
     most_partitions: int = 10**9
     _process: subprocess.Popen[bytes] | None = None
-    # A file, not a pipe: a peer that writes many warnings must not wait for a reader.
+    # A file, because a peer that writes many warnings to a pipe would have to wait for its reader.
     _errors: IO[bytes] = field(default_factory=tempfile.TemporaryFile)
     # Kind of case -> the size, in partitions, of the smallest case not answered in time.
     _stuck: dict[tuple[str, ...], int] = field(default_factory=dict)
 
     def ask(self, case: Case, line: bytes) -> Answer:
-        """Returns `ms` (the median) and `best_ms`, or `skipped` with the reason."""
+        """Returns `ms` (the median) and `best_ms`, or `skipped` with the reason.
+
+        A peer that can keep something from one call to the next also has `again_ms`.
+        """
         if case.assignor not in self.knows:
             return {"skipped": "it has no such assignor"}
-        # sticky and cooperative-sticky run one algorithm: too slow for one means too slow for both.
+        # Sticky and cooperative-sticky have one algorithm, so they are skipped together.
         family = case.assignor.removeprefix("cooperative-")
         kind = (family, case.subscriptions, case.kind, case.racks, case.title)
         stuck = self._stuck.get(kind, 10**9)
@@ -68,11 +71,12 @@ class Peer:
             return {"skipped": f"no answer in {self.timeout:g} s"}
         if "ms" not in answer:
             return {"skipped": answer.get("error", "no answer")}
-        times = answer.pop("ms")
-        return {**answer, **_times(times)}
+        if "again_ms" in answer:
+            answer["again_ms"] = statistics.median(answer["again_ms"])
+        return {**answer, **_times(answer["ms"])}
 
     def _ask(self, line: bytes) -> Answer | None:
-        """Returns None if the peer does not answer in time."""
+        """Returns the peer's answer, or None if it does not come in time."""
         process = self._running()
         assert process.stdin is not None
         assert process.stdout is not None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws running time against number of partitions: one line for each peer, logarithmic axes."""
+"""Draws the running time by number of partitions: one line for each peer, logarithmic axes."""
 
 from __future__ import annotations
 

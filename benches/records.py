@@ -33,7 +33,7 @@ _ROWS = 2_000
 
 
 def record(n: int, assignor: str = "range") -> tuple[bytes, bytes]:
-    """Returns key and value of one group."""
+    """Returns the key and the value of a group's record."""
     topics = [f"topic-{n % TOPIC_SETS}-{t}" for t in range(TOPICS)]
     every = [TopicPartition(topic, p) for topic in topics for p in range(PARTITIONS)]
     held = [wire.AssignmentData(tuple(every[m::_MEMBERS]), None, 3) for m in range(_MEMBERS)]

@@ -30,8 +30,8 @@ ROOT = Path(__file__).resolve().parent.parent
 HERE = Path(__file__).resolve().parent
 STICKY = ("sticky", "cooperative-sticky")
 PYTHON_BORDER_PARTITIONS = 100_000
-# A group of 10,000 members with 1,000 topics each is a line of 110 MB: too large to convert to
-# Python objects.
+# Longer lines are not converted to Python objects: a group of 10,000 members with 1,000 topics each
+# has a line of 110 MB.
 PYTHON_BORDER_BYTES = 50_000_000
 
 
@@ -132,7 +132,7 @@ def machine() -> dict[str, Any]:
 
 
 def wheel() -> dict[str, Any]:
-    """The compiled module's size, and how much longer Python takes to start with our import."""
+    """Returns the compiled module's size, and how much our import adds to Python's start."""
 
     def start(code: str) -> float:
         times = []

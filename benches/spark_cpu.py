@@ -4,11 +4,11 @@
     python -m benches.spark_cpu --groups 40000
 
 Each group has 20 members that own 100 partitions under cooperative-sticky, with topics and ids of
-its own. It is written in three forms: as a contract row, as a row with indices (of the group's
-topics) in place of topic names, and as a record of `__consumer_offsets`. The identity is
-`mapInArrow` over the contract rows. Each job runs twice in a process of its own, on one core, with
-batches of 4 MB. The first run warms up. The second is measured: the CPU time of the process, the
-JVM and the Python workers together. No rows are written.
+its own. It is written in three forms: as a contract row, as a row with indexes into the group's
+topics in place of topic names, and as a record of `__consumer_offsets`. The identity is a
+`mapInArrow` that returns the contract rows unchanged. Each job runs twice in its own process, on
+one core, with batches of 4 MB; only the second run is measured. Its CPU time is that of the
+process, the JVM and the Python workers together. No rows are written.
 """
 
 import argparse
@@ -76,7 +76,7 @@ def contract_row(row: dict[str, Any], form: str) -> dict[str, Any]:
 
 
 def jobs() -> dict[str, tuple[str, Callable[[Any], Any]]]:
-    """Name of a job -> the form of its groups, and the function that is applied to the frame."""
+    """Returns name of a job -> the form of its groups, and the function applied to the frame."""
     from kafka_rebalance.spark import GroupRecords, assign_groups, assign_owners
 
     class Compacted(GroupRecords):
@@ -102,7 +102,7 @@ def jobs() -> dict[str, tuple[str, Callable[[Any], Any]]]:
 
 
 def measure(name: str, directory: str, groups: int) -> float:
-    """Returns CPU microseconds a group of one job, in this process and its children."""
+    """Returns the CPU microseconds of a job for each group, in this process and its children."""
     from kafka_rebalance.spark.session import session
 
     spark = session("spark_cpu", master="local[1]")
@@ -117,7 +117,7 @@ def measure(name: str, directory: str, groups: int) -> float:
 
 
 def cpu_seconds() -> float:
-    """CPU time of this process and all its descendants, including ended ones."""
+    """Returns the CPU seconds of this process and all its descendants, including ended ones."""
     ticks = os.sysconf("SC_CLK_TCK")
     parents, times = {}, {}
     for path in Path("/proc").glob("[0-9]*/stat"):

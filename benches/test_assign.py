@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures one assignment: `pytest benches`. Compare figures of one run only.
+"""Measures one assignment: `pytest benches/test_assign.py`. Compare figures of one run only.
 
 One member joins a group of 200 members and 2,000 partitions, given as Python objects.
 """

@@ -10,8 +10,8 @@ seconds=$((${FUZZ_SECONDS:-600} / ${#targets[@]}))
 ../.venv/bin/python seeds.py
 for target in "${targets[@]}"; do
   echo "== $target, $seconds s" >&2
-  # An input has at most 8 KiB. It may use 1 GiB of memory in all (with ASan's own share), 64 MiB in
-  # one allocation, and 10 s.
+  # Limits: 8 KiB for an input, 1 GiB for the process (with ASan's own memory), 64 MiB for one
+  # allocation, and 10 s for one input.
   cargo fuzz run "$target" -- -max_total_time="$seconds" -max_len=8192 -dict=line.dict \
     -rss_limit_mb=1024 -malloc_limit_mb=64 -timeout=10 -print_final_stats=1
 done

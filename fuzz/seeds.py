@@ -20,7 +20,7 @@ MOST_BYTES = 1_500
 
 
 def lines() -> list[bytes]:
-    """The small cases of every vector file."""
+    """Returns the first 40 small cases of every vector file."""
     seeds = []
     for path in sorted(VECTORS.glob("*.jsonl.gz")):
         with gzip.open(path, "rt", encoding="utf-8") as file:
@@ -30,7 +30,7 @@ def lines() -> list[bytes]:
 
 
 def messages() -> dict[str, list[bytes]]:
-    """A few inputs for each target."""
+    """Returns a few inputs for each fuzz target."""
     user_data = [None, b"", wire.encode_sticky_user_data(OWNED, 3)]
     return {
         "assign_line": lines(),

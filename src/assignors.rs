@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Maps a group to its assignment, by the assignor's name.
+//! The built-in assignors by name, and the functions that run one of them on a group.
 
 pub mod classic;
 pub mod connect;
@@ -15,8 +15,8 @@ use crate::group::spec::GroupSpec;
 use crate::interrupt::Interrupt;
 use classic::{cooperative_sticky, range, round_robin, sticky};
 
-/// The built-in assignors: Kafka's own, then librdkafka's, then those of the brokers, in the order
-/// of help texts and messages.
+/// The built-in assignors, in the order in which help texts and messages list them: those of
+/// Kafka's Java client, of librdkafka, and of the brokers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Assignor {
     Range,
@@ -32,7 +32,7 @@ pub enum Assignor {
     StreamsSticky,
 }
 
-/// Names of assignors in live groups that are not in `Assignor`, each with the words for an error.
+/// Assignor names that occur in live groups but are not built in, each with its words for an error.
 const FOREIGN: [(&str, &str); 4] = [
     (
         "stream",
@@ -67,7 +67,8 @@ impl Assignor {
         Self::StreamsSticky,
     ];
 
-    /// The protocol name in JoinGroup, for example `roundrobin`.
+    /// The name in group lines and result lines. For an assignor of Kafka's Java client, this is
+    /// the protocol name in JoinGroup, for example `roundrobin`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Range => range::NAME,
@@ -84,7 +85,7 @@ impl Assignor {
         }
     }
 
-    /// The assignor with this name; an error at `assignor` if no built-in one has the name.
+    /// The assignor with this name; an error at `assignor` if no built-in assignor has the name.
     pub fn by_name(name: &str) -> Result<Self, GroupError> {
         let found = Self::ALL
             .into_iter()
@@ -95,7 +96,7 @@ impl Assignor {
             let what = whose.map_or("not known", |(_, whose)| whose);
             let mut problem = format!("{} is {what}; known are {known}", quoted(name));
             if name.starts_with("kafka-python/") || name.starts_with("aiokafka/") {
-                // `bulk/lines.py` searches for these words.
+                // `bulk/lines.py` searches the error for these words (`ONLY_PYTHON`).
                 let only = "runs in Python only, by the library's own class";
                 problem = format!("{} {only}; known are {known}", quoted(name));
             }
@@ -111,7 +112,7 @@ impl Assignor {
         )
     }
 
-    /// Whether this is another library's version of an assignor.
+    /// Whether this is another client library's version of one of Kafka's assignors.
     pub fn is_dialect(self) -> bool {
         self.name().contains('/') && !self.is_server_side()
     }
@@ -125,7 +126,7 @@ impl Assignor {
     }
 
     /// Returns `self`; an error at `assignor` if brokers run the assignor, because plans cannot
-    /// simulate its rounds yet.
+    /// simulate its rebalances yet.
     pub fn for_plans(self) -> Result<Self, GroupError> {
         if !self.is_server_side() {
             return Ok(self);
@@ -157,15 +158,15 @@ impl Assignor {
         self.assign_until(group, &Interrupt::default())
     }
 
-    /// The answer of `assign`, or an error if an interrupt is requested.
+    /// The answer of `assign`. If an interrupt is requested, a long computation ends with an error.
     pub fn assign_until(
         self,
         group: &GroupSpec,
         interrupt: &Interrupt,
     ) -> Result<Assignment, GroupError> {
         match self {
-            // Range and RoundRobin assign each partition at most once, to a subscriber. So their
-            // answers have no anomalies.
+            // Range and RoundRobin assign each partition of a subscribed topic once, to a
+            // subscriber. So their answers have no anomalies.
             Self::Range => Ok(range::assign(group)),
             Self::RoundRobin => Ok(round_robin::assign(group)),
             Self::Sticky => sticky::assign(group, interrupt),
@@ -183,7 +184,8 @@ impl Assignor {
     }
 }
 
-/// The `forced` assignor; if it is None, the group's own. An error at `assignor` if both are None.
+/// Returns the `forced` assignor or, if it is None, the group's own. Returns an error at `assignor`
+/// if both are None, or if the group's own is not built in.
 pub fn assignor(group: &GroupSpec, forced: Option<Assignor>) -> Result<Assignor, GroupError> {
     match (forced, group.assignor) {
         (Some(assignor), _) => Ok(assignor),

@@ -4,10 +4,11 @@
 
 use std::fmt;
 
-/// A group that cannot be assigned.
+/// The reason why a group cannot be assigned or changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupError {
-    /// Path of the bad field, for example `members[3].topics[0]`.
+    /// Path of the bad field, for example `members[3].topics[0]`; or `assignor`, `change` or
+    /// `line`, if this is at fault.
     pub path: String,
     pub problem: String,
     pub kind: ErrorKind,
@@ -18,7 +19,7 @@ pub struct GroupError {
 pub enum ErrorKind {
     /// A field of the group is wrong.
     BadField,
-    /// A change mentions a topic, member or rack that the group does not have.
+    /// A change names a topic, member, rack or client id that the group does not have.
     NotAffected,
     /// The group is well-formed, but Kafka's class throws, or librdkafka kills its process.
     Throws,
@@ -36,8 +37,8 @@ impl GroupError {
         }
     }
 
-    /// The kind of an error, for counts: `never-ends` or `throws` for an assignor, `change` for a
-    /// change that is wrong or does not fit the group, `group` for the group's own fields.
+    /// The kind of an error, for counts: `never-ends` or `throws` for a failure of the assignor,
+    /// `change` for a change that is wrong or does not fit the group, `group` for any other field.
     pub fn kind_name(&self) -> &'static str {
         match self.kind {
             ErrorKind::NeverEnds => "never-ends",
@@ -48,7 +49,7 @@ impl GroupError {
         }
     }
 
-    /// The error of a change that mentions a topic, member or rack which the group does not have.
+    /// The error of a change that names a topic, member, rack or client id that the group lacks.
     pub fn not_affected(problem: String) -> Self {
         Self {
             kind: ErrorKind::NotAffected,

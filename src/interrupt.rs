@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A request to stop a long computation. The computation then ends with an error, never with
-//! another answer. Besides their arguments, algorithms read only this flag.
+//! A request to stop a long computation. A stopped computation returns an error, never a part of an
+//! answer. Algorithms read nothing but their arguments and this flag.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

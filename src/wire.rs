@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The consumer protocol: subscriptions and assignments (versions 0 to 3), and the sticky
-//! assignors' user data. Bytes are written and read as by Kafka's Java classes, even if names are
-//! not UTF-8.
+//! assignors' user data. Bytes are written and read as Kafka's Java classes do it, even if names
+//! are not UTF-8.
 //!
 //! ```text
 //! subscription   topics [string], user data bytes?,
@@ -12,7 +12,7 @@
 //! ```
 //!
 //! A string is a length of two bytes, then UTF-8. Bytes and lists begin with a length of four
-//! bytes. A negative length means null; only fields with `?` may be null.
+//! bytes. A negative length means null, which only fields with `?` may be.
 
 pub mod group_records;
 pub mod sent_members;
@@ -249,8 +249,8 @@ fn split_version<'a>(mut data: &'a [u8], what: &str) -> Result<(i16, &'a [u8])> 
     Ok((known_version(version, what)?, data))
 }
 
-/// Returns the version whose fields are read or written. For a version above the newest known one,
-/// this is the newest known one, because later versions only append fields.
+/// Returns the version whose fields are read or written: `version`, but at most the newest known
+/// one. (Later versions only append fields.)
 fn known_version(version: i16, what: &str) -> Result<i16> {
     if version < 0 {
         return Err(format!("{what}: {version} is not a version"));
@@ -271,12 +271,12 @@ fn by_topic(partitions: &[NamedPartition]) -> Vec<(&str, Vec<i32>)> {
     entries
 }
 
-/// The smallest size in bytes of one entry of a list, by the entry's type.
+/// The smallest sizes in bytes of a list's entries, by type.
 const STRING: usize = 2;
 const INT32: usize = 4;
 const TOPIC_PARTITIONS: usize = STRING + INT32;
 
-/// The most entries for which memory is reserved, because a list's count may be wrong.
+/// Memory is reserved for at most this many entries, because the count in the bytes may be wrong.
 const MOST_RESERVED: usize = 16;
 
 /// A position in the bytes of a subscription or an assignment. Bytes after the last field are

@@ -29,9 +29,9 @@ settings.register_profile(
 settings.load_profile("tests")
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in a later hook
+@pytest.hookimpl(tryfirst=True)  # xdist's own hook, which comes later, reads the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Assigns live tests to one worker and Spark tests to another (`-n 2 --dist loadgroup`)."""
+    """Marks live tests and Spark tests, so that each kind runs in one process of pytest-xdist."""
     for item in items:
         if item.path.parent.name in ("live", "spark"):
             item.add_marker(pytest.mark.xdist_group(item.path.parent.name))
@@ -46,14 +46,14 @@ def engine(request: pytest.FixtureRequest) -> Engine:
 
 @pytest.fixture(scope="session")
 def oracle() -> Iterator[Oracle]:
-    """Kafka's own classes. The test is skipped only if Java or the jar is missing."""
+    """Runs Kafka's own classes; skips the test if Java or the jar is missing."""
     with _running(JAR) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 def server_oracle() -> Iterator[Oracle]:
-    """Kafka's assignors for brokers; skips the test without the jar, or without Java 17 or 18."""
+    """Runs the brokers' assignors; skips the test without the jar, or without Java 17 or 18."""
     with _running(SERVER_JAR) as running:
         version = subprocess.run(["java", "-version"], capture_output=True, text=True, check=True)
         if not re.search(r'version "1[78]\b', version.stderr):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Compares the hash table with orders of a real JVM, stored in `vectors/hash_orders.jsonl`.
+//! Compares the hash table's orders with those of a real JVM (`vectors/hash_orders.jsonl`).
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -14,7 +14,8 @@ const FROZEN: &str = include_str!("vectors/hash_orders.jsonl");
 
 struct Case {
     id: String,
-    /// (operation, index of a name): `+` put, `?` computeIfAbsent, `-` remove, `=` put into a copy.
+    /// (operation, index of a name): `+` put, `?` computeIfAbsent, `-` remove; a case with `=` is a
+    /// `new HashSet(collection)` of its names.
     operations: Vec<(char, u32)>,
     /// Names without repeats, in order of first appearance.
     names: Vec<String>,
@@ -124,7 +125,7 @@ fn grouping_order_is_the_jvms() {
     assert!(checked > 30, "{checked} cases");
 }
 
-/// Two tables with equal order can differ after the next change.
+/// Two tables with keys in equal order can have keys in different orders after the next change.
 #[test]
 fn tables_of_one_order_may_differ_in_their_trees() {
     let tie = |_: u32, _: u32| Ordering::Equal;

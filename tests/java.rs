@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Tests Java's order of names, the shortcuts for its hash tables, and its decoding of text.
+//! Tests our versions of Java's order of names, hash tables and decoding of text.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
 use _core::java::hash_table::HashTable;
-use _core::java::order::{compare_names, java_hash_order, string_hash};
+use _core::java::order::{compare_names, java_hash_order, name_ranks, string_hash};
 use _core::java::text::java_text;
 
 #[test]
@@ -25,6 +26,43 @@ fn names_compare_by_utf16_unit() {
             assert_eq!(compare_names(a, b), units, "{a:?} {b:?}");
         }
     }
+}
+
+/// While each slot of the table is a chain (no tree), `java_hash_order` only sorts names by slot.
+#[test]
+fn ranks_are_the_order_of_all_pairs() {
+    let letters = [
+        "",
+        "\0",
+        "a",
+        "b",
+        "\u{7f}",
+        "\u{e000}",
+        "\u{ffff}",
+        "\u{10000}",
+    ];
+    let tails = letters
+        .iter()
+        .flat_map(|a| letters.map(|b| format!("{a}{b}")));
+    let tails: BTreeSet<String> = tails.collect();
+    for start in ["", "consumer-", "\u{10ffff}", "long-enough-"] {
+        for middle in ["", "seven..", "eight..."] {
+            let names: Vec<String> = tails
+                .iter()
+                .map(|t| format!("{start}{middle}{t}"))
+                .collect();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let smaller = |a: &&str| names.iter().filter(|b| utf16(b) < utf16(a)).count() as u32;
+            assert_eq!(
+                name_ranks(&names),
+                names.iter().map(smaller).collect::<Vec<_>>()
+            );
+        }
+    }
+}
+
+fn utf16(name: &str) -> Vec<u16> {
+    name.encode_utf16().collect()
 }
 
 #[test]
@@ -50,7 +88,8 @@ fn chains_and_table_agree() {
 
 #[test]
 fn malformed_sequences_as_javas_decoder_counts_them() {
-    // (bytes, number of replacements, the text without the replacements)
+    // (bytes, number of U+FFFD in Java's `new String(bytes, UTF_8)`, the other characters of it).
+    // The oracle tests in `tests/test_wire.py` compare our decoder with Java's on random bytes.
     let cases: &[(&[u8], usize, &str)] = &[
         (b"plain \xc3\xa9", 0, "plain \u{e9}"),
         (b"\xff", 1, ""),

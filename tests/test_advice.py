@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The advice of `compare` fits the client library: assignors, settings and counted rebalances."""
+"""The advice of `compare` fits the client library: assignors, settings, numbers of rebalances."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def test_aiokafkas_settings_are_taken_by_aiokafka() -> None:
 
 
 def test_librdkafkas_settings_have_one_kind_and_names_that_it_knows() -> None:
-    """librdkafka 2.16 refuses `sticky` and mixed lists of eager and cooperative (tried by hand)."""
+    """librdkafka 2.16 refuses `sticky`, and lists with eager and cooperative (tried by hand)."""
     for way, setting, needs, switch in recipes("librdkafka"):
         names = setting.removeprefix("partition.assignment.strategy=").split(",")
         assert {*names} <= {"range", "roundrobin", "cooperative-sticky"}
@@ -222,7 +222,7 @@ def counts(bounces: tuple[Bounce, ...]) -> list[int]:
 
 
 def test_a_switch_is_counted_as_real_java_members_made_it(engine: Any) -> None:
-    """On a broker, the second bounce of three Java members took 8 generations, not 6."""
+    """On a broker, three Java members needed 8 generations for the second bounce, not 6."""
     there = two_bounces(running("range"), "range", "cooperative-sticky", engine)
     assert counts(there) == [6, 8]
     assert there[0].takes_over == f"j2-{UUID}2 leaves"
@@ -267,7 +267,7 @@ def test_a_group_of_one_member_and_a_group_too_large_to_be_played() -> None:
 def test_a_switch_is_counted_as_consumers_and_coordinator_play_it(
     old: str, new: str, members: int
 ) -> None:
-    """The count from `assign` equals that of simulated consumers and a coordinator."""
+    """The number from `two_bounces` is that of simulated consumers with a coordinator."""
     bounces = two_bounces(running(old, members), old, new, "rust")
     assert counts(bounces) == played(members, (old,), [(new, old), (new,)])
 
@@ -326,12 +326,12 @@ def captured(group_id: str) -> GroupSpec:
 
 
 def test_seconds_are_those_of_simulate() -> None:
-    """`compare` and `simulate --from` play the same scenario, so their seconds are equal."""
+    """The seconds of `compare` equal those of `simulate --from`: both play one scenario."""
     orders, changes = captured("orders"), [change_from_text("add-members=1")]
     for assignor in planned_names():
         runs = simulate_seeds(scenario_from_group(orders, changes, assignor=assignor), SEEDS)
         assert timed(orders, changes, assignor).unread == runs.spreads()["unavailable_ms"]
-    # A static member keeps its partitions while it is down, which lasts 10 s.
+    # A restart takes 10 s; in that time, a static member keeps its partitions.
     static = timed(orders, [change_from_text("bounce-members=*,static")], "range")
     assert static.settled.median is not None
     assert 10_000 < static.settled.median < 11_000
@@ -418,7 +418,7 @@ def test_a_change_that_affects_no_group_is_an_error(sample: Path) -> None:
 def test_groups_that_are_left_out_are_called_by_their_right_names(
     group_type: str, protocol_type: str, why: str
 ) -> None:
-    """The reason names the group's real type, not only that it is no consumer group."""
+    """The reason has the group's real type."""
     with pytest.raises(GroupError) as raised:
         live._fit(live._Listed(0, group_type, protocol_type, "Stable"))
     assert why in raised.value.problem
@@ -427,7 +427,7 @@ def test_groups_that_are_left_out_are_called_by_their_right_names(
 def test_snapshot_says_whose_a_foreign_assignor_is(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The line is written; a warning names the library that the assignor belongs to."""
+    """`snapshot` writes the line, and warns that the assignor is another library's."""
     line = running("range").edited(assignor="stream").to_dict()
     monkeypatch.setattr("kafka_rebalance.cli.snapshot.snapshot", lambda *_, **__: [line])
     assert main(["snapshot", "--bootstrap-server", "x:1"]) == 0

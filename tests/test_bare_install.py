@@ -33,7 +33,7 @@ SCRIPT = (
 
 
 def bare(*arguments: str, **environment: str) -> tuple[int, str, str]:
-    """Runs a command of a bare install on a terminal of 80 columns; returns its output."""
+    """Runs a command without optional packages; returns exit code, terminal output and errors."""
     terminal, end = os.openpty()
     fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     settings = {

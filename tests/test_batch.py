@@ -82,7 +82,7 @@ def test_columns_keep_kafkas_order_where_topics_mix() -> None:
 
 @pytest.mark.parametrize("assignor", ["range", "roundrobin", "sticky", "cooperative-sticky"])
 def test_every_vector_is_answered_as_on_its_own(assignor: str) -> None:
-    """Each run of one topic is one entry, so neighbouring entries have different topics."""
+    """A member's neighbouring partitions of one topic form one entry, not several."""
     with gzip.open(VECTORS / f"{assignor}.jsonl.gz", "rt", encoding="utf-8") as lines:
         cases = [json.loads(line)["case"] for line in lines][::4]
     for case, row in zip(cases, in_columns(cases), strict=True):

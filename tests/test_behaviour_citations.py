@@ -19,7 +19,7 @@ SUFFIXES = {".java", ".jsonl", ".md", ".py", ".pyi", ".rs", ".sh", ".toml", ".tx
 CITATION = re.compile(r"\bbehaviour/(?P<page>[\w.-]*\w)(?:#(?P<anchor>[\w-]*))?")
 # On the pages of docs/behaviour: a link to another page, or to a heading of this page.
 LINK = re.compile(r"\]\((?P<page>[\w-]+\.md)?(?:#(?P<anchor>[\w-]*))?\)")
-# A citation of a section by number, which is forbidden; it can extend over two comment lines.
+# A citation of a section by number, which is forbidden. It may be spread over two comment lines.
 NUMBERED = re.compile(r"\bsections?(?:\s|#|//[/!]?|\*)+\d+(?:\.\d+)*\b", re.IGNORECASE)
 
 
@@ -49,7 +49,7 @@ def read_pages(directory: Path) -> dict[str, Page]:
 
 
 def problems(text: str, pages: Mapping[str, Page], own: str | None = None) -> Iterator[str]:
-    """Yields `line: problem` for each wrong citation; `own` is the text's page, if any."""
+    """Yields `line: problem` for each wrong citation; `own` is the page's name, if it is a page."""
     for pattern in (CITATION,) if own is None else (CITATION, LINK):
         for match in pattern.finditer(text):
             page = pages.get(match["page"] or own or "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmark records why a peer has no time: an error, a slow answer or a crash."""
+"""The benchmark records why another program (a peer) has no time: error, slow answer or crash."""
 
 from __future__ import annotations
 

@@ -73,8 +73,8 @@ def test_threads_may_ask_about_one_group_at_once() -> None:
     assert all(answer == answers[0] for answer in answers)
 
 
-# This call takes much longer than the test. If a kept partition does not exist, Kafka's balance
-# check can throw, so the core must make the slow check before every move.
+# A call that takes much longer than the test: m claims a partition that does not exist, so the core
+# must make a slow check before every move (Kafka's own check can throw there).
 LONG = """
 import random, kafka_rebalance as kr
 rng = random.Random(1)
@@ -99,7 +99,7 @@ def test_ctrl_c_ends_a_long_call() -> None:
         assert running.stdout.readline() == "ready\n"
         time.sleep(0.5)
         running.send_signal(signal.SIGINT)
-        # Only if the call ignores Ctrl-C does the test wait this long.
+        # The test waits so long only if the call ignores Ctrl-C.
         said, _ = running.communicate(timeout=120)
     finally:
         running.kill()
@@ -108,7 +108,10 @@ def test_ctrl_c_ends_a_long_call() -> None:
 
 
 def test_a_fork_between_two_parallel_calls_is_harmless() -> None:
-    """Spark forks its Python workers; a thread pool from before the fork hangs in the child."""
+    """A child process does not use the threads of its parent, which do not exist there.
+
+    Spark forks its Python workers.
+    """
     rows = [{**group().to_dict(), "group_id": f"g{n}"} for n in range(64)]
     batch = pa.RecordBatch.from_pylist(rows)
     assert kr.assign_batch(batch, threads=4)["error"].null_count == 64

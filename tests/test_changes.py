@@ -195,7 +195,7 @@ def test_newcomers_are_called_as_the_next_of_their_kind() -> None:
     """Client ids can be numbered, shared by all, or numbered within each process."""
     pods = [f"orders-{n}" for n in range(1, 10)]
     assert called([*pods], "add-members=2") == ["orders-10", "orders-11"]
-    # The member that joined last can have any number.
+    # The highest number counts, not that of the last member.
     assert called([*reversed(pods)], "add-members=1") == ["orders-10"]
     threads: list[str | None] = [f"consumer-orders-{n}" for n in (1, 2, 3)]
     assert called(threads, "add-members=1") == ["consumer-orders-4"]

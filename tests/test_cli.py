@@ -39,7 +39,7 @@ def command(*arguments: object, given: bytes = b"") -> subprocess.CompletedProce
 
 
 def bad_lines() -> list[tuple[bytes, str]]:
-    """Returns a line for each error, and the error's first words; `#` is the line's number."""
+    """Returns wrong lines, each with its error's beginning; `#` stands for the line's number."""
 
     def line(**fields: Any) -> bytes:
         return json.dumps({**GOOD, **fields}).encode()
@@ -197,7 +197,7 @@ def test_the_output_is_utf8_whatever_the_locale(tmp_path: Path) -> None:
 
 
 def test_names_that_nobody_has_cost_no_memory(tmp_path: Path) -> None:
-    """The number of subscribed names is unlimited, so memory must not grow with them."""
+    """A member may subscribe to any number of topics that do not exist; this uses no memory."""
     members = [{"member_id": f"m{n}", "topics": ["t"]} for n in range(20_000)]
     members[0]["topics"] = [f"x{n}" for n in range(200_000)]
     group = {"group_id": "g", "topics": [{"name": "t", "partitions": 3}], "members": members}

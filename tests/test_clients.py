@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""As leaders in the Python clients, the plug-ins answer as Kafka's own classes do."""
+"""When a Python client leads, its plug-in answers as Kafka's own classes do."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def drawn_topics(rng: random.Random) -> list[Topic]:
 
 
 def drawn_members(rng: random.Random, topics: list[Topic], assignor: str) -> list[Joined]:
-    """Makes random members of all clients in every version; some send contradictory fields."""
+    """Makes random members of all clients and versions; some send contradictory fields."""
     members = []
     for n in range(rng.randint(2, 5)):
         wanted = rng.sample([*(topic.name for topic in topics), "nowhere"], rng.randint(1, 4))
@@ -117,7 +117,7 @@ def test_a_leader_answers_as_kafkas_class_does(client: Any, plug_in: Any, oracle
 def claiming(
     member_id: str, assignor: str, partitions: list[int], version: int, generation: int
 ) -> Joined:
-    """Makes a member whose user data have a generation; in version 3, the field has it, too."""
+    """Makes a member with a generation in its user data; in version 3, also in the field."""
     claims = tuple(TopicPartition("t", p) for p in partitions)
     if assignor == "sticky":
         sent = Subscription(("t",), encode_sticky_user_data(claims, generation), version=version)
@@ -165,7 +165,7 @@ def test_members_of_two_versions(client: Any, plug_in: Any) -> None:
     ],
 )
 def test_parity_with_the_clients_base_class(plug_in: Any, base: Any) -> None:
-    """A method that a client adds to its base class makes this test fail."""
+    """A plug-in has the methods of the client's base class; fails if a new version adds one."""
     assert issubclass(plug_in, base)
     assert not inspect.isabstract(plug_in)
     for name, method in inspect.getmembers(base, inspect.isroutine):

@@ -33,7 +33,7 @@ TP = TopicPartition
 NEVER_ENDS = Path(__file__).parent / "vectors" / "never_ends.jsonl"
 STICKY = ("sticky", "cooperative-sticky")
 
-# m1 has left topic a but still claims a-1, as a consumer with aiokafka's own sticky assignor does.
+# m1 has unsubscribed from topic a but still claims a-1, as with aiokafka's own sticky assignor.
 TOPICS = (Topic("a", 2), Topic("b", 1))
 LEFT = (
     Member("m0", ("a", "b"), owned_partitions=(TP("b", 0),)),
@@ -99,7 +99,7 @@ def test_where_kafkas_class_never_ends_range_assigns(caplog: pytest.LogCaptureFi
 def test_in_a_cooperative_group_range_waits_for_what_others_hold(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """If Kafka's class throws, members first revoke partitions that range assigns to others."""
+    """If range answers in place of Kafka's class, claimed partitions change owners in two steps."""
 
     def throws(group: GroupSpec, assignor: str) -> kr.Assignment:
         if assignor != "range":
@@ -140,9 +140,9 @@ def test_members_that_no_assignor_accepts_do_not_crash_the_leader(
 
 
 def test_anomalies_are_logged_and_kafkas_answer_stands(caplog: pytest.LogCaptureFixture) -> None:
-    """Two members claim missing partitions in one generation: Kafka's answer is sent unchanged.
+    """Kafka's answer is sent unchanged, and its anomalies are logged.
 
-    If the answer has anomalies, they are logged.
+    Two members claim partitions, some of which do not exist, in one generation.
     """
     gone = tuple(TP("a", p) for p in range(4))
     members = tuple(
@@ -157,7 +157,11 @@ def test_anomalies_are_logged_and_kafkas_answer_stands(caplog: pytest.LogCapture
 
 @pytest.mark.parametrize("assignor", [*STICKY, "range", "roundrobin"])
 def test_a_legal_answer_is_kafkas_and_any_answer_is_legal(assignor: str) -> None:
-    """In the random groups, members left topics, have no topics, or claim others' partitions."""
+    """Each answer fits the subscriptions. If Kafka's own answer does, it is sent.
+
+    In the random groups, members claim unsubscribed topics or other members' partitions, or have no
+    topics.
+    """
     rng = random.Random(14)
     told = {"kafka's": 0, "other": 0}
     for _ in range(2_000):
@@ -197,7 +201,7 @@ def test_a_legal_answer_is_kafkas_and_any_answer_is_legal(assignor: str) -> None
 
 
 def claiming(member_id: str, topics: tuple[str, ...], claim: TopicPartition) -> Joined:
-    """Makes a member as aiokafka's sticky assignor sends it: all its partitions, no generation."""
+    """Makes a member with a claim but no generation, as aiokafka's own sticky assignor sends it."""
     sent = wire.Subscription(topics, wire.encode_sticky_user_data([claim], -1), version=0)
     return Joined(member_id, None, wire.encode_subscription(sent))
 

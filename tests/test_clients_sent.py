@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plug-ins send the bytes of a Java client, and remember only the state needed for this."""
+"""The plug-ins send the bytes that a Java client sends, and remember the state for these bytes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def java_sends(
 ) -> bytes:
     """Returns the subscription bytes of a Java member that received `given` in `generation`.
 
-    Before its first generation, `given` is None.
+    `given` is None for a member that had no generation yet.
     """
     user_data = None
     if assignor == "sticky" and given is not None:
@@ -97,7 +97,7 @@ def test_subscriptions_are_javas_byte_for_byte(
 @pytest.mark.oracle
 @pytest.mark.parametrize(("client", "plug_in"), PLUG_INS)
 def test_assignments_are_javas_byte_for_byte(client: Any, plug_in: Any, oracle: Oracle) -> None:
-    """The bytes have version 3, null user data, and each topic once, by first appearance."""
+    """The bytes have version 3, null user data, and each topic once, in order of appearance."""
     group = Group(plug_in.name, [client(f"m{n}", [plug_in], BOTH, TOPICS) for n in range(12)])
     for answer in (group.rebalance(), group.rebalance()):
         assert len(answer) == 12
@@ -116,7 +116,7 @@ def claims(member: Any, assignor: str) -> set[TopicPartition]:
 
 
 def test_a_cooperative_member_claims_what_it_still_holds() -> None:
-    """Before it joins, the client revokes partitions of topics that it has left."""
+    """Before it joins, the client revokes partitions of topics it unsubscribed from."""
     member = KafkaPython("m", [ours_kafka.CooperativeSticky], BOTH, TOPICS)
     Group("cooperative-sticky", [member]).rebalance()
     member.subscribe(["refunds"])
@@ -169,7 +169,7 @@ def test_a_lost_generation_does_not_change_the_generation_in_sticky_user_data(
 
 
 def test_beside_an_eager_assignor_cooperative_sticky_is_eager() -> None:
-    """During a change of assignor, members list both; they revoke all partitions to join."""
+    """A member that lists both, as during a change of assignor, revokes all before it joins."""
     strategy = [ours_kafka.CooperativeSticky, ours_kafka.Range]
     member = KafkaPython("m", strategy, BOTH, TOPICS)
     Group("range", [member]).rebalance()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The statements of docs/clients.md about the clients' own tests and mass joins are true."""
+"""What docs/clients.md states about the clients' own tests and about mass joins is true."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def answers(
 ) -> dict[str, list[TopicPartition]]:
     """Asserts that both plug-ins answer as Java does, and returns Java's answer.
 
-    Members are those of the clients' own sticky tests: version 0, with their claims in user data.
+    Members are those of the clients' own tests of sticky: version 0, with claims in the user data.
     """
     cluster = [Topic(name, count) for name, count in topics.items()]
     joined = []
@@ -72,7 +72,7 @@ def shown(answer: Mapping[str, Sequence[TopicPartition]]) -> dict[str, str]:
 
 
 def test_sticky_assignor1(oracle: Oracle) -> None:
-    """Java lists kept partitions first, then gained ones; C0 does not gain the expected t2-0."""
+    """Java lists kept partitions first, then gained ones; the clients' test expects t2-0 at C0."""
     topics = {"t0": 2, "t1": 2, "t2": 2, "t3": 2}
     first = answers(topics, alike(("C0", "C1", "C2"), topics), {}, oracle)
     owned = {m: (-1, first[m]) for m in ("C0", "C2")}
@@ -127,7 +127,10 @@ class Light(Java):
 
 
 def mass_join(leader: str, waves: Sequence[int], oracle: Oracle) -> tuple[int, list[Any]]:
-    """Plays a generation for each wave of new members, then until no member joins again."""
+    """Plays a generation for each wave of new members, then more until no member joins again.
+
+    Returns the number of generations, and the assignments.
+    """
     rng = random.Random(13)
     topics = [Topic(f"t{n}", 12) for n in range(6)]
     ids = [f"m-{rng.getrandbits(64):016x}" for _ in range(sum(waves))]
@@ -161,7 +164,7 @@ def test_a_mass_join_makes_one_generation_for_each_wave_of_members(
 ) -> None:
     """Java, the plug-in and kafka-python's own assignor need equally many generations.
 
-    Several waves need one more generation than there are waves.
+    One wave needs one generation, several waves one more than there are waves.
     """
     expected = len(waves) + (len(waves) > 1)
     java, of_java = mass_join("java", waves, oracle)
@@ -172,7 +175,7 @@ def test_a_mass_join_makes_one_generation_for_each_wave_of_members(
 
 
 def arriving(members: int, over_ms: int, generation_ms: int) -> list[int]:
-    """Returns the sizes of waves: members arrive evenly, and wait for a generation to end."""
+    """Returns the sizes of waves: members arrive evenly, and wait while a generation runs."""
     arrivals = [n * over_ms // members for n in range(members)]
     waves, since = [1], 0
     while sum(waves) < members:

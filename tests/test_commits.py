@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads committed offsets in bulk; the results equal those of the Python reader."""
+"""Committed offsets that Rust reads in bulk equal those of the Python reader."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def workers(*ids: str) -> list[dict[str, Any]]:
 
 
 def test_eager_deals_everything_round_robin(engine: Engine) -> None:
-    """Worked example F1: connectors go round the workers; tasks continue where connectors end."""
+    """Worked example F1: workers get connectors in turn; tasks begin at the next worker."""
     config = {"ct1": 2, "ct2": 1}
     rounds = [
         {"time_ms": 0, "workers": workers("w1", "w2"), "config": config},
@@ -219,7 +219,7 @@ def test_errors_in_scripts_name_the_field(value: Any, problem: str) -> None:
 
 
 def test_a_leader_that_leaves_takes_its_memory_along(engine: Engine) -> None:
-    """Lost work waits for its worker, but a new leader does not know of the worker."""
+    """Lost work waits for its worker; but if the leader leaves, the new leader does not wait."""
     running = {f"w{n}": Work((), tuple(Task("c", 3 * k + n) for k in range(2))) for n in range(3)}
     delays = {}
     for who in ("worker", "leader"):

@@ -233,7 +233,7 @@ def test_any_bytes_are_read_or_refused(data: bytes, version: int) -> None:
 
 
 def test_hostile_bytes_are_read_or_refused_within_memory() -> None:
-    """Random bytes of a message are changed; many of the changes make a length field enormous."""
+    """Bytes of a message are changed at random, which often makes a length field enormous."""
     rng = random.Random(1)
     metadata = ConnectMetadata(url="u", config_offset=0, assignment=_assignment(SESSIONED))
     written = encode_connect_metadata(metadata)

@@ -101,7 +101,7 @@ def test_without_a_delay_lost_work_goes_to_other_workers_at_once() -> None:
 
 
 def test_a_coordinator_that_is_away_stops_everything_after_a_heartbeats_interval() -> None:
-    """If the coordinator returns earlier, nothing stops."""
+    """If the coordinator is away for less than a heartbeat's interval, nothing stops."""
     connectors = {"files": 5, "orders": 6}
     long, short = (
         simulate(
@@ -141,7 +141,7 @@ def _bounce(eager: bool) -> tuple[Happening, ...]:
 
 
 def test_an_upgrade_in_one_bounce() -> None:
-    """One bounce is enough: new workers offer both protocols, and the group uses the common one."""
+    """One restart of each worker is enough: new workers offer both protocols, old ones only one."""
     connectors = {"files": 5, "orders": 6}
     config = WorkerConfig(connect_protocol="eager", scheduled_rebalance_max_delay_ms=10_000)
     run = simulate(_scenario(*_bounce(eager=False), connectors=connectors, config=config))
@@ -168,7 +168,10 @@ def test_a_downgrade_leaves_work_running_twice_until_its_worker_is_restarted() -
 
 
 def test_after_the_coordinator_has_moved_no_older_worker_can_join() -> None:
-    """Until every member has joined again, the log stores only the protocol in use."""
+    """The log has only the protocol in use: members' other protocols are unknown after a move.
+
+    Until all members have joined again, a worker without this protocol cannot join.
+    """
     older = WorkerConfig(connect_protocol="compatible")
     move = Happening(at_ms=99_000, kind=Kind.MOVE, for_ms=10)
     scenario = _scenario(connectors={"files": 5})
@@ -181,7 +184,7 @@ def test_after_the_coordinator_has_moved_no_older_worker_can_join() -> None:
 
 
 def test_work_that_was_deleted_while_its_worker_was_away_runs_until_the_next_rebalance() -> None:
-    """The leader learns of the deleted work from a report, and revokes it in the next rebalance."""
+    """The returning worker reports the deleted work; the leader revokes it one rebalance later."""
     freeze = Happening(at_ms=60_000, kind=Kind.FREEZE, member="w1", for_ms=30_000)
     delete = Happening(at_ms=80_000, kind=Kind.DELETE, connectors=("files",))
     stop = Happening(at_ms=700_000, kind=Kind.STOP, member="w2")
@@ -214,7 +217,7 @@ def _idle_hours(run: Run, to_ms: int) -> float:
 
 
 def test_ninety_connectors() -> None:
-    """Eager stops all work in every rebalance, so rebalances take longer as work is added."""
+    """Eager stops all work in every rebalance, so with more work its rebalances take longer."""
     scenario = load("connect-90-connectors")
     eager, incremental = (simulate(scenario.with_protocol(one)) for one in (True, False))
     for run in (eager, incremental):
@@ -233,7 +236,7 @@ def test_ninety_connectors() -> None:
     assert sum(one.to_ms < DELETED_MS for one in eager.holds) > 30 * (90 + 900)
     assert _idle_hours(eager, DELETED_MS) > 50
     assert _idle_hours(incremental, DELETED_MS) < 0.3
-    # An eager rebalance takes longer as more work runs; compare the first and last third.
+    # An eager rebalance takes longer when more work runs, so the last third takes the longest.
     first, _, last = _thirds(eager)
     assert last > 3 * first
     first, _, last = _thirds(incremental)
@@ -241,7 +244,10 @@ def test_ninety_connectors() -> None:
 
 
 def _thirds(run: Run) -> tuple[int, int, int]:
-    """Returns the duration of each third of the rebalances while connectors were created."""
+    """Returns how long the first, second and last third of the rebalances took.
+
+    Only rebalances before connectors are deleted count.
+    """
     starts = [one.from_ms for one in run.rebalances if CREATED_MS <= one.from_ms < DELETED_MS]
     third = len(starts) // 3
     a, b = starts[third], starts[2 * third]
@@ -278,11 +284,11 @@ def _drawn(seed: int, protocol: str | None = None) -> Scenario:
         )
         for n in range(rng.randint(1, 5))
     )
-    # No event stops or freezes `keeper`, so one worker still runs at the end.
+    # No event stops or freezes `keeper`, so at least one worker runs at the end.
     keeper = replace(members[0], name="keeper", start_ms=0)
     connectors = {f"c{n}": rng.randint(0, 5) for n in range(rng.randint(1, 6))}
-    # With two protocols, the coordinator does not move: after a move, workers of the older
-    # protocol cannot join (see the test above).
+    # If workers have two protocols, the coordinator does not move, because workers of the older one
+    # could not join after it (see the test above).
     of_topics = (Kind.GROW, Kind.CREATE_TOPIC, Kind.AWAY)
     kinds = [one for one in Kind if one not in (*of_topics, *(Kind.MOVE for _ in protocols[1:]))]
     happenings = []
@@ -292,7 +298,7 @@ def _drawn(seed: int, protocol: str | None = None) -> Scenario:
         if kind is Kind.MOVE:
             happenings.append(Happening(at_ms=at, kind=kind, for_ms=rng.choice((10, 2_000, 9_000))))
         elif kind in (Kind.CREATE, Kind.DELETE):
-            # A request has one connector, so the last request decides whether it exists.
+            # With one connector in a request, the last request decides whether it exists.
             name = rng.choice(list(connectors))
             happenings.append(Happening(at_ms=at, kind=kind, connectors=(name,)))
         else:
@@ -335,7 +341,7 @@ def test_laws(part: int) -> None:
 
 
 def _check_the_end(run: Run, scenario: Scenario, seed: int) -> None:
-    """After the last change, the cluster settles: exactly the configured work runs, once each."""
+    """At the end, the cluster has settled, and each configured connector and task runs once."""
     assert all(one.to_ms is not None for one in run.rebalances), seed
     last = max(one.to_ms or 0 for one in run.rebalances)
     assert last < UNTIL_MS - 300_000, (seed, last)
@@ -345,7 +351,7 @@ def _check_the_end(run: Run, scenario: Scenario, seed: int) -> None:
         hold.partition
         for hold in run.holds
         if hold.to_ms == run.until_ms
-        # The exception is work deleted while its worker was away (see the test above).
+        # Deleted work may still run if its worker was away then (see the test above).
         and (hold.partition in configured or hold.member not in frozen)
     ]
     assert sorted(running) == configured, seed

@@ -54,7 +54,7 @@ def connect(
 def connector(
     name: str, count: int, on: tuple[str, str], *tasks: tuple[int, str, str]
 ) -> dict[str, Any]:
-    """Makes a connector in the expanded form of REST.
+    """Makes a connector as REST shows it with `?expand`.
 
     `on` is its state and worker; `tasks` are (number, state, worker).
     """
@@ -188,7 +188,7 @@ S3_PAGES = {
 def test_the_command_tells_what_the_order_of_work_decides(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """REST does not show the order of tasks, so predictions of which tasks stop can be wrong."""
+    """REST does not show the order of tasks, so the answer lists which may stop, and how many."""
     with connect(S3_PAGES) as url:
         joins = ["connect", "--url", url, "--then", "worker 10.0.0.3:8083 joins"]
         assert main(joins) == 0
@@ -206,7 +206,7 @@ def test_the_command_tells_what_the_order_of_work_decides(
     for worker, letter in ((A, "d"), (B, "e")):
         tasks = [[f"{letter}{n}", 0] for n in range(1, 7)]
         assert stops[worker]["maybe"] == {"connectors": [], "tasks": tasks}
-        assert len(stops[worker]["sure"]["connectors"]) == 2  # hash order decides which
+        assert len(stops[worker]["sure"]["connectors"]) == 2  # the two depend on hash order alone
         # The number of stopped tasks does not depend on the order.
         assert stops[worker]["least"] == stops[worker]["most"] == 4
         listed = ", ".join(f"{letter}{n}[0]" for n in range(1, 7))

@@ -242,7 +242,7 @@ def test_names_are_quoted_alike(name: str) -> None:
         ((*OWNED, 0, "partitions"), [0, 2, 3, 99]),  # the topic has only 3 partitions
         ((*OWNED, 0, "topic"), "gone"),
         ((*OWNED, 0, "partitions"), [0, 0]),
-        ((*MEMBER, "topics"), ["u"]),  # the member owns a topic that it left
+        ((*MEMBER, "topics"), ["u"]),  # the member owns partitions of a topic it unsubscribed from
         ((*MEMBER, "topics"), []),
         ((*MEMBER, "topics"), ["t", "t", "nowhere"]),
         (("topics",), []),

@@ -224,7 +224,7 @@ READY = Node(node_id=1, ready=True)
         ([replace(READY, in_flight=1), READY, replace(READY, node_id=2)], 1),
         # If every ready node has requests in flight: the one with the fewest; tie-break: the first.
         ([replace(READY, in_flight=n, node_id=k) for k, n in enumerate((3, 2, 2))], 1),
-        # A ready node that cannot send more is ignored.
+        # A ready node to which nothing more can be sent is ignored.
         ([replace(READY, can_send_more=False), Node(node_id=7, connecting=True)], 7),
         # A connecting node comes before one without a connection; tie-break: the last one.
         ([Node(node_id=3), *(Node(node_id=n, connecting=True) for n in (4, 5))], 5),
@@ -312,7 +312,7 @@ def test_retention_is_an_expiry_in_a_record_of_version_1() -> None:
 
 
 def test_the_later_place_in_the_log_wins() -> None:
-    """Two commits are in flight, and the append of the second completes first."""
+    """The append of the second of two commits completes first; still, its offset counts."""
     coordinator = Coordinator()
     appends = []
     for offset in (1, 2):

@@ -82,7 +82,7 @@ def keys(answer: Answer) -> list[tuple[str, bool]]:
     return [(one["key"], one["vb"] is None) for one in answer["events"] if one["ev"] == "record"]
 
 
-# Timers that arm themselves again
+# Timers that set themselves again
 
 
 def test_a_tick_ends_although_it_arms_a_deadline_for_its_own_moment() -> None:
@@ -107,7 +107,7 @@ def test_a_tick_ends_although_it_arms_a_deadline_for_its_own_moment() -> None:
 
 
 def member_without_time(played: Played) -> str:
-    """Makes i1 leave, so that i2, with a rebalance timeout of 0, is alone; returns i2's id."""
+    """Leaves i2 alone in the group, with a rebalance timeout of 0; returns i2's member id."""
     protocols = [["range", ""]]
     *_, joined = played(
         {"op": "join", "inst": "i1", "rt": 300_000, "protos": protocols},
@@ -148,7 +148,7 @@ def test_the_group_ends_with_the_session_of_its_last_member(played: Played) -> N
 
 
 def test_a_deadline_sees_the_result_of_the_append_of_the_deadline_before_it(played: Played) -> None:
-    """Two sessions time out at one moment; the first append fails and removes a group."""
+    """Two sessions time out at once. The append for the first one fails, and so removes a group."""
     asks = {"op": "join", "v": 3, "st": 6_000, "protos": [["range", ""]]}
     *_, ended, state = played(
         {**asks, "g": "h"},

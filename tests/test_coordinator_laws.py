@@ -61,7 +61,7 @@ CONFIG = CoordinatorConfig(
 
 @dataclass
 class Client:
-    """A client's memory of ids and generations; the client may send old ones."""
+    """The ids and generations that a client has received; it may send old ones."""
 
     group_id: str
     instance: str | None
@@ -98,7 +98,7 @@ class Run:
         self.check_offsets()
 
     def step(self) -> tuple[int | None, Request | None]:
-        """Plays a random step; returns the number and the request if the step is a request."""
+        """Plays a random step; if it is a request, returns the request's number and the request."""
         draw = self.rng.random()
         broker = self.broker
         if draw < 0.22:
@@ -231,7 +231,7 @@ class Run:
         self.generations[group.group_id] = (group, group.generation_id)
 
     def check_offsets(self) -> None:
-        """Acknowledged offsets exist, even after a reload, unless their group was removed."""
+        """Asserts that acknowledged offsets are in the log, unless their group was removed."""
         self.broker.release()
         self.observe(None)
         rebuilt = Coordinator(CONFIG)
@@ -257,7 +257,7 @@ class Run:
                     assert found == last.get((group_id, number), -1)
 
     def removed(self, group_id: str) -> bool:
-        """Returns whether the log has a tombstone of the group, which also removes its offsets."""
+        """Returns whether the log has a tombstone of the group; its offsets are removed then."""
         name = len(group_id).to_bytes(2, "big") + group_id.encode()
         return any(entry.key == b"\0\2" + name and entry.value is None for entry in self.broker.log)
 

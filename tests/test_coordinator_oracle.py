@@ -20,14 +20,14 @@ def test_random_runs() -> None:
         pair = Pair(oracle)
         different = [seed for seed in range(300) if pair.run(seed) is not None]
     assert different == []
-    # The runs are varied: they have answers without errors, fenced instance ids, new records.
+    # The runs have many answers without errors, fenced instance ids, and new records.
     assert pair.met["NONE"] > 500
     assert pair.met["FENCED_INSTANCE_ID"] > 100
     assert pair.met["record"] > 500
 
 
 class Liar:
-    """Our coordinator, except that it answers every heartbeat with NONE."""
+    """Our coordinator, but it answers every heartbeat with NONE."""
 
     def __init__(self, driver: Coordinator) -> None:
         self._driver = driver
@@ -48,7 +48,7 @@ def test_a_coordinator_that_lies_is_found() -> None:
 
 
 class Forgetful:
-    """Our coordinator, except that it describes every group as missing."""
+    """Our coordinator, but it describes every group as missing."""
 
     def __init__(self, driver: Coordinator) -> None:
         self._driver = driver
@@ -60,7 +60,7 @@ class Forgetful:
 
 
 def test_a_missing_group_is_a_difference() -> None:
-    """The comparison accepts another choice of leader, but not a group that only Kafka has."""
+    """A group that only Kafka's coordinator has is a difference."""
     commands: list[Command] = [{"op": "init"}, {"op": "commit", "g": "g", "off": 1}]
     with CoordinatorOracle() as oracle:
         assert Pair(oracle, Forgetful).differ(commands) is not None

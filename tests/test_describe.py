@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`describe`: each kind of finding, in the smallest group that has it; and the output."""
+"""`describe` finds each kind of problem, in a small group that has it, and prints it."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def _source(name: str) -> str:
 
 @pytest.mark.parametrize("name", _documented())
 def test_docstring_examples(name: str, engine: Engine) -> None:
-    """The examples call the reference; with either engine, they must print equal results."""
+    """The examples use the reference; with the other engine, they must print equal results."""
     tests = doctest.DocTestFinder(exclude_empty=True).find(importlib.import_module(name))
     runner = doctest.DocTestRunner(optionflags=doctest.FAIL_FAST)
     said: list[str] = []
@@ -104,7 +104,7 @@ def test_the_pages_python(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_pages_commands(name: str, tmp_path: Path) -> None:
-    """Each command runs unchanged; blanks at ends of lines are ignored."""
+    """Each command runs unchanged, and prints what the page has; trailing blanks do not count."""
     (tmp_path / "group.jsonl").write_text(EXAMPLES["group.jsonl"], encoding="utf-8")
     (tmp_path / "trace.txt").write_text(EXAMPLES["trace.txt"], encoding="utf-8")
     (tmp_path / "sample.jsonl").write_text("\n".join(captured_lines()), encoding="utf-8")

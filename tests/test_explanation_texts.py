@@ -21,7 +21,7 @@ def said(members: tuple[Member, ...], assignor: str, topic: Topic) -> list[str]:
 
 
 def test_two_claims_of_one_generation_and_a_newer_one() -> None:
-    """The newer claim is believed; the general algorithm leaves the partition with its owner."""
+    """The newest of three claims is believed, and the partition stays with this claimant."""
     generations = {"a": 1, "b": 1, "c": 2}
     claimants = tuple(
         Member(m, ("t",), owned_partitions=(T0,), generation_id=g) for m, g in generations.items()

@@ -42,8 +42,8 @@ def _told(
 ) -> Iterator[tuple[Log, TopicPartition, list[Fact]]]:
     """Yields a logged run, a partition and its facts, for some partitions of the group.
 
-    The partitions are the last six that moved and, unless `moved_only`, the first and the last
-    partition of each of six topics.
+    These are the last six partitions that moved and, unless `moved_only`, the first and the last
+    partition of the first six topics.
     """
     try:
         log = Log(group, assignor)
@@ -85,7 +85,7 @@ def test_every_fact_is_true_of_the_run(assignor: str) -> None:
 
 @pytest.mark.parametrize("assignor", ["sticky", "cooperative-sticky"])
 def test_every_fact_is_true_of_the_vectors(assignor: str) -> None:
-    """Checks partitions that moved in small vectors; together they have every reason for a move."""
+    """Checks partitions that moved in small vectors, which have every reason for a move."""
     with gzip.open(VECTORS / f"{assignor}.jsonl.gz", "rt", encoding="utf-8") as vectors:
         cases = [json.loads(line)["case"] for line in vectors]
     seen: Counter[Any] = Counter()
@@ -106,7 +106,7 @@ def _variant(fact: Fact) -> tuple[object, ...]:
 
 
 def _ends_where_it_is(log: Log, tp: TopicPartition, found: list[Fact]) -> None:
-    """Checks that the last fact names the holder, or is Withheld if the answer has no holder."""
+    """Checks that the last fact has the final owner, and is Withheld if the answer has no owner."""
     target = log.holders(log.target if "sticky" in log.assignor else log.answer, tp)
     if len(target) == 1:
         last = found[-1]

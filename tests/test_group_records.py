@@ -142,7 +142,7 @@ def test_hostile_bytes_are_an_error_or_come_back(data: bytes, is_group: bool) ->
     except WireError:
         return
     assert value is not None
-    # Any negative length means null, so compare values, not bytes.
+    # Values are compared, not bytes, because any negative length means null.
     assert decode_value(key, encode_value(value)) == value
 
 

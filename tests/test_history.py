@@ -44,7 +44,7 @@ KNOWN_AS = {
     "static restart": "static_replaced",
     "asked for": "rejoin",
 }
-"""Our causes -> those that the recording script wrote down."""
+"""Our cause -> the cause that the recording script wrote down."""
 
 
 def records_of(release: str) -> list[OffsetsRecord]:
@@ -52,14 +52,14 @@ def records_of(release: str) -> list[OffsetsRecord]:
 
 
 def known_causes(release: str) -> list[dict[str, Any]]:
-    """Returns the records whose cause the script knew, without those of new groups."""
+    """Returns the causes that the recording script wrote down, without those of new groups."""
     text = (VECTORS / f"kafka-{release}" / "causes.jsonl").read_text(encoding="utf-8")
     known = [json.loads(line) for line in text.splitlines()]
     return [one for one in known if one["cause"] not in (None, "created")]
 
 
 def judged(rows: list[RecordedRebalance], release: str) -> Counter[str]:
-    """Counts the rebalances whose main cause is right, wrong, or said to be not known."""
+    """Counts the rebalances whose main cause is right, wrong, or "not known"."""
     found = {(row.group_id, row.offset): KNOWN_AS[row.cause] for row in rows}
     counts: Counter[str] = Counter()
     for known in known_causes(release):
@@ -91,7 +91,7 @@ def test_the_order_of_records_does_not_matter(release: str) -> None:
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_who_came_and_went_is_who_the_script_started_and_stopped(release: str) -> None:
-    """Members of the rows are the clients that the script started or stopped."""
+    """The members in the rows are the clients that the recording script started or stopped."""
     rows = {(row.group_id, row.offset): row for row in rebalance_history(records_of(release))}
     seen = Counter[str]()
     for known in known_causes(release):
@@ -116,7 +116,7 @@ def _without_instance(names: set[str]) -> set[str]:
 
 
 def test_gaps_are_told_apart() -> None:
-    """A generation was never recorded, was compacted away, or is before the first record."""
+    """Generations are missing because they were never recorded, compacted away, or not read."""
     records = records_of("4.4.0")
     never = [row for row in rebalance_history(records) if row.gap]
     assert [(row.group_id, row.generation_id, row.gap) for row in never] == [("rdk", 2, 1)]
@@ -165,7 +165,7 @@ def test_one_group_alone_has_the_rows_that_it_has_among_all(release: str) -> Non
 
 
 def test_moves_add_up_to_what_each_generation_owns() -> None:
-    """In each group: partitions owned = partitions owned before + gained - revoked."""
+    """In each record, the number of owned partitions is that before, plus gained, minus revoked."""
     owned: dict[str, int] = {}
     moved = 0
     for row, generation in recorded_generations(records_of("4.4.0")):
@@ -178,7 +178,10 @@ def test_moves_add_up_to_what_each_generation_owns() -> None:
 
 
 def test_foreign_bytes_and_other_groups_do_no_harm() -> None:
-    """The log has foreign user data, groups of the new protocol, tombstones, and a cut record."""
+    """A log with user data of other clients, groups of the new protocol and tombstones is read.
+
+    A record that is cut short becomes a row with an error.
+    """
     path = VECTORS / "every_line-4.4.0.records.jsonl.gz"
     records = list(read_records(str(path)))
     rows = rebalance_history(records)
@@ -194,7 +197,7 @@ def test_foreign_bytes_and_other_groups_do_no_harm() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_broken_records_end_in_errors_of_their_rows(seed: int) -> None:
-    """Values are cut or changed at random, and records are dropped: each value still has a row."""
+    """Values are cut or changed at random, and some records dropped; each value left has a row."""
     rng = random.Random(seed)
     broken = [_broken(one, rng) for one in records_of(RELEASES[seed % 3]) if rng.random() < 0.9]
     rows = rebalance_history(broken)

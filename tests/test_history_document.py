@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/history.md: its commands and its Python run on docs/incident and print what it shows."""
+"""The commands and the Python code of docs/history.md run on docs/incident, as the page shows."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_the_python_of_the_page(tmp_path: Path) -> None:
 
 
 def test_the_incident_is_a_piece_of_the_recorded_run() -> None:
-    """Nothing was edited: each record and each line is one of the run's, from its beginning on."""
+    """The page's records are the first ones of a recorded run; its lines are lines of that run."""
     run = list(read_records(str(VECTORS / "kafka-4.4.0" / "records.jsonl.gz")))
     records = list(read_records(str(INCIDENT / "records.jsonl.gz")))
     end = max(one.timestamp_ms for one in records)
@@ -73,7 +73,7 @@ def test_the_incident_is_a_piece_of_the_recorded_run() -> None:
 
 
 def test_the_figures_of_the_page_about_replay() -> None:
-    """The counts of causes are those of `test_history.py` and `test_coordinator_log.py`."""
+    """The page has the numbers of equal rebalances; other tests check its numbers of causes."""
     replayed = [one for release in ("4.4.0", "3.6.2", "2.4.1") for one in _replayed(release)]
     libraries = [library for library, equal in replayed if equal]
     shown = re.search(r"(\d+) of (\d+) rebalances come out equal: (\d+) led by Java", TEXT)

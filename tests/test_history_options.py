@@ -111,7 +111,10 @@ def _generation(group_id: str, partition: int) -> tuple[Key, Value]:
 def test_groups_that_cannot_be_played_count(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """One group's record has the highest number that an int32 holds, so no topic is so large."""
+    """A group that cannot be played is reported and counted; the other group is played.
+
+    The bad group owns partition 2**31 - 1, and no topic can be so large.
+    """
     path = _file(tmp_path, _generation("bad", 2**31 - 1), _generation("good", 2))
     assert main(["history", path, "--what-if"]) == 3
     printed = capsys.readouterr()

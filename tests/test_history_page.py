@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of a history in a real browser: readable on a telephone and on a screen, complete."""
+"""In a real browser, the page of a history is complete, and fits a telephone and a screen."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_one_group_has_its_own_page(tmp_path: Path) -> None:
 
 
 def test_names_from_the_log_are_escaped(tmp_path: Path) -> None:
-    """A client chooses its id, and the group's name."""
+    """Clients choose their ids and groups' names, so these may contain HTML."""
     page = page_of(tmp_path)
     assert "<script" not in page
     recorded = [one for one in recorded_generations(records_of("2.4.1")) if one[1] is not None]

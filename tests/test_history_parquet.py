@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records in Parquet: columns that are no records are named, and times are those of Kafka."""
+"""Records in Parquet: an error names a wrong column, and times are read as Kafka's."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TIME_MS = 1_700_000_000_123
 
 
 def _written(directory: Path, **columns: Any) -> str:
-    """Writes one record, with these columns instead of its own; returns the path."""
+    """Writes a file of one record, with some columns replaced by `columns`; returns its path."""
     plain = {
         "partition": arrow.array([7], arrow.int32()),
         "offset": [1],
@@ -76,7 +76,7 @@ def test_a_null_is_named(column: str, kind: Any, tmp_path: Path) -> None:
 
 
 def test_tombstones_alone_have_no_type(tmp_path: Path) -> None:
-    """A column of nulls only; a null key is as good as none."""
+    """A column with only nulls is accepted; a null key is read as an empty one."""
     path = _written(tmp_path, key=arrow.nulls(1), value=arrow.nulls(1))
     assert list(read_records(path)) == [OffsetsRecord(7, 1, TIME_MS, b"", None)]
 

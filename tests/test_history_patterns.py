@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns of recorded groups, beside what the recording script did."""
+"""Patterns of recorded groups, compared with the actions of the recording script."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_a_member_that_is_never_given_a_partition() -> None:
 
 
 def test_restarts_among_other_causes_are_no_rolling_restart() -> None:
-    """Each return stands in a record in which another member came, too."""
+    """In each record in which a member came back, another member came, too."""
     rows = [
         _row(
             10 * i, i, members=2, causes=("came", "back"), joined=(f"n{i}",),
@@ -136,7 +136,7 @@ def test_restarts_among_other_causes_are_no_rolling_restart() -> None:
 
 
 def test_the_session_to_set_covers_the_absences() -> None:
-    """Of 20 absences of 1 to 20 s, 95% are at most 19 s; the last commit counts."""
+    """Absences count from the last commit: of 20 absences of 1 to 20 s, 95% are at most 19 s."""
     rows = [
         _row(
             4_000 * i,

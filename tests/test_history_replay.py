@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recorded rebalances computed again; the same events under other assignors."""
+"""Recorded rebalances are computed again, and their events are played under other assignors."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def generations_of(release: str) -> list[RecordedGeneration]:
 def test_every_recorded_rebalance_comes_out_equal(
     release: str, rebalances: int, engine: Engine
 ) -> None:
-    """Led by Java, kafka-python and librdkafka: each leader's own assignor returns its answer."""
+    """The leader's own assignor (Java's, kafka-python's, librdkafka's) gives its answer again."""
     replayed = replay(generations_of(release), engine=engine)
     print(*replay_shares(replayed), sep="\n")
     assert [one for one in replayed if not one.equal] == []
@@ -83,7 +83,7 @@ def test_a_difference_names_its_member_and_partition() -> None:
 
 
 def test_a_leader_that_ignores_generations_is_recognised() -> None:
-    """Two members claim all partitions, one of them with an older generation."""
+    """Two members claim all partitions in different generations, which the answer ignores."""
     one = next(g for g in generations_of("4.4.0") if g.group_id == "billing" and g.members)
     assert one.protocol == "cooperative-sticky"
     claims = tuple(sorted(one.owners))
@@ -175,7 +175,7 @@ def played(recorded: Recorded, assignor: str, *, static: bool = False) -> Counte
 def test_the_groups_own_assignor_makes_the_recorded_moves(
     release: str, group_id: str, assignor: str
 ) -> None:
-    """The play holds its own assignments from the first event on, and ends with Kafka's moves."""
+    """Played under its own assignor, the group makes as many moves as were recorded."""
     recorded = recorded_of(release, group_id)
     assert played(recorded, assignor).moves == total_moves([row for row, _ in recorded])
 
@@ -254,7 +254,7 @@ def _written(journal: list[Entry]) -> list[OffsetsRecord]:
 
 
 def test_static_members_would_have_spared_the_rolling_restarts() -> None:
-    """The script restarted each of three members twice; none of that is an event any more."""
+    """The script restarted each of three members twice; for static members, these are no events."""
     recorded = recorded_of("4.4.0", "shop")
     dynamic, static = played(recorded, "range"), played(recorded, "range", static=True)
     assert dynamic.events - static.events == 2 * 6

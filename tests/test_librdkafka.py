@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""librdkafka's assignors in all interfaces; test_vectors.py tests their answers."""
+"""All interfaces know librdkafka's assignors; test_vectors.py tests the answers themselves."""
 
 from __future__ import annotations
 
@@ -40,7 +40,10 @@ def _first(file: str) -> tuple[kr.GroupSpec, dict[str, Any]]:
 
 
 def test_the_engines_agree_on_generated_groups() -> None:
-    """Both engines return equal lists and anomalies; some groups kill the leader's process."""
+    """Both engines return equal lists, anomalies and errors.
+
+    Some of the groups would kill the leader's process: these are errors.
+    """
     found = differential.compare(
         Block(20261122, 1200), assignors=differential.DIALECTS, bytes_too=False
     )
@@ -106,7 +109,7 @@ def test_every_entrance_takes_the_name(
 
 
 def test_columns_take_the_name() -> None:
-    """An empty rack in a column is not null."""
+    """In columns, too, an empty rack is not a missing one."""
     pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     from tests.support.vector_columns import columns_answer
 
@@ -174,7 +177,7 @@ def test_only_librdkafka_has_them_and_its_setting_has_no_prefix() -> None:
 
 
 def test_a_plan_lists_members_as_the_broker_does(engine: Engine) -> None:
-    """The broker's map decides the order of members, and members sort their partitions."""
+    """Members are in the order of the broker's hash map, and sort the partitions they receive."""
     ids = [f"rdkafka-{n}" for n in (7, 1, 5, 3)]
     members = tuple(kr.Member(one, ("b", "a"), rack_id="") for one in ids)
     group = kr.GroupSpec("g", (kr.Topic("b", 5), kr.Topic("a", 4)), members, COOPERATIVE)
@@ -195,7 +198,7 @@ def test_a_plan_lists_members_as_the_broker_does(engine: Engine) -> None:
 
 
 def test_a_plan_tells_of_a_group_that_never_settles(engine: Engine) -> None:
-    """Real consumers made 21 generations within 20 seconds."""
+    """Real consumers with these racks made 21 generations within 20 seconds."""
     racks = (("a", "b"), ("b", "c"), ("c", "a"), ("a", "b"))
     members = (kr.Member("c0", ("a",), rack_id=""), kr.Member("c1", ("a",), rack_id="b"))
     group = kr.GroupSpec("g", (kr.Topic("a", 4, racks),), members, COOPERATIVE)
@@ -216,7 +219,7 @@ def _mixed(assignor: str, *more: kr.Member, leader: str | None = None) -> kr.Gro
 
 
 def test_a_join_can_kill_the_leader(engine: Engine) -> None:
-    """With three real consumers, the leader died with SIGSEGV."""
+    """In a group of three real consumers, the leader died with SIGSEGV."""
     group = _mixed(COOPERATIVE, kr.Member("c2", ("a", "b"), rack_id=""))
     with pytest.raises(kr.AssignorThrows, match="kills the leader's process"):
         kr.plan(group, engine=engine)

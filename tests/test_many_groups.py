@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One list of changes for many groups: a group has errors only for changes that affect it."""
+"""In one list of changes for many groups, a change that does not affect a group is no error."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_groups_that_refuse_a_change_are_affected(run: Any) -> None:
 
 @pytest.mark.parametrize("command", ["plan", "compare"])
 def test_sticky_groups_answer_for_what_concerns_them(run: Any, command: str) -> None:
-    """The search for assignors that never end uses only the changes that affect the group."""
+    """The search for calls that never end uses only the changes that affect the group."""
     groups = [_group(f"g{n}", "a", "c", assignor="sticky") for n in range(2)]
     changes = ("--partitions", "b=8", "--partitions", "a=9")
     code, out, _ = run(command, groups, "--json", *changes)
@@ -86,7 +86,7 @@ def test_a_group_has_figures_in_seconds_or_the_reason_why_not(run: Any) -> None:
 
 
 def test_a_custom_assignor_counts_as_one_that_all_clients_have() -> None:
-    """A group of Java members runs `mine`, so its clients must have this assignor."""
+    """A group of Java members runs the custom assignor `mine`, so its clients must have it."""
 
     class Mine(kr.Range):
         name = "mine"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The totals of simulated runs equal a second, independent count; the time axis is right."""
+"""Totals of simulated runs equal those of a second, independent count; time axes are in order."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _check(run: Run, seed: int) -> None:
     for one in stops(run):
         away = [gone for gone in run.absences if gone.member == one.member]
         assert not any(gone.from_ms < one.to_ms and gone.to_ms > one.from_ms for gone in away), seed
-    # The gaps of `unheld` are exactly the times without a holder; a stuck member is a holder.
+    # No partition has a holder during a gap of `unheld`; a stuck member is a holder.
     bare: dict[str, list[tuple[int, int]]] = {}
     for gap in unheld(run):
         bare.setdefault(gap.partition, []).append((gap.from_ms, gap.to_ms))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The consumer alone (docs/behaviour/member.md): the tests write the coordinator's answers."""
+"""The consumer alone (docs/behaviour/member.md): the tests make the coordinator's answers."""
 
 from __future__ import annotations
 

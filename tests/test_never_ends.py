@@ -100,7 +100,7 @@ def test_the_java_program_ends_without_a_member() -> None:
 @pytest.mark.oracle
 @pytest.mark.usefixtures("oracle")
 def test_the_java_program_never_ends(tmp_path: Path) -> None:
-    """The program is in the loop of `performReassignments`, and is still there 3 s later."""
+    """Two looks at the running program, at least 3 s apart, find it in `performReassignments`."""
     out = tmp_path / "out.txt"
     with out.open("w") as file, subprocess.Popen(_java(), stdout=file) as process:
         try:
@@ -139,7 +139,7 @@ def _table(again: list[int]) -> HashTable[int]:
 
 
 def test_tables_of_one_order_may_differ_in_their_trees() -> None:
-    """Two tables can have equal orders now, but different orders after the next change."""
+    """Two tables have equal orders, but different orders after the next removal."""
     once, more = _table(AGAIN), _table([*AGAIN, MORE])
     assert once.keys() == more.keys()
     assert once.state() != more.state()
@@ -187,7 +187,7 @@ def test_a_group_that_hangs_now_has_ways_out_that_end() -> None:
 
 
 def test_the_change_asked_for_is_named_when_it_hangs() -> None:
-    """m3 subscribes only to b; the change adds d, which makes the assignor hang."""
+    """m3 subscribes only to b. The change lets it subscribe to d, too; then the assignor hangs."""
     members = tuple(replace(m, topics=("b",)) if m.member_id == "m3" else m for m in GROUP.members)
     found = kr.endless(GROUP.edited(members=members), changes=["resubscribe=m3:b,d"])
     assert found is not None
@@ -197,7 +197,7 @@ def test_the_change_asked_for_is_named_when_it_hangs() -> None:
 
 
 def test_next_changes_that_hang_are_named_and_hang() -> None:
-    """Variants of the smallest case end; some of them hang after one more change."""
+    """Some variants of a smallest case end, but hang after one more change; `endless` finds it."""
     rng = random.Random(3)
     around = [never_ends.changed(SMALLEST[0], rng) for _ in range(400)]
     hangs = {json.dumps(group) for group in never_ends.hanging(around)}

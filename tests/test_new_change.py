@@ -22,7 +22,7 @@ GROUP = two_members(4, "range")
 
 @dataclass(frozen=True, slots=True)
 class ForgetMember(kr.Change):
-    """A member loses its claims, as if its process lost its memory."""
+    """A member claims nothing any more, as if its process forgot its partitions."""
 
     member: str
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The racks of new partitions' replicas are guessed as Kafka could place them."""
+"""The racks of new partitions' replicas are guessed; Kafka could place them so."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_replicas_go_round_the_racks() -> None:
 
 
 def test_a_rack_that_only_members_are_in_may_have_brokers() -> None:
-    """The replicas show two racks with brokers; the third rack may have no broker."""
+    """The replicas show that racks a and b have brokers; rack c, of a member, may have none."""
     group = _group((("a",), ("b",)), "abc")
     assert _grown(group, 3) == (("a",), ("b",), ("a",))
     (event,) = kr.AddPartitions("t", 3).events(group)
@@ -55,7 +55,7 @@ def test_a_rack_that_only_members_are_in_may_have_brokers() -> None:
 
 
 def test_one_broker_has_one_rack_whatever_members_say() -> None:
-    """In some sample, all new partitions are in the only rack that replicas have."""
+    """In some samples, all new partitions are in the only rack that has replicas."""
     group = _group((("a",),), "abc")
     plan = kr.plan(group, None, ["partitions t=4"])
     assert plan.places_guessed
@@ -84,7 +84,7 @@ def test_draws_place_new_replicas_elsewhere(engine: Engine) -> None:
 
 
 def test_the_core_places_them_alike() -> None:
-    """Both engines compute equal shares of the partitions with a replica in their reader's rack."""
+    """Both engines compute equal shares of partitions with a replica in their reader's rack."""
     groups = [
         _group((("b",), ("a",)), "abc"),
         _group((("a", "b"), ("b", "c")), "abc", "sticky"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values in notebooks and at the prompt have small tables and short texts for any group."""
+"""Results shown in notebooks and at Python's prompt are small tables and short texts."""
 
 from __future__ import annotations
 

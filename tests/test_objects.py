@@ -180,7 +180,7 @@ def test_a_custom_assignor_that_was_unregistered_is_unknown() -> None:
 
 
 class Careless(Reversing):
-    """Assigns a missing partition twice, once to a member that is not subscribed."""
+    """Assigns one partition twice, one that does not exist, and one of an unsubscribed topic."""
 
     name = "careless"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our hash table and sort orders equal stored answers of a JVM, and obey general laws."""
+"""Our hash table and sort orders equal those that a JVM printed, and obey general laws."""
 
 from __future__ import annotations
 

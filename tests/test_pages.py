@@ -109,7 +109,7 @@ def _seen(
     """Opens a page in the browser and returns what `LOOK` measures."""
     path = directory / "page.html"
     page = page.replace("</body>", LOOK + "</body>")
-    if width < 500:  # the browser's windows are not so narrow, but its frames are
+    if width < 500:  # a window of the browser cannot be so narrow, but a frame can
         page = f'<iframe width="{width}" height="2000" srcdoc="{html.escape(page)}"></iframe>'
     path.write_text(page, encoding="utf-8")
     assert BROWSER is not None
@@ -161,7 +161,7 @@ def test_runs_side_by_side(tmp_path: Path) -> None:
 
 
 def test_a_run_in_which_much_happens(tmp_path: Path) -> None:
-    """The times without events would need more than the page's width, so they are compressed."""
+    """At one scale, the times without events would fill the page's width; they are compressed."""
     bounces = """
         [[happening]]
         at = "1m"
@@ -202,7 +202,7 @@ def test_dark_pages(tmp_path: Path, kind: str) -> None:
 
 
 def test_nine_members_have_nine_looks(tmp_path: Path) -> None:
-    """The ninth member has the first one's shade, with stripes, and the key explains them."""
+    """The ninth member has the first one's shade with stripes, and the key explains the stripes."""
     page = runs_page({"": simulate(load("zone-lost"))})
     seen = _seen(page, tmp_path, 380)
     _is_readable(seen)

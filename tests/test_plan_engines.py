@@ -54,7 +54,7 @@ def check(core: kr.RebalancePlan, reference: kr.RebalancePlan) -> None:
     assert core.figures() == reference.figures()
     assert [*core.unavailable] == [*reference.unavailable]
     assert len(core.steps) == len(reference.steps)
-    # Read the last step first, so that the core computes the earlier groups on demand.
+    # The last step is read first, so that the core has to compute the groups before it then.
     for mine, its in reversed([*zip(core.steps, reference.steps, strict=True)]):
         for step_field in fields(its):
             if step_field.name != "rounds":

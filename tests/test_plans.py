@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans: checked independently, equal from both engines; samples, comparisons, explanations."""
+"""Plans pass independent checks and are equal from both engines; also samples and explanations."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_five_thousand_random_plans_have_legal_rounds() -> None:
 
 
 def _as_it_began(plan: RebalancePlan) -> GroupSpec:
-    """Returns the group at the end of the plan, with the ownership from before the plan."""
+    """Returns the group at the end of the plan, whose members own what they owned before it."""
     began = {member.member_id: member for member in plan.group.members}
     last = plan.steps[-1]
     members = []
@@ -246,7 +246,7 @@ def test_generations_end_where_the_wire_does() -> None:
 
 
 def test_generations_that_nobody_knows_are_counted_from_now() -> None:
-    """A snapshot of a new group has no generation."""
+    """If a group's generation is unknown, as in a snapshot of a new group, JSON has null for it."""
     unknown = GroupSpec("g", (Topic("t", 2),), (Member("a", ("t",)),), "range")
     plan = kr.plan(unknown)
     assert not plan.knows_generation
@@ -255,7 +255,7 @@ def test_generations_that_nobody_knows_are_counted_from_now() -> None:
 
 
 def test_a_group_that_owns_nothing_is_said_to() -> None:
-    """Without owned partitions, a plan counts every partition as moved, and reports the reason."""
+    """If nobody owns a partition, every partition counts as moved, and the figures say why."""
     group = GroupSpec("g", (Topic("t", 10),), tuple(Member(m, ("t",)) for m in "abc"), "range")
     grows = ["partitions t=12"]
     empty = kr.plan(group, None, grows).figures()
@@ -297,7 +297,7 @@ def test_one_list_of_changes_for_all_groups_leaves_out_those_that_do_not_affect_
 
 
 def test_what_depends_on_ids_is_found() -> None:
-    """Range sorts by member id: a new id can come first or last."""
+    """Range sorts by member id, so the result depends on the place of the new member's id."""
     group = GroupSpec(
         "g",
         (Topic("t", 6),),
@@ -321,7 +321,7 @@ def test_members_that_join_alike_are_not_told_apart() -> None:
 
 
 def test_draws_vary_the_place_of_a_name_that_is_a_guess() -> None:
-    """In the sample, `orders` runs range, which sorts by member id."""
+    """The shipped group `orders` runs range, which sorts by member id, so a new name matters."""
     orders = captured()["orders"]
     plan = kr.plan(orders, None, [kr.AddMembers(1)])
     assert plan.made_up[0].startswith("orders-10-")
@@ -331,7 +331,7 @@ def test_draws_vary_the_place_of_a_name_that_is_a_guess() -> None:
     samples = plan.sample()
     assert samples.varied
     assert len(samples.moves) == len(orders.members) + 1
-    # The samples tried every position in the order, so their moves include those for any name.
+    # The samples try every place in the order, so they have the number of moves for any name.
     for name in ("a", "orders-1", "orders-10", "orders-5", "zz"):
         assert kr.plan(orders, None, [kr.AddMembers(1, client_id=name)]).moves in {
             plan.moves,
@@ -360,7 +360,7 @@ def test_names_that_are_given_or_shared_are_not_varied() -> None:
 
 
 def test_changes_refer_to_a_made_up_member_in_every_sample() -> None:
-    """A later change can name a made-up id; each sample replaces the id in that change, too."""
+    """A later change can have a made-up name, which each sample replaces there, too."""
     orders = captured()["orders"]
     for change in ("remove-client=orders-10", "bounce-members=*"):
         plan = kr.plan(orders, None, ["add-members=1", change])
@@ -372,7 +372,7 @@ def test_changes_refer_to_a_made_up_member_in_every_sample() -> None:
 
 
 def test_samples_do_not_count_the_plan_itself() -> None:
-    """`ends` counts the samples only, not the plan itself."""
+    """`ends` and `moved` count only the samples."""
     samples = kr.plan(captured()["orders"], None, ["add-members=1"]).sample(10)
     assert all(sum(ends.values()) == 10 for ends in samples.ends.values())
     assert all(count <= 10 for count in samples.moved.values())
@@ -459,7 +459,7 @@ def test_an_assignor_that_fails_is_not_recommended() -> None:
 
 
 def test_every_explanation_ends_with_who_got_it() -> None:
-    """The last line of each explanation names the owner that the plan assigned."""
+    """The last line of each explanation has the partition's owner in the plan."""
     rng = random.Random(6)
     told = 0
     for _, _, plan in drawn(6, 1200):

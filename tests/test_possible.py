@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The best possible balance and its least moves: brute force, proofs and both engines agree."""
+"""Brute force, proofs and both engines agree on the best balance and its fewest moves."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_larger_groups_have_sound_witnesses(subscriptions: str) -> None:
 
 
 def test_wrong_witnesses_are_refused() -> None:
-    """The checker finds a false proof."""
+    """`check_witnesses` finds a false proof."""
     group = GroupSpec("g", (Topic("t", 4),), (Member("a", ("t",)), Member("b", ("t",))))
     possible = best_possible(group)
     check_witnesses(group, possible)
@@ -116,7 +116,7 @@ def test_nobody_subscribes() -> None:
 
 
 def test_the_flow_uses_the_cheapest_arcs() -> None:
-    """Of two units of flow, one uses the free arc, which is then full; the other has a cost."""
+    """Of two units of flow, one fills the free arc; the other has to use the arc with a cost."""
     flow = Flow(4)
     free = flow.add(0, 1, 1)
     flow.add(0, 2, 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The judges of tests/prediction accept right answers and find wrong ones, without a broker."""
+"""Without a broker: the judges of tests/prediction accept right answers and find wrong ones."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def observed(
     before: GroupSpec | None = None,
     earlier: Written | None = None,
 ) -> Observed:
-    """Makes an observation; the topics of the n-th inventory (from 0) are valid from n s."""
+    """Makes an observation; inventory n, counted from 0, is valid from second n on."""
     ids = {m.member_id for one in records for m in one.value.members}
     return Observed(
         "g",
@@ -158,7 +158,7 @@ def test_older_metadata_of_the_leader_are_counted_apart() -> None:
     assert verdicts(observed(written(THREE), topics=now)) == [
         (Verdict.OLDER, "topics of another time")
     ]
-    # A leader without metadata of topic u assigns no partition of u.
+    # A leader that has no metadata for topic u assigns no partition of it.
     (first, *others) = THREE.members
     asked = THREE.edited(members=(replace(first, topics=("t",)), *others))
     record = written(asked, kr.assign(asked.edited(topics=(T,))))
@@ -208,7 +208,7 @@ def test_a_departure_that_goes_as_planned_is_right() -> None:
 
 
 def test_a_new_member_whose_uuid_does_not_matter_is_right() -> None:
-    """Only the new member's UUID is random, and the member sorts last in every sample."""
+    """The new member sorts last with any UUID, so the samples are equal and the plan is right."""
     before = settled("range")
     joined = group("range", *before.members, member("b-2"), generation_id=4)
     found = compare(before, "add-members=1", written(joined))
@@ -216,7 +216,7 @@ def test_a_new_member_whose_uuid_does_not_matter_is_right() -> None:
 
 
 def test_a_result_that_depends_on_the_uuid_is_among_the_samples() -> None:
-    """Round-robin uses the order of ids; the real new id sorts differently from the made-up id."""
+    """Round-robin uses the order of ids, and the new member's real id may sort differently."""
     before = settled("roundrobin", client_id="b", topics=("t",))
     found = set()
     for uuid in ("0", "5", "8", "c", "f"):
@@ -230,7 +230,7 @@ def test_a_result_that_depends_on_the_uuid_is_among_the_samples() -> None:
 
 
 def test_a_false_certainty_is_a_miss() -> None:
-    """Really, the new member sorts first; with the planned client id it is last in every sample."""
+    """The plan is wrong if the real new member sorts first, but is last in every sample."""
     before = settled("range", client_id="c")
     newcomer = member("A-1", client_id="A")
     joined = group("range", *before.members, newcomer, generation_id=4)
@@ -240,8 +240,9 @@ def test_a_false_certainty_is_a_miss() -> None:
 
 
 def test_a_rebalance_without_a_known_cause_disturbs_the_change() -> None:
-    """A round without a cause is idle if it moves nothing. If it moves partitions, the plan cannot
-    be judged.
+    """A round without a known cause is idle if it moves nothing.
+
+    If it moves partitions, the plan cannot be judged.
     """
     before = settled("cooperative-sticky")
     left = group("cooperative-sticky", before.members[0], generation_id=4)
@@ -266,7 +267,7 @@ def test_a_rebalance_without_a_known_cause_disturbs_the_change() -> None:
 
 
 def test_a_generation_that_was_never_sent_is_named() -> None:
-    """A member sends a claim without a generation, where the plan has the newest generation."""
+    """The cause is named if a member's claim had no generation, but the newest one in the plan."""
     before = settled("cooperative-sticky")
     one, other = before.members
     joined = group(

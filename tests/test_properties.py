@@ -64,7 +64,7 @@ def _replicas(draw: st.DrawFn, count: int) -> tuple[tuple[str | None, ...], ...]
 
 @st.composite
 def claims(draw: st.DrawFn) -> kr.GroupSpec:
-    """Makes a random group with any claims, also old ones, and of missing or shared partitions."""
+    """Makes a random group with any claims: old ones, double ones, to missing partitions."""
     group = draw(groups())
     names = [*(topic.name for topic in group.topics), "nowhere"]
     partitions = st.builds(kr.TopicPartition, st.sampled_from(names), st.integers(0, 8))
@@ -129,9 +129,9 @@ def given_out(result: kr.Assignment) -> list[kr.TopicPartition]:
 def test_every_partition_once_and_only_to_subscribers(
     group: kr.GroupSpec, assignor: str, engine: Engine
 ) -> None:
-    """Without owned partitions, nothing is withheld from the answer.
+    """Each partition of a subscribed topic is assigned once, if members own nothing before.
 
-    A partition assigned to a member that does not subscribe to its topic is listed as an anomaly.
+    If the new owner does not subscribe to the topic, the answer lists an anomaly.
     """
     result = kr.assign(group, assignor, engine=engine)
     assert list(result) == [member.member_id for member in group.members]
@@ -270,7 +270,7 @@ def _sets(result: kr.Assignment) -> dict[str, set[kr.TopicPartition]]:
 def test_an_unchanged_group_moves_nothing(
     group: kr.GroupSpec, assignor: str, engine: Engine
 ) -> None:
-    """There are no racks, because Kafka takes partitions without a replica in the owner's rack."""
+    """There are no racks: Kafka moves partitions that have no replica in their owner's rack."""
     first = kr.assign(group, assignor, engine=engine)
     again = kr.assign(own(group, first, 1), assignor, engine=engine)
     assert (again - first).moves == 0
@@ -281,10 +281,9 @@ def test_an_unchanged_group_moves_nothing(
 def test_sticky_moves_only_what_the_balance_needs(
     data: st.DataObject, group: kr.GroupSpec, engine: Engine
 ) -> None:
-    """Members with equal subscriptions leave and join; other members keep up to their new share.
+    """When members with equal subscriptions leave and join, the others keep up to their new share.
 
-    There are no racks, because Kafka takes from a member each partition with no replica in its
-    rack.
+    There are no racks: Kafka moves partitions that have no replica in their owner's rack.
     """
     before = kr.assign(group, "sticky", engine=engine)
     owning = own(group, before, 1)
@@ -304,7 +303,7 @@ def test_sticky_moves_only_what_the_balance_needs(
 def test_cooperative_gives_nothing_that_somebody_still_owns(
     data: st.DataObject, group: kr.GroupSpec, engine: Engine
 ) -> None:
-    """With valid claims, exactly the partitions that another member must revoke are withheld."""
+    """Only partitions that another member must revoke first are withheld."""
     for generation in range(1, 4):
         owned = kr.Assignment.owned(group)
         result = kr.assign(group, "cooperative-sticky", engine=engine)

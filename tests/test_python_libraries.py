@@ -61,7 +61,7 @@ def test_the_librarys_coordinator_leads_alike(name: str) -> None:
     protocol = name.partition("/")[2]
     rng = random.Random(name)
     made = {f"m{n}": client(f"m{n}", [own], BOTH, TOPICS) for n in range(4)}
-    if "aiokafka" in name and protocol == "sticky":  # this class has one state for all consumers
+    if "aiokafka" in name and protocol == "sticky":  # all consumers share this class's state
         own = None
     running: dict[str, Any] = dict(list(made.items())[:3])
     held: dict[str, tuple[kr.TopicPartition, ...]] = {}
@@ -97,7 +97,7 @@ def test_the_librarys_coordinator_leads_alike(name: str) -> None:
 
 
 def _aiokafka_sends(held: tuple[kr.TopicPartition, ...] | None, topics: tuple[str, ...]) -> bytes:
-    """Returns the bytes of a consumer that is the only one in its process."""
+    """Returns the bytes of an aiokafka consumer that is the only one in its process."""
     own = aiokafka_sticky.StickyPartitionAssignor
     return bytes(own._metadata(topics, held, -1).encode())
 

@@ -25,7 +25,7 @@ VERBS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 
 
 def damaged(rng: random.Random, value: bytes) -> bytes:
-    """Replaces up to three bytes, so that names are not UTF-8, or numbers and lengths are wrong."""
+    """Replaces up to three bytes, so that a name may not be UTF-8, or a number may be wrong."""
     data = bytearray(value)
     for _ in range(rng.choice((0, 0, 1, 3))):
         data[rng.randrange(len(data))] = rng.choice((0xED, 0xFF, 0x80, 0, 1, rng.randrange(256)))
@@ -65,7 +65,7 @@ def test_answers_equal_those_of_contract_rows(
 
 
 def test_an_owner_of_every_partition_is_that_of_the_assignment(records: pa.RecordBatch) -> None:
-    """Both forms agree wherever each partition exists and has one owner."""
+    """Assignments and lists of owners agree, if each partition exists and has one owner."""
     topics = inventory()
     (assign, arguments), (owners, _) = VERBS["assign"], VERBS["owners"]
     nested = pa.record_batch(assign(records, *arguments, topics)).to_pylist()
@@ -92,7 +92,7 @@ def test_an_owner_of_every_partition_is_that_of_the_assignment(records: pa.Recor
 
 
 def test_a_shared_partition_has_no_single_owner() -> None:
-    """With one owner for each of two partitions, two of the four members would have none."""
+    """A list of owners is refused for share groups: four members share two partitions."""
     topic = {"name": "t", "partitions": 2, "topic_id": "AAAAAAAAAAAAAAAAAAAAAQ"}
     members = [{"member_id": name, "topics": ["t"]} for name in "abcd"]
     row = {"group_id": "g", "assignor": "share/simple", "topics": [topic], "members": members}

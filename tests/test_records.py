@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups read from records in bulk equal those of the Python reader, on any bytes."""
+"""Groups that Rust reads from records in bulk equal those of the Python reader, for any bytes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decodes members' bytes as the assignor does, in every version and of every library."""
+"""Members' bytes of every version and library are decoded as Kafka's assignors decode them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _owned(*partitions: int) -> tuple[TopicPartition, ...]:
 
 
 def _of_version(version: int, owned: tuple[TopicPartition, ...], generation: int) -> Subscription:
-    """Makes a Java client's subscription of this version; functions below add the user data."""
+    """Makes a Java client's subscription of this version, without user data."""
     return Subscription(
         ("t",),
         owned_partitions=owned if version >= 1 else (),
@@ -70,7 +70,7 @@ def _cooperative(version: int, owned: tuple[TopicPartition, ...], generation: in
 
 
 def test_a_generation_in_user_data_alone(engine: Engine) -> None:
-    """Version 1 has no generation field; in the user data, a has generation 7 and b has 3."""
+    """Version 1 has no field for the generation; in the user data, a has 7 and b has 3."""
     for assignor, sent in (("sticky", _sticky), ("cooperative-sticky", _cooperative)):
         group = _group(
             assignor, ("a", sent(1, _owned(0, 1, 2, 3), 7)), ("b", sent(1, _owned(0, 1), 3))
@@ -145,7 +145,7 @@ def test_a_leading_consumer_reads_members_bytes_in_the_same_way() -> None:
 
 
 def test_user_data_that_nobody_reads_is_no_claim() -> None:
-    """kafka-python's sticky user data begin with a version, so that Java cannot decode them."""
+    """kafka-python's sticky user data begin with a version, so Java cannot decode them."""
     data = struct.pack(">h", 1) + wire.encode_sticky_user_data(_owned(0), 3)
     member = wire.sent_member("a", Subscription(("t",), data, version=0), "sticky")
     assert (member.owned_partitions, member.user_data) == ((), "none")
@@ -195,7 +195,7 @@ SENT = Path(__file__).resolve().parent / "vectors" / "sent.jsonl.gz"
 
 
 def test_members_as_bytes(engine: Engine) -> None:
-    """Compares with stored answers of Java to members' bytes of all versions, without Java."""
+    """For members' bytes of all versions, our answers equal stored answers of Java."""
     vectors = [json.loads(line) for line in gzip.decompress(SENT.read_bytes()).splitlines()]
     for vector in vectors:
         case = vector["case"]
@@ -238,8 +238,7 @@ def test_a_snapshot_keeps_what_each_member_sends() -> None:
     assert "subscription_version" not in java
     assert (aiokafka["subscription_version"], aiokafka["user_data"]) == (0, "partitions")
     assert (kafka_python["subscription_version"], kafka_python["user_data"]) == (0, "none")
-    # In the next rebalance, the claims of a member without a generation count only if no other
-    # member claims the partition.
+    # In the next rebalance, a claim without a generation counts only if it is the only one.
     spec = kr.GroupSpec.from_dict(line | {"topics": [{"name": "t", "partitions": 3}]})
     played = kr.plan(spec, "sticky", ["add-members=1,like=a"])
     assert [m.generation_id for m in played.final.members] == [6, 6, 6, 6]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`serve` and its protocol: every version, the admin requests, bad clients, the command."""
+"""`serve` answers every version of its requests, survives bad clients, and runs as a command."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def join(one: Connection, group_id: str = "g", version: int = 3) -> Any:
 
 
 def test_the_tests_run_with_a_kio_that_the_extra_allows() -> None:
-    """Another kio writes other bytes, or has no module that `serve` imports."""
+    """With another version of kio, the bytes could differ, or a module be missing."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     extra = project["project"]["optional-dependencies"]["serve"]
     assert set(extra) <= set(project["dependency-groups"]["dev"])
@@ -186,7 +186,7 @@ def test_every_version_is_answered(api: str, broker: RunningBroker) -> None:
 
 @pytest.mark.parametrize("api", APIS)
 def test_every_version_with_empty_lists_is_answered(api: str, broker: RunningBroker) -> None:
-    """A LeaveGroup of version 3 without members ended its connection with a traceback."""
+    """A LeaveGroup of version 3 without members once ended its connection with a traceback."""
     fields = {k: [] if isinstance(value, list) else value for k, value in REQUESTS[api].items()}
     with connection(broker) as one:
         for version in range(APIS[api].least, APIS[api].most + 1):
@@ -201,7 +201,7 @@ def test_a_leave_without_members_is_answered_with_none(broker: RunningBroker) ->
 
 
 def test_a_newer_version_of_api_versions_is_answered_in_version_0(broker: RunningBroker) -> None:
-    """Java 4.4.0 begins with version 5, and goes on with what the answer lists."""
+    """Java 4.4.0 first sends version 5, and then a version that the answer lists."""
     with by_hand(broker) as one:
         one.sendall(struct.pack(">ihhih", 10, 18, 5, 7, -1))
         length, correlation_id, error, count = struct.unpack(">iihi", one.recv(14))
@@ -276,7 +276,7 @@ def test_a_new_topic_of_an_old_name_has_another_id(broker: RunningBroker) -> Non
 
 
 def test_commits_to_partitions_that_do_not_exist_are_refused(broker: RunningBroker) -> None:
-    """Kafka refuses them before its coordinator makes a group for them."""
+    """As in Kafka, such a commit makes no group."""
     entry = {"committed_offset": 5, "committed_leader_epoch": -1, "committed_metadata": ""}
 
     def commit(one: Connection, topic: str, *partitions: int) -> list[str]:
@@ -423,7 +423,7 @@ def test_too_many_connections_cost_only_idle_ones() -> None:
 
 
 def test_large_requests_share_one_bound() -> None:
-    """Two halves of a large request are too much together; a small one is answered meanwhile."""
+    """The received bytes of two large requests exceed the limit; small ones are still answered."""
     half = struct.pack(">i", 1_000_000) + bytes(600_000)
     with (
         RunningBroker(TOPICS, limits=Limits(large_bytes=1_000_000)) as broker,
@@ -456,7 +456,10 @@ def test_a_group_beyond_the_bound_is_refused(
 
 
 def test_a_member_with_no_time_for_a_rebalance_ends_no_timer(broker: RunningBroker) -> None:
-    """Static i2 has rebalance timeout 0 and does not join again: its session has to end first."""
+    """The static member i2 has a rebalance timeout of 0, and does not join again.
+
+    The rebalance ends only with its session; until then, the server's timer must go on.
+    """
 
     def sent(one: Connection, name: str, rebalance_timeout: int) -> None:
         one.send(
@@ -571,7 +574,7 @@ def test_a_bad_line_of_a_snapshot_is_named(
 
 
 def test_a_topic_that_is_gone_is_not_served(tmp_path: Path) -> None:
-    """A snapshot has it without partitions, for the member that still owns some."""
+    """A snapshot lists a deleted topic, with 0 partitions, if a member still owns some of it."""
     member = kr.Member("m", ("t",), owned_partitions=(kr.TopicPartition("gone", 0),))
     topics = (kr.Topic("t", 3), kr.Topic("gone", 0))
     file = tmp_path / "groups.jsonl"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`serve --log-dir`: the log is a broker's segment, and a kill loses no answered commit."""
+"""`serve --log-dir` writes a log in a broker's format, and a kill loses no answered commit."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def written(directory: Path) -> Path:
 
 
 def test_other_libraries_read_the_log(tmp_path: Path) -> None:
-    """kafka-python's own reader checks each batch, and finds the records that a broker has."""
+    """kafka-python's reader finds valid batches, with records as a broker writes them."""
     memory_records = pytest.importorskip("kafka.record.memory_records", reason="no kafka-python")
     batches = memory_records.MemoryRecords(written(tmp_path).read_bytes())
     found = []
@@ -96,7 +96,7 @@ def test_a_torn_tail_is_cut_off_at_every_byte(tmp_path: Path) -> None:
 def test_a_log_that_arrives_in_pieces_is_read_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One system call returns 2 GiB at most: the rest of a longer log was cut off as torn."""
+    """A system call returns 2 GiB at most; once, the rest of a longer log was cut off as torn."""
     data = written(tmp_path).read_bytes()
     all_at_once = os.pread
     monkeypatch.setattr(os, "pread", lambda file, size, at: all_at_once(file, min(size, 100), at))
@@ -124,7 +124,7 @@ def test_a_second_process_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_system_without_posix_has_all_but_the_log(tmp_path: Path) -> None:
-    """In a process of its own, which cannot import what Windows does not have."""
+    """The server runs in a process that cannot import `fcntl`, as on Windows."""
     program = f"""
 import sys
 sys.modules["fcntl"] = None
@@ -177,9 +177,9 @@ def serve(directory: Path) -> tuple[subprocess.Popen[str], int]:
 
 
 def kills(directory: Path, times: int, least: int, rng: random.Random) -> int:
-    """Kills a server in the midst of commits; returns how many were answered in all.
+    """Kills a server repeatedly while it answers commits; returns the number of answers in all.
 
-    Every kill comes after at least `least` answers.
+    Each kill comes after at least `least` answers.
     """
     answered = dict.fromkeys(range(PARTITIONS), -1)
     total = 0

@@ -53,7 +53,7 @@ def broker() -> Iterator[RunningBroker]:
 
 
 def shares(generation: StableGeneration) -> list[int]:
-    """The numbers of partitions, smallest first, if the members together have all partitions."""
+    """Returns the members' numbers of partitions, sorted; asserts that they have all together."""
     owned = [set(topics.get(TOPIC, ())) for topics in generation.assignment.values()]
     assert set.union(*owned) == ALL, generation
     return sorted(map(len, owned))
@@ -65,9 +65,9 @@ def settled(broker: RunningBroker, members: int) -> StableGeneration:
 
 
 def last_generation(broker: RunningBroker) -> StableGeneration:
-    """Returns the newest generation once a second passes without another.
+    """Waits until a second passes without a new generation; returns the newest one.
 
-    After a cooperative round a member may rejoin once more, although nothing is left to move.
+    After a cooperative round, a member may join again although nothing is left to move.
     """
     newest = None
     while newest != (newest := broker.history(GROUP)[-1]):
@@ -119,7 +119,7 @@ def test_a_static_bounce_is_no_rebalance(kind: type[Consumer], broker: RunningBr
         again = started(kind, broker, "i3", "i3")
         stack.callback(again.close)
         while again.owned() != set(before.assignment["i3"][TOPIC]):
-            pass  # `owned` polls the consumer
+            pass  # `owned` waits for the consumer's thread, which polls
         assert broker.history(GROUP)[-1] == before, broker.history(GROUP)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The assignors of the brokers: their fields in the contract, every entrance, named errors."""
+"""The brokers' assignors: their fields in contract lines, all interfaces, and errors."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_columns_name_bad_fields() -> None:
 
 
 def test_a_line_keeps_its_new_fields() -> None:
-    """A deleted topic becomes a topic of its own, without partitions."""
+    """A deleted topic that a member owns is added to the topics, with 0 partitions."""
     topics = [_topic(topic_id=A, initialized=[0]), _topic("b")]
     group = kr.GroupSpec.from_dict(_line(topics=topics, members=[_owner("gone", B)]))
     assert group.topics[0] == kr.Topic("a", 1, None, A, (0,))
@@ -240,7 +240,7 @@ def test_spark_takes_the_names_that_the_core_has() -> None:
 
 
 def test_members_share_partitions_soundly(engine: Engine) -> None:
-    """A partition that two members share is no anomaly, nor is one that waits for its start."""
+    """A partition that two members share is no anomaly, nor is one that is not initialised yet."""
     members = [{"member_id": f"m{n}", "topics": ["a"]} for n in range(4)]
     topics = [{"name": "a", "partitions": 3, "topic_id": A, "initialized": [0, 2]}]
     group = kr.GroupSpec.from_dict(_line(topics=topics, members=members))
@@ -250,7 +250,7 @@ def test_members_share_partitions_soundly(engine: Engine) -> None:
 
 
 def test_a_topic_that_nobody_wants_any_more_is_reported(engine: Engine) -> None:
-    """Kafka's share assignor leaves it in the target of a heterogeneous group."""
+    """If subscriptions differ, Kafka's share assignor does not take such a topic away."""
     owned = [{"topic": "b", "partitions": [0]}]
     members = [
         {"member_id": "m0", "topics": ["a"], "owned_partitions": owned},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules for the tree: the direction of imports, twins in Python and Rust, unique names."""
+"""Rules for the source files: the direction of imports, twins in Python and Rust, unique names."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_no_circles() -> None:
 
 @pytest.mark.parametrize("name", [n for n in MODULES if RANK[n.split(".")[0]] < RANK["__init__"]])
 def test_no_module_imports_the_packages_own_init(name: str) -> None:
-    """An import of `__init__` would load all parts, and could make the imports circular."""
+    """Importing `__init__` would load the whole package, and could make imports circular."""
     assert "__init__" not in PYTHON_GRAPH[name]
 
 

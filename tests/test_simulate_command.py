@@ -236,7 +236,7 @@ def test_parquet_tells_of_every_moment_also_where_members_are_stuck(tmp_path: Pa
         spans = sorted((r["from_ms"], r["to_ms"]) for r in rows if r["partition"] == partition)
         seen = 0
         for start, end in spans:
-            assert start <= seen, partition  # rows may overlap, but must leave no gap
+            assert start <= seen, partition  # rows may overlap, but there is no gap between them
             seen = max(seen, end)
         assert seen == 240_000
 

@@ -31,7 +31,7 @@ def test_ranges_include_every_run_and_the_scenarios_own_seed() -> None:
     spread = runs.spreads()["unavailable_ms"]
     unread = [one.unavailable_ms for one in runs.totals]
     assert (spread.least, spread.most) == (min(unread), max(unread))
-    # The figure depends on the time since the last heartbeat; here, the first seed is the best.
+    # The figure depends on the times of heartbeats; here, that of the first seed is small.
     assert spread.most is not None
     assert spread.most > 1.5 * unread[0]
     assert runs.spreads()["rebalances"].is_one
@@ -78,7 +78,7 @@ def test_one_run_is_shown_for_one_seed(
 def test_variants_of_static_members_are_dynamic_where_their_name_says_so(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The variants `eager` and `cooperative` remove the instance ids, so the rows differ."""
+    """The variants `eager` and `cooperative` have no instance ids, so members leave the group."""
     rebalances = {}
     names = ("eager", "cooperative", "static")
     assert main(["simulate", "rolling-bounce-static", "--compare", ",".join(names), "--json"]) == 0

@@ -142,7 +142,7 @@ WORKS = ConsumerConfig(
 
 
 def _busy(assignor: str, process_ms: int, seed: int = 1) -> Run:
-    """Two members work for `process_ms` between two polls; a third one joins after 60 s."""
+    """Plays two members that work for `process_ms` between polls, and one that joins after 60 s."""
     config = replace(WORKS, partition_assignment_strategy=(assignor,))
     members = tuple(
         MemberPlan(
@@ -161,7 +161,10 @@ def _busy(assignor: str, process_ms: int, seed: int = 1) -> Run:
 
 
 def test_an_eager_member_that_commits_automatically_takes_no_further_cycle() -> None:
-    """Real groups with 3 s between polls took 265 to 2,629 ms, less than one cycle of polls."""
+    """A rebalance of such members takes less than the time between two polls.
+
+    With 3 s between polls, rebalances of real groups took 265 to 2,629 ms.
+    """
     runs = [_busy("range", 3_000, seed) for seed in range(1, 21)]
     took = [run.rebalances[-1].duration_ms or 0 for run in runs]
     assert min(took) < 1_500
@@ -169,7 +172,7 @@ def test_an_eager_member_that_commits_automatically_takes_no_further_cycle() -> 
 
 
 def test_a_cooperative_member_waits_for_its_next_poll_at_every_step() -> None:
-    """As in Kafka, each of these waits for a poll: commit, join, read the answer, assign."""
+    """As in Kafka, the member needs a poll for each of: commit, join, read the answer, assign."""
     (rebalance,) = [one for one in _busy("cooperative-sticky", 3_000).rebalances if one.number > 1]
     assert rebalance.rounds == 2
     assert rebalance.duration_ms is not None
@@ -177,7 +180,7 @@ def test_a_cooperative_member_waits_for_its_next_poll_at_every_step() -> None:
 
 
 def test_a_joining_member_that_works_longer_than_its_session_is_removed() -> None:
-    """A joining member sends no heartbeats until a poll has read the answer."""
+    """A cooperative member that joins sends no heartbeats until a poll has read the answer."""
     causes = [
         cause for one in _busy("cooperative-sticky", 14_000).rebalances for cause in one.causes
     ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenarios about the cluster: patterns, new topics, lost brokers, racks, old metadata."""
+"""Scenarios about the cluster: subscription patterns, new topics, lost brokers, old metadata."""
 
 from __future__ import annotations
 

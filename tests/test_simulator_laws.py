@@ -2,9 +2,10 @@
 """Checks laws of simulated runs in 10,000 random scenarios with all kinds of events.
 
 Members subscribe by name or by pattern. They crash and pause; topics are created and grow; brokers
-leave and return without their topics.
+leave, and may return before clients see their topics again.
 
-Each scenario is played once; then its journal is played again on new state machines.
+Each scenario is played once. Then the events in its journal are played again, on a new coordinator
+and new members, which must behave equally.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def drawn(seed: int, assignors: tuple[str, ...] | None = None) -> Scenario:
         )
         for n in range(rng.randint(1, 5))
     )
-    # No event stops `keeper`, so one member still runs at the end, with all topics.
+    # No event stops `keeper`, so at least one member with all topics runs at the end.
     wants = _wants(known, by_pattern=by_pattern)
     members = (MemberPlan(name="keeper", config=config, **wants, work=work), *members)
     happenings: list[Happening] = []
@@ -129,7 +130,7 @@ def _wants(names: tuple[str, ...], *, by_pattern: bool) -> dict[str, Any]:
 
 
 def _away(rng: random.Random, at: int, *, has_racks: bool) -> Happening:
-    """Makes the loss of a broker that leads all topics, one topic, or a rack's partitions."""
+    """Makes the absence of a broker that leads all partitions, those of a topic, or of a rack."""
     of: dict[str, Any] = rng.choice(({}, {"topics": ("t",)}, {"rack": "b"} if has_racks else {}))
     return Happening(
         at_ms=at,
@@ -175,15 +176,16 @@ def check_generations(run: Run, seed: int) -> None:
 def _check_the_end(scenario: Scenario, run: Run, journal: list[Entry], seed: int) -> None:
     """After the last change, the group settles in time, and each partition has one holder.
 
-    An exception, as in Kafka: a static leader that returns keeps its old assignment, and compares
-    later metadata with those at its return. So partitions created in between can stay unassigned.
+    As in Kafka, there is one exception. A static leader that returns keeps its old assignment, and
+    compares later metadata with those at its return. So partitions that were created while it was
+    away can stay unassigned.
     """
     changed = [one.at_ms + one.for_ms + one.unseen_ms for one in scenario.happenings]
     config = scenario.members[0].config
     assert isinstance(config, ConsumerConfig)
     bound = (
         max([0, *changed, *(one.start_ms for one in scenario.members)])
-        # the last change is known after a session timeout, or when old metadata expire
+        # The group notices the last change after a session timeout, or when old metadata expire.
         + config.session_timeout_ms
         + config.metadata_max_age_ms
         + config.rebalance_timeout_ms
@@ -200,7 +202,7 @@ def _check_the_end(scenario: Scenario, run: Run, journal: list[Entry], seed: int
 
 
 def _skips(entry: Entry) -> bool:
-    """Returns whether a response requests a static leader to keep its assignment."""
+    """Returns whether an entry is a response that lets a static leader keep its assignment."""
     if not isinstance(entry, MemberEntry) or not isinstance(entry.event, Answered):
         return False
     response = entry.event.response
@@ -208,7 +210,7 @@ def _skips(entry: Entry) -> bool:
 
 
 def _check_replay(scenario: Scenario, journal: list[Entry], seed: int) -> None:
-    """Equal events lead to equal effects and states."""
+    """Asserts that the journal's events, played again, lead to its effects and generations."""
     coordinator = Coordinator(scenario.broker, new_id(scenario), vouched=True)
     members: dict[tuple[str, int], Consumer] = {}
     for entry in journal:
@@ -225,15 +227,15 @@ def _check_replay(scenario: Scenario, journal: list[Entry], seed: int) -> None:
 
 
 def _check_the_fenced(scenario: Scenario, journal: list[Entry], seed: int) -> int:
-    """A removed member gets no assignment and commits no offset under its old id.
+    """Asserts that a removed member gets no assignment and commits no offset under its old id.
 
-    Returns how many requests with such ids were refused.
+    Returns how many requests with old ids were refused.
     """
     coordinator = Coordinator(scenario.broker, new_id(scenario), vouched=True)
     known: set[str] = set()
     gone: set[str] = set()
     refused = 0
-    # An answer can come later, so the membership at the time of the request matters.
+    # Membership counts at the time of the request, because the answer can come later.
     asked: dict[int, tuple[Request, bool, int]] = {}
     for entry in journal:
         if isinstance(entry, MemberEntry):
@@ -245,7 +247,7 @@ def _check_the_fenced(scenario: Scenario, journal: list[Entry], seed: int) -> in
             generation_id = group.generation_id if group else -1
             asked[entry.event.request_id] = (request, was_gone, generation_id)
         if isinstance(entry.event, Unloaded | Loaded):
-            known, gone = set(), set()  # from now on, membership is that of the loaded log
+            known, gone = set(), set()  # from now on, the members are those of the loaded log
         for effect in coordinator.handle(entry.event, entry.at_ms):
             if isinstance(effect, Respond):
                 refused += _check_answer(effect, *asked[effect.request_id], seed)

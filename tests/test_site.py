@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages and their site: links lead somewhere, and the navigation has every page."""
+"""Links of the pages lead to files and headings, and the site's navigation has every page."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_broken_links_are_found(link: str) -> None:
 
 
 def test_the_readme_can_stand_on_another_host() -> None:
-    """An index of packages shows the README: all its links are absolute, and it stays short."""
+    """All links of the README are absolute, because package indexes show it, and it is short."""
     links = LINK.findall(CODE.sub("", PAGES["README.md"]))
     assert [link for link in links if not link.startswith("https://")] == []
     assert len(PAGES["README.md"].splitlines()) <= 110

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests the offsets of micro-batches and the ranges of tasks, without a broker or session."""
+"""Offsets of micro-batches and ranges of tasks, tested without a broker or a Spark session."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_new_partition_begins_at_its_earliest_offset() -> None:
 
 
 def test_no_end_is_below_its_start() -> None:
-    """A new leader may not know yet which transactions have ended, so its bounds can be lower."""
+    """A new leader may not know yet that transactions have ended, so its bounds can be lower."""
     lagging = {0: Bounds(0, 80, 100)}
     assert next_end({"0": 90}, lagging) == {"0": 90}
     assert next_end({"0": 90, "1": 5}, lagging) == {"0": 90, "1": 5}  # 1 has no bounds

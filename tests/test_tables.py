@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables in docs/behaviour are current; `python -m tools.tables` writes them."""
+"""The generated tables in docs/behaviour are current; `python -m tools.tables` writes them."""
 
 from collections import Counter
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka_rebalance.testing`: clients killed, the clock moved, partitions added, histories read."""
+"""`kafka_rebalance.testing` kills clients, moves the clock, adds partitions, reads histories."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Serve = Callable[..., RunningBroker]
 
 @pytest.fixture
 def start(request: pytest.FixtureRequest) -> Callable[[Consumer], Consumer]:
-    """Closes a consumer when the test ends, before the broker does."""
+    """Returns a function that closes a consumer when the test ends, before the broker ends."""
 
     def started(consumer: Consumer) -> Consumer:
         request.addfinalizer(consumer.close)
@@ -49,7 +49,7 @@ Start = Callable[[Consumer], Consumer]
 
 @needs_confluent
 def test_a_dead_consumer_is_replaced(serve_kafka: Serve, start: Start) -> None:
-    """The killed one has a session timeout of 45 s, and the test does not wait for it."""
+    """The killed consumer has a session timeout of 45 s, for which the test does not wait."""
     broker = serve_kafka({TOPIC: 6})
     start(Confluent(broker.address, "a"))
     start(Confluent(broker.address, "b"))
@@ -71,7 +71,10 @@ def test_a_dead_consumer_is_replaced(serve_kafka: Serve, start: Start) -> None:
 
 @needs_confluent
 def test_an_hour_passes_for_living_consumers(serve_kafka: Serve, start: Start) -> None:
-    """kafka-python 3.0.12 can stop its heartbeats after a quick rejoin, and would not come back."""
+    """Heartbeats keep the sessions of living consumers while the clock is moved by an hour.
+
+    kafka-python 3.0.12 is not used: it can stop its heartbeats after a quick rejoin.
+    """
     broker = serve_kafka({TOPIC: 6})
     start(Confluent(broker.address, "a"))
     before = broker.wait_until_stable(GROUP, members=1, partitions=6)
@@ -85,7 +88,7 @@ def test_an_hour_passes_for_living_consumers(serve_kafka: Serve, start: Start) -
 
 @needs_confluent
 def test_new_partitions_reach_a_consumer(serve_kafka: Serve, start: Start) -> None:
-    """kafka-python 3.0.12 rejoins so quickly here that it can stop its heartbeats for good."""
+    """kafka-python 3.0.12 is not used: after so quick a rejoin, it can stop its heartbeats."""
     broker = serve_kafka({TOPIC: 2})
     consumer = start(_QuickMetadata(broker.address, "a"))
     before = broker.wait_until_stable(GROUP, members=1, partitions=2)
@@ -98,7 +101,7 @@ def test_new_partitions_reach_a_consumer(serve_kafka: Serve, start: Start) -> No
 
 
 class _QuickMetadata(Confluent):
-    """A consumer that asks for metadata after 200 ms, not after 5 minutes."""
+    """A consumer that asks for metadata every 200 ms, not every 5 minutes."""
 
     settings: ClassVar[dict[str, Any]] = {"topic.metadata.refresh.interval.ms": 200}
 
@@ -136,7 +139,7 @@ def test_a_broker_goes_on_from_its_log(serve_kafka: Serve, start: Start, tmp_pat
 
 
 def leaves_nothing(log_dir: Path) -> None:
-    """No thread is left that keeps the test run alive, and the log's lock is free."""
+    """Asserts that no thread of the broker is left, and that the log is no longer locked."""
     assert "kafka-rebalance-serve" not in [thread.name for thread in threading.enumerate()]
     with RunningBroker({TOPIC: 1}, log_dir=log_dir) as later:
         later.advance(1)

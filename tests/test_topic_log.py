@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readers of logs without a broker: settings, secrets, the choice of the client."""
+"""Readers of logs, tested without a broker: settings, secrets, the choice of the client."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ MEMBER = sorted((TRACES / "member").glob("*.txt"))
 
 
 def compare(path: Path, step: Callable[[Command], Sequence[str]]) -> None:
-    """Plays a trace and fails at the first difference, or writes the trace anew."""
+    """Plays a trace; asserts that its output is the stored one, or stores it."""
     there = path.read_text(encoding="utf-8")
     played = play(there, step)
     if os.environ.get("REWRITE_TRACES"):

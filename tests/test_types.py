@@ -31,7 +31,7 @@ def owned(*partitions: Any) -> GroupSpec:
     return member(owned_partitions=(TopicPartition("t", 0), *partitions))
 
 
-# A value of type Any can replace a value of any annotated type.
+# Values of type Any: a type checker accepts them as arguments of any type.
 NONE: Any = None
 REAL: Any = 1.0
 

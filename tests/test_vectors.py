@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engines return the stored answers of Kafka's own classes, in equal order."""
+"""Both engines return the stored answers of Kafka's own classes, with equal order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 VECTORS = Path(__file__).resolve().parent / "vectors"
 ALL_FILES = sorted(path.name for path in VECTORS.glob("*.jsonl*"))
-# Other tests read these files: Connect's scripts (test_connect.py), members as bytes
+# Prefixes of files that other tests read: Connect's scripts (test_connect.py), members as bytes
 # (test_sent_members.py). Files that do not end in .gz also have tests of their own.
 ELSEWHERE = ("connect-", "sent")
 BROKERS = ("consumer-", "share-", "streams-")
@@ -97,7 +97,7 @@ def test_vectors(file: str, engine: Engine) -> None:
 @pytest.mark.oracle
 @pytest.mark.parametrize("file", [f for f in FILES if not f.startswith(("librdkafka", *BROKERS))])
 def test_kafka_still_says_so(file: str, oracle: Oracle) -> None:
-    """The oracle, of the Kafka version that we claim to equal, returns the vectors of Kafka 4.0."""
+    """Kafka's classes of the version that we claim to equal return the vectors of Kafka 4.0."""
     assert _differing(file, oracle) == []
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make wheel` refuses wheels without metadata, and reports what is wrong with a wheel."""
+"""`make wheel` refuses wheels without metadata, and reports the problem of a wheel."""
 
 from __future__ import annotations
 

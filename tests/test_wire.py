@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our codec writes the bytes of Kafka's classes, and reads bytes as these classes do.
+"""Our codec writes the bytes that Kafka's classes write, and reads bytes as these classes do.
 
-`vectors/wire.jsonl` has a few of the oracle's answers, for machines without Java.
+`vectors/wire.jsonl` has some answers of Kafka's classes, for machines without Java.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _user_data(request: Request) -> bytes | None:
 
 
 def ours(request: Request) -> Answer:
-    """Returns our answer to a request of the oracle."""
+    """Returns our answer to a request such as the oracle (Kafka's classes) gets."""
     try:
         return ANSWERS[request["wire"]](request)
     except WireError as error:
@@ -125,7 +125,10 @@ ANSWERS = {
 
 
 def difference(request: Request, kafkas: Answer) -> str | None:
-    """Returns the difference from Kafka's answer as text; None for equal or documented answers."""
+    """Returns the difference from Kafka's answer as text; None if they agree.
+
+    Two errors agree whatever their texts.
+    """
     got = ours(request)
     if "error" in kafkas:
         if "error" in got:
@@ -151,10 +154,10 @@ def _partitions(rng: random.Random, topics: list[str]) -> list[list[Any]]:
 
 
 def encodings(seed: int, count: int) -> Iterator[Request]:
-    """Yields requests to encode messages of all kinds and versions in turn, some with many topics.
+    """Yields requests to encode messages of all kinds and versions in turn.
 
-    Names are valid UTF-8 (`malformed` has others). All other values can be unusual: no topics,
-    duplicates, negative numbers.
+    Names are valid UTF-8 (`malformed` has others). All other values can be unusual: no topics or
+    many, duplicates, negative numbers.
     """
     rng = random.Random(seed)
     for n in range(count):
@@ -194,7 +197,7 @@ ENCODERS = {
 
 
 def hostile(seed: int, message: bytes) -> Iterator[bytes]:
-    """Yields damaged copies of a message: changed bytes, wrong lengths, cut or extended."""
+    """Yields damaged copies of a message: with changed bytes or wrong lengths, cut or extended."""
     rng = random.Random(f"{seed}/{message.hex()}")
     for _ in range(6):
         data = bytearray(message)
@@ -369,7 +372,7 @@ STICKY = {
 
 @pytest.mark.parametrize("name", STICKY)
 def test_sticky_user_data_by_hand(name: str) -> None:
-    """Undecodable user data of sticky mean no partitions and generation -1, not an error."""
+    """User data of sticky that cannot be decoded are read as no partitions and generation -1."""
     data, (owned, generation_id) = STICKY[name]
     read = wire.decode_sticky_user_data(bytes.fromhex(data))
     assert read == wire.StickyUserData(owned, generation_id)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Worked examples: both engines and Kafka's own classes return equal answers in equal order.
 
-Where an older Kafka assigned a partition differently, the test has the answer of Kafka 4, and a
-comment has the older one.
+If older versions of Kafka assigned partitions differently, the test has the answer of Kafka 4, and
+a comment has the older one.
 """
 
 from __future__ import annotations
@@ -114,8 +114,8 @@ EXAMPLES: dict[str, tuple[str, kr.GroupSpec, Owned]] = {
         _group(FOUR, C1_LEFT, FIRST_OF_FOUR),
         {"C2": "t1-0 t2-0 t3-0 t4-0", "C3": "t1-1 t2-1 t3-1 t4-1"},
     ),
-    # Kafka 2.8 did not assign round-robin: it returned C2[t1-1 t3-0 t4-1 t2-1] C3[t2-0 t3-1 t1-0
-    # t4-0]. The order within the lists has changed, too.
+    # Kafka 2.8 did not assign these partitions to members in turn: it returned C2[t1-1 t3-0 t4-1
+    # t2-1] C3[t2-0 t3-1 t1-0 t4-0]. The order within the lists has changed, too.
     "C3 a member leaves, sticky deals what it had": (
         "sticky",
         _group(FOUR, C1_LEFT, FIRST_OF_FOUR),
@@ -191,7 +191,7 @@ def test_c3_and_c4_move_nothing_that_a_survivor_held(engine: Engine) -> None:
 
 
 def test_d_cooperative_stops_only_what_moves(engine: Engine) -> None:
-    """D1 and D2: eager members revoke all partitions before they join, cooperative ones none."""
+    """D1 and D2: cooperative members revoke only t-1 in the first round; eager ones revoke all."""
     _, group, _ = EXAMPLES["D1 first rebalance: partition 1 is with nobody"]
     owned = kr.Assignment.owned(group)
     first = kr.assign(group, "cooperative-sticky", engine=engine)

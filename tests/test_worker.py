@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker's bytes, and the times at which it must be polled; traces do not show these.
+"""A worker's bytes, and the times at which it must be polled.
 
-The traces of workers are `traces/member/worker_*.txt`.
+The traces of workers (`traces/member/worker_*.txt`) show neither.
 """
 
 from __future__ import annotations
@@ -216,8 +216,8 @@ def test_when_a_worker_wants_to_be_polled() -> None:
     delayed = replace(RUNS, delay_ms=5_000)
     client.sync(encode_connect_assignment(delayed))
     assert client.worker.next_poll_ms() == 5_000
-    # Without a coordinator, a poll is due at once, and another one when the worker must stop its
-    # work.
+    # Without a coordinator, a poll is due at once, and another at the time when the worker must
+    # stop its work.
     client.now_ms = 3_000
     client.do(Tick())
     client.do(Failed(client.take(Heartbeat).request_id))
@@ -227,7 +227,7 @@ def test_when_a_worker_wants_to_be_polled() -> None:
     client.do(Tick())
     client.do(Answered(client.take(FindCoordinator).request_id, FindCoordinatorResponse(node_id=4)))
     assert client.worker.next_poll_ms() == 5_000
-    # If the assignment needs a newer configuration, the worker can only wait for it.
+    # If the assignment needs a newer configuration, the worker waits for it, and needs no poll.
     client.now_ms = 5_000
     client.do(Poll())
     client.join(2)

@@ -147,7 +147,7 @@ def test_wrong_inputs_name_their_path(what: str) -> None:
 
 
 def test_every_form_of_arrow_gives_the_answers_of_assign() -> None:
-    """Different libraries have different types for a list of rows; all must be accepted."""
+    """Libraries have different types for a list of rows; all are accepted, with equal answers."""
     groups = [kr.GroupSpec.from_json(one) for one in captured_lines() if '"error"' not in one]
     own = pa.Table.from_pylist([one.to_dict() for one in groups])  # int64, and untyped nulls
     parts = pa.concat_tables([own.slice(0, 7), own.slice(7)])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The accepted differences between our coordinator and Kafka's: Kafka's choice is random, or ours
-is better.
+"""The accepted differences between our coordinator and Kafka's.
 
-`differential_coordinator` removes them from the answers before it compares, and counts them.
+Either Kafka's choice is random, or our answer is better. `differential_coordinator` removes these
+differences from the answers before it compares, and counts them.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ TAKEN_BACK = ("COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "UNKNOWN_SERVER_ER
 
 
 def refused(answer: Command) -> Command:
-    """Makes fields of refused joins equal in which Kafka's own answers vary.
+    """Makes two fields of refused joins equal, in which Kafka's own answers vary.
 
-    The protocol name is "" or null. If the coordinator moves, it depends on an append in flight
-    whether the answer has the member id.
+    The protocol name is "" or null. If the coordinator moves, the answer has the member id or not,
+    depending on an append in flight.
     """
     for event in answer.get("events", ()):
         if event["ev"] == "join" and event["err"] != "NONE":
@@ -34,14 +34,14 @@ class Accepted:
 
     1. Kafka never answers a waiting SyncGroup whose member is removed; the client's own timeout
        ends it. We answer UNKNOWN_MEMBER_ID.
-    2. If the coordinator moves away while an append is in flight, Kafka then answers the SyncGroup
-       of difference 1, and any JoinGroup or SyncGroup that a newer request of its member has
-       replaced. We have already answered or dropped these requests.
+    2. If the coordinator moves away while an append is in flight, Kafka answers the SyncGroup of
+       difference 1, and any JoinGroup or SyncGroup that a newer request of its member has replaced.
+       We have already answered or dropped these requests.
     3. If the append of a group's first record fails, Kafka's join timer of the group keeps running.
        When it runs out, it increases the generation of the next group of that name, although no
-       rebalance ends. Our timer has no effect there.
-    4. Kafka's DeleteGroups first asks the share groups, which wait for appends in flight. Ours
-       deletes at once. The answers are equal; the run ends there.
+       rebalance ends. Our timer has no effect on that group.
+    4. For DeleteGroups, Kafka first asks its share groups, which wait for appends in flight. We
+       delete at once. The answers are equal, but the run ends there.
     5. Kafka's ListGroups lists a group twice if a failed append has undone the group's removal.
     6. In a group without a record, Kafka never answers a waiting JoinGroup if the append of the
        group's first record fails. We answer with the append's error.
@@ -109,7 +109,7 @@ def counts_a_missing_generation(
 
 
 def leaders(answer: Command, states: list[Command]) -> dict[Any, str]:
-    """Returns the leaders in groups, JoinGroup responses and records, by where each is named."""
+    """Returns the leader that each group, JoinGroup response and record names, by its place."""
     found: dict[Any, Any] = {
         ("group", number): state.get("leader") for number, state in enumerate(states)
     }

@@ -18,7 +18,7 @@ from kafka_rebalance.assignors.registry import Engine
 
 
 def answer(case: dict[str, Any], engine: Engine) -> dict[str, Any]:
-    """Our answer, in the form of `expected`."""
+    """Returns our answer in the form of `expected`."""
     try:
         found = kr.assign(kr.GroupSpec.from_dict(case), engine=engine)
         standby = {} if found.standby is None else {"standby": found.standby.to_dict()}
@@ -28,7 +28,7 @@ def answer(case: dict[str, Any], engine: Engine) -> dict[str, Any]:
 
 
 def agrees(expected: dict[str, Any], ours: dict[str, Any]) -> bool:
-    """True if both assignments are equal in content and order, or both are errors."""
+    """Returns whether both assignments are equal, order included, or both are errors."""
     if "error" in expected or "error" in ours:
         return "error" in expected and "error" in ours
     return bool(expected == ours)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the cost of a Connect rebalance by the number of tasks: the table of docs/simulator.md.
+"""Prints the cost of a Connect rebalance by the number of tasks: a table of docs/simulator.md.
 
-`python -m tools.connect_growth` plays the ready scenario connect-90-connectors with eager and with
-incremental workers, and computes means over the rebalances while connectors are created.
+`python -m tools.connect_growth` plays the shipped scenario connect-90-connectors with eager and
+with incremental workers, and computes means over the rebalances while connectors are created.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ STEP = 200
 
 
 def costs(run: Run) -> dict[int, float]:
-    """Returns number of running tasks, rounded to STEP -> mean idle task-seconds of a rebalance."""
+    """Returns number of running tasks (rounded to STEP) -> mean idle task-seconds a rebalance."""
     first = {hold.partition: hold.from_ms for hold in reversed(run.holds)}
     (deleted_ms,) = (one.at_ms for one in run.happenings if one.kind is Kind.DELETE)
     idle = unavailability(run)

@@ -48,7 +48,7 @@ PATIENCE_S = 10
 
 
 def compare(block: Block, *, assignors: tuple[str, ...], bytes_too: bool) -> Outcome:
-    """Generates one block of cases, and asks all engines."""
+    """Generates one block of cases, and compares the answers of Kafka and both engines."""
     outcome = Outcome()
     rng = random.Random(f"{block.seed}/bytes")
     for written in generate(block.seed, block.cases, assignors, _expected):
@@ -87,7 +87,7 @@ def _differs(expected: Answer, got: Answer) -> str | None:
 
 @functools.cache
 def _oracle() -> Oracle:
-    """Returns the oracle of this process. It ends when this process, and so its input, ends."""
+    """Returns the oracle of this process. It ends with this process, which holds its input open."""
     return Oracle()
 
 
@@ -117,7 +117,7 @@ def _ours(case: Case, engine: Engine) -> Answer:
     def ask() -> Answer:
         group = group_of(case)
         if engine == "rust" and "subscription" in case["members"][0]:
-            # The round trip checks that a contract line contains everything that the bytes contain.
+            # The way over a contract line tests that it has everything that the bytes have.
             group = kr.GroupSpec.from_json(group.to_json())
         result = kr.assign(group, case["assignor"], engine=engine)
         # The result may compute its lists only here, so an error here is an error of the engine.

@@ -27,7 +27,7 @@ BLOCK = 200
 
 
 def compare(block: Block) -> Outcome:
-    """Generates one block of scripts, and asks all engines."""
+    """Generates one block of scripts, and compares the answers of Kafka and both engines."""
     scripts = list(generate(block.seed, block.cases))
     outcome = Outcome(len(scripts))
     for script, expected in zip(scripts, _oracle().ask_many(scripts), strict=True):
@@ -45,7 +45,7 @@ def _differs(expected: Answer, got: Answer) -> str | None:
 
 
 def _first(expected: Any, got: Any) -> str:
-    """Returns the path of the first difference, and both values, as text."""
+    """Returns the path of the first difference with both values, as text."""
     if isinstance(expected, dict) and isinstance(got, dict):
         for name in [*expected, *got]:
             if expected.get(name) != got.get(name) or (name in expected) != (name in got):
@@ -58,7 +58,7 @@ def _first(expected: Any, got: Any) -> str:
 
 
 def _met(answer: Answer) -> Counter[str]:
-    """Counts kinds of rounds in a script, so that a run reports what it has covered."""
+    """Counts the kinds of rounds in a script; a run prints the totals to show what it covered."""
     met = Counter({"errors": int("error" in answer)})
     for round_ in answer.get("rounds", ()):
         met["rounds"] += 1
@@ -72,7 +72,7 @@ def _met(answer: Answer) -> Counter[str]:
 
 @functools.cache
 def _oracle() -> ConnectOracle:
-    """Returns the oracle of this process. It ends when this process, and so its input, ends."""
+    """Returns the oracle of this process. It ends with this process, which holds its input open."""
     return ConnectOracle()
 
 
@@ -80,8 +80,7 @@ def _ours(script: Script, engine: Engine) -> Answer:
     from kafka_rebalance.plans.connect import run_script
 
     def ask() -> Answer:
-        # Convert to JSON and back: a tuple then equals a list, but a number does not equal a
-        # string.
+        # Converted to JSON and back, so that a tuple equals a list, as in the oracle's answer.
         answer: Answer = json.loads(json.dumps(run_script(script, engine=engine)))
         return answer
 

@@ -4,9 +4,9 @@
     python -m tools.differential_coordinator --sequences 20000 --seed 1
 
 Every answer is compared: responses and their times, states, generations, members, timers, and the
-bytes of records. Our side uses the random member ids of Kafka's side, so that bytes can be equal.
-The commands of a run have a symbol for each id, so that the run can be played again with other ids.
-`accepted_differences` lists the differences that are accepted and counted. A run with any other
+bytes of records. Our coordinator gets the random member ids of Kafka's, so that bytes can be equal.
+The commands of a run have symbols in place of ids, so that the run can be played again with other
+ids. `accepted_differences` has the differences that are accepted and counted. A run with any other
 difference is reduced to the commands that cause it.
 """
 
@@ -41,7 +41,10 @@ if TYPE_CHECKING:
 
 BLOCK = 500
 REPLAYS = 200
-"""Once, among 20,000 runs, only one replay in twelve had the order that gives our answer."""
+"""How often a run is played again to find out whether Kafka's answers vary, and one equals ours.
+
+In the rarest case of 20,000 runs, one play in twelve did.
+"""
 SYMBOL = re.compile(r"@\d+x*")
 MEMBER_ID = re.compile(r"\w+-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 
@@ -55,9 +58,9 @@ class Coordinator(Protocol):
 
 
 class Ids:
-    """Passes Kafka's random member ids to our coordinator, and has a symbol for each.
+    """Passes Kafka's random member ids to our coordinator, and has a symbol for each id.
 
-    `@7` is the id that first appeared in the answer to command 7.
+    `@7` stands for the id that first appeared in the answer to command 7.
     """
 
     def __init__(self) -> None:
@@ -67,7 +70,7 @@ class Ids:
         self._symbols: dict[str, str] = {}
 
     def draw(self) -> str:
-        """Returns the id that Kafka drew for this command; a new one if no answer shows Kafka's."""
+        """Returns the id that Kafka drew for this command; a new one if Kafka's answer has none."""
         return self._drawn.popleft() if self._drawn else str(UUID(int=next(self._own)))
 
     def clear(self) -> None:
@@ -105,7 +108,7 @@ class Ids:
 
 
 class Side:
-    """One of the two coordinators; events in its answers have the run's command numbers."""
+    """One of the two coordinators; it puts the run's command numbers into its answers' events."""
 
     def __init__(self, coordinator: Coordinator) -> None:
         self._coordinator = coordinator
@@ -181,8 +184,8 @@ class Pair:
     def _is_arbitrary(self, commands: list[Command]) -> bool:
         """Returns whether Kafka's own answers to these commands vary, and one of them equals ours.
 
-        Timers of several members that are due at one moment run in the order of a hash map of
-        random ids.
+        In Kafka, timers of several members that are due at one moment run in the order of a hash
+        map of random ids.
         """
         arbitrary = any(self.differ(commands) is None for _ in range(REPLAYS))
         self.met["order of a hash map"] += arbitrary
@@ -199,9 +202,9 @@ class Pair:
         return None
 
     def _step(self, number: int, command: Command) -> tuple[Any, Any] | None:
-        """Plays a command; returns both answers, or None if the run must end without a verdict.
+        """Plays a command; returns both answers, or None if later answers cannot be compared.
 
-        It must end if Kafka chose a leader at random, or after accepted difference 3 or 4.
+        This is so if Kafka chose a leader at random, and after accepted difference 3 or 4.
         """
         if number == 1:
             self.accepted = Accepted()
@@ -231,8 +234,8 @@ class Pair:
 def shrink(pair: Pair, commands: list[Command]) -> list[Command]:
     """Removes commands while the run still ends in a difference.
 
-    A removed command becomes an empty one, so that numbers and symbols stay valid. A raw record has
-    no effect without a later reload, so the reload stays as long as the record.
+    A removed command is replaced by one without effect, so that numbers and symbols stay valid. A
+    reload right after a raw record is not removed, because the record has no effect without it.
     """
     kept = list(commands)
     nothing = {"op": "advance", "ms": 0}
@@ -275,7 +278,7 @@ def _differences(path: str, one: Any, other: Any) -> list[tuple[str, Any, Any]]:
 
 
 def compare(block: Block, *, show: int) -> Outcome:
-    """Plays one block of runs; reduces the first `show` differences, but not the others."""
+    """Plays one block of runs; only the first `show` runs with a difference are reduced."""
     outcome = Outcome(block.cases)
     number, seed = block.seed % 100_000, block.seed // 100_000
     first = seed * 1_000_000 + number * BLOCK

@@ -4,7 +4,7 @@
     python -m tools.differential_grid --cases 200 --seed 1
 
 The cases have up to 2,000 members and 20,000 partitions, because Java needs minutes for each larger
-case; most members have different subscriptions. Exit codes: 0 equal, 1 different, 2 not run.
+case. In most cases, subscriptions differ. Exit codes: 0 equal, 1 different, 2 not run.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares plans with rounds that Java's classes play with real clients' claims.
+"""Compares plans with rounds that Java's classes play with the claims of real clients.
 
     python -m tools.differential_plans --plans 500 --seed 1
 
-A case is a group with a history, with clients of several libraries, and one to three changes. Both
-engines plan the changes, `plan_batch` (which `plan_groups` calls) computes the figures, and Java's
-classes answer each round of the plan.
+A case is a group with a history and with clients of several libraries, and one to three changes.
+Both engines plan the changes, `plan_batch` (which `plan_groups` calls) computes the figures, and
+Java's classes compute the assignment of each round of the plan.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PLANS = tuple[kr.GroupSpec, list[str], kr.RebalancePlan]
 
 
 def drawn(plans: int, seed: int) -> Iterator[PLANS]:
-    """Yields cases with their plans; cases with changes that both engines refuse are skipped."""
+    """Yields cases with their plans; a case is skipped if both engines refuse its changes."""
     rng = random.Random(f"plans/{seed}")
     made = 0
     for case in generate(seed, 100 * plans, KAFKAS, _answer):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a differential tool in several processes, reports progress, and writes the differences.
 
-A tool passes its question: a function that draws the cases of one block and compares the answers.
+A tool passes a function (`question`) that draws the cases of one block and compares the answers.
 The cases depend on the seed and on their number, not on `--jobs`. Exit codes: 0 equal, 1 different,
 2 not run.
 """
@@ -52,7 +52,7 @@ class Outcome:
 
 
 def options(doc: str | None, noun: str, cases: int, out: str) -> argparse.ArgumentParser:
-    """Returns the options of every run. `noun` names the cases, and the option for their number."""
+    """Returns a parser with the options of all tools; `noun` names the cases and their option."""
     parser = argparse.ArgumentParser(description=(doc or "").partition("\n")[0])
     parser.add_argument(f"--{noun}", dest="cases", type=int, default=cases)
     parser.add_argument("--seed", type=int, default=1)
@@ -129,8 +129,8 @@ def difference(
 ) -> str | None:
     """Returns the first difference of an engine from Kafka as text, or None.
 
-    `differs(kafkas, ours)` compares two answers without errors; it returns the end of a sentence
-    that begins with the engine's name. If Kafka throws, any error of ours counts as equal.
+    `differs(kafkas, ours)` compares two answers that are not errors; it returns the end of a
+    sentence that begins with the engine's name. If Kafka throws, any error of ours is equal.
     """
     expected = answers["oracle"]
     for engine in ENGINES:

@@ -41,10 +41,10 @@ _B = TypeVar("_B", bound=GeneralBuild)
 
 SMALLEST = ROOT / "tests" / "vectors" / "never_ends_smallest.jsonl"
 MOST_WORK = 5_000_000
-"""The most partitions in all groups of one row of the table together."""
+"""The most partitions of all groups together that are drawn for one row of the table."""
 
 PATIENCE_S = 2
-"""How long to wait for Kafka's class, including its JVM's start; a group that ends takes 1 ms."""
+"""How long to wait for Kafka's class, with its JVM's start; if it ends, it takes about 1 ms."""
 
 
 def hanging(groups: Iterable[Group]) -> list[Group]:
@@ -58,7 +58,7 @@ def hanging(groups: Iterable[Group]) -> list[Group]:
 
 
 class Told(GeneralBuild):
-    """The reference, which also prints each move."""
+    """The reference's balancing, which also prints each move."""
 
     def relocate(self, tp: TopicPartition, destination: str) -> None:
         owner = self.owner[tp]
@@ -87,9 +87,9 @@ def started(group: kr.GroupSpec, kind: type[_B]) -> tuple[_B, list[TopicPartitio
 
 
 def trace() -> None:
-    """Prints how the smallest groups that never end are balanced until a state occurs again.
+    """Prints the moves in the smallest groups that never end, until a state occurs again.
 
-    Each line has the members' numbers of partitions after the move.
+    Each line has the members' numbers of partitions after a move.
     """
     for line in SMALLEST.read_bytes().splitlines():
         group = kr.GroupSpec.from_json(line)
@@ -230,7 +230,7 @@ def smallest(seed: int, seconds: int) -> None:
         while stale < 100 and time.monotonic() < until:
             drawn = [changed(found, rng) for _ in range(128)]
             tried += len(drawn)
-            # A slightly larger group can lead to a smaller one.
+            # A slightly larger group is accepted, too, because it can lead to a smaller one.
             most = size(found)[1] + rng.choice([0, 0, 1, 3])
             hits = [one for one in hanging(drawn) if size(one)[1] <= most]
             other = smaller(rng.choice(hits), rng) if hits else found
@@ -294,7 +294,7 @@ def drawn_group(rng: random.Random, shape: str, members: int, partitions: int) -
 
 
 def _next(rng: random.Random, group: Group, answer: bytes) -> Group:
-    """Returns the group after the answer: members own their partitions; one joins or leaves."""
+    """Returns the next group: members own their assigned partitions, and one joins or leaves."""
     held = json.loads(answer)["assignment"]
     new = copy.deepcopy(group)
     new["generation_id"] = 1
@@ -315,7 +315,10 @@ def _next(rng: random.Random, group: Group, answer: bytes) -> Group:
 
 
 def shares(seed: int, groups: int) -> None:
-    """Counts hanging groups by shape and size: first assignments, then a member joins or leaves."""
+    """Prints how many groups hang, by shape and size.
+
+    It counts first assignments, and those after a member has joined or left.
+    """
     print("| shape | members | partitions a topic | groups | first never ends | next never ends |")
     print("| --- | ---: | ---: | ---: | ---: | ---: |")
     total: Counter[str] = Counter()
@@ -346,7 +349,7 @@ def shares(seed: int, groups: int) -> None:
 
 
 def around_the_smallest(seed: int, count: int) -> tuple[list[Group], list[Group]]:
-    """Draws `count` variants of the known cases that never end, and `count` that end."""
+    """Draws variants of the known cases: `count` that never end, and `count` that end."""
     rng = random.Random(seed)
     known = [json.loads(line) for line in SMALLEST.read_bytes().splitlines()]
     drawn: dict[bool, dict[str, Group]] = {True: {}, False: {}}
@@ -361,10 +364,10 @@ def around_the_smallest(seed: int, count: int) -> tuple[list[Group], list[Group]
 
 
 def judge(seed: int, groups: int) -> int:
-    """Draws variants of the known cases and compares our answer with Kafka's class.
+    """Compares our answers with those of Kafka's class, on variants of the known cases.
 
-    For about half of them, we report that they never end: Kafka's class must not answer these. Its
-    other answers must equal ours. Returns the number of differences.
+    For half of them, we report that they never end: Kafka's class must not answer these. For the
+    others, its answers must equal ours. Returns the number of differences.
     """
     hang, end = around_the_smallest(seed, groups // 2)
     count: Counter[str] = Counter()
@@ -386,7 +389,7 @@ def judge(seed: int, groups: int) -> int:
 
 
 class Mended(GeneralBuild):
-    """The reference, corrected: `relocate` moves a partition back only if `owner` holds it."""
+    """The corrected reference: `relocate` moves a partition back only if `owner` has it."""
 
     moves = 0
 
@@ -401,7 +404,7 @@ class Mended(GeneralBuild):
 
 
 def mended(seed: int, groups: int) -> int:
-    """Plays groups that never end, now with `Mended`; returns how many still never end."""
+    """Balances groups that never end with `Mended`; returns how many still never end."""
     hang, _ = around_the_smallest(seed, groups)
     left, most = 0, 0
     for group in [*hang, *(json.loads(line) for line in SMALLEST.read_bytes().splitlines())]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draws the pictures of docs/simulator.md anew: `make pictures`.
 
-Each picture shows one run of a ready scenario, or a comparison if the scenario is made for one.
+Each picture shows one run of a shipped scenario, or a comparison if the scenario is made for one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Adds to the site the pages that are not files of docs/; `make docs` loads this hook of mkdocs.
 
-The README is the first page. Its links are absolute, because package indexes show the README, too.
-On the site, they lead to the site's own pages.
+The README is the first page. Its links are absolute, because package indexes show the README, too;
+on the site, they are changed to links to the site's own pages.
 """
 
 from typing import Any

@@ -11,7 +11,7 @@ _ALIGNED = re.compile(r"\S+(?: \S+)*  +\S.*(?:\n.+)*\Z")
 
 
 class Blocks(griffe.Extension):  # type: ignore[misc]  # griffe is there only with the extra docs
-    """Puts fences around paragraphs that Markdown would run together."""
+    """Puts code fences around paragraphs whose lines Markdown would join."""
 
     def on_object(self, *, obj: Any, **_: Any) -> None:
         if obj.docstring is not None:

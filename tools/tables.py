@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the generated tables of docs/behaviour from the tables in the code.
+"""Writes the generated tables of docs/behaviour, which come from tables in the code.
 
     python -m tools.tables
 
@@ -35,7 +35,7 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 
 
 def transitions(predecessors: Mapping[_State, frozenset[_State]]) -> str:
-    """Returns a diagram and a table of legal transitions: a row for each state that is left."""
+    """Returns a diagram and a table of legal transitions; a row has those from one state."""
     arrows = [
         f"    {before} --> {after}\n"
         for after in predecessors

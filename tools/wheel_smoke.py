@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tries an installed wheel: run it with the Python of an otherwise empty environment."""
+"""Tries an installed wheel. Run it with the Python of an environment without other packages."""
 
 import subprocess
 import sys

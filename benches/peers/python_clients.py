@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures the assignors of the Python clients: reads contract lines, writes times.
 
-`python_clients.py CLIENT SECONDS`. CLIENT is kafka-python or aiokafka. With kafka-python+ours or
-aiokafka+ours, our assignors run with that client's types.
+Called as `python_clients.py CLIENT SECONDS`. CLIENT is kafka-python or aiokafka, or one of these
+with `+ours`, which runs our assignors with that client's types.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def main() -> None:
     for line in sys.stdin:
         try:
             answer: dict[str, Any] = {"ms": times(prepare(json.loads(line)), seconds)}
-        except Exception as error:  # the client's answer, whatever the error is
+        except Exception as error:  # any error of the client is its answer
             answer = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(answer), flush=True)
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Every line is answered with a result or an error line, never with a panic. Each answer is JSON
-//! and has the group's id.
+//! The answer to every line is a result line or an error line, never a panic. It is JSON and has
+//! the group's id.
 
 #![no_main]
 
@@ -12,8 +12,8 @@ use libfuzzer_sys::fuzz_target;
 const MAX_PARTITIONS: u64 = 200;
 
 fuzz_target!(|line: &[u8]| {
-    // The line's own assignor runs first, then each of Kafka's, because most mutants name no
-    // assignor.
+    // The line's own assignor runs first, then each of Kafka's, because most generated lines name
+    // no assignor.
     let names = ["range", "roundrobin", "sticky", "cooperative-sticky"];
     let forced = names.map(|name| Assignor::by_name(name).ok());
     for assignor in std::iter::once(None).chain(forced) {

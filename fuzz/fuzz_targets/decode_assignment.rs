@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Any bytes are an assignment or an error. An assignment can be encoded and decodes to equal data.
+//! Any bytes decode to an assignment or an error. If the assignment can be encoded again, it then
+//! decodes to equal data.
 
 #![no_main]
 
@@ -19,7 +20,8 @@ fuzz_target!(|data: &[u8]| {
         partitions: named(read.partitions),
         user_data: read.user_data,
     };
-    // Replacing bytes that are not UTF-8 makes a name longer, perhaps too long to encode.
+    // The decoder replaces bytes that are not UTF-8. This makes a name longer, perhaps too long to
+    // encode.
     let Ok(bytes) = encode_assignment(&given) else {
         return;
     };

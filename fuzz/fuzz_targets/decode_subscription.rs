@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Any bytes are a subscription or an error; a subscription can be encoded and decoded again.
+//! Any bytes decode to a subscription or an error. If the subscription can be encoded again, it
+//! then decodes to equal data.
 
 #![no_main]
 
@@ -22,7 +23,8 @@ fuzz_target!(|data: &[u8]| {
         generation_id: read.generation_id,
         rack_id: read.rack_id,
     };
-    // Replacing bytes that are not UTF-8 makes a name longer, perhaps too long to encode.
+    // The decoder replaces bytes that are not UTF-8. This makes a name longer, perhaps too long to
+    // encode.
     let Ok(bytes) = encode_subscription(&sent) else {
         return;
     };

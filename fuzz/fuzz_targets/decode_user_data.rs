@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Any bytes decode as user data of both sticky assignors without a panic; user data encode again.
+//! Any bytes decode as user data of both sticky assignors, without a panic. If StickyAssignor's
+//! data can be encoded again, they then decode to equal data.
 
 #![no_main]
 
@@ -14,7 +15,8 @@ fuzz_target!(|data: &[u8]| {
     decode_cooperative_user_data(data);
     let (partitions, generation_id) = decode_sticky_user_data(data);
     let mut before = named(partitions);
-    // Replacing bytes that are not UTF-8 makes a name longer, perhaps too long to encode.
+    // The decoder replaces bytes that are not UTF-8. This makes a name longer, perhaps too long to
+    // encode.
     let Ok(bytes) = encode_sticky_user_data(&before, generation_id.unwrap_or(-1)) else {
         return;
     };

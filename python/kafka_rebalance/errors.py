@@ -12,7 +12,7 @@ class KafkaRebalanceError(Exception):
 
 
 class GroupError(KafkaRebalanceError, ValueError):
-    """The group cannot be assigned: `path` is the path of the field, `problem` is the problem."""
+    """A group or another input is wrong: `path` is the path of the field, `problem` the reason."""
 
     def __init__(self, path: str, problem: str) -> None:
         super().__init__(f"{path}: {problem}")
@@ -24,7 +24,7 @@ class GroupError(KafkaRebalanceError, ValueError):
 
 
 class AssignorThrows(GroupError):
-    """Kafka's class throws on this group: a live leader would fail its rebalance."""
+    """The real assignor fails on this group, so a live leader would fail its rebalance."""
 
     @classmethod
     def of(cls, assignor: str, exception: str, reason: str) -> "AssignorThrows":
@@ -37,7 +37,7 @@ class AssignorThrows(GroupError):
 
 
 class NeverEnds(AssignorThrows):
-    """Kafka's class never returns, so the leader and its group would hang (docs/never-ends.md)."""
+    """The real assignor never ends on this group, so a live leader hangs (docs/never-ends.md)."""
 
     @classmethod
     def here(cls, assignor: str) -> "NeverEnds":
@@ -72,7 +72,10 @@ class MissingExtra(KafkaRebalanceError, ImportError):
 
 
 def _packages(extra: str) -> list[str]:
-    """Returns the packages that an extra installs; kafka-rebalance itself may be in no index."""
+    """Returns the packages that an extra installs.
+
+    The message names these, because kafka-rebalance itself may be missing from the package index.
+    """
     from importlib import metadata  # a slow import, which only this error needs
 
     try:

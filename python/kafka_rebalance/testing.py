@@ -40,8 +40,9 @@ _T = TypeVar("_T")
 class RunningBroker:
     """A server in a thread of its own. Every method can be called from the test's thread.
 
-    `topics` maps names to numbers of partitions. With `stopped_clock`, only `advance` moves the
-    clock; without, it also runs by itself. With `log_dir`, a later broker goes on from its log.
+    `topics` maps names to numbers of partitions. With `stopped_clock`, only `advance` and `kill`
+    move the clock; without it, the clock also runs by itself. A later broker with the same
+    `log_dir` continues from the log there. With `config`, `initial_delay_ms` has no effect.
     """
 
     def __init__(
@@ -85,7 +86,7 @@ class RunningBroker:
             self._stop()
 
     def _stop(self) -> None:
-        """Ends the thread whatever the server still does, and frees the log for the next one."""
+        """Ends the thread even if the server is busy, and frees the log for the next broker."""
         asyncio.run_coroutine_threadsafe(_cancel_others(), self._loop)
         self._thread.join(PATIENCE_S)
         self._server.close_log()
@@ -94,7 +95,7 @@ class RunningBroker:
 
     @property
     def address(self) -> str:
-        """Returns what `bootstrap.servers` takes."""
+        """Returns the broker's address for `bootstrap.servers`."""
         return self._server.address
 
     @property
@@ -107,7 +108,7 @@ class RunningBroker:
         """Returns the number of open connections."""
         return self._call(lambda: len(self._server.connections))
 
-    # What a test does to the cluster --------------------------------------------------------------
+    # Changes to the cluster -----------------------------------------------------------------------
 
     def add_topic(self, name: str, partitions: int) -> None:
         """Makes a topic. Errors: GroupError, as for `grow`."""
@@ -149,18 +150,18 @@ class RunningBroker:
         self._call(lambda: self._server.advance(ms, heartbeats=heartbeats))
 
     def move_away(self) -> None:
-        """Makes the broker refuse requests of groups: another one has become their coordinator."""
+        """Makes the broker refuse group requests, as if another were now the coordinator."""
         self._call(self._server.unload)
 
     def move_back(self) -> None:
-        """Makes the broker the coordinator again; it needs `log_dir`, to read the groups from."""
+        """Makes the broker the coordinator again; it reads the groups from `log_dir`."""
         self._call(self._server.reload)
 
     def expire_offsets(self) -> None:
-        """Removes offsets whose retention has passed, and empty groups."""
+        """Removes offsets whose retention has passed, and then Empty groups without offsets."""
         self._call(self._server.sweep)
 
-    # What a test asserts --------------------------------------------------------------------------
+    # Results for assertions -----------------------------------------------------------------------
 
     def history(self, group_id: str) -> list[StableGeneration]:
         """Returns the group's generations that became Stable, oldest first."""
@@ -177,9 +178,11 @@ class RunningBroker:
     ) -> StableGeneration:
         """Waits until the group is Stable with so many members, in a generation beyond `after`.
 
-        Between the two rounds of a cooperative rebalance some partitions have no owner, and a
-        first leader may not have seen the topic's metadata yet: then wait until the members own so
-        many `partitions` together. Errors: TimeoutError.
+        Set `partitions` to wait also until the members together own so many partitions: between
+        the two rounds of a cooperative rebalance some have no owner, and a first leader may not
+        have seen the topic's metadata yet.
+
+        Errors   TimeoutError after `timeout_s`.
         """
         deadline = time.monotonic() + timeout_s
         while True:
@@ -218,7 +221,7 @@ class RunningBroker:
             return future.result(PATIENCE_S)
         except TimeoutError:
             if future.done():
-                raise  # the server's own
+                raise  # the coroutine itself raised it in time
             future.cancel()
             raise TimeoutError(f"broker: no answer of its thread in {PATIENCE_S:g} s") from None
 
@@ -235,6 +238,6 @@ async def _cancel_others() -> None:
 
 @pytest.fixture
 def serve_kafka() -> Iterator[Callable[..., RunningBroker]]:
-    """Returns a function that starts a `RunningBroker`, with its arguments, until the test ends."""
+    """Returns a function that starts a `RunningBroker`; the end of the test stops the broker."""
     with ExitStack() as stack:
         yield lambda *topics, **options: stack.enter_context(RunningBroker(*topics, **options))

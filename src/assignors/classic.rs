@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Kafka's classic client-side assignors; each file mirrors the Python file of the same name.
+//! Kafka's classic client-side assignors; each file mirrors a Python file of equal name.
 
 pub mod claims;
 pub mod constrained;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Connect's assignors; each file mirrors the Python file of the same name.
+//! Connect's assignors; each file mirrors a Python file of equal name.
 
 pub mod eager;
 pub mod incremental;

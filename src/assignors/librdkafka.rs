@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The assignors of librdkafka; each file mirrors the Python file of the same name.
+//! The assignors of librdkafka; each file mirrors a Python file of equal name.
 
 pub mod claims;
 pub mod cooperative_sticky;

@@ -29,7 +29,7 @@ use columns::{Lists, Structs};
 pub use source::Form;
 use source::Source;
 
-/// One row: the group's id (None if it is missing or bad), and the group's answer.
+/// One row: the group's id (None if it is missing or unreadable), and the group's answer.
 pub type Row<'a, T> = (Option<&'a str>, Result<T, GroupError>);
 
 /// Makes one row from each group of a batch.
@@ -65,7 +65,7 @@ pub fn assign_batch(
     assigned(batch, options, form, Ok, output::write)
 }
 
-/// As `assign_batch`, but each group's answer is one list of owners.
+/// Does what `assign_batch` does, but each group's answer is one list of owners.
 pub fn owners_batch(
     batch: &RecordBatch,
     options: Options,
@@ -167,8 +167,8 @@ pub fn compare_batch(
     Ok(figures::write_compared(&rows))
 }
 
-/// Runs `play` with the changes that fit one group. If the group lacks the topic, member or rack
-/// that a change names, this change is left out. Mirror of `plans/affected.py`.
+/// Mirror of `plans/affected.py`. Runs `play` with the changes that affect one group; a change is
+/// left out if it names a topic, member, rack or client id that the group does not have.
 fn as_far_as_affected<T>(
     texts: &[String],
     play: impl Fn(&[Change]) -> Result<T, (Option<usize>, GroupError)>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Committed offsets from the records of `__consumer_offsets`: key and value in, a row out.
+//! Reads committed offsets from records of `__consumer_offsets`: makes a row of each key and value.
 //!
 //! ```text
 //! group_id | topic | partition | offset | leader_epoch | metadata | commit_timestamp
@@ -21,7 +21,7 @@ use crate::wire::group_records::{Key, OffsetCommitValue, decode_key, decode_offs
 
 const TIMES_MS: std::ops::Range<i64> = -62_135_596_800_000..253_402_300_800_000;
 
-/// A committed offset of a group and partition; times are in microseconds.
+/// A committed offset; `committed` and `expires` are in microseconds since 1970.
 struct Commit<'a> {
     value: OffsetCommitValue<'a>,
     committed: i64,

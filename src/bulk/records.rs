@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads groups from records of `__consumer_offsets`: makes one contract row from each key and
-//! value.
+//! Reads groups from records of `__consumer_offsets`: makes one row, in the contract's columns,
+//! from each key and value.
 //!
 //! ```text
 //! kind | state | group_id | generation_id | assignor | leader_library
@@ -27,7 +27,7 @@ use crate::wire::group_records::{GroupMetadataValue, Key, decode_group, decode_k
 use crate::wire::sent_members::{leader_library, user_data};
 use crate::wire::{ReadAssignment, ReadSubscription, decode_assignment, decode_subscription};
 
-/// The subscription version of the newest Java client. A contract row leaves this version out.
+/// The subscription version of the newest Java client. A row does not show this version.
 const NEWEST_VERSION: i16 = 3;
 
 /// A group as its record describes it.
@@ -46,7 +46,7 @@ pub struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// Whether it is a consumer group with members, which has an assignment to compute.
+    /// Whether this is a consumer group with members. Only such a group has an assignment.
     pub fn is_answered(&self) -> bool {
         self.kind == "consumer" && !self.members.is_empty()
     }
@@ -77,8 +77,8 @@ pub type Row<'a> = (Option<&'a str>, Result<Group<'a>, String>);
 /// Partition counts and replica racks of a cluster's topics.
 pub struct Inventory {
     topics: FxHashMap<String, Topic>,
-    /// Whether to assume that a topic which is not here ends with its highest assigned partition.
-    /// If false, such a topic is an error.
+    /// Whether a topic that is not here is assumed to end with its highest assigned partition. If
+    /// not, it is an error.
     assume_assigned: bool,
 }
 

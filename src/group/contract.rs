@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `group/contract.py`: reads a group from a contract line, and writes an answer as a
-//! result line. The order of the checks and the texts of errors are those of the Python module.
+//! Mirror of `group/contract.py`: reads a group from a contract line (docs/contract.md), and writes
+//! an answer as a result line. The order of the checks and the texts of errors are those of the
+//! Python module, except for the JSON parser's own texts.
 
 use serde_json::{Map, Value};
 
@@ -21,7 +22,7 @@ pub fn parse(line: &[u8]) -> Result<Value> {
         .map_err(|error| GroupError::new("line", format!("not JSON: {error}")))
 }
 
-/// Reads a contract line that is already parsed.
+/// Reads the group of a parsed line. `max_partitions` limits the sum over its topics.
 pub fn from_value(value: &Value, max_partitions: u64) -> Result<GroupSpec<'_>> {
     let fields = object(value, "line")?;
     refuse_error_line(fields)?;
@@ -38,7 +39,7 @@ pub fn from_value(value: &Value, max_partitions: u64) -> Result<GroupSpec<'_>> {
     })?;
     for (path, topic, topic_id) in ids {
         let wrong = |problem| GroupError::new(path, problem);
-        let topic = builder.topic_id(topic);
+        let topic = builder.owned_id(topic);
         builder.id_beside_owned(topic, topic_id).map_err(wrong)?;
     }
     optional_string(fields, "leader_library", "")?;
@@ -97,7 +98,7 @@ fn racks<'a>(builder: &mut GroupBuilder<'a>, value: &'a Value, at: &str) -> Resu
     Ok(())
 }
 
-/// A topic id that stands beside owned partitions: its path, the topic's name, and the id.
+/// A topic id given with a member's owned partitions: its path, the topic's name, and the id.
 type IdBesideOwned<'a> = (String, &'a str, &'a str);
 
 fn member<'a>(
@@ -137,11 +138,11 @@ fn member<'a>(
     });
     optional_string(fields, "client_library", at)?;
     for topic in topics {
-        let topic = builder.topic_id(topic);
+        let topic = builder.subscribed_id(topic);
         builder.subscribe(topic);
     }
     for (topic, partition) in owned {
-        let topic = builder.topic_id(topic);
+        let topic = builder.owned_id(topic);
         builder.own(topic, partition as u32);
     }
     streams_member(builder, fields, at)
@@ -444,7 +445,8 @@ pub fn write_error(out: &mut Vec<u8>, group_id: Option<&str>, error: &GroupError
     out.push(b'}');
 }
 
-/// The group id in a parsed line that may be bad; None if it is missing or not a string.
+/// The group id in a parsed line, which need not be a valid group; None if the id is missing or not
+/// a string.
 pub fn group_id(value: &Value) -> Option<&str> {
     value.get("group_id").and_then(Value::as_str)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Lists of partition ids, one for each member. All lists share one buffer with reserved space for
-//! each, because an allocation for each member would cost more than a small assignment.
+//! A list of partition ids for each member. One buffer has reserved space for all lists, because an
+//! allocation for each member would cost more than a small assignment.
 
 use crate::group::model::{MemberId, PartitionId};
 

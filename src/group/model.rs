@@ -82,14 +82,14 @@ pub fn uuid_of(topic_id: &str) -> Result<Uuid, String> {
 pub struct AsSent {
     pub subscription_version: Option<u8>,
     pub user_data: Option<UserData>,
-    /// Set only if it differs from the member's `generation_id`.
+    /// The generation in the user data. None means that it is the member's `generation_id`.
     pub user_data_generation_id: Option<i32>,
     /// Whether the rack is an empty text. Only librdkafka's assignor distinguishes it from no rack.
     /// `GroupBuilder::member` sets this field.
     pub empty_rack: bool,
 }
 
-/// The content of user data from a library whose assignor sends less than Kafka's own.
+/// The content of sticky user data from a library that sends less than Kafka's Java client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UserData {
     /// Nothing that Kafka's classes can read.
@@ -130,7 +130,8 @@ pub struct Member<'a> {
     pub member_id: &'a str,
     pub group_instance_id: Option<&'a str>,
     pub client_id: Option<&'a str>,
-    /// None also for an empty `rack_id` (KIP-881).
+    /// None if the member sends no rack (KIP-881): its subscription's version has none, or its
+    /// `rack_id` is absent or empty.
     pub rack: Option<RackId>,
     /// The generation in which the member owned its partitions.
     pub generation_id: Option<i32>,

@@ -5,7 +5,7 @@
 use crate::group::model::{MemberId, TopicId, TopicPartition};
 use crate::group::spec::GroupSpec;
 
-/// A kind of fault in an answer; `group/ownership.py` describes each kind.
+/// A kind of fault in an assignment; `group/ownership.py` describes each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AnomalyKind {
     Duplicate,
@@ -26,7 +26,7 @@ impl AnomalyKind {
     }
 }
 
-/// One partition that is wrongly assigned; `member` is None if the partition is unassigned.
+/// One partition that is wrongly assigned to `member`, or unassigned (then `member` is None).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Anomaly {
     pub kind: AnomalyKind,

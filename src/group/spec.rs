@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `group/spec.py`: a validated group in which numbers replace names, and its builder.
-//! Once computed, the orders of the names are kept.
 
 use std::sync::OnceLock;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::model::{
     AsSent, Member, MemberId, RackId, Topic, TopicId, TopicPartition, quoted, static_first, uuid_of,
@@ -13,7 +12,8 @@ use super::streams::{Streams, StreamsMember, Subtopology};
 use crate::error::GroupError;
 use crate::java::order::{by_rank, java_hash_order, name_ranks, string_hash};
 
-/// One group: immutable, and validated once by `GroupBuilder::finish`.
+/// One group. `GroupBuilder::finish` validates it. The groups that plans make from a valid group
+/// are valid, too, and not checked again.
 pub struct GroupSpec<'a> {
     pub group_id: &'a str,
     pub assignor: Option<&'a str>,
@@ -66,8 +66,8 @@ impl<'a> GroupSpec<'a> {
         &self.rack_ids[self.replica_racks[at] as usize..self.replica_racks[at + 1] as usize]
     }
 
-    /// The number of members, plus those of partitions, subscriptions and claims. Time and memory
-    /// depend on this sum.
+    /// The sum of the numbers of members, partitions, subscriptions and claims. An assignment's
+    /// time and memory depend on it.
     pub fn size(&self) -> usize {
         let partitions = self.topics.iter().map(|topic| topic.partitions as usize);
         let subscribed = (0..self.members.len()).map(|m| self.subscription(m as MemberId).len());
@@ -175,7 +175,7 @@ pub struct GroupBuilder<'a> {
     rack_ids: FxHashMap<&'a str, RackId>,
 }
 
-/// All fields of a member that are not lists.
+/// The fields of a member, without its lists, and without `client_host`, which nothing reads here.
 pub struct MemberFields<'a> {
     pub member_id: &'a str,
     pub group_instance_id: Option<&'a str>,
@@ -225,8 +225,9 @@ impl<'a> GroupBuilder<'a> {
         }
     }
 
-    /// Checks the id that stands beside owned partitions of a topic. An undeclared topic gets this
-    /// id. Returns the text of an error if the id is malformed, or not the id of the topic.
+    /// Checks the id that a member gives with its owned partitions of a topic. If the topic is not
+    /// declared and has no id yet, it gets this id. Returns the text of an error if the id is
+    /// malformed, or is not the id of the topic.
     pub fn id_beside_owned(&mut self, topic: TopicId, topic_id: &'a str) -> Result<(), String> {
         let declared = (topic as usize) < self.group.declared;
         let topic = &mut self.group.topics[topic as usize];
@@ -243,7 +244,7 @@ impl<'a> GroupBuilder<'a> {
         ))
     }
 
-    /// Declares racks for the last topic; call `replica_racks` next for each partition.
+    /// Marks the last topic's racks as known; call `replica_racks` next for each partition.
     pub fn topic_racks(&mut self) {
         let start = self.group.replica_racks.len() as u32 - 1;
         if let (Some(topic), Some(given)) =
@@ -354,8 +355,34 @@ impl<'a> GroupBuilder<'a> {
         self.group.declared
     }
 
+    /// The number of a topic in the last member's subscription; pass it to `subscribe`. Most
+    /// members have the list of the member before, so the topic at the same position is tried first.
+    pub fn subscribed_id(&mut self, name: &'a str) -> TopicId {
+        let guess = match self.group.members.as_slice() {
+            [.., before, last] => {
+                let at = before.topics.0 + (last.topics.1 - last.topics.0);
+                (at < before.topics.1).then(|| self.group.subscriptions[at as usize])
+            }
+            _ => None,
+        };
+        self.guessed_id(guess, name)
+    }
+
+    /// The number of a topic in the last member's owned partitions; pass it to `own`. The topic of
+    /// the partition before is tried first.
+    pub fn owned_id(&mut self, name: &'a str) -> TopicId {
+        self.guessed_id(self.group.owned.last().map(|tp| tp.topic), name)
+    }
+
+    /// Equal to `topic_id`: a number stands for one name. To compare names is faster than to hash.
+    fn guessed_id(&mut self, guess: Option<TopicId>, name: &'a str) -> TopicId {
+        guess
+            .filter(|&topic| self.group.topics[topic as usize].name == name)
+            .unwrap_or_else(|| self.topic_id(name))
+    }
+
     /// The number of a topic; a new name gets the next unused number.
-    pub fn topic_id(&mut self, name: &'a str) -> TopicId {
+    fn topic_id(&mut self, name: &'a str) -> TopicId {
         let topics = &mut self.group.topics;
         *self.topic_ids.entry(name).or_insert_with(|| {
             topics.push(Topic::new(name, 0));
@@ -386,7 +413,8 @@ impl<'a> GroupBuilder<'a> {
             let problem = "empty; a leader is always a member itself";
             return Err(GroupError::new("members", problem));
         }
-        let mut ids = FxHashMap::default();
+        let count = self.group.members.len();
+        let mut ids = FxHashMap::with_capacity_and_hasher(count, FxBuildHasher);
         for (i, member) in self.group.members.iter().enumerate() {
             let first = *ids.entry(member.member_id).or_insert(i);
             if first != i {
@@ -430,7 +458,7 @@ impl<'a> GroupBuilder<'a> {
             }
         }
         let total: u64 = topics.iter().map(|topic| u64::from(topic.partitions)).sum();
-        // Partition ids have 32 bits; claimed partitions that do not exist have ids, too.
+        // Partition ids have 32 bits, and claimed partitions that do not exist need ids, too.
         let limit = max_partitions.min(i32::MAX as u64);
         if total > limit {
             let problem = format!(

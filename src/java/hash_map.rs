@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `java/hash_map.py`: `java.util.HashMap` and `HashSet` with values, for keys that are
-//! numbers. The caller passes the hash of each key, and orders keys with equal hashes.
+//! Mirror of `java/hash_map.py`: `java.util.HashMap` with its values, and `HashSet<Integer>`. Keys
+//! are numbers. The caller passes the hash of each key, and a function that orders keys with equal
+//! hashes (`Tie`).
 
 use rustc_hash::FxHashMap;
 
@@ -24,7 +25,7 @@ pub fn room_for(size: usize) -> usize {
     (size as f64 / 0.75 + 1.0) as usize
 }
 
-/// A `HashMap` whose keys are numbers; the caller passes the hash of each key.
+/// A `java.util.HashMap`: a table for the order of its keys, and the value of each key.
 pub struct HashMap<V> {
     order: HashTable,
     values: FxHashMap<u32, V>,

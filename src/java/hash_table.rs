@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::red_black_tree::{Branch, NONE, Node, Tie, Tree};
 
-/// The default number of slots at the beginning.
+/// The number of slots of an empty `new HashMap()`.
 pub const DEFAULT_SLOTS: usize = 16;
 
 const TREEIFY_AT: usize = 8;
@@ -22,7 +22,7 @@ pub struct HashTable {
 }
 
 /// The part of a table on which later orders depend. Two trees with equal key order can differ in
-/// shape; then the next key has different positions in them.
+/// shape; then the next key that is added can get different positions in them.
 #[derive(Debug, PartialEq)]
 pub struct State {
     slots: usize,
@@ -43,7 +43,7 @@ impl State {
     }
 }
 
-/// One slot: its nodes in iteration order, and the root of its tree; None if the slot is a chain.
+/// One slot: its nodes in iteration order, and the root of its tree (None for a chain).
 #[derive(Default)]
 struct Slot {
     nodes: Vec<u32>,
@@ -84,7 +84,8 @@ impl HashTable {
     /// Adds a key as `computeIfAbsent` does: at the front of its chain. The chain becomes a tree
     /// one key earlier than in `put`.
     ///
-    /// A full table first doubles, even if the key is present.
+    /// A full table (more keys than three quarters of its slots) first doubles, even if the key is
+    /// present.
     pub fn compute_if_absent(&mut self, key: u32, hash: u32, tie: Tie) {
         if self.is_full() {
             self.double(tie);

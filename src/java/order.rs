@@ -12,14 +12,18 @@ use super::red_black_tree::Tie;
 /// bytes F0 to F4) are surrogate pairs in UTF-16, which sort before U+E000..U+FFFF (lead bytes EE
 /// and EF).
 pub fn compare_names(a: &str, b: &str) -> Ordering {
-    let place = |byte: u8| match byte {
-        0xEE..=0xEF => byte + 5,
-        0xF0..=0xF4 => byte - 2,
-        _ => byte,
-    };
     match a.bytes().zip(b.bytes()).find(|(x, y)| x != y) {
         Some((x, y)) => place(x).cmp(&place(y)),
         None => a.len().cmp(&b.len()),
+    }
+}
+
+/// The place of a byte of UTF-8 in the order of `compare_names`.
+fn place(byte: u8) -> u8 {
+    match byte {
+        0xEE..=0xEF => byte + 5,
+        0xF0..=0xF4 => byte - 2,
+        _ => byte,
     }
 }
 
@@ -40,7 +44,8 @@ pub fn partition_hash(topic_hash: u32, partition: u32) -> u32 {
         .wrapping_add(topic_hash)
 }
 
-/// Indices of `names` in the iteration order of a default `HashMap` filled in their order.
+/// Returns the indices of `names` in the iteration order of a default `HashMap` to which the names
+/// are added one after another.
 pub fn java_hash_order(names: &[&str]) -> Vec<u32> {
     let hashes: Vec<u32> = names.iter().map(|name| string_hash(name)).collect();
     hash_order(&hashes, |i| names[i as usize])
@@ -56,8 +61,9 @@ pub fn hash_order<'n>(hashes: &[u32], name: impl Fn(u32) -> &'n str) -> Vec<u32>
     })
 }
 
-/// Iteration order of a default `HashMap` that groups entries by name with `computeIfAbsent`.
-/// `names` are distinct, in order of first appearance; `entries` and the answer are their indices.
+/// Returns the iteration order of a default `HashMap` that groups entries by name with
+/// `computeIfAbsent`. `names` are distinct, in order of first appearance. `entries` and the result
+/// are indices of `names`.
 pub fn java_grouping_order(names: &[&str], entries: impl Iterator<Item = u32>) -> Vec<u32> {
     let hashes: Vec<u32> = names.iter().map(|name| string_hash(name)).collect();
     let entries: Vec<u32> = entries.collect();
@@ -86,9 +92,9 @@ pub fn grouping_order<'n>(
     table.keys()
 }
 
-/// Iteration order of `new HashSet(collection)` for distinct keys, as indices of the keys. The
-/// table of such a set never doubles. `hashes` has the keys' hashes; `tie` orders keys with equal
-/// hashes.
+/// Returns the iteration order of `new HashSet(collection)` for distinct keys, as indices of the
+/// keys. The table of such a set never gets full. `hashes` has the keys' hashes; `tie` orders keys
+/// with equal hashes.
 pub fn copied_hash_order(hashes: &[u32], tie: Tie) -> Vec<u32> {
     let slots = copied_slots(hashes.len());
     if is_crowded(hashes, slots, MOST_AFTER_PUT) {
@@ -122,23 +128,25 @@ fn is_crowded(hashes: &[u32], slots: usize, most: u8) -> bool {
     })
 }
 
-/// The number of slots of `new HashSet(collection)`: at least 16, and enough never to double.
+/// The number of slots of `new HashSet(collection)`: at least 16, and so many that the table never
+/// gets full.
 pub fn copied_slots(size: usize) -> usize {
     ((size as f64 / 0.75) as usize + 1)
         .max(16)
         .next_power_of_two()
 }
 
-/// The most keys in a slot that stay a chain after `HashMap.put`.
+/// The largest number of keys in a slot that is still a chain after `HashMap.put`.
 const MOST_AFTER_PUT: u8 = 8;
-/// The most keys in a slot that stay a chain after `HashMap.computeIfAbsent`.
+/// The largest number of keys in a slot that is still a chain after `HashMap.computeIfAbsent`.
 const MOST_AFTER_COMPUTE: u8 = 7;
 
 /// The final number of slots; None if a slot ever has more than `most` keys, because Java then
 /// doubles the table early or makes the slot a tree.
 ///
-/// A full table doubles. Doubling keeps the order within a slot, so keys sorted by their final slot
-/// are in the table's order. Java makes its last test for a full table when it has `checked` keys.
+/// A table is full, and doubles, when it has more keys than three quarters of its slots. Doubling
+/// keeps the order within a slot, so keys sorted by their final slot are in the table's order. When
+/// Java tests for the last time whether the table is full, the table has `checked` keys.
 fn final_slots(hashes: &[u32], checked: usize, most: u8) -> Option<usize> {
     let mut slots = 16;
     loop {
@@ -161,14 +169,39 @@ pub fn slot_of(hash: u32, slots: usize) -> usize {
 }
 
 /// `ranks[i]` is the index of `names[i]` in the order of `String.compareTo`.
+///
+/// Most pairs of names are compared by one number: the 8 bytes after the start that all names have
+/// in common. A difference in these bytes is the first difference of the names; if there is none,
+/// or only zeros for the end of a name, the names are compared.
 pub fn name_ranks(names: &[&str]) -> Vec<u32> {
-    let mut order: Vec<u32> = (0..names.len() as u32).collect();
-    order.sort_by(|&a, &b| compare_names(names[a as usize], names[b as usize]));
+    let common = common_start(names);
+    let key = |name: &str| {
+        let bytes = name.as_bytes()[common..].iter().map(|&byte| place(byte));
+        let bytes = bytes.chain(std::iter::repeat(0)).take(8);
+        bytes.fold(0, |key, byte| key << 8 | u64::from(byte))
+    };
+    let keys = names.iter().map(|name| key(name));
+    let mut order: Vec<(u64, u32)> = keys.zip(0..).collect();
+    order.sort_by(|&(x, a), &(y, b)| {
+        x.cmp(&y)
+            .then_with(|| compare_names(names[a as usize], names[b as usize]))
+    });
     let mut ranks = vec![0; names.len()];
-    for (rank, &i) in order.iter().enumerate() {
+    for (rank, &(_, i)) in order.iter().enumerate() {
         ranks[i as usize] = rank as u32;
     }
     ranks
+}
+
+/// The number of bytes with which all names begin.
+fn common_start(names: &[&str]) -> usize {
+    let Some((first, others)) = names.split_first() else {
+        return 0;
+    };
+    others.iter().fold(first.len(), |common, name| {
+        let pairs = first.bytes().zip(name.bytes()).take(common);
+        pairs.take_while(|(x, y)| x == y).count()
+    })
 }
 
 /// The inverse of ranks: `order[rank]` is the index of the entry with this rank.

@@ -9,7 +9,7 @@ pub const NONE: u32 = u32::MAX;
 const LEFT: bool = true;
 const RIGHT: bool = false;
 
-/// Orders keys with equal hashes: `Comparable.compareTo`.
+/// Orders keys with equal hashes, as the keys' `Comparable.compareTo` does.
 pub type Tie<'a> = &'a dyn Fn(u32, u32) -> Ordering;
 
 /// Whether a node is red, and the keys of its children.
@@ -53,7 +53,7 @@ impl Tree {
         (node.red, node.children.map(key))
     }
 
-    /// Whether Java turns the tree into a chain when it removes a node.
+    /// Whether the tree is so small that Java turns it into a chain when a node is removed.
     pub fn is_small(&self, root: u32) -> bool {
         let left = self.child(root, LEFT);
         self.child(root, RIGHT) == NONE || left == NONE || self.child(left, LEFT) == NONE
@@ -186,7 +186,7 @@ impl Tree {
         root
     }
 
-    /// Puts `new` in the place of `old` below its parent.
+    /// Puts `new` in the place of `old`, below the parent of `old`.
     fn replace(&mut self, root: u32, old: u32, new: u32) -> u32 {
         let parent = self.parent(old);
         self.set_parent(new, parent);

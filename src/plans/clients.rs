@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of one half of `plans/clients.py`: finds the client libraries of a group's members.
+//! Mirror of a part of `plans/clients.py`: finds the client libraries of a group's members.
 
 use crate::assignors::Assignor;
 use crate::group::model::Member;

@@ -23,7 +23,8 @@ pub struct Comparison {
     pub reason: String,
 }
 
-/// Plans the changes with each assignor and recommends one. An error has the index of its change.
+/// Plans the changes with each assignor and recommends one assignor. An error comes with the index
+/// of its change.
 pub fn compare(
     group: &GroupSpec,
     changes: &[Change],
@@ -79,7 +80,7 @@ fn recommend(group: &GroupSpec, candidates: &[Candidate]) -> (Option<Assignor>, 
     if ranked.iter().any(|one| one.0.is_dialect() == dialect) {
         ranked.retain(|one| one.0.is_dialect() == dialect);
     }
-    // The sort is stable, so Kafka's own order of names breaks ties.
+    // The sort is stable, so the order of `Assignor::ALL` breaks ties.
     ranked.sort_by(|a, b| {
         let measures = MEASURES.iter();
         let differ = measures.map(|measure| (measure.of)(a.1).total_cmp(&(measure.of)(b.1)));

@@ -12,8 +12,7 @@ pub struct Balance {
 }
 
 impl Balance {
-    /// Computes in whole numbers up to the last division, so that no rounding depends on the order
-    /// of the members.
+    /// Adds whole numbers and divides last, so that no rounding depends on the order of members.
     pub fn of(counts: &[u32]) -> Self {
         let members = counts.len() as i128;
         let total: i128 = counts.iter().map(|&count| i128::from(count)).sum();

@@ -25,7 +25,8 @@ pub fn plan(
     play(group, assignor, changes).map_err(|(i, error)| at(error, i))
 }
 
-/// Plans as `plan` does, but an error has the index of its change.
+/// Does what `plan` does, but returns an error together with the index of its change (None if no
+/// change caused it).
 pub fn play(
     group: &GroupSpec,
     assignor: Assignor,
@@ -44,7 +45,8 @@ pub struct Played<'a, 'i> {
 }
 
 impl<'a, 'i> Played<'a, 'i> {
-    /// Plays all changes. `tally` may keep the rounds; `generation_id` is the group's own.
+    /// Plays all changes. `tally` counts the rounds and may keep them; `generation_id` is the
+    /// group's own.
     pub fn of(
         group: &GroupSpec<'a>,
         assignor: Assignor,
@@ -81,7 +83,8 @@ impl<'a, 'i> Played<'a, 'i> {
     }
 
     /// 3. The group at the end of the plan, but with the partitions that its members held at the
-    ///    beginning, in `group`. The plan is compared with the best result that is possible from here.
+    ///    beginning (in `group`). The plan is compared with the best result that is possible from
+    ///    this state.
     pub fn as_it_began(&mut self, group: &GroupSpec) -> GroupSpec<'_> {
         let now = self.draft.numbers_now();
         for member in &mut self.draft.members {
@@ -138,7 +141,7 @@ impl<'a, 'i> Played<'a, 'i> {
     }
 }
 
-/// Parses changes. The error of a bad change has the change's index in the list.
+/// Parses changes. If a change is wrong, the path of the error has the change's index.
 pub fn changes_from_texts<'a>(
     texts: impl Iterator<Item = &'a str>,
 ) -> Result<Vec<Change>, GroupError> {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `plans/rounds.py`: rebalances a group until it has settled, in the steps that the
-//! Python module explains. Rounds are counted; if the caller wants them, they are also kept as
-//! columns.
+//! Python module explains. A round is one rebalance. Rounds are counted and, if the caller wants
+//! them, also kept (`Kept`).
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -91,7 +91,7 @@ pub struct Step {
     pub cause: Option<String>,
     /// The members; each is the index of its id in `Kept::ids`.
     pub members: Vec<u32>,
-    /// The new and the first id of a member that came back, as indices in `Kept::ids`.
+    /// The new id of a member that came back, and its first id, as indices in `Kept::ids`.
     pub renamed: Option<(u32, u32)>,
     pub rounds: Vec<Round>,
     pub settled: bool,
@@ -259,7 +259,7 @@ impl<'i> Tally<'i> {
         &self.unavailable
     }
 
-    /// Counts partitions without a reader, and returns them if rounds are kept.
+    /// Counts the subscribed partitions that no member reads; returns them if rounds are kept.
     fn without_reader(&mut self, group: &GroupSpec, eager: bool) -> Vec<TopicPartition> {
         let mut without = Vec::new();
         let mut subscribed = vec![false; group.topics.len()];

@@ -49,7 +49,7 @@ struct WorkFields<'py> {
 }
 
 /// Names, numbered in the order in which they first appear. A name's number is found by the address
-/// of its Python object, so that no text is hashed: a name that occurs a thousand times usually is
+/// of its Python object, so that no text is hashed: a name that occurs a thousand times is usually
 /// one object. Equal names in two objects have two numbers, but one rank.
 #[derive(Default)]
 struct Numbering<'py> {
@@ -90,7 +90,7 @@ impl<'py> Numbering<'py> {
     }
 }
 
-/// All names and tasks of a round; names are numbered in the order of their first appearance.
+/// All names and tasks of a call; names are numbered in the order of their first appearance.
 #[derive(Default)]
 struct Input<'py> {
     connectors: Numbering<'py>,
@@ -131,7 +131,7 @@ fn ranked(work: &mut Work, ranks: &[u32]) {
     }
 }
 
-/// All configured work. `config` has numbers of names; the result has their ranks.
+/// All configured work. `config` has the numbers of names; the result has the names' ranks.
 fn target(config: TaskCounts, ranks: &[u32]) -> Work {
     let ranked = config.into_iter();
     configured(ranked.map(|(c, count)| (ranks[c as usize], count)))
@@ -143,7 +143,7 @@ fn all_ranked(ids: &mut [u32], ranks: &[u32]) {
     }
 }
 
-/// Converts numbers back to names. For a task that came from Python, returns the object that came.
+/// Converts ranks back to names. A task that came from Python is returned as the object that came.
 struct Output<'py> {
     connectors: FxHashMap<u32, Bound<'py, PyString>>,
     workers: FxHashMap<u32, Bound<'py, PyString>>,
@@ -220,7 +220,7 @@ impl<'py> Output<'py> {
     }
 }
 
-/// Turns the error for a value that does not fit Rust's types into a `GroupError` at `spec`.
+/// Makes a `GroupError` at `spec` from the error for a value that does not fit Rust's types.
 fn misfit(py: Python<'_>, error: PyErr) -> PyErr {
     exception(py, "GroupError", ("spec", error.value(py).to_string()))
 }
@@ -228,8 +228,8 @@ fn misfit(py: Python<'_>, error: PyErr) -> PyErr {
 /// The number that stands for each connector, and how many tasks the connector has.
 type TaskCounts = Vec<(u32, u32)>;
 
-/// Reads memory, spec and the task counts of a round. Names are numbers in the order of their first
-/// appearance; the caller turns them into ranks.
+/// Reads the memory, the spec and the task counts. In the result, numbers stand for names, in the
+/// order of their first appearance; the caller replaces them by ranks.
 fn read<'py>(
     input: &mut Input<'py>,
     memory: &Bound<'py, PyAny>,

@@ -97,11 +97,11 @@ impl Group {
                 },
             });
             for topic in &member.topics {
-                let topic = builder.topic_id(topic);
+                let topic = builder.subscribed_id(topic);
                 builder.subscribe(topic);
             }
             for (topic, partition) in &member.owned_partitions {
-                let topic = builder.topic_id(topic);
+                let topic = builder.owned_id(topic);
                 builder.own(topic, *partition);
             }
             if let Some(streams) = &member.streams {

@@ -10,12 +10,13 @@ use super::raise;
 use crate::error::GroupError;
 use crate::interrupt::Interrupt;
 
-/// Work of a greater size (`GroupSpec::size`) may take long, so Ctrl-C can end it.
+/// The largest size (`GroupSpec::size`) of work that is too short to be interrupted.
 const SHORT: usize = 20_000;
 const LOOK_FOR_SIGNALS: Duration = Duration::from_millis(50);
 
-/// Runs `work` without the interpreter lock. Work of a large `size` runs on a thread of its own;
-/// meanwhile the calling thread checks for signals, so that Ctrl-C ends the call and the work.
+/// Runs `work` without the interpreter lock. If its `size` is large, it runs on a thread of its
+/// own. Meanwhile, the calling thread checks for signals, so that Ctrl-C ends the call and the
+/// work.
 pub fn interruptibly<T: Send>(
     py: Python<'_>,
     size: usize,
@@ -31,7 +32,7 @@ pub fn interruptibly<T: Send>(
         std::thread::scope(|scope| {
             let (sender, receiver) = mpsc::channel::<()>();
             let worker = scope.spawn(|| {
-                // The wait below ends when the work is done and this sender is dropped.
+                // When the work is done, this sender is dropped, and the wait below ends.
                 let _sender = sender;
                 work(&interrupt)
             });

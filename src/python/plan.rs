@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes a plan for `plans/rebalance_plan.py`. Rounds stay in columns until Python reads one.
+//! Computes a plan for `plans/rebalance_plan.py`. Its rounds (rebalances) stay in Rust until Python
+//! reads them.
 
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ use crate::plans::possible::optimum;
 use crate::plans::rebalance_plan::{Played, at};
 use crate::plans::rounds::{Kept, Round, Step, Tally, held_by_all};
 
-/// A change, read from one of the classes in `changes.Change`.
+/// A change, read from an object of one of the Python classes in `changes.Change`.
 struct AnyChange(Change);
 
 impl<'py> FromPyObject<'_, 'py> for AnyChange {
@@ -78,7 +79,7 @@ pub struct DrawFields {
     instead_of: Vec<NewcomerFields>,
 }
 
-/// The fields of `made_up.Newcomer` that a repetition of a plan needs.
+/// The fields of `made_up.Newcomer` that a draw (the plan once more, with other made-up ids) needs.
 #[derive(FromPyObject)]
 struct NewcomerFields {
     member_id: String,
@@ -98,7 +99,7 @@ pub struct Newcomer {
 /// A plan that Rust computed, and its names as Python objects.
 struct Computed {
     kept: Kept,
-    /// The ids in `kept.ids` as Python objects, in equal order.
+    /// The ids in `kept.ids`, in that order, as Python objects.
     ids: Vec<Py<PyString>>,
     topic_names: Vec<String>,
     topics: Py<PyTuple>,
@@ -117,7 +118,7 @@ impl Computed {
     }
 }
 
-/// A plan. Its rounds stay in Rust until Python reads their columns.
+/// A plan. Its rounds stay in Rust until Python reads them.
 #[pyclass(frozen, module = "kafka_rebalance._core")]
 pub struct Plan {
     computed: Arc<Computed>,
@@ -134,7 +135,7 @@ pub struct Plan {
     /// The partitions that the members of the last step hold at the end.
     #[pyo3(get)]
     after: Py<Columns>,
-    /// None if the plan is a draw: a repetition with other made-up ids.
+    /// None if the plan is a draw: the plan once more, with other made-up ids.
     #[pyo3(get)]
     possible: Option<Py<Possible>>,
 }
@@ -296,7 +297,7 @@ struct Outcome {
     topic_names: Vec<String>,
     after: Assignment,
     rack_share_after: Option<f64>,
-    /// The best possible result and its assignment; None if the plan is a repetition.
+    /// The best possible result and its assignment; None if the plan is a draw.
     best: Option<(optimum::Possible, Assignment)>,
 }
 
@@ -364,8 +365,8 @@ impl Outcome {
     }
 }
 
-/// Plans changes with the made-up ids of `draw`. If a change does not fit Rust's types, returns
-/// None; the Python implementation then reports the error.
+/// Plans changes with the made-up ids of `draw`. Returns None if a change does not fit Rust's
+/// types; then the Python implementation reports the error.
 #[pyfunction]
 pub fn plan(
     py: Python<'_>,
@@ -389,7 +390,7 @@ pub fn plan(
         instead_of: instead_of.collect(),
     };
     let is_draw = draw.number > 0;
-    // Each change may cause as many rebalances as there are members, or more.
+    // One change may cause a rebalance for each member, or more.
     let size = spec.size() * (spec.members.len() + 1);
     let outcome = interruptibly(py, size, |interrupt| {
         let tally = Tally::keeping(interrupt);

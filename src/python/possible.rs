@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Converts the best possible result of a group for `plans/possible/optimum.py`; names replace
-//! numbers.
+//! Converts the best possible result of a group for `plans/possible/optimum.py`; names of topics
+//! replace their numbers.
 
 use pyo3::prelude::*;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `wire/group_records.py` for reading in bulk: decodes the keys and values that classic
-//! groups write to `__consumer_offsets`. Names and bytes are borrowed from the record. Fields that
-//! no contract row needs are read and dropped.
+//! Mirror of `wire/group_records.py` for reading in bulk: decodes the keys and values of classic
+//! groups' records in `__consumer_offsets`. Names and bytes are borrowed from the record. Fields
+//! that are not needed are read and dropped.
 //!
 //! An error begins with the field's name; its text is that of the Python module.
 
@@ -33,7 +33,7 @@ pub struct OffsetCommitValue<'a> {
     pub topic_id: Option<[u8; 16]>,
 }
 
-/// The fields of a group's record that its contract row needs.
+/// The value of a group's record, with only the fields that are needed here.
 #[derive(Debug, PartialEq, Eq)]
 pub struct GroupMetadataValue<'a> {
     pub protocol_type: &'a str,
@@ -168,7 +168,8 @@ fn read_member<'a>(
     Ok(member)
 }
 
-/// A position in the bytes. Each length is checked when it is used; no memory is reserved for it.
+/// A position in the bytes. Each length is checked against the bytes that are left, and no memory
+/// is reserved for it, so a wrong length costs no memory.
 struct Reader<'a> {
     data: &'a [u8],
     at: usize,
@@ -245,7 +246,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads tagged fields, and returns the field with tag 0, the only tag that Kafka uses here.
+    /// Reads the tagged fields. Returns the one with tag 0, the only tag that Kafka uses here.
     fn tagged(&mut self) -> Result<Option<&'a [u8]>, String> {
         let mut first = None;
         if !self.flexible {

@@ -6,8 +6,8 @@ use super::{ReadAssignment, ReadSubscription, decode_sticky_user_data};
 
 const NO_GENERATION: i32 = -1;
 
-/// Returns the value of the contract's `user_data` field: "none" or "partitions", or None if the
-/// member sent what the newest Java client sends.
+/// Returns the value of the field `user_data` in a group line: "none" or "partitions", or None if
+/// the member sent what the newest Java client sends.
 pub fn user_data(
     assignor: &str,
     subscription: &ReadSubscription,
@@ -32,8 +32,9 @@ pub fn user_data(
 
 /// Whether sticky's user data is readable and lists no topic.
 ///
-/// Before the first assignment, Java sends null, and the Python clients send empty bytes. After
-/// the first assignment, aiokafka sends readable user data; kafka-python does not.
+/// Empty bytes count as readable unless they come from kafka-python. Before their first assignment,
+/// Java sends null, and the Python clients send empty bytes. After the first assignment, aiokafka
+/// sends readable user data; kafka-python does not.
 fn no_topics(data: &[u8], client_id: &str) -> bool {
     if data.is_empty() {
         return !client_id.starts_with("kafka-python");
@@ -41,7 +42,8 @@ fn no_topics(data: &[u8], client_id: &str) -> bool {
     data.get(..4) == Some(&[0; 4])
 }
 
-/// The library whose assignor wrote the assignments; None if all of them are empty.
+/// The library whose assignor wrote the assignments. `written` has those that are not empty (no
+/// bytes); None if there are none.
 ///
 /// Java writes its newest version and no user data. kafka-python and aiokafka write version 0 or 1
 /// and empty user data (0 bytes). librdkafka writes version 0 and each member's own user data,

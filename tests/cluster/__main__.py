@@ -3,8 +3,8 @@
 
 Starts a standalone master and two workers on loopback, from pyspark's jars. Packs the wheel into a
 Python environment, and runs the job with spark-submit. The answers must equal those of a local
-session, both workers must take part, and without the wheel the error must be one sentence. Takes
-about two minutes. Exit code 0 if all of this holds, else 1.
+session, and both workers must run tasks. A job without the wheel must fail with one sentence. It
+takes about two minutes. The exit code is 0 if all of this holds, else 1.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def main() -> int:
             bare = ["--conf", f"spark.pyspark.python={_bare_python()}"]
             words = ["assign", str(source), str(place / "none"), "--shared-files"]
             failed = submit(cluster.url, bare, words)
-            lines = (failed.stdout + failed.stderr).splitlines()  # errors can be in either stream
+            lines = (failed.stdout + failed.stderr).splitlines()  # the error can be in either one
             said = [one for one in lines if one.startswith("kafka-rebalance")]
             print(f"without the wheel: {said}")
             named = len(said) == 1 and "ship the environment" in said[0]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m tests.kills [--rebalances 200] [--kills 5] [--seed 1]`.
 
-Kills the Spark driver that keeps the table of groups while real groups rebalance, and compares the
-table with a batch job (the steps are in tests/kills/run.py). Exit code 0 if they are equal, else 1.
+Kills the Spark driver that keeps the table of groups up to date, while real groups rebalance. Then
+compares the table with that of a batch job (the steps are in tests/kills/run.py). The exit code is
+0 if they are equal, else 1.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kills a Spark driver again and again while it keeps the table of groups that rebalance.
+"""Kills a Spark driver repeatedly while it keeps a table of groups up to date.
 
 1. Groups of Java members rebalance: members join and leave, whole groups are deleted.
-2. Meanwhile the driver is started and killed with SIGKILL. The moment is random: in odd turns after
-   it has replaced the pointer (`current.json`), in even turns after its start.
+2. Meanwhile the driver is started and killed with SIGKILL, at a random time: the first, third, …
+   time after it has replaced the pointer (`current.json`), the other times after its start.
 3. At the end, a driver reads the remaining records. Its table must equal that of a batch job.
 """
 
@@ -47,7 +47,7 @@ Row = tuple[Any, ...]
 
 @dataclass
 class Outcome:
-    """The counts of a run, and the differences of the kept table from a batch job."""
+    """The counts of a run, and the rows that only the kept table or only the batch job has."""
 
     rebalances: int = 0
     records: int = 0
@@ -98,7 +98,7 @@ def _rebalance_and_kill(
     seed: int,
     outcome: Outcome,
 ) -> None:
-    """Returns after enough rebalances and kills, when all members have left."""
+    """Rebalances groups and kills drivers until there were enough of both and all members left."""
     killer = _Killer(server, path, kills, seed, outcome)
     _create_topic(server)
     with JavaMembers(server, directory / "java-members.log") as members:
@@ -119,14 +119,14 @@ def _rebalance_and_kill(
 def _rebalance(
     server: str, members: JavaMembers, made: int, meanwhile: Callable[[], None] | None = None
 ) -> None:
-    """Every group rebalances: in odd turns a member joins, in even turns the oldest one leaves."""
+    """Lets every group rebalance: if `made` is odd, a member joins, else the oldest one leaves."""
     if made % 2:
         members.tell(
             add=[_member(f"g{n}", made, ASSIGNORS[n % len(ASSIGNORS)]) for n in range(GROUPS)]
         )
     elif made > 2:
         members.tell(close=[f"g{n}-{made - 3}" for n in range(GROUPS)])
-    if made % 5 == 0:  # this group appears and is deleted
+    if made % 5 == 0:  # the group "gone" is created and deleted
         members.tell(add=[_member("gone", made, "range")])
         members.tell(close=[f"gone-{made}"])
         _delete_group(server, "gone")
@@ -161,7 +161,7 @@ def _delete_group(server: str, group_id: str) -> None:
 
 
 def _generations(server: str) -> tuple[int, int]:
-    """Counts the generations (without each group's first) and the records in the log."""
+    """Returns the numbers of generations, without each group's first one, and of records."""
     log = _log(server)
     seen, records = set(), 0
     for partition, bounds in log.bounds().items():
@@ -192,7 +192,7 @@ class _Killer(threading.Thread):
         self._first_table_s = 0.0
 
     def stop(self) -> None:
-        """Kills the running Spark driver; the thread starts no further one."""
+        """Kills the running Spark driver; the thread starts no more drivers."""
         self._kills = 0
         if self._driver is not None:
             self._driver.kill()
@@ -266,8 +266,8 @@ def _compare(
 ) -> None:
     """Compares the table with a batch job over the records that the table has read.
 
-    The table must have read at least up to the offsets in `end`. It may have read further, because
-    a killed member may time out later.
+    The table must have all records before the offsets in `end`. It may have later ones, because a
+    killed member may time out later.
     """
     held = {int(n): offset for n, offset in _pointer(path)["next"].items()}
     behind = {n for n, offset in end.items() if offset > held.get(n, 0)}

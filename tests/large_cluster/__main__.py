@@ -7,7 +7,7 @@
 4. A second snapshot runs while some groups become empty and form again. The lines of all other
    groups must be right.
 
-Exit code 0 if all of it holds, else 1.
+The exit code is 0 if steps 3 and 4 find no difference, else 1.
 """
 
 from __future__ import annotations

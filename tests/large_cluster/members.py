@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fills a broker with thousands of groups, from requests alone: no client runs for their members.
+"""Fills a broker with thousands of groups by bare requests: no client runs for their members.
 
-A member joins with the bytes of a Kafka client, syncs, and is then silent; its session lasts half
-an hour. Group N has one member, or two if N is odd; its members subscribe to two topics. Two
+A member joins with the bytes of a Kafka client, syncs, and is then silent; its session timeout is
+half an hour. Group N has one member, or two if N is odd; its members subscribe to two topics. Two
 connections are enough for all groups: the JoinGroup of a second member waits on one connection
 while the first member joins again on the other one.
 """
@@ -48,7 +48,7 @@ def create_topics(server: str, topics: Mapping[str, int]) -> None:
 
 
 class LightGroups:
-    """The groups of one broker. `owned` holds what each member of each group was assigned."""
+    """The groups of one broker. `owned` has the assigned partitions by group and member."""
 
     def __init__(self, server: str, topics: Mapping[str, int]) -> None:
         host, _, port = server.partition(":")
@@ -100,9 +100,9 @@ class LightGroups:
         self.close()
 
     def _send_second_join(self, group_id: str, topics: list[str], first: Any) -> None:
-        """Sends the second member's join, and waits until the coordinator asks the first to join.
+        """Sends the second member's JoinGroup, and waits until the group rebalances.
 
-        The coordinator answers the second member when the first has joined again.
+        The coordinator answers it when the first member has joined again.
         """
         self._second.send("join_group", 3, **_join(group_id, topics, ""))
         code = NO_ERROR

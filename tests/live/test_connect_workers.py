@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Predictions for a Connect cluster come true on three real workers.
 
-One worker is killed and returns within the delay; another one returns too late; then the leader is
-killed. Before each kill, the next rounds are predicted from the REST interface. At the end, every
-round is computed again from the records that the broker wrote.
+One worker is killed and returns within the delay; another one is killed and returns after it; then
+the leader is killed. Before the first two kills, the next rounds are predicted from the state that
+the REST interface shows. At the end, every round is computed again from the broker's records.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.live
 
-# This is longer than a worker's restart on a busy machine.
+# The delay is longer than a worker's restart on a busy machine.
 MAX_DELAY_MS = 15_000
 CONNECTORS = {"files": 5, "orders": 6}
 SETTLE_S = 15.0
-# Our delay counts from the time of the broker's JoinGroup response, the leader's from the time of
-# its assignment. These two times differ by less than this.
+# Our delay begins when the broker sends the JoinGroup response, the leader's when it assigns. The
+# two times differ by less than this.
 CLOCKS_DIFFER_MS = 1000
 
 Shown = dict[str, tuple[frozenset[str], frozenset[tuple[str, int]]]]
@@ -108,8 +108,8 @@ def _play(connect: ConnectCluster) -> Story:
     _await_round(connect, lambda round_: round_.delay_ms == 0)
     phases["given to others"] = _phase(connect, next(future))
     connect.start(second)
-    # One round revokes, the next one assigns. Which work moves depends on the member ids, which are
-    # chosen at the next join; so only the amounts of work are compared.
+    # One round revokes, the next one assigns. The connectors and tasks that move depend on member
+    # ids that are chosen at the next join, so only the workers' numbers of them are compared.
     *_, last = future
     phases["back too late"] = _phase(connect, last, same=_sizes)
 
@@ -121,7 +121,7 @@ def _play(connect: ConnectCluster) -> Story:
 
 
 def _future(connect: ConnectCluster, events: list[str]) -> Iterator[Shown]:
-    """Predicts the work of each worker after each round, from the present state of the cluster."""
+    """Predicts each worker's work after each round, from what the REST interface shows now."""
     cluster = read_cluster(connect.url)
     running = {worker["id"]: Work.from_dict(worker) for worker in cluster["workers"]}
     rounds = play_events(running, cluster["config"], events, max_delay_ms=MAX_DELAY_MS)
@@ -194,13 +194,13 @@ def test_back_too_late_it_gets_its_share(story: Story) -> None:
     before = story.phases["given to others"].shown
     predicted, shown = story.phases["back too late"]
     assert _sizes(shown) == _sizes(predicted)
-    for worker, (connectors, tasks) in before.items():  # the other workers gained nothing
+    for worker, (connectors, tasks) in before.items():  # these workers gained nothing
         assert shown[worker][0] <= connectors
         assert shown[worker][1] <= tasks
 
 
 def test_lost_work_seems_to_run_until_it_is_given_to_somebody(story: Story) -> None:
-    """REST shows the work on the dead worker, even after its return, although it runs nothing."""
+    """REST shows lost work on the dead worker, even after its return, when it runs nothing."""
     assert story.ghosts == [True, True]
 
 
@@ -227,7 +227,7 @@ def test_every_round_as_the_leader_dealt_it(story: Story, engine: Engine) -> Non
 
 
 def test_every_round_from_the_first_one_on(story: Story, engine: Engine) -> None:
-    """Without reports: our model computes each report from the assignments of earlier rounds."""
+    """Without the workers' reports, our model computes them from earlier rounds' assignments."""
     answers = run_script(_script(story.rounds, reported=False), engine=engine)["rounds"]
     for live, answer in zip(story.rounds, answers, strict=True):
         for told in live.members:
@@ -276,7 +276,7 @@ def test_all_of_it_happened(story: Story) -> None:
 
 
 def _script(rounds: list[LiveRound], *, reported: bool) -> dict[str, Any]:
-    """The rounds as a script; with `reported`, it contains the work that each worker reported."""
+    """Returns the rounds as a script for our model; with `reported`, also the workers' reports."""
     config: dict[str, int] = {}
     script = []
     leader = rounds[0].leader

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster is read in batches while groups change; `python -m tests.large_cluster` is longer."""
+"""A cluster is read in batches while groups change; `python -m tests.large_cluster` reads more."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def server() -> Iterator[str]:
 def test_groups_that_change_while_the_cluster_is_read_are_counted(
     server: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Groups of the third batch change when the first has been read; all others are as formed."""
+    """Groups of the third batch change after the first batch; all others are read as formed."""
     monkeypatch.setattr(consumer_groups, "BATCH", BATCH)
     progress: list[Progress] = []
     left_out: dict[str, str] = {}

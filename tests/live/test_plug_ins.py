@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plug-ins on a real broker beside Java members: Kafka's own classes judge each generation."""
+"""Members with our plug-ins and Java members share groups on a real broker.
+
+Kafka's own classes compute each generation again.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,7 @@ TOPICS = tuple(
 ALL = {TopicPartition(t, p) for t, replicas in REPLICAS.items() for p in range(len(replicas))}
 WAIT_S = 60.0
 TRIES = 3
-"""Attempts: a consumer of kafka-python 3.0.12 can lose its membership and never join again."""
+"""How often the run is tried: kafka-python 3.0.12 can lose its membership and not join again."""
 
 
 def _java(group_id: str, n: int, assignor: str, **fields: Any) -> dict[str, Any]:
@@ -62,7 +65,7 @@ class Asked(NamedTuple):
 
 
 class Played(NamedTuple):
-    """The recorded data of all groups."""
+    """The recorded data of all groups: stored generations, calls of plug-ins, held partitions."""
 
     stored: list[tuple[str, GroupMetadataValue]]
     asked: list[Asked]
@@ -184,9 +187,9 @@ def _await(look: Callable[[], Any], wanted: Callable[[Any], bool]) -> Any:
 def test_every_generation_is_what_kafkas_class_answers(played: Played, oracle: Oracle) -> None:
     """Kafka's class computes each generation from the members' bytes and the brokers' racks.
 
-    A leader whose client has no metadata of a topic or broker yet assigns without it, and rejoins
-    later. So the comparison uses the topics that the client knew. In a group's last generation, the
-    client knows all topics.
+    A leader whose client has no metadata for a topic or broker assigns without it, and rejoins when
+    it has. So Kafka's class is given the topics that the client knew. In a group's last generation,
+    the client must know all topics.
     """
     last = {}
     for group_id, value in played.stored:
@@ -225,7 +228,10 @@ def _by_topic(answer: dict[str, list[list[Any]]]) -> dict[str, list[list[Any]]]:
 
 @pytest.mark.parametrize("group_id", FORMS)
 def test_consumers_of_one_process_hold_each_their_own(played: Played, group_id: str) -> None:
-    """Each partition has one owner; when a fourth consumer joins, three keep all they can."""
+    """Each partition has one owner, before and after a fourth consumer joins the three.
+
+    The three gain no partition by this.
+    """
     first, second = played.held[group_id][:3], played.held[group_id][3:]
     for held in (first, second):
         assert sum(map(len, held)) == len(ALL)
@@ -249,6 +255,6 @@ def test_a_resubscribed_consumer_survives(played: Played) -> None:
 
 @pytest.mark.parametrize("group_id", ["racks-kp", "racks-ai"])
 def test_racks_count(played: Played, group_id: str) -> None:
-    """Without racks, the last answer would differ."""
+    """The last answer uses the members' racks: without them, it would differ."""
     value = [value for name, value in played.stored if name == group_id][-1]
     assert {wire.decode_subscription(m.subscription).rack_id for m in value.members} == set(RACKS)

@@ -20,7 +20,7 @@ from tests.prediction import report, run
 def test_real_groups_do_what_was_told() -> None:
     """Every generation follows from the members' subscriptions, and every change ends as planned.
 
-    A change that does not settle proves nothing, so most of the changes must settle.
+    A change after which the group does not settle proves nothing, so half of them must settle.
     """
     missing = missing_tools()
     if missing:

@@ -73,7 +73,7 @@ def test_javas_settings_construct_javas_consumers() -> None:
 
 
 def test_kafka_pythons_settings_take_a_group_over_in_two_bounces() -> None:
-    """Members change from range to cooperative-sticky one by one, with the printed lists."""
+    """Members change from range to cooperative-sticky one by one, with the printed settings."""
     made = recipe(KAFKA_PYTHON, "range", "cooperative-sticky")
     assert made.way == "rolling"
     names: dict[str, Any] = {}
@@ -179,7 +179,7 @@ def test_the_commands_copy_a_groups_offsets(tmp_path: Path) -> None:
         with KafkaAdminClient(bootstrap_servers=server) as admin:
             admin.create_topics({"t": {"num_partitions": 3, "replication_factor": 1}})
         offsets = {TopicPartition("t", p): p + 1 for p in range(3)}
-        # The command lowers an offset to the partition's end, so each partition needs records.
+        # The command lowers offsets above a partition's end, so each partition needs records.
         with KafkaProducer(bootstrap_servers=server) as producer:
             for tp in [*offsets] * 5:
                 producer.send(tp.topic, b"", partition=tp.partition)

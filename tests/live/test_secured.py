@@ -131,7 +131,7 @@ def test_sasl(secured: Secured, mechanism: str, run: Run, caplog: pytest.LogCapt
     for command in ("plan", "compare", "describe"):
         found = run(command, *cluster, "--group", "payments", "--json").answers
         assert found == run(command, *everything, "--json").answers
-    # The client did log the bytes that it sent, so a secret among them would be seen here.
+    # The client logged the bytes that it sent, so a secret in them would have been found.
     assert "Send: b" in caplog.text
     assert "SaslAuthenticateRequest" in caplog.text
 
@@ -170,7 +170,7 @@ def test_mutual_tls_with_every_kind_of_store(secured: Secured, form: str, run: R
 
 
 def _broken(secured: Secured) -> dict[str, tuple[str, list[str], str]]:
-    """Returns for each mistake: the listener, the lines of the file, and the expected error."""
+    """Returns mistake -> the listener, the lines of the settings file, and the expected error."""
     good, scram, trust = sasl("SCRAM-SHA-512"), "SCRAM-SHA-512", secured.trust()
     other = trust.replace("ca.pem", "other-ca.pem")
     jks = secured.trust("jks")
@@ -285,7 +285,7 @@ def test_history_needs_read_on_one_topic(secured: Secured, run: Run) -> None:
 
 
 def test_connect_over_https_with_basic_authentication(secured: Secured, run: Run) -> None:
-    """Our own server answers as Connect does; the test concerns the TLS of the client's side."""
+    """The client's TLS works. A server of this test answers as Connect does."""
     with worker(secured.stores, f"viewer:{PASSWORD}") as url:
         user = f"basic.auth.user.info=viewer:{escaped(PASSWORD)}"
         config = secured.file("connect.properties", secured.trust(), user)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`snapshot` against Kafka's own ConsumerGroupCommand, on real brokers with real members."""
+"""`snapshot` agrees with Kafka's own ConsumerGroupCommand, on real brokers with real members."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ HEALTHY = {
     **{f"java-{assignor}": assignor for assignor in ASSIGNORS},
     **{f"{client}-{assignor}": assignor for client, assignor in PYTHON},
 }
-# A line of `--describe --members --verbose`. The instance id and the assignment can be empty.
+# A line that `--describe --members --verbose` prints. Instance id and assignment can be empty.
 MEMBER = re.compile(
     r"(?P<group>\S+)\s+(?P<member_id>\S+)\s+(?:(?P<instance>\S+)\s+)?(?P<host>/\S+)\s+"
     r"(?P<client_id>\S+)\s+(?P<count>\d+)\s+-\s+(?P<assignment>\S+:\S+)?\s*-\s+-\s*"
@@ -50,7 +50,7 @@ MEMBER = re.compile(
 
 
 class Cluster(NamedTuple):
-    """A cluster at rest, as reported by our snapshot, Kafka's command and the Java members."""
+    """A cluster at rest, as our snapshot, Kafka's command and the Java members report it."""
 
     server: str
     lines: dict[str, dict[str, Any]]
@@ -108,7 +108,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def _java(assignor: str, n: int) -> dict[str, Any]:
-    """Member 1 is static, 2 has another subscription, 3 subscribes to a missing topic."""
+    """Member 1 is static, 2 subscribes to one topic, 3 to a topic that does not exist."""
     member = _member(f"java-{assignor}", n, [assignor], client_rack=RACKS[n % 3])
     if n == 1:
         member["group_instance_id"] = f"pod-{assignor}"

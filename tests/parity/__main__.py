@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m tests.parity --ours CMD [--part quick] [--only NAME ...] [--verbose]`.
 
-Plays scenarios on a real broker and on a driver, and prints the differences. Needs Java and the
-broker's jars. `--record` stores the broker's answers for test_recorded.py.
+Plays scenarios on a real broker and on a driver (a coordinator in its own process, started by CMD),
+and prints the differences. Needs Java and the broker's jars. `--record` stores the broker's answers
+for test_recorded.py.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ BROKERS = {
     ("sweeps",): partial(Broker, properties=scenarios.SWEEPING_BROKER),
     ("moves",): partial(Broker, brokers=2, properties=scenarios.BROKER),
 }
-"""Needs of scenarios -> the broker that plays them."""
+"""What scenarios need (their `needs`) -> the broker that plays them."""
 
 AT_ONCE = dict.fromkeys(BROKERS, run.AT_ONCE) | {("moves",): 1}
-"""One scenario at a time, because a move of the coordinator affects all groups."""
+"""How many scenarios run at once: with "moves" one, because a move affects all groups."""
 
 
 def _play(

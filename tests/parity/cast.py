@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Translates member names of a scenario into member ids, and ids in answers into names.
 
-Member ids are random. To compare two coordinators, each id gets a name from its member: `c~A` is
-the first id of member A (the id began with `c-`), and `c~A.2` the second. An id that no member has
-received yet is `c~?`.
+Member ids are random. To compare two coordinators, each id is replaced by a name: `c~A` stands for
+the first id of member A (an id that begins with `c-`), `c~A.2` for the second, and `c~?` for an id
+that no member has received yet.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _ANSWER = {
 }
 _DESCRIBED = ("state", "proto", "ptype", "members")
 _NO_SUCH_GROUP = ("NONE", "GROUP_ID_NOT_FOUND", None)
-"""Errors of DescribeGroups to ignore: for a missing group they depend on the version."""
+"""Errors of DescribeGroups that are not compared: those of missing groups differ by version."""
 
 _EVENT = {
     "join": ("err", "gen", "ptype", "proto", "leader", "member", "skip", "members"),
@@ -48,14 +48,14 @@ _EVENT = {
 
 
 def subscription(topics: Iterable[str]) -> str:
-    """Encodes a consumer's subscription, version 0, in the form of JSON commands: `hex:…`."""
+    """Encodes a consumer's subscription, version 0, as `hex:…`, which JSON commands take."""
     names = [topic.encode() for topic in topics]
     array = b"".join(len(name).to_bytes(2, "big") + name for name in names)
     return "hex:" + (b"\0\0" + len(names).to_bytes(4, "big") + array + b"\xff" * 4).hex()
 
 
 def sync_version(command: Command) -> int:
-    """Returns the version of a SyncGroup; version 5 is the first with protocol type and name."""
+    """Returns the version of a SyncGroup: 5 if it has protocol type or name, which 4 lacks."""
     return 5 if "pt" in command or "pn" in command else 4
 
 
@@ -115,7 +115,7 @@ class Cast:
         events: Iterable[Mapping[str, Any]],
         groups: Mapping[str, Mapping[str, Any]],
     ) -> Observation:
-        """Returns a step's answer, the requests answered since the last step, and the groups."""
+        """Returns a step's answer, the events since the last step by request, and the groups."""
         told = [
             (*self._asked[event["id"]], event)
             for event in events
@@ -153,7 +153,7 @@ class Cast:
             self._names[given] = f"{match[1]}~{who}" + (f".{count}" if count > 1 else "")
 
     def _event(self, command: Command, event: Mapping[str, Any]) -> Answer:
-        """Keeps only the fields that the request's version has."""
+        """Returns the fields of an event that the request's version has."""
         shown = {name: event.get(name) for name in _EVENT[event["ev"]]}
         if event["ev"] == "sync":
             if sync_version(command) < 5:
@@ -164,14 +164,14 @@ class Cast:
             del shown["skip"]
         if version < 7:
             del shown["ptype"]
-        # Kafka's request layer writes "no protocol" as null or "", depending on the version.
+        # For no protocol, Kafka's request layer writes null or "", depending on the version.
         shown["proto"] = shown["proto"] or (None if version >= 7 else "")
         keys = ("id", "inst", "meta") if version >= 5 else ("id", "meta")
         shown["members"] = [{key: one.get(key) for key in keys} for one in event["members"]]
         return self._renamed(shown)
 
     def _renamed(self, shown: Answer) -> Answer:
-        """Replaces ids by names, and sorts members by name because Kafka has them in hash order."""
+        """Replaces ids by names, and sorts members by name: Kafka lists them in hash order."""
         for key in ("member", "leader"):
             if key in shown:
                 shown[key] = self._name(shown[key])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prepares a broker for scenarios, and moves the group coordinator from one node to another.
 
-A group's coordinator is the leader of that partition of the offsets topic which stores the group.
+The coordinator of a group is the leader of its partition of the offsets topic.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTIONS_TOPIC = "__transaction_state"
 
 SOME_NAMES = 64
-"""So many group names (or transactional ids) cover every partition of their topic."""
+"""With so many group names or transactional ids, every partition of the internal topic has one."""
 
 READY_TIMEOUT_S = 30.0
 STEP_S = 0.02
@@ -50,7 +50,7 @@ def prepare(host: str, port: int) -> None:
         for topic in (OFFSETS_TOPIC, TRANSACTIONS_TOPIC) if len(nodes) > 1 else ():
             move(broker, nodes[host, port], topic)
         load_groups(broker)
-        # The first producer id takes the longest, so get it before a scenario starts its clock.
+        # The first producer ids take long, so they are requested before a scenario's times count.
         for number in range(SOME_NAMES // 8):
             until_ready(partial(_producer_id, broker, f"ready-{number}"))
 
@@ -75,7 +75,7 @@ def create_topics(broker: Connection, names: Iterable[str]) -> None:
 
 
 def described(broker: Connection, group: str) -> Any:
-    """Uses DescribeGroups version 2: a missing group is `Dead`; in version 6 it is an error."""
+    """Describes a group in version 2: a missing group is `Dead`; in version 6 it is an error."""
     return broker.ask("describe_groups", 2, groups=[group]).groups[0]
 
 

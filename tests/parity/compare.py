@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from .scenarios import Accepted, Scenario
 
 PATIENCE_S = 2.0
-"""How long to wait for a broker's answer that our coordinator has given at once."""
+"""How long to wait for an answer of the broker that our coordinator gave at once."""
 
 LOOK_AGAIN_S = 0.01
 SETTLE_S = 0.025
-"""A join or sync without an answer after this time counts as held back.
+"""A join or sync without an answer after this time counts as held back by the coordinator.
 
-A broker handles a request in a few ms; the next request then uses another connection.
+A broker handles a request in a few ms. The next request of the member uses another connection.
 """
 
 QUIET_S = 0.06
@@ -58,9 +58,9 @@ def play(
 ) -> list[Observation]:
     """Returns one observation for each step, and one for the events after the last step.
 
-    `wanted` is the run of another player: a live player waits until it shows an equal observation.
-    If that takes too long, the run ends with the observation so far. The run also ends at a step
-    that needs a member id which no answer contained.
+    `wanted` has the observations of another player's run: at each step, a live player waits for an
+    equal one. If that takes too long, the run ends with the last observation. The run also ends at
+    a step that needs a member id which no answer contained.
     """
     player.begin()
     cast = Cast()

@@ -28,7 +28,7 @@ class DriverError(RuntimeError):
 class DriverPlayer:
     """Plays scenarios one after another, each with a new coordinator."""
 
-    live = False  # each answer already has all its events, so the caller need not wait
+    live = False  # each answer has all events up to its time, so the caller need not wait
 
     def __init__(self, command: Sequence[str]) -> None:
         self._process = subprocess.Popen(
@@ -68,7 +68,7 @@ class DriverPlayer:
         return answer
 
     def more(self, timeout_s: float) -> list[dict[str, Any]]:
-        """Returns nothing, because the answers already had all events."""
+        """Returns nothing, because the answers had all events."""
         return []
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the coordinator given as arguments, but answers every heartbeat with NONE, right or wrong.
+"""Runs the driver in the arguments, but answers every heartbeat with NONE, even if that is wrong.
 
-Tests play this driver to show that the comparison can fail.
+Tests use it to show that the comparison can fail.
 """
 
 from __future__ import annotations

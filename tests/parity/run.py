@@ -27,7 +27,7 @@ AT_ONCE = 8
 
 ATTEMPTS = 4
 LATEST_MS = 200.0
-"""A run with a step that was later is played again; waits end only 250 ms from deadlines."""
+"""A run is repeated if a step was later than this: waits end only 250 ms before deadlines."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def _late(scenario: Scenario, lag_ms: float) -> bool:
 
 
 def _unlucky(result: Result) -> bool:
-    """Returns whether to repeat a `sweeps` scenario that differs: a sweep can come at any time."""
+    """Returns whether a scenario with sweeps differs, as one can come at a wrong time."""
     return result.scenario.needs == "sweeps" and not result.agrees
 
 

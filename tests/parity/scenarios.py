@@ -12,20 +12,20 @@ A step is an operation, a member, and fields with the driver's names. A member i
 For a field that is left out, the member sends its usual value: its newest id, its last generation,
 its instance id. In a value, `A` is A's newest id, `A.1` its first id, `none` is null ("" for an
 id), and any other word is itself. These rules also hold for ids in `asg=` (id:text) and in the list
-of `leave`, where /instance can follow an id. Metadata `sub(t+u)` is the bytes of a consumer's
-subscription to t and u.
+of `leave`, where /instance can follow an id. The value `sub(t+u)` stands for the bytes of a
+consumer's subscription to t and u.
 
 A `differs` line accepts one difference of its step: exactly these two values in this field, for the
 stated reason. Any other difference is an error.
 
-A word after the name is a special need of the scenario. `--part quick` leaves out such scenarios.
+A word after the scenario's name states its special need. `--part quick` leaves out such scenarios.
     slow    more time
     sweeps  a broker that removes expired offsets every second: `sweep 700` waits 700 ms and then
             for the next removal; a driver runs `advance` and `cleanup`
     moves   two brokers: `unload` moves the offsets topic to the other broker; after `reload`,
             requests go to that broker
 
-The broker and the driver are configured with `CONFIG`. A broker runs in real time, so every wait
+The broker and the driver have the settings in `CONFIG`. A broker runs in real time, so every wait
 must end at least 250 ms before or after a deadline.
 """
 
@@ -53,7 +53,7 @@ BROKER = {
     "group.max.session.timeout.ms": str(CONFIG["max_st"]),
     "group.max.size": str(CONFIG["max_size"]),
     "offset.metadata.max.bytes": str(CONFIG["meta_max"]),
-    "group.coordinator.append.linger.ms": "0",  # an append does not wait to form a batch
+    "group.coordinator.append.linger.ms": "0",  # an append does not wait for others
     "transaction.state.log.num.partitions": "2",
     # One hour, so that no expired offsets are removed during a scenario.
     "offsets.retention.check.interval.ms": "3600000",

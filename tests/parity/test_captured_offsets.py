@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our coordinator loads a real broker's `__consumer_offsets`; its groups equal the broker's."""
+"""From the `__consumer_offsets` of a real broker, our coordinator loads the broker's groups."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_groups_at_rest(loaded: DriverPlayer, name: str) -> None:
     "name", [name for name in CLASSIC if GROUPS[name]["described"]["state"] not in AT_REST]
 )
 def test_groups_in_a_rebalance(loaded: DriverPlayer, name: str) -> None:
-    """In the log, these groups are Stable, because only finished generations have a record."""
+    """Rebalancing groups are loaded as Stable: only finished generations have a record."""
     described = GROUPS[name]["described"]
     ours = loaded.tell({"op": "describe", "g": name})
     assert ours["state"] == "Stable"

@@ -5,8 +5,8 @@
         answer = broker.ask("heartbeat", 4, group_id="g", member_id="m", generation_id=1)
 
 kio has a dataclass for every version of every message, generated from Kafka's own schemas. `ask`
-fills its fields by name: nested messages from mappings, without the fields that a version does not
-have. Times are in milliseconds, as in Kafka's schemas.
+fills its fields by name, nested messages from mappings, and leaves out the fields that a version
+does not have. Times are in milliseconds, as in Kafka's schemas.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LONGEST_ANSWER = 100 * 1024 * 1024
 
 
 class WireError(RuntimeError):
-    """The broker did not answer, or its answer was not Kafka's protocol."""
+    """The broker did not answer, reported an error, or its answer was not Kafka's protocol."""
 
 
 def message(api: str, version: int, **fields: Any) -> Any:

@@ -2,9 +2,9 @@
 """Sends the JSON commands of a scenario to a real broker as requests; a wait takes real time.
 
 `tell` returns an answer in JSON. A join or sync that the broker holds back blocks its connection,
-because Kafka answers a connection's requests in order; the member's next request then uses a second
-connection. `more` returns later answers. `lag_ms` is the largest delay of a step behind the
-scenario's clock.
+because Kafka answers a connection's requests in order; then the next request uses another
+connection. `more` returns the answers that were held back. `lag_ms` is the largest delay of a step
+behind the scenario's clock.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MOST_CONNECTIONS = 24
 
 
 def bytes_of(text: str) -> bytes:
-    """Decodes bytes from the form of JSON commands: `hex:…`, or text."""
+    """Decodes bytes as JSON commands have them: `hex:…`, or text."""
     return bytes.fromhex(text[4:]) if text.startswith("hex:") else text.encode()
 
 
@@ -79,7 +79,7 @@ class WirePlayer:
         return {**answer, "id": self._count, "events": self.more(0)}
 
     def more(self, timeout_s: float) -> list[Event]:
-        """Returns answers to requests that the broker had held back."""
+        """Waits up to `timeout_s` for answers that the broker has held back, and returns them."""
         events: list[Event] = []
         for connection in readable(list(self._parked), timeout_s) if self._parked else []:
             response = connection.receive()
@@ -101,7 +101,7 @@ class WirePlayer:
     # Operations; each has the name of its JSON command's `op`.
 
     def _advance(self, command: Command) -> None:
-        # Sleeps until the scenario's time, so that the delays of earlier steps do not add up.
+        # The sleep ends at a time of the scenario's clock, so that delays of steps do not add up.
         self._due += command["ms"] / 1000
         time.sleep(max(0.0, self._due - time.monotonic()))
 
@@ -241,7 +241,7 @@ class WirePlayer:
             )
         )  # fmt: skip
         self._in_transaction = {key for key in self._in_transaction if key[0] != number}
-        # The broker answers before it writes the markers; the transaction is complete only then.
+        # The broker answers first, then writes the markers, which complete the transaction.
         cluster.wait(
             lambda: self._transaction(name).transaction_state.startswith("Complete"),
             f"the transaction {name} was not completed",
@@ -278,7 +278,7 @@ class WirePlayer:
                 "partitions": [{"partition_index": command.get("p", 0)}],
             }],
         )  # fmt: skip
-        # The error is that of the group or of a partition.
+        # The response has an error of the group, or one of a partition.
         errors = [answer, *(one for topic in answer.topics for one in topic.partitions)]
         return {"err": next((error_name(e.error_code) for e in errors if e.error_code), "NONE")}
 
@@ -342,7 +342,7 @@ class WirePlayer:
         return self._free("c").ask(api, version, **fields)
 
     def _ask_home(self, api: str, version: int, **fields: Any) -> Any:
-        """Asks the first broker, because the transaction coordinator does not move."""
+        """Asks the first broker: it stays the coordinator of transactions when groups move."""
         return self._free("c", self._home).ask(api, version, **fields)
 
     def _park(
@@ -353,7 +353,7 @@ class WirePlayer:
         self._parked[connection] = (self._count, command["op"])
 
     def _free(self, client_id: str, address: tuple[str, int] | None = None) -> Connection:
-        """Returns a connection of that client without a request in flight, or makes one."""
+        """Returns a connection with this client id and no request in flight, perhaps a new one."""
         address = address or self._coordinator
         for connection in self._connections:
             whose = (connection.client_id, connection.address)

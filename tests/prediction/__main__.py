@@ -4,8 +4,8 @@
 Takes snapshots of real groups on a real broker, plans changes, makes them, and compares the
 results. Also computes every generation of these groups from the members' subscriptions. Writes
 every observation to build/prediction/changes.jsonl, and each wrong prediction (a miss) to a file
-beside it. `--again FILE` compares the observations in such files again, without a broker. Exit code
-0: no miss; 1: a miss; 2: it cannot run.
+beside it. `--again FILE` judges the observations in such a file again, without a broker. The exit
+code is 0 without misses, 1 if there is a miss, 2 if it cannot run.
 """
 
 from __future__ import annotations

@@ -41,8 +41,8 @@ _NUMBER = re.compile(r"(.*?)(\d*)")
 class Part:
     """The configuration of a member's client.
 
-    `number` is unique in the group, and the session timeout contains it. A group's record has the
-    session timeout of each member, which identifies the member even under a new member id.
+    `number` is unique in the group, and part of the session timeout in ms. Records have the session
+    timeout of each member, so it identifies the member even under a new member id.
     """
 
     number: int
@@ -77,7 +77,7 @@ class Cast:
     numbers: Iterator[int] = field(repr=False)
 
     def subscribed(self) -> list[str]:
-        """Returns the topics with a subscriber; a snapshot contains no others."""
+        """Returns the topics with a subscriber; a snapshot has only those."""
         return sorted({topic for part in self.parts for topic in part.topics})
 
     def like(self, model: Part) -> Part:
@@ -94,7 +94,7 @@ class Cast:
 
 
 def casts(seed: int, leaders: Sequence[str], brokers: int) -> Iterator[Cast]:
-    """Yields groups without end; each has a random source that does not depend on other groups."""
+    """Yields groups without end, each with its own source of random numbers."""
     kinds = [
         (leader, assignor, is_mixed)
         for is_mixed in (False, True)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds why a plan was wrong: which fields of members were planned with wrong values.
+"""Finds why a plan was wrong: for which fields of members it assumed wrong values.
 
 The plan, with the real member ids, is compared with the generations of the log. In the first round
-whose assignment differs, one kind of field after another is replaced by the values that members
-really sent. A kind is the cause if the assignment then equals the leader's. If no single kind is
-the cause, all differing kinds are causes.
+with another assignment, one kind of field after another gets the values that members really sent.
+A kind is the cause if the assignment then equals the leader's. If no single kind is the cause, all
+differing kinds are causes.
 """
 
 from __future__ import annotations
@@ -52,7 +52,10 @@ def find(observed: Observed, plan: RebalancePlan, records: Sequence[Written]) ->
 
 
 def _members(*names: str) -> Mend:
-    """Replaces these fields by the members' real values; the order in lists is ignored."""
+    """Returns a function that gives these fields the members' real values.
+
+    A list in another order is left as it is.
+    """
 
     def mend(planned: GroupSpec, real: GroupSpec) -> GroupSpec:
         sent = {member.member_id: member for member in real.members}
@@ -133,7 +136,7 @@ def _answer(group: GroupSpec) -> dict[str, set[tuple[str, int]]] | None:
 
 
 def _named(what: str, planned: GroupSpec, real: GroupSpec) -> str:
-    """Returns the text of a cause, in the words of the docs and reports."""
+    """Returns the text of a cause, as docs and reports have it."""
     sent = {member.member_id: member for member in real.members}
     pairs = [(member, sent[member.member_id]) for member in planned.members]
     kinds: set[str] = set()

@@ -68,7 +68,7 @@ class Step:
 
 
 def deck(cast: Cast) -> list[str]:
-    """Returns the events in the order in which the group tries them: each once, `join` twice."""
+    """Returns the events (`join` twice) in the random order in which the group tries them."""
     drawn = [*EVENTS, "join"]
     cast.random.shuffle(drawn)
     return drawn

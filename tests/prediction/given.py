@@ -7,10 +7,11 @@
    here: they read user data that Kafka's classes cannot read.
 2. Our assignment must equal the leader's: each member has equal partitions; if the leader is a Java
    client, they also have equal order.
-3. The log does not contain the leader's metadata. If the assignments differ, older metadata are
-   tried, and metadata without topics to which the leader does not subscribe. If one of them
-   explains the leader's assignment, the verdict is OLDER. If only the order differs, it is ORDER.
-   If neither holds, it is DIFFERENT, and the cause names the fields that the leader ignored.
+3. The log does not show which topics the leader knew. If the assignments differ, the topics of
+   other times are tried, and the topics without those to which the leader does not subscribe. If
+   one of them explains the leader's assignment, the verdict is OLDER. If only the order differs, it
+   is ORDER. Else it is DIFFERENT, and the cause names the fields that the leader ignored, if that
+   explains the assignment.
 """
 
 from __future__ import annotations
@@ -139,7 +140,7 @@ def _compare(
 def _older(
     record: Written, group: GroupSpec, inventories: Sequence[Inventory]
 ) -> Iterator[tuple[str, tuple[Topic, ...]]]:
-    """Yields other topics that the leader may have known, with a description."""
+    """Yields other sets of topics that the leader may have known, each after its description."""
     for one in inventories:
         if one.topics != group.topics:
             yield "topics of another time", one.topics

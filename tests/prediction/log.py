@@ -76,7 +76,7 @@ def generations(records: Sequence[Written]) -> list[Written]:
 
 
 class OffsetsLog:
-    """Reads the topic from its beginning in a thread, until the `with` block ends."""
+    """Reads the offsets topic from its beginning in a thread, until the `with` block ends."""
 
     def __init__(self, bootstrap_server: str) -> None:
         self._server = bootstrap_server
@@ -116,7 +116,7 @@ class OffsetsLog:
                 auto_offset_reset="earliest",
                 fetch_max_wait_ms=100,
             )
-            # A broker that does not know the new topic yet lists no partitions.
+            # While the broker does not know the new topic, it lists no partitions.
             deadline = time.monotonic() + READY_TIMEOUT_S
             while not (partitions := consumer.partitions_for_topic(TOPIC)):
                 if time.monotonic() > deadline or self._ended.wait(0.2):
@@ -148,7 +148,7 @@ def from_json(records: Sequence[Mapping[str, Any]]) -> tuple[Written, ...]:
 
 
 def _await_topic(bootstrap_server: str) -> None:
-    """Requests a group's coordinator, so that Kafka creates the offsets topic, and waits for it."""
+    """Asks for a group's coordinator, so that Kafka creates the offsets topic; waits for it."""
     from kafka import KafkaAdminClient
     from kafka.errors import KafkaError
 

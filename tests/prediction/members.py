@@ -30,9 +30,9 @@ WRITING_S = 0.5
 FRAMES = 6
 LIBRARY = re.compile(r'".*/(?:site-packages|lib/python[\d.]+)/|"')
 MOST_POLL_MS = 15_000
-"""The maximum poll interval: after this time, a client that hangs leaves its group."""
+"""The maximum poll interval: a client that hangs longer than this leaves its group."""
 
-# Metadata are at most one second old, so a leader soon sees new partitions.
+# Metadata are renewed every second, so that a leader soon sees new partitions.
 JAVA_CONFIGS = {
     "group.protocol": "classic",
     "heartbeat.interval.ms": "500",
@@ -43,10 +43,10 @@ JAVA_CONFIGS = {
 
 
 class Members:
-    """All members of a run, for calls from any thread; the end of `with` ends every member."""
+    """All members of a run. Any thread may call it; the end of `with` ends every member."""
 
     def __init__(self, bootstrap_server: str, directory: Path) -> None:
-        """Starts no member yet; the members' logs go to `directory`."""
+        """Starts no member; the members' logs will go to `directory`."""
         self._server = bootstrap_server
         self._directory = directory
         self._java = JavaMembers(bootstrap_server, directory / "java.log")
@@ -159,7 +159,7 @@ def _described(part: Part) -> dict[str, Any]:
 
 
 def _send(pipe: Connection, command: tuple[str, tuple[str, ...]]) -> None:
-    """Sends a command; a member that has ended causes no error."""
+    """Sends a command; if the member has ended, does nothing."""
     with contextlib.suppress(OSError):
         pipe.send(command)
 

@@ -33,10 +33,10 @@ class Inventory:
 class Observed:
     """The observations of one change.
 
-    `before`      the snapshot's line; None for the start of a group, which has no plan.
-    `earlier`     the group's newest record when the line was read.
-    `records`     the later records, up to the record in which the group settled.
-    `inventories` the topics, in order of time.
+    `before`      the group's line in the snapshot; None when the group starts, without a plan.
+    `earlier`     the group's newest record when that line was read.
+    `records`     the later records, up to the one in which the group settled.
+    `inventories` the topics at several times, in order of time.
     `libraries`   member id -> library, for all members of these records.
     `problem`     why the group has not settled; None if it has.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports a run: two figures, tables by leader, assignor and event, and wrong predictions."""
+"""Reports a run: tables by leader, assignor and event, causes of misses, and two figures."""
 
 from __future__ import annotations
 

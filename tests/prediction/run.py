@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a cluster and several groups at a time, for a number of changes and limited minutes."""
+"""Runs a cluster with several groups at a time, until enough changes are made or time is over."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 MOST_CHANGES_A_GROUP = 3
 FAILED_GROUPS = 10
-"""The run takes no new group after more than this many groups that did not settle."""
+"""If more groups than this did not settle, the run starts no further group."""
 
 
 class _Budget:

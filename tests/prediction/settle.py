@@ -4,7 +4,7 @@
 1. The newest record has exactly the expected members with their subscriptions; a restarted member
    has a new id.
 2. The coordinator describes the group as Stable with these members, twice in a row.
-3. No newer record arrives for some time. This time is longer if some partition has no owner,
+3. No newer record has arrived for some time. This time is longer if some partition has no owner,
    because a cooperative group may be between its two rounds.
 """
 
@@ -29,10 +29,11 @@ LOOK_AGAIN_S = 0.25
 
 @dataclass(frozen=True)
 class Expected:
-    """The expected state of a group; the ids in `replaced` must be gone.
+    """The expected state of a group after a change.
 
-    `at_least` is the number of records before the change; only newer records count. `staying` are
-    members that must be in every generation since the change.
+    `at_least` is the number of records before the change; only newer records count. The member ids
+    in `replaced` must be gone. The members in `staying` must be in every generation since the
+    change.
     """
 
     parts: Sequence[Part]

@@ -126,7 +126,7 @@ class Stage:
         return None
 
     def _troubles(self, cast: Cast) -> list[str]:
-        """Describes members that have ended by themselves, and where missing members hang."""
+        """Returns texts about members that have ended by themselves, and where others hang."""
         failures = self._members.failures(cast.parts)
         there = self._ids(cast)
         missing = [part for part in cast.parts if part.number not in there]
@@ -219,7 +219,7 @@ class Stage:
         return line
 
     def _inventory(self, cast: Cast, from_ms: int) -> Inventory:
-        """Returns the cluster's topics, as soon as they have all partitions."""
+        """Waits until the cluster has all partitions of the group's topics; returns the topics."""
         wanted = {name: len(at) for name, at in cast.topics.items()}
         described: dict[str, Any] = {}
         while {name: len(partitions) for name, partitions in described.items()} != wanted:

@@ -5,7 +5,7 @@
    other made-up ids for the new members (samples). If members of several libraries may lead, each
    has a plan, and the change is right if one of them is.
 2. After the change: map the made-up ids to the members that have joined. The plan is right if the
-   members hold the planned partitions (`direct`).
+   members own the planned partitions (`direct`).
 3. If the samples differ, the assignment depends on the ids (`ids_decide`). Then the plan is also
    right if each partition is where some sample had it (`among`), or if a plan with the real ids
    ends as the group did (`real`). A plan that says that it guesses the racks of new partitions has
@@ -68,8 +68,8 @@ class Foreseen:
 class Told:
     """Steps 2 to 4 for one change that has settled; `causes` is empty if the plan is right.
 
-    `rounds` counts the generations of the change. `idle` of them changed nothing, because a member
-    only joined again; `unasked` of them changed the assignment without a known cause.
+    `rounds` counts the generations of the change. `idle` and `unasked` count those without a known
+    cause: `idle` of them kept the assignment, `unasked` of them changed it.
     """
 
     ids_decide: bool
@@ -198,7 +198,7 @@ def _causes(
 
 
 def _called(observed: Observed, plan: RebalancePlan) -> str:
-    """Returns the text of the wrong guess: a new member's client id, or else its UUID."""
+    """Returns a text about the wrong guess: a new member's client id, or else its UUID."""
     real = {member.member_id: member.client_id for member in observed.records[-1].value.members}
     for member in plan.final.members:
         client_id = real.get(member.member_id)
@@ -216,7 +216,7 @@ def _joined(observed: Observed) -> list[str]:
 
 
 def _names(plan: RebalancePlan, joined: Sequence[str], last: Written) -> Iterator[dict[str, str]]:
-    """Yields mappings of real new ids to made-up ids; instance ids must be equal."""
+    """Yields the possible mappings of real new ids to made-up ones; instance ids must agree."""
     made_up = {m.member_id: m.group_instance_id for m in plan.final.members}
     real = {m.member_id: m.group_instance_id for m in last.value.members}
     ours = [one for one in plan.made_up if one in made_up]

@@ -4,10 +4,11 @@
 1. Start a broker; groups of Java, kafka-python, aiokafka and librdkafka members with all assignors,
    dynamic and static; a Connect cluster; a group of the new protocol. All members commit.
 2. Members join and leave while a batch job reads `__consumer_offsets`. If a group's snapshots from
-   before and after the job are equal, the job's group must equal them.
-3. When all groups are quiet, every group of a second job must equal that of a snapshot.
+   before and after the job are equal, the group in the job's result must equal them.
+3. When all groups are quiet, every group in the result of a second job must equal that of a
+   snapshot.
 
-Takes about three minutes; exit code 0 if all of it holds, else 1.
+It takes about three minutes. The exit code is 0 if all of it holds, else 1.
 """
 
 from __future__ import annotations

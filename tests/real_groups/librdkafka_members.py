@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class LibrdkafkaMembers:
-    """Each member polls in a thread until `close`."""
+    """Runs members, each in a thread that polls until `close`."""
 
     def __init__(self, bootstrap_server: str) -> None:
         self._server = bootstrap_server

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m tests.reality [--assignors range,cooperative-sticky] [--out FILE]`.
 
-Real consumers on a real broker and the simulator play the same scenario. Needs Java and the
-broker's jars; takes about a minute. Exit code 0 if they agree, 1 if not, 2 if it cannot run.
+Real consumers on a real broker and the simulator play the same scenario. This needs Java and the
+broker's jars, and takes about a minute. The exit code is 0 if they agree, 1 if they differ, 2 if it
+cannot run.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares a real run with the simulated one: equal, or within a stated tolerance.
+"""Compares a real run with the simulated one.
 
 Generations and assignments must be equal. Durations depend on the times of members' heartbeats, so
 they may differ by these tolerances:
-
-    heartbeats   one interval, plus the time between two clock checks of a client, for each time
-                 that a heartbeat informs a member of a rebalance
+    heartbeats   for each time that a heartbeat informs a member of a rebalance: one interval, plus
+                 the time between two clock checks of a client
     polls        for each generation one poll's timeout, plus the delay of the latest timer
     answers      for each generation the response times of heartbeat, commit, join and sync
 
@@ -61,7 +60,7 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class Duration:
-    """One duration in the real and the simulated run; None for a run without the event."""
+    """One duration in the real and in the simulated run; None if its event is not in the run."""
 
     what: str
     real_ms: int | None
@@ -167,7 +166,8 @@ def _compared(phase: Phase, real: Played, simulated: Played) -> Compared:
         )
     ]  # fmt: skip
     if any(one.kind == KILLED for one in ours):
-        # Two intervals: last heartbeat to kill, and timeout to the next member's heartbeat.
+        # Heartbeats count twice: the kill can come at any time after one, and another member learns
+        # of the expired session with its next one.
         durations.insert(
             0,
             Duration("kill to first JoinGroup", _missed_ms(events), _missed_ms(ours), tolerance(2)),

@@ -46,9 +46,9 @@ class Played:
     """The data that one side recorded.
 
     answer_ms   the longest time between a request and its response
-    lags        (at_ms, late_ms): the delay of an event that only waits for a timer
-    overtaken   members whose SyncGroup came after another member had joined again: they
-                join again too, and never receive an assignment of this generation
+    lags        (at_ms, late_ms): the delays of events that only wait for a timer
+    overtaken   members whose SyncGroup came after another member had joined again: they join again,
+                too, and get no assignment of that generation
     """
 
     events: tuple[Event, ...]
@@ -81,7 +81,7 @@ class Played:
         return [Taken(number, found[number]) for number in sorted(found)]
 
     def _followed(self) -> Iterator[tuple[Event, frozenset[str]]]:
-        """Yields each event with its member's partitions, because callbacks report only changes."""
+        """Yields each event with the member's partitions after it; callbacks have only changes."""
         held: dict[str, frozenset[str]] = {}
         for event in self.events:
             before = held.get(event.member, frozenset())

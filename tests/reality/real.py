@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real side: Kafka's own consumers, one JVM for each, act at the scenario's times.
+"""The real side: Kafka's own consumers, each in its own JVM, act at the scenario's times.
 
-All JVMs run and are warm before the first consumer subscribes, because the simulator does not
-simulate the start of a JVM.
+All JVMs have started before the first consumer subscribes, because the simulator does not simulate
+the start of a JVM.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CLOSE_TIMEOUT_S = 15.0
 SLEEP_MS = 10
 
 OVERTAKEN = "SyncGroup failed: The group began another rebalance"
-"""A consumer's log text after a SyncGroup response REBALANCE_IN_PROGRESS."""
+"""The text that a consumer logs when its SyncGroup is answered with REBALANCE_IN_PROGRESS."""
 
 CLASSES = {
     "range": "org.apache.kafka.clients.consumer.RangeAssignor",
@@ -81,7 +81,7 @@ def prepare(server: str, scenarios: Sequence[Scenario]) -> None:
 def play(scenario: Scenario, server: str, directory: Path) -> Played:
     """Plays the scenario in real time; the JVMs' logs go to `directory`.
 
-    Each attempt uses a new group, so that it does not see the state of an earlier attempt.
+    Each attempt has its own group, so that it does not see the state of an earlier attempt.
     """
     todo = sorted(
         [
@@ -200,7 +200,7 @@ class _Jvm:
             raise RealityError(f"{self.name} did not start:\n{self._last_words()}")
 
     def tell(self, word: str) -> None:
-        """Sends a command; a program that has ended causes no error."""
+        """Sends a command; if the program has ended, does nothing."""
         assert self._process.stdin
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.write(word + "\n")
@@ -231,11 +231,11 @@ class _Jvm:
                 stream.close()
 
     def lags(self) -> list[tuple[int, int]]:
-        """Returns (time, delay) of the consumer's polls; the line after a poll has its delay."""
+        """Returns (time, delay) of the consumer's polls, in ms; each line is about one poll."""
         return [(line["at_ms"], max(0, line["gap_ms"] - POLL_MS)) for line in self.lines]
 
     def was_overtaken(self) -> bool:
-        """Returns whether, by the consumer's log, another member had joined again before it."""
+        """Returns whether another member joined again before this one's SyncGroup, by its log."""
         return OVERTAKEN in self._log.read_text(errors="replace")
 
     def events(self, started_ms: int) -> list[Event]:
@@ -247,7 +247,7 @@ class _Jvm:
             if line["member_id"] and name_of(line["member_id"]) != self.name:
                 raise RealityError(f"{self.name} is {line['member_id']!r}")
             at_ms, joined_ms = line["at_ms"] - started_ms, None
-            if line["event"] == "assigned":  # the sum now includes this rebalance
+            if line["event"] == "assigned":  # `joining_ms` is a sum that now has this rebalance
                 joined_ms = at_ms - (line["joining_ms"] - joining_ms)
                 joining_ms = line["joining_ms"]
             found.append(
@@ -264,7 +264,7 @@ class _Jvm:
 
 
 def _configs(plan: MemberPlan) -> dict[str, str]:
-    """Returns the Java consumer's settings; our settings have Kafka's names."""
+    """Returns the Java consumer's settings; the fields of our settings have Kafka's names."""
     consumer = plan.config
     assert isinstance(consumer, ConsumerConfig)
     configs = {

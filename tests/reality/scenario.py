@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scenario: a group of two grows to four, a member is killed, a static member restarts.
 
-Each phase settles long before the next phase begins, so an event belongs to one phase.
+In each phase, the group settles long before the next one begins, so each event has one phase.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ ASSIGNORS = ("range", "cooperative-sticky")
 POLL_MS = 100
 HEARTBEAT_MS = 1_000
 SESSION_MS = 6_500
-"""With this timeout, the session ends between two heartbeats of the other members. At the time of
-a heartbeat, a few ms could decide which member first learns of the rebalance."""
+"""With this timeout, a session ends between two heartbeats of the other members. If it ended at a
+heartbeat, a few ms would decide which member first learns of the rebalance."""
 
 INITIAL_DELAY_MS = 3_000
 """Kafka's default; c1 must join within this time, also on a slow machine."""
@@ -36,8 +36,8 @@ class Phase:
     is_quiet: bool = False
 
 
-# Members send heartbeats every second after a generation begins (at about 6, 11 and 18 s), so a
-# start at half a second falls between two heartbeats.
+# Generations begin at about 6, 11 and 18 s, and members then send heartbeats every second. So a
+# start at half a second is between two heartbeats.
 STARTS = {"c0": 0, "c1": 1_000, "c2": 10_500, "c3": 17_500}
 KILL_MS = 23_500  # kills c0, the leader; its session times out 5.5 to 7.5 s later
 BOUNCE_MS = (35_000, 37_000)

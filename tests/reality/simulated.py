@@ -27,7 +27,7 @@ class _Watch:
         self._handle = Consumer.handle
 
     def handle(self, consumer: Consumer, event: MemberEvent, now_ms: int) -> list[MemberEffect]:
-        # Read both now: the call may reset them, but callbacks see the old values.
+        # Read before the call, which may reset them: a real callback sees the old values.
         member, generation_id = name_of(consumer.member_id), consumer.generation_id
         effects = self._handle(consumer, event, now_ms)
         for effect in effects:
@@ -52,7 +52,7 @@ def play(scenario: Scenario) -> Played:
     def handle(consumer: Consumer, event: MemberEvent, now_ms: int) -> list[MemberEffect]:
         return watch.handle(consumer, event, now_ms)
 
-    with mock.patch.object(Consumer, "handle", handle):  # a function becomes a method
+    with mock.patch.object(Consumer, "handle", handle):  # must be a function, to become a method
         run = simulate(scenario)
     assert not run.crashed, run.crashed
     killed = (one for one in scenario.happenings if one.kind is Kind.KILL)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spark turns records into groups and answers; as in Kafka, a key's last record counts."""
+"""Spark makes groups and answers from records; as in Kafka, a key's last record counts."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _frame(spark: SparkSession, rows: list[tuple[Any, ...]], schema: str = RECOR
 
 
 def test_the_last_record_of_a_key_wins(spark: SparkSession) -> None:
-    """In a shuffled real log, the offset within a partition decides, not the order of rows."""
+    """In a shuffled real log, the record with the largest offset is the last, not the last row."""
     log = captured()
     rows = [(key, value, key[-1] % 3, offset) for offset, (key, value) in enumerate(log)]
     random.Random(3).shuffle(rows)
@@ -228,7 +228,7 @@ def test_committed_offsets_beside_the_groups(spark: SparkSession) -> None:
 def _damaged(rng: random.Random, value: bytes) -> tuple[str | None, bytes]:
     """Returns the cause of the expected error, and a damaged value.
 
-    The cause is None if the reference decides it.
+    The cause is None for random bytes; then the reference's error is expected.
     """
     match rng.randrange(4):
         case 0:
@@ -279,7 +279,7 @@ def test_one_record_in_a_hundred_is_corrupt(spark: SparkSession) -> None:
 
 
 def _cause(error: str) -> str:
-    """Returns the cause of an error of random bytes; each error contains one of these words."""
+    """Returns the cause for the text of an error that random bytes had."""
     if "not known" in error:
         return "unknown version"
     if "null" in error:
@@ -288,9 +288,9 @@ def _cause(error: str) -> str:
 
 
 def test_records_are_answered_as_their_rows_are(spark: SparkSession) -> None:
-    """Records of three clusters, one of them null, are answered in one pass over the records.
+    """Answers from records equal those from the rows of `current_groups`.
 
-    Only stable consumer groups and errors have answers.
+    The records' clusters are a, b and null. Only stable consumer groups and errors have answers.
     """
     rng = random.Random(31)
     rows: list[tuple[Any, ...]] = [

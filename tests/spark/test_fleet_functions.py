@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares `compare_groups`, `plan_each_change`, summaries and SQL with functions for one group."""
+"""`compare_groups`, `plan_each_change`, summaries and SQL agree with functions for one group."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_the_schemas_are_the_published_ones(
         (fleet_histogram(plans), f"change string, {HISTOGRAM_SCHEMA}"),
     ):
         wanted = spark.createDataFrame([], schema).schema
-        # Spark alone decides which of its own columns can be null.
+        # Whether a column can be null is not compared: Spark decides it.
         assert frame.schema.simpleString() == wanted.simpleString()
 
 

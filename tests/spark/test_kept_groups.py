@@ -26,7 +26,7 @@ Record = tuple[Any, ...]
 
 
 class Killed(BaseException):
-    """Is raised to simulate that the process was killed."""
+    """Stands for a kill of the process."""
 
 
 def log() -> list[Record]:
@@ -41,7 +41,7 @@ def log() -> list[Record]:
 
 
 def compacted(rows: list[Record]) -> set[Record]:
-    """Returns the last record of each key, by offset."""
+    """Returns the last record of each key in each partition, by offset, without tombstones."""
     last: dict[Any, Record] = {}
     for row in sorted(rows, key=lambda row: int(row[-1])):
         last[(*row[:-4], row[-4], row[-2])] = row
@@ -65,7 +65,7 @@ def tables(path: Path) -> list[str]:
 
 
 def test_batches_add_up_whatever_is_replayed(spark: SparkSession, tmp_path: Path) -> None:
-    """The log is cut at random, batches are replayed whole or in part, rows come in any order."""
+    """The log is applied in three batches with shuffled rows; batches are applied again later."""
     tmp_path /= "a path with blanks"
     rng = random.Random(3)
     rows = log()
@@ -87,7 +87,7 @@ def test_batches_add_up_whatever_is_replayed(spark: SparkSession, tmp_path: Path
 
 
 def test_a_new_checkpoint_reads_from_the_beginning(spark: SparkSession, tmp_path: Path) -> None:
-    """The first batch of a new checkpoint overlaps with the table."""
+    """The first batch of a new checkpoint has records that the table has already."""
     rows = log()
     table = _KeptTable(tmp_path, GROUP_KEYS, has_cluster=False)
     table.apply(frame(spark, rows[:20]), 0)

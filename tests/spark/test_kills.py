@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A driver is killed twice while groups rebalance; `python -m tests.kills` is the long form."""
+"""A Spark driver is killed twice while groups rebalance; `python -m tests.kills` does it longer."""
 
 from __future__ import annotations
 

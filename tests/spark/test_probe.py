@@ -18,7 +18,7 @@ from kafka_rebalance.spark.session import sentence
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# A worker's Python in which some packages seem not to be installed.
+# Code for a worker's Python, which makes a package seem not installed.
 HIDE = """
 import sys
 class Hidden:

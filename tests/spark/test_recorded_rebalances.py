@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spark returns the rebalances that the reader without Spark returns, for any order of records."""
+"""For records in any order, Spark returns the rebalances of the reader without Spark."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _as_lists(found: Iterable[Any]) -> list[dict[str, Any]]:
 
 
 def test_rows_equal_those_of_one_machine(spark: SparkSession) -> None:
-    """The logs of three brokers have equal group names, and are shuffled into one frame."""
+    """The logs of several brokers, which have equal group names, are shuffled into one frame."""
     clusters = {release: records_of(release) for release in RELEASES}
     found = _rows(rebalance_history(_frame(spark, clusters)))
     for name, records in clusters.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares Spark with the core: answers are equal, and each group has a row, perhaps an error."""
+"""Spark's answers equal those of the core, and each group has a row, perhaps with an error."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def frozen(name: str) -> list[dict[str, Any]]:
 
 
 def expected(case: dict[str, Any], assignor: str | None = None) -> Any:
-    """Returns the answer in the form of the columns.
+    """Returns the answer as the columns have it: an error, or entries by member.
 
-    An entry is a topic with consecutive partitions of that topic in the member's list.
+    Neighbouring partitions of one topic in the member's list form an entry.
     """
     try:
         answer = kr.assign(kr.GroupSpec.from_dict(case), assignor)
@@ -117,7 +117,7 @@ def test_lines_are_answered_as_columns_are(spark: SparkSession) -> None:
 
 def test_anomalies_are_a_column(spark: SparkSession) -> None:
     member = {"member_id": "B", "topics": ["t"]}
-    # "Aa" comes first in hash order: it subscribes to nothing, but gets partitions.
+    # Member A comes first in hash order: it subscribes to nothing, but gets partitions.
     case = {
         "group_id": "g",
         "topics": [{"name": "t", "partitions": 2}],
@@ -326,7 +326,7 @@ PLACES = INPUT_SCHEMA.replace("topics: array<string>", "topics: array<int>").rep
 
 
 def placed(case: dict[str, Any]) -> dict[str, Any]:
-    """Replaces members' topics by indices in the group's list; missing topics are added first."""
+    """Replaces members' topics by indexes into the group's topics; adds missing topics to those."""
     names = [topic["name"] for topic in case["topics"]]
     for member in case["members"]:
         owned = [entry["topic"] for entry in member.get("owned_partitions") or ()]

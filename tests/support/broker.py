@@ -7,7 +7,7 @@
         use(broker.bootstrap_server)
 
 `make broker` starts a broker in a terminal. A node ends when its standard input ends, so no node
-outlives the process that started it. If that process is killed, the directory stays.
+outlives the process that started it. If that process is killed, the directory is not removed.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def java(
 
 
 def missing_tools() -> str | None:
-    """Returns how to install a missing tool, or None if a broker can run."""
+    """Returns what is missing and how to get it, or None if a broker can run."""
     if shutil.which("java") is None:
         return "no `java` on PATH: install a Java runtime, 17 or newer"
     if not (LIB / "kafka-rebalance-broker.jar").exists():
@@ -141,7 +141,7 @@ class Broker:
         self.stop()
 
     def stop(self) -> None:
-        """Ends every node, kills it after 15 s if necessary, and removes the directory."""
+        """Ends every node (kills it if it does not end in time), and removes the directory."""
         for process in self._processes:
             process.terminate()
         deadline = time.monotonic() + STOP_TIMEOUT_S

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Members of the Python clients without a broker: tests call the clients' own coordinator code.
+"""Members that run the coordinator code of the Python clients, without a broker.
 
     member.join()                     returns the subscription bytes of its JoinGroup
     member.lead(generation, joined)   returns the assignments of its SyncGroup as the leader
     member.take(generation, bytes)    receives its assignment; sets `rejoins` and `held`
 
-Only the network is missing. `Java` is a member whose assignor is Kafka's own class. A `Group` has
-members of any kind.
+A `Java` is a member whose assignor is Kafka's own class. A `Group` has members of any kind.
 """
 
 from __future__ import annotations
@@ -261,7 +260,7 @@ def _aiokafka_metadata(cluster: Sequence[Topic]) -> Any:
 
 
 def _run(coroutine: Coroutine[Any, Any, Any]) -> None:
-    """Runs a coroutine that never waits."""
+    """Runs a coroutine to its end; it must not wait for anything."""
     try:
         coroutine.send(None)
     except StopIteration:

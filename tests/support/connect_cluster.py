@@ -6,7 +6,7 @@
         connect.kill(connect.workers[0])
 
 A worker ends when its standard input ends, so no worker outlives the process that started it. If
-that process was killed, the directory stays.
+that process is killed, the directory is not removed.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ PROPERTIES = {
 
 
 def missing_connect() -> str | None:
-    """Returns how to install a missing tool, or None if a worker can run."""
+    """Returns what is missing and how to get it, or None if a worker can run."""
     if shutil.which("java") is None:
         return "no `java` on PATH: install a Java runtime, 17 or newer"
     if not (LIB / "kafka-rebalance-connect-plugin.jar").exists():
@@ -76,7 +76,7 @@ class ConnectCluster:
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._log = _GroupLog(bootstrap_server)
         self.directory = Path()
-        # Sorted, so that the list has the order of the ids.
+        # Sorted by port, so that the ids are in order.
         self.workers = [f"127.0.0.1:{port}" for port in sorted(_free_ports(workers))]
 
     def __enter__(self) -> Self:
@@ -103,7 +103,7 @@ class ConnectCluster:
         self.close()
 
     def close(self) -> None:
-        """Ends every worker, kills it after 15 s if necessary, and removes the directory."""
+        """Ends every worker (kills it if it does not end in time), and removes the directory."""
         for process in self._processes.values():
             process.terminate()
         for worker in list(self._processes):
@@ -241,8 +241,7 @@ class _GroupLog:
             self._open()
         if self._consumer is None:
             return []
-        # Read up to the log's present end: a caller that waits for a round must not get an older
-        # one.
+        # Reads up to the log's present end, so that a caller does not miss the newest round.
         ends = self._consumer.end_offsets(self._partitions)
         deadline = time.monotonic() + START_TIMEOUT_S
         while any(self._consumer.position(one) < end for one, end in ends.items()):
@@ -277,7 +276,6 @@ class _GroupLog:
         if record.value is None or group_of(record.key) != GROUP_ID:
             return
         found = live_round(record.value)
-        # A second record of one generation is no new round: the record was rewritten for another
-        # reason.
+        # A second record of one generation is no new round: the same record was written again.
         if found and found.generation_id not in [known.generation_id for known in self._rounds]:
             self._rounds.append(found)

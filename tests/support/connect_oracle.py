@@ -17,11 +17,11 @@ JAR = (
 
 
 class ConnectOracle(Oracle):
-    """A running oracle for scripts of rounds, for one thread.
+    """A process that plays scripts of rounds, for one thread.
 
     `ask(script)` returns `{"id"?, "rounds": …}`, or `{"id"?, "error": …}` if Connect throws. In a
-    script with `"own_order": true`, workers keep their work in their own order, as real workers do.
-    In other scripts, workers keep the order in which the leader decoded their reports.
+    script with `"own_order": true`, workers report their work in their own order, as real workers
+    do. In other scripts, the order is that in which the leader decoded their reports.
 
     >>> with ConnectOracle() as oracle:  # doctest: +SKIP
     ...     oracle.ask({"assignor": "connect/eager", "rounds": []})

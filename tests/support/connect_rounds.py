@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads every rebalance of a live Connect group from the broker's records.
 
-After each SyncGroup of a leader, the group coordinator appends the whole group to
-`__consumer_offsets`: generation, leader, each worker's report (its subscription) and assignment, in
-Connect's own encoding. So no round is missed, even if rounds follow quickly.
+After each SyncGroup of a leader, the group coordinator writes a record to `__consumer_offsets`. It
+has the generation, the leader, and each worker's report (its subscription) and assignment, in
+Connect's own encoding. So no round is missed, even if rounds follow each other quickly.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Work = tuple[list[str], Pairs]
 class Told:
     """One worker in one round. Lists are in the order of the bytes.
 
-    `running` is the work that the worker reported. `report` and `answer` are the bytes of the
+    `running_…` is the work that the worker reported. `report` and `answer` are the bytes of the
     worker's report and of the leader's assignment.
     """
 
@@ -76,7 +76,7 @@ def group_of(key: bytes) -> str | None:
 
 
 def live_round(value: bytes) -> LiveRound | None:
-    """Returns the rebalance in a group's record; None without members or without an assignment."""
+    """Returns the rebalance in a group's record; None if no member has an assignment."""
     group = decode_value(GroupMetadataKey(""), value)
     assert isinstance(group, GroupMetadataValue)
     told = [_told(member) for member in group.members if member.assignment]

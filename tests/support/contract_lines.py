@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Helpers for tests of the contract, the JSON input of the commands.
+"""Helpers for tests of contract lines, the JSON input of the commands.
 
-They make a valid line and copies of it with one wrong value, and call both engines.
+They make a valid line, and copies of it with one other value, and call both engines.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def written_path(path: Path) -> str:
 
 
 def error_of_both(line: bytes, limit: int = LIMIT) -> str:
-    """Asserts that both engines, and `from_json` with `assign`, report equal errors; returns it."""
+    """Asserts that both engines, and `from_json` with `assign`, report one error; returns it."""
     rust, python = rust_answer(line, limit), reference_answer(line, limit)
     assert rust == python
     with pytest.raises(kr.GroupError) as raised:

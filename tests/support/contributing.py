@@ -20,7 +20,7 @@ def two_members(partitions: int, assignor: str) -> kr.GroupSpec:
 def check_steps(heading: str, *, steps: int, files: int) -> str:
     """Asserts that the files named under a heading exist; returns the text under the heading.
 
-    There must be at least this many steps and files.
+    The text must have at least `steps` numbered steps, and name at least `files` files.
     """
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     under = text.partition(f"## {heading}")[2].partition("\n## ")[0]

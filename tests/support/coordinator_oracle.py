@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs Kafka's own group coordinator in virtual time as a process, for comparison."""
+"""Runs Kafka's own group coordinator in a process, in virtual time, for comparison."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One check for each kind of fact of an explanation: `CHECKS[type(fact)](log, tp, fact)`.
 
-A check asserts that the fact about partition `tp` is true of the logged run. It reads the log and
-the group, never the code that found the fact.
+A check asserts that a fact about partition `tp` is true of a logged run of the assignor. It uses
+the log and the group, never the code that found the fact.
 """
 
 from __future__ import annotations
@@ -280,7 +280,7 @@ def balanced(log: Log, tp: TopicPartition, fact: sticky_facts.Balanced) -> None:
         assert moves
         assert log.build.current == log.after["before"]
     elif moves:
-        # All moves were undone, or another member still holds the partition.
+        # All moves were undone, or a member has the partition.
         assert log.build.current == log.after["before"] or log.holders(log.build.current, tp)
 
 

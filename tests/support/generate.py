@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generates random groups for the comparison of engines; a seed always generates the same groups.
 
-Groups are difficult on purpose. Every assignor has its own random stream of stories. A story is one
-group in one to eight rounds: members own the partitions of the round before, and between two rounds
-events (`EVENTS`) change the group. The first round chooses names (`FAMILIES`: some collide in
-Java's hash tables), subscriptions (`SHAPES`) and racks (`PLACES`). Some members send data as only
-faulty clients do: topics listed twice, partitions beyond the count.
+Groups are difficult on purpose. Every assignor has its own random sequence of stories. A story is
+one group in one to eight rounds: members own the partitions of the round before, and between two
+rounds events (`EVENTS`) change the group. In the first round, names (`FAMILIES`: some collide in
+Java's hash tables), subscriptions (`SHAPES`) and racks (`PLACES`) are chosen. Some members send
+data that only faulty clients send: topics listed twice, partitions that do not exist.
 
     case --assign--> answer --own--> members --events--> next case
 
-A seed determines the groups, because each stream has one random source and no loop runs over a set.
-Groups are valid by the contract: no negative partition, and no topic or member id twice.
+A seed determines the groups, because each story has one source of random numbers, and no loop runs
+over a set. Groups are valid by the contract: no negative partition, and no topic or member id
+twice.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def generate(seed: int, count: int, assignors: Sequence[str], assign: Assign) ->
 
 def _stories(seed: int, assignor: str, assign: Assign) -> Iterator[Case]:
     rng = random.Random(f"{seed}/{assignor}")
-    # Range and roundrobin must ignore owned partitions; for this, a second round is enough.
+    # Range and roundrobin must ignore owned partitions; a second round is enough to test this.
     most_rounds = 8 if "sticky" in assignor or _is_server_side(assignor) else 2
     number = itertools.count()
     while True:
@@ -94,7 +95,7 @@ class _Member:
 
 
 class _Story:
-    """One group and its random source. Events change the group in place; `case` returns it."""
+    """One group with its source of random numbers. Events change it in place; `case` returns it."""
 
     def __init__(self, rng: random.Random, assignor: str) -> None:
         self.rng = rng
@@ -124,7 +125,7 @@ class _Story:
         sizes = {rng.randint(1, 4): 60, rng.randint(5, 12): 30, rng.randint(13, 30): 9, 0: 1}
         for _ in range(pick(rng, sizes)):
             self.topics.append(self._topic(members))
-        if rng.random() < 0.3:  # range co-partitions topics with equal counts
+        if rng.random() < 0.3:  # range assigns topics of equal size alike
             count = rng.choice(self.topics).partitions if self.topics else 0
             for topic in self.topics:
                 if rng.random() < 0.8 and count - topic.partitions <= self._room(members):
@@ -151,8 +152,8 @@ class _Story:
     def _begin_tangled(self) -> None:
         """Begins a group whose answer depends on removals from a tree in a Java hash table.
 
-        Many member ids share a bucket, some members take no part in balancing, and claims of
-        partitions that do not exist let two members hold one partition.
+        Many member ids share a bucket, the balancing leaves some members out, and claims to
+        partitions that do not exist let two members own one partition.
         """
         rng = self.rng
         del self.topics[rng.choice([2, 3, 3]) :]
@@ -164,7 +165,7 @@ class _Story:
         self.tangle()
 
     def tangle(self) -> None:
-        """Lets a few members claim partitions, and some members send a newer generation."""
+        """Gives members new subscriptions, claims for a few, and a newer generation for some."""
         self.rng.shuffle(self.members)
         for n, member in enumerate(self.members):
             owns = self.rng.random() < 0.3
@@ -179,7 +180,7 @@ class _Story:
                 member.generation_id = self._generation()
 
     def case(self, group_id: str) -> Case:
-        """Returns the present state as a contract line (an input line of the commands)."""
+        """Returns the group's present state as a contract line, the JSON input of the commands."""
         case: Case = {"group_id": group_id, "assignor": self.assignor}
         if self.generation:
             case["generation_id"] = self.generation
@@ -229,7 +230,7 @@ class _Story:
         if self.is_server_side:
             # Sets of partition numbers become trees only in topics of hundreds of partitions.
             counts[rng.randint(129, 800)] = 4
-        # One topic takes at most a third of the room, so that later topics have room, too.
+        # One topic takes at most a third of the free size, so that later topics have some, too.
         return _Topic(next(self.topic_names), min(pick(rng, counts), 1 + self._room(members) // 3))
 
     def _room(self, members: int) -> int:
@@ -277,7 +278,7 @@ class _Story:
         return rng.choice(self.rack_names) if rng.random() < 0.95 else "elsewhere"
 
     def _place_replicas(self) -> None:
-        """Places all replicas again; topics of equal size may have equal racks (copartitioned)."""
+        """Chooses the racks of all replicas again; topics of equal size may have equal racks."""
         rng = self.rng
         alike = rng.random() < 0.4
         placed: dict[int, list[list[str | None]]] = {}
@@ -289,7 +290,7 @@ class _Story:
                 topic.racks = placed.setdefault(topic.partitions, racks) if alike else racks
 
     def _claims(self, count: int, beyond: float = 0.05) -> Owned:
-        """Makes random claims of a faulty client: real and missing partitions, duplicates."""
+        """Returns random claims of a faulty client: real and missing partitions, duplicates."""
         rng = self.rng
         claims: Owned = []
         for _ in range(count if self.topics else 0):
@@ -304,7 +305,7 @@ class _Story:
         return claims
 
     def _generation(self) -> int | None:
-        """Chooses a random generation: mostly the group's, also older, none, -1, or newer."""
+        """Chooses a random generation: often the group's, or an older or newer one, -1 or None."""
         g = self.generation
         # `pick` takes a dict, which cannot have 0 twice: g - 1 and g - 2 are both 0 in a new group.
         claimed = [g, max(g - 1, 0), max(g - 2, 0), None, -1, g + 1]
@@ -317,7 +318,7 @@ class _Story:
         return {name: value} if value is not None or self.rng.random() < 0.2 else {}
 
     def _by_topic(self, owned: Owned) -> list[dict[str, Any]]:
-        """Returns an entry for each topic, by first appearance; rarely, a topic has several."""
+        """Returns an entry for each topic, by first appearance; rarely, several for one topic."""
         rejoin = self.rng.random() < 0.95
         entries: list[dict[str, Any]] = []
         for topic, partition in owned:
@@ -354,7 +355,7 @@ def _leave(story: _Story) -> None:
 
 
 def _restart(story: _Story) -> None:
-    """Some members restart with a new member id and without partitions; static ones stay static."""
+    """Some members restart with a new member id and without partitions; instance ids stay."""
     for member in _some(story):
         member.member_id = next(story.member_names)
         member.owned, member.generation_id = [], None
@@ -367,7 +368,7 @@ def _resubscribe(story: _Story) -> None:
 
 
 def _repeat_topics(story: _Story) -> None:
-    """A member lists topics twice; sometimes the members after it have an equal list."""
+    """A member lists topics twice; sometimes the members after it get the same list."""
     rng = story.rng
     at = rng.randrange(len(story.members))
     topics = list(story.members[at].topics)
@@ -389,7 +390,7 @@ def _change_shape(story: _Story) -> None:
 
 
 def _claim_twice(story: _Story) -> None:
-    """Members claim partitions of other members, in this generation or another."""
+    """Members claim partitions of other members, with the group's or another generation."""
     for claimant in _some(story):
         other = story.rng.choice(story.members)
         stolen = story.rng.sample(other.owned, story.rng.randint(0, len(other.owned)))
@@ -400,7 +401,7 @@ def _claim_twice(story: _Story) -> None:
 
 
 def _claim_beyond(story: _Story) -> None:
-    """Members claim partitions beyond the partition count of the topic."""
+    """Members claim partitions that the topic does not have."""
     rng = story.rng
     counts = {topic.name: topic.partitions for topic in story.topics}
     for member in _some(story):
@@ -414,7 +415,7 @@ def _claim_beyond(story: _Story) -> None:
 
 
 def _go_stale(story: _Story) -> None:
-    """Members send an old generation or none, as if they had missed rounds."""
+    """Some members send a random generation, mostly old or none, as if they had missed rounds."""
     for member in _some(story):
         member.generation_id = story._generation()
         if story.rng.random() < 0.5:
@@ -422,7 +423,7 @@ def _go_stale(story: _Story) -> None:
 
 
 def _forget_generations(story: _Story) -> None:
-    """All members send no generation, as old clients do."""
+    """No member sends a generation, as old clients do."""
     for member in story.members:
         member.generation_id = None
 
@@ -433,7 +434,7 @@ def _lose_partitions(story: _Story) -> None:
 
 
 def _own_a_stride(story: _Story) -> None:
-    """A member takes over partitions whose numbers share a slot of Java's hash tables."""
+    """One member gets all partitions whose numbers share a slot of Java's hash tables."""
     rng = story.rng
     large = [topic for topic in story.topics if topic.partitions > 128]
     if not large:

@@ -29,9 +29,9 @@ def groups_and_changes(seed: int, count: int) -> Iterator[tuple[GroupSpec, list[
 
 
 def changes(rng: random.Random, group: GroupSpec, most: int = 3) -> list[str]:
-    """Chooses one to `most` random changes, each for the group after the changes before it.
+    """Chooses one to `most` random changes, each for the group as the earlier changes leave it.
 
-    The last one may be invalid for that group.
+    The last change may be invalid for that group.
     """
     texts: list[str] = []
     for _ in range(rng.randint(1, most)):
@@ -136,6 +136,7 @@ def _nonsense(rng: random.Random, group: GroupSpec) -> str:
     )
 
 
+# A function that is listed several times is chosen more often.
 KINDS: tuple[Callable[[random.Random, GroupSpec], str], ...] = (
     *(_add, _add, _remove_last, _remove_member, _remove_rack, _remove_client, _partitions),
     *(_partitions, _add_topics, _remove_topics, _resubscribe, _switch, _bounce, _bounce),

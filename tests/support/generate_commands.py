@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generates random runs of a coordinator, as JSON commands.
 
-Both coordinators play a run, so ids are symbols: `@7` is the member id from the answer to the
-JoinGroup of command 7. The next command depends on our coordinator's answers: it is the next
-request of a real client, or a stale or wrong one. Each run has a theme, which lets rare events
-occur together: any members; static members of one group with no time to rejoin; or the offsets
-and transactions of one group.
+Our coordinator and Kafka's play a run. Their member ids differ, so commands have symbols: `@7` is
+the member id from the answer to the JoinGroup of command 7. Each command depends on our
+coordinator's earlier answers: it is the next request of a real client, or a stale or wrong one. A
+run has a theme, so that rare events occur together: any members; static members of one group,
+which may have no time to rejoin; or the offsets and transactions of one group.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Client:
 
 
 class Commands:
-    """Makes one random command after another; the caller passes each answer to `told`."""
+    """Makes one random command after another; the caller must pass each answer to `told`."""
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
@@ -271,7 +271,7 @@ class Commands:
         return {"op": "leave", "g": group, "members": members}
 
     def told(self, number: int, answer: Command) -> None:
-        """Receives the answer to the command with this number; symbols replace its member ids."""
+        """Receives the answer to the command with this number; its member ids get symbols."""
         for event in answer.get("events", ()):
             if event["ev"] == "join" and event["id"] in self.by_join:
                 self._joined(self.by_join[event["id"]], event)

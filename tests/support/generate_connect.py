@@ -7,9 +7,9 @@ and events change the cluster (`EVENTS`). A round can also fail (`_Story.mishaps
 
     names, max delay --> round --wait, events--> round …
 
-A seed determines a script, because it has one random source and no loop runs over a set. A script
-is valid by `Script.from_dict`: time never decreases, a round lists a worker once, and workers run
-only work that was in some config.
+A seed determines a script, because it has one source of random numbers, and no loop runs over a
+set. A script is valid by `Script.from_dict`: times do not decrease, a round lists a worker once,
+and workers run only work that was in some round's config.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ def generate(seed: int, count: int) -> Iterator[Script]:
 
 
 class _Story:
-    """One cluster and its random source. Events change it in place; `round` returns its state."""
+    """One cluster with its source of random numbers.
+
+    Events change the cluster in place; `round` returns its state.
+    """
 
     def __init__(self, rng: random.Random, *, eager: bool) -> None:
         self.rng = rng
@@ -122,11 +125,11 @@ class _Story:
         return wrong
 
     def wait(self) -> None:
-        """Lets time pass: often to the end of the leader's wait for lost workers, rarely longer."""
+        """Lets time pass, often to within 1 ms of a time at which the leader stops waiting."""
         rng = self.rng
         due = [due_ms for due_ms in self.due_ms if due_ms >= self.time_ms]
         if due and rng.random() < 0.4:
-            # At +0 ms, which is the scheduled time, the wait is over.
+            # At the scheduled time itself (+0 ms), the leader's wait is over.
             at_ms = rng.choice(due) + rng.choice([-1, 0, 0, 0, 0, 1])
             self.time_ms = max(self.time_ms, at_ms)
             return
@@ -135,13 +138,13 @@ class _Story:
         self.time_ms += rng.choice(steps)
 
     def happen(self, n: int) -> None:
-        """Plays the events between two rounds; stores when the leader's waits may end."""
+        """Plays the events between two rounds; keeps the times when the leader's waits may end."""
         rng = self.rng
         for _ in range(pick(rng, {0: 4, 1: 8, 2: 3, 4: 1})):
             event = pick(rng, EVENTS)
             event(self)
-        # The leader's wait for lost workers keeps its first deadline; a back-off can start in any
-        # round.
+        # A wait for lost workers ends at the deadline that it got in its first round, so older
+        # times are kept, too. A back-off can start in any round.
         self.due_ms = [*self.due_ms[-4:], self.time_ms + self.max_delay_ms]
         if n and rng.random() < 0.5:
             self.due_ms.append(self.time_ms + min(self.max_delay_ms, rng.choice(BACKOFF_MS)))
@@ -166,7 +169,7 @@ class _Story:
             self.back.append(worker)
 
     def bounce(self) -> None:
-        """A step of a rolling restart: an absent worker returns, and another worker leaves."""
+        """A step of a rolling restart: an absent worker returns, and a worker leaves."""
         self.return_()
         self.leave()
 
@@ -205,7 +208,7 @@ class _Story:
             self.config[name] = self._tasks()
 
     def claim(self) -> None:
-        """A worker reports random work, such as work of others or work no longer configured."""
+        """A worker reports random work, perhaps other workers' work or work not configured now."""
         if not self.known:
             return
         rng = self.rng
@@ -217,7 +220,7 @@ class _Story:
         self.given[rng.choice(self.workers)] = claims
 
     def restart(self) -> None:
-        """All configured work runs at the start, although the leader has no memory of it."""
+        """All configured work runs in the first round, although the leader does not remember it."""
         running: dict[str, dict[str, Any]] = {
             worker: {"connectors": [], "tasks": []} for worker in self.workers
         }

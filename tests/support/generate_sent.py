@@ -4,9 +4,9 @@
     by_bytes(case, rng)   returns the case with each member's subscription in hexadecimal
     group_of(case)        returns the group that `wire.sent_member` makes of these bytes
 
-A member sends the bytes of a real client (`CLIENTS`) or contradicts itself: two generations in
-field and user data, an order that no encoder writes, user data cut short. This module writes the
-bytes field by field, because our encoders sort as Java's do.
+A member sends the bytes of a real client (`CLIENTS`) or contradicts itself: different generations
+in the field and the user data, an order that no encoder writes, user data cut short. This module
+writes the bytes field by field, because our own encoders would sort as Java's do.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ def sticky_bytes(owned: Owned, generation: int | None) -> bytes:
 
 
 def _runs(owned: Owned) -> list[tuple[str, list[int]]]:
-    """Returns one entry for each run of partitions of one topic, so that the order is kept."""
+    """Returns an entry for neighbouring partitions of one topic, so that the order is kept."""
     runs: list[tuple[str, list[int]]] = []
     for topic, partition in owned:
         if not runs or runs[-1][0] != topic:

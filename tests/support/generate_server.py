@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Adds to a generated group the fields that the brokers' assignors read.
 
-The fields depend only on names and on the group's id, so a topic keeps its id in all rounds of a
-group. The hashes of many ids share a slot of Java's hash tables. Some ids have equal hashes, except
-in share groups: there Java orders partitions of equal hash in a tree by object identity, which
-nothing can reproduce.
+A topic's id depends only on its name, so it is the same in all rounds of a group. The hashes of
+many ids share a slot of Java's hash tables. Some ids have equal hashes, except in share groups:
+there Java orders partitions of equal hash in a tree by object identity, which nobody can reproduce.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ def for_brokers(case: Case) -> Case:
 
 
 def topic_id(name: str, hashes: int = 12) -> str:
-    """Returns an id; 40 % of all ids have one of `hashes` hashes, which share slots."""
+    """Returns an id; 40% of all ids have one of `hashes` hashes that share a slot."""
     rng = random.Random(name)
     most, least = rng.getrandbits(64), rng.getrandbits(64)
     if rng.random() < 0.4:

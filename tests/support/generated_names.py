@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names for generated groups: simple ones, and ones that test Java's hash tables and sorting."""
+"""Names for generated groups: simple ones, and ones that are hard for hash tables and sorting."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TypeVar
 Names = Iterator[str]
 T = TypeVar("T")
 
-# Java sorts by UTF-16 unit, so that U+1F600 and U+10000 (surrogate pairs) come before U+E000.
+# Java sorts by UTF-16 unit, so U+1F600 and U+10000 (surrogate pairs) come before U+E000.
 UNICODE = ["é", "ß", "主", "题", "\ue000", "\uf8ff", "\uff5e", "\ufffd", "\U0001f600", "\U00010000"]
 
 
@@ -41,7 +41,7 @@ def _unicode(rng: random.Random) -> Names:
 
 
 def colliding(rng: random.Random) -> Names:
-    """Yields names of equal hash, made of "Aa" and "BB"; a bucket with more than 8 is a tree."""
+    """Yields names of equal hash, made of "Aa" and "BB": many in one bucket make it a tree."""
     prefix = rng.choice(["", "", "m-", "x"])
     for pairs in itertools.count(6):
         names = ["".join(name) for name in itertools.product(["Aa", "BB"], repeat=pairs)]
@@ -60,7 +60,7 @@ def _one_bucket(rng: random.Random) -> Names:
 
 
 def _spread(name: str) -> int:
-    """Returns the hash in java.util.HashMap of a name whose characters are UTF-16 units."""
+    """Returns the hash of a name in java.util.HashMap, if each character is one UTF-16 unit."""
     h = 0
     for character in name:
         h = (31 * h + ord(character)) & 0xFFFFFFFF

@@ -38,7 +38,7 @@ def _random(rng: random.Random, names: list[str], n: int, members: int) -> list[
 
 
 def some_idle(rng: random.Random, names: list[str], n: int, members: int) -> list[str]:
-    """Some members have no topics; the assignor leaves them out of the balance."""
+    """Some members have no topics; the assignor leaves them out of its balancing."""
     return [] if rng.random() < 0.3 else _random(rng, names, n, members)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the imports between files, in Python and Rust, and the rooms (top folders) of the files."""
+"""Finds the imports between files, in Python and Rust, and between rooms (top folders)."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ RUST_MODULES = rust_modules()
 
 
 def rust_imports(name: str, source: str, modules: dict[str, Path]) -> set[str]:
-    """Returns the modules in `crate::` and `super::` paths of a file, without its tests."""
+    """Returns the modules in the `crate::` and `super::` paths of a file; tests do not count."""
     source = source.partition("#[cfg(test)]")[0]
     found = set()
     for path in re.findall(r"\b(?:crate|super)(?:::\w+|::\{[^}]*\})+", source):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plays rounds with Java's classes and real clients' claims, without using plans/rounds.py.
 
-Each client claims partitions as its library does, and the oracle's class assigns. A cooperative
-client that must revoke a claimed partition joins again. `KINDS` lists the clients; in a contract
-line, `subscription_version` and `user_data` show a member's kind.
+Each client claims partitions as its library does, and Kafka's class (the oracle) assigns. A
+cooperative client that must revoke a claimed partition joins again. `KINDS` lists the kinds of
+clients; in a contract line, `subscription_version` and `user_data` show a member's kind.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Client:
     generation_id: int | None
 
     def claims(self, assignor: str) -> Held:
-        """Returns the partitions to claim; a cooperative client omits topics that it left."""
+        """Returns the partitions to claim; a cooperative client claims only subscribed topics."""
         if assignor != "cooperative-sticky":
             return self.held
         return [tp for tp in self.held if tp[0] in self.member.topics]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 STABLE_TIMEOUT_S = 60.0
 SAME_LOOKS = 3
-"""A group counts as at rest, not between two rounds, if an observation repeats this many times."""
+"""A group has settled (it is not between two rounds) if so many looks at it in a row are equal."""
 
 
 class JavaMembers:
@@ -46,9 +46,9 @@ class JavaMembers:
         return self._process.pid
 
     def tell(self, **command: Any) -> dict[str, Any]:
-        """Sends add=, close= or stall=; returns partitions of all members when groups are stable.
+        """Sends add=, close= or stall=, and waits until the groups are stable.
 
-        The form is {group id: {client id: partitions}}.
+        Returns the partitions of all members, as {group id: {client id: partitions}}.
         """
         groups: dict[str, Any] = self.send(**command)["groups"]
         return groups
@@ -185,8 +185,8 @@ class PythonMembers:
 def await_coordinators(bootstrap_server: str, group_ids: Sequence[str]) -> None:
     """Waits until the brokers of a new cluster can serve each of these groups.
 
-    Consumers that join earlier are redirected between brokers; a consumer of kafka-python can then
-    lose its place in the group.
+    Consumers that join earlier are sent from broker to broker; a consumer of kafka-python can then
+    lose its membership.
     """
     from kafka import KafkaAdminClient
     from kafka.errors import CoordinatorNotAvailableError
@@ -239,9 +239,9 @@ def join_by_hand(
     protocol_type: str = "consumer",
     assignment: bytes | None,
 ) -> None:
-    """Joins a group alone with any bytes as subscription; the member stays for 60 s.
+    """Joins a new group with any bytes as subscription; the member's session lasts 60 s.
 
-    With `assignment` None, it sends no SyncGroup, so that the group stays in CompletingRebalance.
+    If `assignment` is None, no SyncGroup is sent, so the group stays in CompletingRebalance.
     """
     from kafka import KafkaAdminClient
     from kafka.protocol.consumer.group import JoinGroupRequest, SyncGroupRequest

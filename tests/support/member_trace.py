@@ -25,10 +25,10 @@ Connect's work has Kafka's names: `c` is a connector, `c-0` a task. `x@3[c,c-0]`
 report: its configuration offset 3 and its work. `as-sent` is the assignment that the worker, as the
 leader, has sent for itself.
 
-The trace plays the application (`poll t-0=7` has consumed t-0 up to offset 7), the cluster
+The trace stands for the application (`poll t-0=7`: it has consumed t-0 up to offset 7), the cluster
 (`topics`) and the network (`answer` and `fail` end the last request of that kind). `advance` runs
-the heartbeat thread at its deadlines. `config` starts with a new member, and `again` returns to
-`mark`. `nodes` shows which node receives a FindCoordinator. Back-offs have no random part here.
+the heartbeat thread at its deadlines. `config` makes a new member, and `again` returns to `mark`.
+`nodes` shows which node receives a FindCoordinator. Back-offs have no random part here.
 """
 
 import random
@@ -280,7 +280,7 @@ _COMMANDS: dict[str, Callable[[Tracer, Command], None]] = {
     "nodes": Tracer.nodes,
 }
 
-# Commands for one kind of member only
+# Command -> the only kind of member that has it.
 _ONLY: dict[str, type[Consumer] | type[Worker]] = {
     "configuration": Worker,
     "subscribe": Consumer,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs Kafka's own Java assignors (`tools/oracle`) as a process, for comparison."""
+"""Runs Kafka's own Java assignors (`tools/oracle`) in a process, for comparison."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ class OracleError(Exception):
 
 
 class Oracle:
-    """A running oracle, for one thread. Read all answers of `ask_many` before the next call.
+    """A process with Kafka's classes. Only one thread may use it.
+
+    Read all answers of `ask_many` before the next call.
 
     >>> with Oracle() as oracle:  # doctest: +SKIP
     ...     oracle.ask({"assignor": "range", "topics": [], "members": []})
@@ -40,7 +42,7 @@ class Oracle:
         if java is None:
             raise OracleError("no `java` on the path: the oracle needs Java 17 or newer")
         self._process = subprocess.Popen(
-            # With the last flag, a NullPointerException of a compiled method keeps its message.
+            # With -OmitStackTraceInFastThrow, exceptions of compiled methods keep their message.
             [java, "-XX:+UseSerialGC", "-XX:-OmitStackTraceInFastThrow", "-jar", str(jar)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -86,7 +88,7 @@ class Oracle:
             self._stdin.close()
         try:
             self._process.wait(timeout=10)
-        except subprocess.TimeoutExpired:  # it is still computing an answer, which is not needed
+        except subprocess.TimeoutExpired:  # it still computes an answer that nobody needs
             self._process.kill()
             self._process.wait()
         self._stdout.close()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks plans without the code that made them.
 
-The best possible result is checked by its proof and by brute force; rounds are compared with
-repeated calls of `assign`.
+The best possible result is checked by the proof that comes with it, and by brute force. Rounds are
+compared with repeated calls of `assign`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kafka_rebalance import Assignment, GroupSpec, Possible, RebalancePlan, Step
 
 
 def subscribed(group: GroupSpec) -> dict[TopicPartition, list[int]]:
-    """Returns partition -> numbers of its subscribers, without partitions that have none."""
+    """Returns partition -> indexes of its subscribers; partitions without any are left out."""
     readers = {
         TopicPartition(topic.name, p): [
             m for m, member in enumerate(group.members) if topic.name in member.topics
@@ -30,7 +30,7 @@ def subscribed(group: GroupSpec) -> dict[TopicPartition, list[int]]:
 
 
 def owners(group: GroupSpec) -> dict[TopicPartition, int]:
-    """Returns partition -> number of its owner: the only claimant with the newest generation.
+    """Returns partition -> index of its owner: the only claimant with the newest generation.
 
     Partitions whose claimant does not subscribe to the topic are left out.
     """
@@ -52,7 +52,7 @@ def owners(group: GroupSpec) -> dict[TopicPartition, int]:
 
 
 def brute_force(group: GroupSpec) -> tuple[list[int], int]:
-    """Tries all assignments; returns the best loads, largest first, and the least moves to them."""
+    """Tries all assignments; returns the best loads, largest first, and their fewest moves."""
     readers, owner = subscribed(group), owners(group)
     best: tuple[list[int], int] | None = None
     for choice in itertools.product(*readers.values()):
@@ -67,7 +67,7 @@ def brute_force(group: GroupSpec) -> tuple[list[int], int]:
 
 
 def check_witnesses(group: GroupSpec, possible: Possible) -> None:
-    """Proves the best balance and the least moves from the answer's proof alone."""
+    """Checks that the answer proves its best balance and its fewest moves."""
     ids = [member.member_id for member in group.members]
     number = {member_id: m for m, member_id in enumerate(ids)}
     readers, owner = subscribed(group), owners(group)
@@ -77,7 +77,7 @@ def check_witnesses(group: GroupSpec, possible: Possible) -> None:
     assert all(m in readers[tp] for tp, m in given)
     assert sum(owner.get(tp) != m for tp, m in given) == possible.least_moves
     assert possible.balance == possible.assignment.balance
-    # No balance is better: in each level, only these members can read these partitions.
+    # No balance is better: only members of this level or of earlier ones can read its partitions.
     assert sorted(m for level in possible.levels for m in level.members) == sorted(ids)
     topics = [topic for level in possible.levels for topic in level.topics]
     assert sorted(topics) == sorted({tp.topic for tp in readers})
@@ -113,7 +113,7 @@ def _bound(
     owner: dict[TopicPartition, int],
     readers: dict[TopicPartition, list[int]],
 ) -> int:
-    """Returns the lower bound of the moves in this level, from the prices (linear duality)."""
+    """Returns a lower bound for the moves in this level, from the prices (linear duality)."""
     price = {m: possible.member_prices[group.members[m].member_id] for m in members}
     bound = -(max(level.load - 1, 0)) * sum(price.values())
     bound -= sum(sorted(price.values(), reverse=True)[: level.extra])
@@ -161,7 +161,7 @@ def _check_step(step: Step, engine: str) -> None:
         answer = kr.assign(one.group, assignor, engine=engine)  # type: ignore[arg-type]
         assert answer == one.assignment
         held = {m.member_id: set(m.owned_partitions) for m in group.members}
-        # Before it joins, a cooperative member revokes partitions of topics that it left.
+        # Before it joins, a cooperative member revokes partitions of topics it unsubscribed from.
         claimed = {
             m.member_id: {tp for tp in m.owned_partitions if tp.topic in m.topics}
             for m in group.members

@@ -168,7 +168,7 @@ def generations(bootstrap_server: str) -> Iterator[tuple[str, GroupMetadataValue
 
 
 def asked(topics: tuple[Topic, ...], value: GroupMetadataValue) -> GroupSpec:
-    """Returns the group that the leader of this generation had to assign."""
+    """Returns the group in a record as the leader of this generation received it."""
     assert value.protocol is not None
     members = tuple(
         wire.sent_member(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Logs a run of the reference assignors from outside, for the checks of explanations."""
+"""Logs a run of the reference assignors, through subclasses, for the checks of explanations."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Log:
     `after`    the state after each named step; for most steps, the partitions of each member
     `given`    (partition, the member that gained it, sizes), in order
     `moved`    (partition that balancing chose, partition that moved, old owner, new owner, sizes),
-                   in order; the moved partition can be another one than the chosen one
+               in order; the moved partition can be another one than the chosen one
 
-    `sizes` has the number of partitions of each member before the step.
+    `sizes` has each member's number of partitions before that gain or move.
     """
 
     def __init__(self, group: GroupSpec, assignor: str) -> None:

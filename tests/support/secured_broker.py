@@ -3,9 +3,9 @@
 
 Listeners  SECURED (SASL_SSL: PLAIN, SCRAM-SHA-512, OAUTHBEARER), MUTUAL (SSL with a certificate of
            the client), and a plaintext one without restrictions.
-Users      viewer may Describe all groups and the topic "orders"; the user "nobody" has no
-           permission; lister may Describe the cluster. CN=viewer, the certificate's user, has the
-           permissions of viewer.
+Users      "viewer" may Describe all groups and the topic "orders"; "nobody" has no permission;
+           "lister" may Describe the cluster. The certificate's user, CN=viewer, has the permissions
+           of "viewer".
 Stores     openssl and keytool make them: client.p12, client.jks and client.pem contain one key,
            trust.p12, trust.jks and trust.pem one CA; other-ca.pem is an unused CA.
 """

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unmodified consumers of the Python libraries, each in a thread that polls until `close`."""
+"""Unmodified consumers of the Python libraries, for tests of the broker of `serve`.
+
+Each consumer runs in its own thread, which polls until `close`.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,11 @@ T = TypeVar("T")
 
 
 class Consumer(ABC):
-    """A consumer of TOPIC in GROUP. `run` calls a function in the consumer's own thread."""
+    """A consumer of TOPIC in GROUP. `run` calls a function in the consumer's own thread.
+
+    `position` of a subclass returns the committed offset of a partition, or the next offset that
+    the library reads. These are equal when the consumer has just got the partition.
+    """
 
     def __init__(self, address: str, client_id: str, instance_id: str | None = None) -> None:
         for library in ("kafka", "aiokafka"):
@@ -70,7 +77,7 @@ class Consumer(ABC):
                     raise
 
     def committed(self, partition: int) -> int:
-        """Waits until the consumer owns the partition; returns the offset that it reads next."""
+        """Waits until the consumer owns the partition; returns its committed offset."""
         deadline = time.monotonic() + PATIENCE_S
         while partition not in self.owned():
             assert time.monotonic() < deadline, self.client_id

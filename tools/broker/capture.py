@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Captures python/kafka_rebalance/data/captured_groups.jsonl: a `snapshot` of real consumers.
+"""Makes python/kafka_rebalance/data/captured_groups.jsonl: a `snapshot` of real consumers.
 
     make broker-jars && .venv/bin/python -m tools.broker.capture
 
 Runs three brokers in racks a, b and c with consumers of Kafka, kafka-python and aiokafka. Groups
-grow and shrink once, so that generations differ; one group stays in a rebalance. Takes one to
-three minutes. Also writes the README.md beside the sample, with the versions used.
+grow and shrink once, so that generations differ; one group is still rebalancing. It takes one to
+three minutes, and also writes the README.md beside the sample, with the versions used.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ PYTHON = [
 
 
 def capture() -> list[dict[str, Any]]:
-    """Starts brokers and consumers, takes the snapshot, and stops all."""
+    """Starts brokers and consumers, takes the snapshot, and stops them."""
     # A broker would place the first replica at random; fixed replicas make every run equal.
     assignments = {
         topic: {p: [(t + p + r) % len(RACKS) for r in range(REPLICAS)] for p in range(count)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Captures tests/data/consumer_offsets.jsonl: a real broker's `__consumer_offsets`, raw.
+"""Makes tests/data/consumer_offsets.jsonl: the raw records of a real `__consumer_offsets`.
 
     make broker-jars && .venv/bin/python -m tools.broker.capture_offsets
 
@@ -7,7 +7,8 @@ Consumers of several kinds join, commit and leave: Java's (eager, cooperative, s
 protocol), kafka-python's and aiokafka's. A transactional producer and hand-made requests commit,
 too. While some consumers still run, the topic is read, and the broker describes every group for
 consumer_offsets_groups.json. Nothing is written to the topic in between, so both files show one
-state. Takes half a minute to two minutes. Also writes consumer_offsets.md, with the versions used.
+state. It takes half a minute to two minutes, and also writes consumer_offsets.md, with the versions
+used.
 """
 
 from __future__ import annotations
@@ -123,7 +124,7 @@ def java(group_id: str, n: int, assignor: str, **more: Any) -> dict[str, Any]:
 
 
 def capture() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Starts broker and clients, reads the log and the groups, and stops all."""
+    """Starts the broker and the clients, reads the log and the groups, and stops all of them."""
     log = Path(tempfile.gettempdir()) / "kafka-rebalance-capture.log"
     with Broker() as broker:
         server = broker.bootstrap_server
@@ -199,7 +200,7 @@ def _produce(server: str) -> None:
 
 
 def _transactions(server: str) -> None:
-    """Commits offsets by kafka-python's producer, in a committed and in an aborted transaction."""
+    """Commits offsets with kafka-python's producer, in a committed and an aborted transaction."""
     from kafka import KafkaProducer, OffsetAndMetadata, TopicPartition
 
     producer = KafkaProducer(bootstrap_servers=server, transactional_id="kafka-python-producer")
@@ -257,7 +258,7 @@ def _log(connection: Connection) -> Iterator[dict[str, Any]]:
 
 def _record(partition: int, batch: Any, record: Any) -> dict[str, Any]:
     control = None
-    if batch.is_control_batch:  # the key is a version and a kind, two bytes each
+    if batch.is_control_batch:  # the key has a version and a kind, two bytes each
         control = CONTROL[int.from_bytes(record.key[2:4], "big")]
     return {
         "partition": partition,

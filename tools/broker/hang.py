@@ -39,7 +39,7 @@ def _look(admin: Any) -> tuple[str, tuple[str, ...]]:
 
 
 def _tell(java: JavaMembers, members: list[dict[str, Any]]) -> None:
-    # This group never becomes stable; after a minute, the Java program reports this as an error.
+    # The Java program reports an error after a minute, because this group never becomes stable.
     with contextlib.suppress(RuntimeError):
         java.tell(add=members)
 

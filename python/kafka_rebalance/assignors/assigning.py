@@ -31,14 +31,15 @@ from .registry import (
 
 
 def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "rust") -> Assignment:
-    """Computes which partitions each member gets, exactly as Kafka's assignor of that name.
+    """Computes which partitions each member gets, exactly as the assignor of that name does.
 
     If `assignor` is None, the group's own assignor runs. The engine "rust" runs the compiled
     algorithm, "reference" the readable one in Python; their answers are equal. A custom assignor
     runs in Python with either engine.
 
     Errors   GroupError at `assignor` for an unknown name, or if neither call nor group name one;
-             AssignorThrows where Kafka's class throws; TypeError for a wrong type of group or name.
+             GroupError at `assignment` for a wrong answer of a custom assignor; AssignorThrows
+             where Kafka's class throws; TypeError for a wrong type of group or name.
     """
     name = assignor_of(group, assignor)
     if name not in in_core():
@@ -69,7 +70,7 @@ def _in_join_order(
 
 
 def assignor_of(group: GroupSpec, assignor: str | None) -> str:
-    """Returns `assignor`, or the group's own assignor if it is None. Errors: those of `assign`."""
+    """Returns `assignor`; if it is None, the group's own one. Errors: those of `assign`."""
     require_group(group)
     name = group.assignor if assignor is None else assignor
     if name is None:
@@ -103,8 +104,9 @@ def validate_cooperative(
 ) -> None:
     """Raises a GroupError if a partition is assigned that another member must first revoke.
 
-    Source   ConsumerCoordinator.validateCooperativeAssignment (Kafka 4.4.0), with which a leader
-             checks cooperative assignors other than Kafka's own; KIP-429.
+    A leader makes this check for every cooperative assignor except Kafka's own.
+
+    Source   ConsumerCoordinator.validateCooperativeAssignment (Kafka 4.4.0); KIP-429.
     """
     transferring = Delta.between(Assignment.owned(group), Assignment.of(assignment)).transferring
     for member_id, partitions in transferring.items():
@@ -132,7 +134,7 @@ def from_columns(member_ids: tuple[str, ...], columns: "_core.Columns") -> Assig
 
 
 def partitions_from(columns: "_core.Partitions") -> tuple[TopicPartition, ...]:
-    """Returns the partitions of a compiled answer that has no members."""
+    """Returns the partitions of a compiled answer that is one list, without members."""
     topic_ids = memoryview(columns.topic_ids).cast("I")
     return tuple(
         named_partitions(columns.topics, topic_ids, memoryview(columns.partitions).cast("I"))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kafka's assignors as objects for callers; as in a real consumer, each member has its own object.
 
-`CooperativeSticky` and `Sticky` keep the member's last generation for the user data; `Sticky` also
-keeps the member's last assignment.
+`CooperativeSticky` and `Sticky` send the member's last generation in the user data; `Sticky` also
+sends the member's last assignment.
 """
 
 from collections.abc import Iterable, Sequence

@@ -203,7 +203,7 @@ def is_known(name: str) -> bool:
 
 
 def custom(name: str) -> Assignor:
-    """Returns the custom or Python library's assignor of this name. Errors: GroupError."""
+    """Returns the assignor of this name: a custom one or a Python library's. Errors: GroupError."""
     if not is_known(name):
         raise GroupError("assignor", unknown(name))
     if name in SERVER_SIDE:
@@ -228,8 +228,9 @@ def unknown(name: str) -> str:
 
 
 def runs_in_core(name: str | None) -> bool:
-    """Returns whether the compiled core can assign all lines of a bulk call.
+    """Returns whether the lines of a bulk call can go to the compiled core.
 
-    `name` replaces the assignors of the lines; None means that each line has its own.
+    `name` replaces the assignors of the lines; None means that each line has its own. (A line may
+    still name a Python library's dialect: the core then answers `ONLY_PYTHON`.)
     """
     return not _custom if name is None else name in in_core()

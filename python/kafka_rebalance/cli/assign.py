@@ -64,7 +64,7 @@ def _answers(source: BinaryIO, args: argparse.Namespace) -> Iterator[LineAnswer]
     lines: list[bytes] = []
     first, size = 1, 0
     for number, line in enumerate(read_lines(source, args.max_line_bytes), 1):
-        # A blank line is no group. None stands for a line that was too long to read.
+        # Blank lines are skipped. None stands for a line that was too long to read.
         if line is not None and line.strip():
             lines.append(line)
             size += len(line)

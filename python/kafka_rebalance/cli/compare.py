@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     for name in names or ():
         if not is_known(name):
             args.parser.error(f"argument --assignors: {unknown(name)}")
-        if name in SERVER_SIDE:  # else it would be "recommended" that every assignor fails
+        if name in SERVER_SIDE:  # brokers run it; a comparison could only report that it fails
             args.parser.error(f"argument --assignors: {in_brokers(name)}")
     tally = Tally()
     compared: list[Comparison] = []

@@ -107,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _summary(spark: Any, output: Path) -> Path:
-    """Plans changes of all groups; returns the path of the page."""
+    """Plans changes of all groups, such as one more member; returns the path of the page."""
     from . import fleet
     from .fleet_summary import write_summary
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kafka_rebalance.spark.jobs import Done
 
 _EXAMPLES = 20
-"""The largest number of groups in the file that the command of `_advice` reads."""
+"""How many groups at most are in the file that `_advice` writes for its command."""
 
 _WORDS = {
     "assign": "who owns what in every group",
@@ -146,7 +146,7 @@ def _check_paths(args: argparse.Namespace) -> bool:
 
 
 def _refuse_files(args: argparse.Namespace, *, plain: bool) -> None:
-    """Refuses local paths on a cluster, where each executor would write to its own disk."""
+    """Refuses local paths: on a cluster, each executor would write to its own disk."""
     from kafka_rebalance.spark.paths import local
 
     for name in ("input", "output"):
@@ -262,7 +262,7 @@ def _report(
 
 
 def _advice(args: argparse.Namespace, spark: "SparkSession", groups: "DataFrame") -> str:
-    """Returns a command that explains one of the groups that never end."""
+    """Writes some groups whose assignor never ends to a file; returns a command for the first."""
     from kafka_rebalance.spark import jobs, schema
 
     answers = spark.read.parquet(args.output)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def read(
     args: argparse.Namespace, spark: "SparkSession", *, plain: bool
 ) -> tuple["DataFrame", Callable[[], dict[str, int]]]:
-    """Returns the groups to assign, and a function that counts the others; call it after a job."""
+    """Returns the groups to assign, and a function that counts the others after a job has run."""
     from kafka_rebalance.spark import jobs
 
     groups, passed_over = jobs.read_groups(
@@ -34,7 +34,7 @@ def read(
 def command(
     args: argparse.Namespace, file: Path | str, group_id: str | None, changes: Sequence[Any]
 ) -> str:
-    """Returns a command that plans one group with the options of this job."""
+    """Returns a command that plans or compares one group with the options of this job."""
     words = ["kafka-rebalance", "compare" if args.word == "compare" else "plan", os.fspath(file)]
     if group_id is not None:
         words += ["--group", group_id]

@@ -54,7 +54,7 @@ def add_input(parser: argparse.ArgumentParser) -> None:
 
 
 def add_changes(parser: argparse.ArgumentParser, only: Container[str] | None = None) -> None:
-    """Adds an option for each verb, or for those in `only`; `changes` keeps their order."""
+    """Adds an option for each verb, or for those in `only`; all append to `changes`, in order."""
     changes = parser.add_argument_group(
         "changes",
         "Played in the order given; each one settles before the next. MEMBER is a member_id or a "
@@ -175,7 +175,7 @@ class Tally:
         ]
 
     def finish(self, args: argparse.Namespace) -> int:
-        """Prints the counts (counts of errors on standard error), and returns the exit code."""
+        """Prints the counts (the number of errors on standard error), and returns the exit code."""
         if not args.json:
             for line in self.lines():
                 print(line)
@@ -204,8 +204,8 @@ def answers(
 ) -> Iterator[AnsweredGroup[GroupAnswer]]:
     """Yields the result of `work` for each group; reports the error of a bad group at once.
 
-    If there are several groups, a change that refers to something a group lacks is left out for
-    this group. If there is only one, such a change is an error.
+    A change may refer to a topic, member, client or rack that a group lacks. If there are several
+    groups, the change is left out for this group. If there is only one, the change is an error.
     """
     groups = read_groups(args)
     first = list(islice(groups, 2))
@@ -279,7 +279,7 @@ def _unaffected(group: GroupSpec, args: argparse.Namespace) -> list[str]:
 
 
 def error_text(error: GroupError, changes: Sequence[object]) -> str:
-    """Returns the text of an error, with the change in place of its number."""
+    """Returns the text of an error; a path such as `changes[0]` is replaced by the change."""
     for i, change in enumerate(changes):
         if error.path == f"changes[{i}]":
             return f"{change}: {error.problem}"

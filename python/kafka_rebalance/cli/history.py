@@ -166,7 +166,7 @@ def _compute(args: argparse.Namespace, recorded: Recorded) -> int:
     if args.json:
         _print_json(played)
     else:
-        # The first line is compared with the play, so it has the same groups.
+        # The line "Recorded" is compared with the played ones, so it covers the same groups.
         rows = [row for row, _ in recorded if row.group_id not in failed]
         print_counterfactuals(rows, played)
     return len(failed)

@@ -9,7 +9,7 @@ from kafka_rebalance.group.field_paths import MAX_INT32
 from kafka_rebalance.group.model import MAX_PARTITIONS
 
 MOST_DIGITS = 10
-"""How many digits a number may have: Python takes quadratic time to read longer ones."""
+"""The most digits of a number: Python's time to read a number is quadratic in its digits."""
 
 
 def whole(least: int) -> Callable[[str], int]:
@@ -36,7 +36,7 @@ def seconds(text: str) -> float:
 
 
 def add_cluster(parser: argparse.ArgumentParser, *, instead: str = "") -> None:
-    """Adds the options that name the cluster, and those of its client."""
+    """Adds the option that names the cluster, and those of the client that connects to it."""
     parser.add_argument(
         "--bootstrap-server",
         metavar="H:P",
@@ -80,7 +80,7 @@ def add_engine(parser: argparse.ArgumentParser) -> None:
 
 
 def add_max_partitions(parser: argparse.ArgumentParser) -> None:
-    """Adds the limit of partitions, which protects the memory from a mistyped number."""
+    """Adds the limit of partitions: a mistyped number must not use up the memory."""
     parser.add_argument(
         "--max-partitions",
         type=whole(0),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `kafka-rebalance probe` runs: each line's group led by the client, its answer printed."""
+"""Runs `kafka-rebalance probe`: lets the client lead each line's group, and prints its answers."""
 
 import argparse
 import asyncio

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `kafka-rebalance serve` runs: the server over the topics of its options."""
+"""Runs `kafka-rebalance serve`: a server with the topics of the command's options."""
 
 import argparse
 import asyncio
@@ -31,7 +31,7 @@ def serve(args: argparse.Namespace) -> int:
 
 
 def served_topics(args: argparse.Namespace) -> list[ServedTopic]:
-    """Returns the topics of both options; `--topic` counts if both name a topic."""
+    """Returns the topics of --topics-of and --topic; if both name a topic, --topic decides."""
     cluster = Cluster(())
     for topic, path in _topics(args):
         if topic.name in cluster.topics:
@@ -41,7 +41,7 @@ def served_topics(args: argparse.Namespace) -> list[ServedTopic]:
 
 
 def _topics(args: argparse.Namespace) -> Iterator[tuple[ServedTopic, str]]:
-    """Yields each topic, and what an error about it names."""
+    """Yields each topic with its place in the options, which an error about the topic names."""
     lines = [] if args.topics_of is None else args.topics_of.read_bytes().splitlines()
     for number, line in enumerate(lines, 1):
         path = f"--topics-of {args.topics_of}:{number}"

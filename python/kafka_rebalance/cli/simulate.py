@@ -172,7 +172,7 @@ def _settings(args: argparse.Namespace) -> dict[str, str | bool]:
 
 
 def _run_seeds(args: argparse.Namespace, scenarios: dict[str, Scenario]) -> None:
-    """Plays and prints every variant with the first N seeds."""
+    """Plays every scenario with N seeds, the scenario's own seed first, and prints the results."""
     runs = {name: _play_seeds(name, one, args.seeds) for name, one in scenarios.items()}
     if args.json:
         for name, each in runs.items():
@@ -209,7 +209,7 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _scenarios(args: argparse.Namespace, scenario: Scenario) -> dict[str, Scenario]:
-    """Returns the scenarios by name: one for every variant with every pair of costs."""
+    """Returns the scenarios by name: one for each variant with each pair of --costs."""
     variants = _listed(args.compare)
     for name in variants:
         if args.compare is not None and name not in _VARIANTS:

@@ -7,7 +7,7 @@
     from kafka_rebalance.clients.aiokafka import Sticky
     AIOKafkaConsumer(..., partition_assignment_strategy=[Sticky])
 
-A leader with a plug-in answers as a Java leader, so Java and Python members can share a group.
+A leader with a plug-in answers as a Java leader does, so Java and Python members can share a group.
 docs/clients.md describes the bytes that plug-ins send, and the cases in which the answer of such a
 leader differs from Kafka's.
 """

@@ -125,8 +125,8 @@ class Sticky(_Assignor):
 class CooperativeSticky(_Assignor):
     """`org.apache.kafka.clients.consumer.CooperativeStickyAssignor`.
 
-    A consumer whose list also has an eager assignor is eager, as in Java. A group changes its
-    assignor by two rolling restarts, and the first one depends on this.
+    A consumer whose list also has an eager assignor is eager, as in Java. The first of the two
+    rolling restarts by which a group changes from an eager assignor to this one depends on that.
     """
 
     name = "cooperative-sticky"

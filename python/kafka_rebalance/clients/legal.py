@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Computes a leader's answer: that of Kafka's class, unless it would end or hang consumers.
 
-1. Kafka's assignor computes an answer. It is sent even if it has anomalies, which are logged;
-   steps 2 and 3 are the exceptions.
+1. Kafka's assignor computes an answer. It is sent even if it has anomalies, which are logged,
+   except in the cases of steps 2 and 3.
 2. If a member would receive a topic that it does not subscribe to, aiokafka's consumer would end
    with an AssertionError, and other clients would join again with equal claims for ever. So Kafka's
    assignor computes a second answer, without members that subscribe to nothing, and without the
-   claims that no member can keep: claims to topics that a member has left, and to partitions that
-   do not exist.
+   claims that no member can keep: claims to topics that the member does not subscribe to, and to
+   partitions that do not exist.
 3. If the second answer has this problem too, or if Kafka's class throws or never ends, range
    computes the answer of this generation: range needs no claims, and always has an answer. In a
-   cooperative group, a partition that another member claims is left out until the next generation,
-   as by Kafka's cooperative assignor.
+   cooperative group, no member gets a partition that another member claims until the next
+   generation, as with Kafka's cooperative assignor.
 
 A leader that raised an exception would end its own consumer. After the session timeout, the next
 leader would end too.

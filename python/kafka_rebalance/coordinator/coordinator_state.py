@@ -29,7 +29,7 @@ from .offsets import GroupOffsets, OffsetChange, Offsets, OffsetValue
 
 
 class Ownership(Enum):
-    """The broker loads the groups' log, coordinates the groups, or no longer does so."""
+    """The broker loads the groups' log, coordinates the groups, or no longer coordinates them."""
 
     LOADING = "loading"
     ACTIVE = "active"
@@ -101,8 +101,9 @@ class Waiting:
 class CoordinatorState:
     """A coordinator's state; `now_ms` and `effects` belong to the event that is being handled.
 
-    A new group is in `created` until the next append, whatever that append contains. Readers of the
-    log see the group when this append is durable. If the append fails, the group is removed.
+    A new group is in `created` until the next append, whatever that append contains. Requests that
+    read only durable groups see the group when this append is durable. If the append fails, the
+    group is removed.
     """
 
     config: CoordinatorConfig
@@ -122,7 +123,7 @@ class CoordinatorState:
     silent: set[tuple[str, str]] = field(default_factory=set)
 
     def clear(self) -> None:
-        """Drops the whole state except the settings."""
+        """Drops all groups, offsets, deadlines, appends in flight and waiting responses."""
         self.groups.clear()
         self.created.clear()
         self.offsets = Offsets()
@@ -252,7 +253,10 @@ class CoordinatorState:
         producer_id: int | None = None,
         committed: bool | None = None,
     ) -> None:
-        """Appends `records`, which make `changes` to offsets; without records, only responds."""
+        """Appends `records`, or a marker if `committed` is set; with neither, only responds.
+
+        `changes` are the changes to offsets that are staged until the append is durable.
+        """
         if not records and committed is None:
             if isinstance(write.then, SendResponse):
                 then = write.then

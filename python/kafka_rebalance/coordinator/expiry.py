@@ -7,6 +7,8 @@
     Stable consumers, subscriptions known         its commit; a subscribed topic never expires
     any other group                               offsets never expire
 
+In a group whose offsets can expire, an offset with its own expiry time expires at that time.
+
 Source   OffsetMetadataManager.cleanupExpiredOffsets, ClassicGroup.offsetExpirationCondition;
          docs/behaviour/coordinator.md#86-expiry.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Holds a classic group: members, leader, generation, votes. Timers are in other files.
+"""Holds a classic group: members, leader, generation, votes. `deadlines.py` has its timers.
 
     members        member id -> member, in the order in which the members joined
     pending        ids sent with MEMBER_ID_REQUIRED that have not joined yet (KIP-394)
@@ -31,7 +31,7 @@ CONSUMER = "consumer"
 
 @dataclass(slots=True)
 class Group:
-    """A group; its methods ask for facts (is_, supports, …) or change the group (add, remove, …).
+    """A group; its methods return facts (is_, supports, …) or change the group (add, remove, …).
 
     `state_timestamp_ms` is None only if the group was loaded from a record without a timestamp.
     """
@@ -218,10 +218,10 @@ class Group:
         return select_protocol([member.names() for member in self.members.values()])
 
     def find_subscribed_topics(self) -> None:
-        """Sets `subscribed_topics` from the members' metadata, or to None if these are unreadable.
+        """Sets `subscribed_topics` from the metadata of consumers; to None for other groups.
 
         Metadata of every version starts with the fields of version 0. Kafka fails on some broken
-        metadata; here the subscription is then unknown.
+        metadata; here `subscribed_topics` is then None.
         """
         self.subscribed_topics = None
         if self.protocol_type != CONSUMER:

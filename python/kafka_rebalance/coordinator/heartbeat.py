@@ -3,6 +3,7 @@
 
 `member_checks` has the error of each state. In PreparingRebalance, a heartbeat renews the session
 although its response is REBALANCE_IN_PROGRESS. This holds for members that have rejoined, too.
+
 Source   GroupMetadataManager.classicGroupHeartbeat;
          docs/behaviour/coordinator.md#6-heartbeat.
 """

@@ -4,7 +4,8 @@
 The first row that matches decides who may commit:
 
     no generation, group Empty or absent          accepted, without a check of the ids
-    any other commit to an absent group           GROUP_ID_NOT_FOUND, first ILLEGAL_GENERATION
+    any other commit to an absent group           GROUP_ID_NOT_FOUND; ILLEGAL_GENERATION in old
+                                                  versions of the request
     generation, member or instance id present     checked by `member_checks`
     none of them present, group not Empty         UNKNOWN_MEMBER_ID; accepted in a transaction
 

@@ -16,7 +16,7 @@ from .offsets import GroupOffsets
 
 
 def offset_fetch(state: CoordinatorState, event: Received, request: OffsetFetch) -> None:
-    """Returns durable offsets; with `require_stable`, only after all appends in flight."""
+    """Returns durable offsets; with `require_stable`, the latest ones, once they are durable."""
     if request.require_stable:
         offsets = state.offsets.latest(request.group_id)
         response = _fetched(state.groups.get(request.group_id), offsets, request)

@@ -108,7 +108,7 @@ class GroupOffsets:
         return GroupOffsets(dict(self.committed), pending)
 
     def apply(self, change: OffsetChange, position: int) -> None:
-        """Applies one record; the committed value with the later position wins in any order."""
+        """Applies one record; of two committed values, the one at the later position wins."""
         match change:
             case Commit(_, partition, value, producer_id):
                 stored = Stored(value, position)

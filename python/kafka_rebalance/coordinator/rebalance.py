@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A rebalance: its start, the new generation, and the deadline for SyncGroup.
 
-    prepare          answers parked SyncGroups with REBALANCE_IN_PROGRESS; an Empty group waits the
-                     initial delay (KIP-134), others at most the longest rebalance timeout
+    prepare          answers parked SyncGroups with REBALANCE_IN_PROGRESS; an Empty group waits for
+                     the initial delay (KIP-134), other groups wait until all members have joined,
+                     at most the longest rebalance timeout
     complete_join    removes dynamic members that have not rejoined, elects a leader among the
                      others, and starts the generation; SyncGroups must come within the longest
                      rebalance timeout

@@ -4,7 +4,7 @@
     Empty                no members, perhaps offsets; the first member starts a rebalance
     PreparingRebalance   JoinGroups are parked until all members have joined or time is up
     CompletingRebalance  the members have a generation; the leader's SyncGroup is awaited
-    Stable               every member has its assignment
+    Stable               the assignment is stored; a member gets its part when it sends SyncGroup
     Dead                 removed, or moved to another coordinator
 
 `python -m tools.tables` draws `LEGAL_PREDECESSORS` into docs/behaviour/coordinator.md.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads and writes contract lines: JSON lines with one group each (docs/contract.md).
 
-This module checks types, `group/spec.py` checks values. Errors have the path of the field. Unknown
-fields are ignored. `src/group/contract.rs` reads lines in bulk: its checks have the order of this
-module, and its errors have equal texts.
+This module checks the type and the range of each field; `group/spec.py` checks the whole group.
+Errors have the path of the field. Unknown fields are ignored. `src/group/contract.rs` reads lines
+in bulk: it checks in the order of this module, and its errors have equal texts.
 """
 
 import json
@@ -69,7 +69,7 @@ def parse(line: str | bytes) -> Any:
     return value
 
 
-# The functions below read numbers and text as the Rust core's parser does.
+# The next four functions let Python read numbers and text as the Rust core's parser does.
 
 
 def _whole(text: str) -> int | float:
@@ -93,7 +93,7 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _no_half_pairs(text: str) -> None:
-    """Refuses escapes of half a surrogate pair: a backslash in JSON always begins an escape."""
+    """Raises a ValueError if an escape is half of a surrogate pair; `text` is valid JSON."""
     for escape in _ESCAPE.finditer(text):
         if escape[1]:
             raise ValueError(f"{escape[0]} is half of a surrogate pair")
@@ -124,7 +124,7 @@ def _refuse_error_line(fields: dict[str, Any]) -> None:
 
 
 def topic(value: Any, at: str) -> Topic:
-    """Reads a topic: name, partitions and optionally racks. Errors: GroupError."""
+    """Reads a topic: name, partitions, and the optional fields. Errors: GroupError."""
     fields = object_(value, at)
     name = string(fields, "name", at)
     count = integer(required(fields, "partitions", at), f"{at}.partitions", "count")
@@ -187,7 +187,7 @@ def _partition(value: Any, at: str) -> int:
 
 
 def _deleted_topics(members: list[dict[str, Any]], topics: tuple[Topic, ...]) -> tuple[Topic, ...]:
-    """Returns the topics that occur only in owned partitions, each with the id given there."""
+    """Returns the topics that occur only in owned partitions, if an id is given there."""
     ids = {topic.name: topic.topic_id for topic in topics}
     for i, member in enumerate(members):
         for e, owned in enumerate(member.get("owned_partitions") or ()):
@@ -233,7 +233,7 @@ def _user_data(fields: dict[str, Any], at: str) -> UserData | None:
 
 
 def to_dict(group: "GroupSpec") -> dict[str, Any]:
-    """Returns the contract line of a group; absent fields are left out."""
+    """Returns the contract line of a group as a dict; fields that are None are left out."""
     line: dict[str, Any] = {"group_id": group.group_id}
     _add_known(line, group, "generation_id", "assignor", "leader_library", "leader")
     line["topics"] = [_topic_to_dict(topic) for topic in group.topics]
@@ -271,7 +271,7 @@ def _add_known(line: dict[str, Any], source: object, *names: str) -> None:
 
 
 def group_by_topic(partitions: tuple[TopicPartition, ...]) -> list[dict[str, Any]]:
-    """Groups neighbours that have one topic, in their order: `[{"topic", "partitions"}, …]`."""
+    """Groups adjacent partitions of one topic, in their order: `[{"topic", "partitions"}, …]`."""
     runs: list[dict[str, Any]] = []
     for topic, partition in partitions:
         if not runs or runs[-1]["topic"] != topic:

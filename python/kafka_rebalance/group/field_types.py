@@ -2,8 +2,8 @@
 """Checks the types of the fields of a group that Python code made.
 
 The core accepts a group that has exactly the types of `model.py`. For any other group, this module
-looks for the first field of a wrong type, and raises an error with its path. If no field is wrong,
-the group has subclasses of the types, which are allowed. (`group/contract.py` checks JSON lines.)
+looks for the first wrong field, and raises an error with its path. If it finds none, the group is
+accepted: it may have lists, or subclasses of the types. (`group/contract.py` checks JSON lines.)
 """
 
 from collections.abc import Callable, Sequence

@@ -20,7 +20,7 @@ def html_table(columns: Sequence[str], rows: Iterable[Sequence[str]], style: str
 def small_table(
     title: str, columns: Sequence[str], items: Sequence[_T], row: Callable[[_T], Sequence[object]]
 ) -> str:
-    """Returns a notebook's table of the first items, with long texts cut, and counts the rest."""
+    """Returns a notebook's table: the first items, long texts cut, and how many items follow."""
     rows = ([clipped(str(cell).strip()) for cell in row(item)] for item in items[:MOST_ROWS])
     more = len(items) - MOST_ROWS
     note = f"<p>… and {more:,} more</p>" if more > 0 else ""

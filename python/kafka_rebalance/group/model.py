@@ -153,7 +153,8 @@ _TOPIC_ID = re.compile(r"[A-Za-z0-9_-]{21}[AQgw]")
 def uuid_of(topic_id: str) -> tuple[int, int]:
     """Returns the most and the least significant 64 bits of a topic id, signed.
 
-    Source   org.apache.kafka.common.Uuid. Errors: ValueError for text that is no topic id.
+    Errors   ValueError for text that is no topic id.
+    Source   org.apache.kafka.common.Uuid.
 
     >>> uuid_of("AAAAAAAAAAEAAAAAAAAAAg")
     (1, 2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assignments as values: which member owns which partitions. They print, compare and subtract.
+"""Assignments as values: which member owns which partitions. `after - before` is a `Delta`:
 
 kept         = owned ∩ target
 revoked      = owned - target
@@ -24,7 +24,7 @@ _PAIR: Callable[[tuple[str, int]], TopicPartition] = partial(tuple.__new__, Topi
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """The number of partitions of the members: least, most, mean, population standard deviation."""
+    """The least, most and mean partitions of a member, and their population standard deviation."""
 
     min: int
     max: int
@@ -33,7 +33,7 @@ class Balance:
 
     @classmethod
     def of(cls, counts: Sequence[int]) -> "Balance":
-        """Computes with integers up to the last step, so that the members' order has no effect."""
+        """Computes with integers up to the last step, so that the order of counts has no effect."""
         if not counts:
             return cls(0, 0, 0.0, 0.0)
         members, total = len(counts), sum(counts)
@@ -54,13 +54,13 @@ AnomalyKind = Literal["duplicate", "unsubscribed", "nonexistent", "unassigned"]
 
 @dataclass(frozen=True, slots=True)
 class Anomaly:
-    """A fault in an assignment; Kafka's own assignors make such faults, too.
+    """A fault in an assignment. Kafka's own assignors can produce faults, too.
 
     duplicate     assigned to this member and to an earlier one (or to this member twice)
     unsubscribed  assigned to a member that does not subscribe to the topic
     nonexistent   assigned, but the topic has no such partition
-    unassigned    assigned to no member, although a member subscribes, and no member has to revoke
-                  the partition first
+    unassigned    a member subscribes to the topic, but no member gets the partition, and none has
+                  to revoke it first
     """
 
     kind: AnomalyKind
@@ -129,7 +129,7 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
         anomalies: tuple[Anomaly, ...] = (),
         standby: "Assignment | None" = None,
     ) -> "Assignment":
-        """Makes an assignment from member id -> partitions; members keep their order."""
+        """Makes an assignment from member ids and their partitions; members keep their order."""
         topics: dict[str, int] = {}
         offsets, topic_ids, partitions = [0], [], []
         for owned in members.values():
@@ -282,9 +282,9 @@ def find_anomalies(
 ) -> tuple[Anomaly, ...]:
     """Returns the faults of an assignment.
 
-    `withholds` is True for an assignor that assigns a moving partition only in the next rebalance,
-    `shares` for a share group: its members share partitions, and only the initialised ones are
-    assigned.
+    `withholds` is True for an assignor that assigns a moving partition only in the next rebalance.
+    `shares` is True for a share group: several members can have a partition, and only initialised
+    partitions are assigned.
 
     Order    members in join order with their partitions in order, then unassigned partitions, by
              topic and partition.

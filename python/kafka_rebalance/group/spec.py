@@ -33,7 +33,7 @@ from .model import (
 
 @dataclass(frozen=True, slots=True)
 class GroupSpec:
-    """A group: topics in any order, and members in join order, on which answers depend.
+    """A group: its topics, and its members in join order. Answers depend on the join order.
 
     `leader_library` is the library of the last rebalance's leader, recognised by the assignment's
     bytes: "java" for Kafka's format (our plug-ins write it too); "librdkafka"; "python" for the
@@ -41,9 +41,9 @@ class GroupSpec:
     if it is known; the member leads until it leaves. Only streams groups have `subtopologies`;
     `num_standby_replicas` is Kafka's setting, and None means 0.
 
-    Errors   GroupError with the field's path: duplicate names or ids; counts out of range; `racks`
-             with another length than the topic; no members; more than `max_partitions` partitions
-             in all (this limit protects the memory).
+    Errors   GroupError with the field's path: wrong types; duplicate names or ids; numbers out of
+             range; `racks` without one entry for each partition; no members; more than
+             `max_partitions` partitions in all (this limit protects the memory).
     """
 
     group_id: str
@@ -74,7 +74,7 @@ class GroupSpec:
         return cls(**contract.read(fields), max_partitions=max_partitions)
 
     def interned(self) -> "_core.Interned":
-        """Returns the group in the core's form, which is made at the first call and then kept."""
+        """Returns the group in the core's form; the first call makes it, later calls reuse it."""
         if self._interned is None:
             object.__setattr__(self, "_interned", _core.intern(self))
         assert self._interned is not None
@@ -104,7 +104,7 @@ class GroupSpec:
         return GroupSpec, (*fields, self.limit, *more)
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the contract line; absent fields are left out."""
+        """Returns the contract line as a dict; fields that are None are left out."""
         return contract.to_dict(self)
 
     def to_json(self) -> str:
@@ -140,7 +140,7 @@ class GroupSpec:
         *,
         generation_id: int | None = None,
     ) -> "GroupSpec":
-        """Returns a copy whose members own this assignment: the present state for `plan`.
+        """Returns a copy whose members own this assignment; `plan` starts from it.
 
         The generation of this ownership is `generation_id`, or else the group's own, or else 1. A
         member without an entry owns nothing. In a streams group, members have the tasks of the
@@ -173,7 +173,7 @@ class GroupSpec:
         return max(MAX_PARTITIONS, sum(topic.partitions for topic in self.topics), tasks)
 
     def partition_counts(self) -> dict[str, int]:
-        """Returns topic -> number of partitions, if above 0; assignors see no other topics."""
+        """Returns the numbers of partitions by topic, without zeros: assignors see only these."""
         return {topic.name: topic.partitions for topic in self.topics if topic.partitions > 0}
 
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happened in groups, and why: rebalances read from the records of `__consumer_offsets`."""
+"""Reads past rebalances and their causes from the records of `__consumer_offsets`."""

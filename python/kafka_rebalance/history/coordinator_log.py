@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the lines that brokers of Kafka 2.4 to 4.x log about groups.
 
-`coordinator_lines.json` has an expression for each line, for each reason of a rebalance, and for
-each reason that a client sends with a request; the first that matches counts. Expressions match the
-message alone, so the layout before it and the logger's name behind it do not matter: Kafka's own
-layout, JSON, and the prefixes of container logs are all read. Lines of both coordinators, Scala's
-and Java's, are there, as are those of the groups of the new protocol.
+`coordinator_lines.json` has regular expressions for lines, for the reasons of a rebalance, and for
+the reasons that clients send with requests; the first that matches counts. An expression matches
+the message alone. So any layout can be read: Kafka's own, JSON, and the prefixes of container logs.
+There are expressions for the lines of both coordinators, Scala's and Java's, and for those about
+groups of the new protocol (KIP-848).
 
-A broker writes local times without their zone: `CoordinatorLog.shifted` moves them.
+A broker writes local times without their zone; `CoordinatorLog.shifted` corrects them.
 """
 
 import json
@@ -32,8 +32,9 @@ class CoordinatorEvent:
     """A line about a group; a field that the line lacks is None.
 
     `event`   the kind of line: "prepare", "assigned", "left", …, as in `coordinator_lines.json`.
-    `cause`   of a "prepare": why the rebalance begins, for example "session_timeout".
-    `said`    the client's own reason, by kind ("closed"), else as text; "not_said" is none.
+    `cause`   why the rebalance begins, for example "session_timeout"; only "prepare" has it.
+    `said`    the client's reason: its kind ("closed") if it is known, else its text; "not_said" if
+              the client sent none.
     """
 
     event: str
@@ -70,7 +71,7 @@ class CoordinatorLog:
 
 
 def read_coordinator_log(lines: Iterable[str]) -> CoordinatorLog:
-    """Reads the lines of brokers; those of several brokers are ordered by their time."""
+    """Reads the lines of one or several brokers, and orders them by time."""
     events: list[CoordinatorEvent] = []
     unknown: list[str] = []
     other = unknown_count = 0
@@ -88,7 +89,7 @@ def read_coordinator_log(lines: Iterable[str]) -> CoordinatorLog:
             events.append(event)
     last = 0
     places = []
-    for place, event in enumerate(events):  # a line without a time belongs to the one before it
+    for place, event in enumerate(events):  # a line without a time stays behind the one before it
         last = last if event.time_ms is None else event.time_ms
         places.append((last, place))
     ordered = (events[place] for _, place in sorted(places))
@@ -182,7 +183,7 @@ def _json_time(fields: Mapping[str, Any]) -> int | None:
 
 
 def _last_time(text: str) -> int | None:
-    """Returns the last time in a text: prefixes of containers stand before the broker's own."""
+    """Returns the last time in a text: the broker's own, after that of a container's prefix."""
     found = _TIME.findall(text)
     if not found:
         return None

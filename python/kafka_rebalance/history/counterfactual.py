@@ -2,14 +2,15 @@
 """Plays a group's recorded sequence of events under another assignor, or with static members.
 
 1. An event is a record whose members, subscriptions or partition counts differ from those before,
-   or one that a member asked for. Second rounds and after-effects are no events: the play has its
-   own rounds (`plans/rounds.py`, as `plan` plays them).
-2. With static membership, a member that came back within the session timeout never went: its
-   partitions wait for it, unread, and its return is no event.
-3. After each event, the members rebalance until they have settled. They hold what the play gave
-   them, whatever the record has.
+   or a rebalance that a member asked for. Records of second rounds and after-effects are skipped:
+   the play has its own rounds (`plans/rounds.py`, as `plan` plays them).
+2. With static membership, a member that came back within the session timeout stays in the group:
+   its partitions wait for it, unread, and its return causes no rebalance.
+3. After each event, the members rebalance until they have settled. They own the partitions that
+   the play assigned to them, not those in the record.
 
-Partition counts are those of `replay`: the inventory's, or the highest that a record so far needs.
+A topic has the inventory's partitions. If the records so far need more, or the inventory lacks the
+topic, it has as many as they need.
 """
 
 from collections import defaultdict
@@ -34,10 +35,10 @@ _NO_EVENTS = ("second round", "after-effect", "static restart", "written again")
 class Counterfactual:
     """One group's sequence, played under one assignor.
 
-    `rebalances`   rounds of rebalances, with the cooperative ones that follow.
-    `moves`        partitions that members gained.
-    `unavailable`  partitions that nobody read during a rebalance, added up over all of them.
-    `waiting`      partitions that waited for static members that were away.
+    `rebalances`   the number of rounds, second rounds of cooperative members included.
+    `moves`        how many partitions members gained in all rounds.
+    `unavailable`  how many partitions nobody read during a round, added up over all rounds.
+    `waiting`      how many partitions waited for static members that were away.
     `settled`      False if the play of an event did not settle.
     """
 
@@ -60,9 +61,9 @@ _Topics = Mapping[str, frozenset[str]]  # by the member's id in the play
 
 
 class _Event(NamedTuple):
-    """The group's members and topics from one record on; members own nothing yet.
+    """The group's members and topics from one record on, without owned partitions.
 
-    `away` are static members that are down. Unless it `rebalances`, only they have changed.
+    `away` are the static members that are down. If `rebalances` is False, only `away` has changed.
     """
 
     members: tuple[Member, ...]
@@ -79,7 +80,7 @@ def counterfactuals(
 ) -> list[Counterfactual]:
     """Plays one group's records under each of Kafka's assignors, without and with static members.
 
-    The session timeout of static members is the one that covers 95% of the absences.
+    The static members' session timeout is the shortest that covers 95% of the recorded absences.
     """
     inventory = {topic.name: topic for topic in topics}
     back = [one for row, _ in recorded for one in row.back]
@@ -146,7 +147,7 @@ def _existing(
 def _events(
     recorded: Recorded, inventory: Mapping[str, Topic], session_ms: int | None
 ) -> Iterator[_Event]:
-    """Yields the events; members have the id of their first record in the play."""
+    """Yields the events of the play, with each member under its id of `_static_names`."""
     names, absent = _static_names(recorded, session_ms)
     counts: dict[str, int] = {}
     present: dict[str, Member] = {}
@@ -172,9 +173,9 @@ def _events(
 def _static_names(
     recorded: Recorded, session_ms: int | None
 ) -> tuple[dict[str, str], dict[int, list[str]]]:
-    """Returns member id -> its id in the play, and the members that are down at each record.
+    """Returns member id -> its id in the play, and index of a record -> members that are down.
 
-    Static members keep their id, and so do members that came back within `session_ms`.
+    A member keeps its first id if it is static, or if it came back within `session_ms`.
     """
     names: dict[str, str] = {}
     instances: dict[str, str] = {}
@@ -202,7 +203,7 @@ def _static_names(
 def _needed(recorded: Recorded, place: int, counts: Mapping[str, int]) -> dict[str, int]:
     """Returns the partition counts from this record on.
 
-    A leader may learn of a topic late, so the records of its after-effects count, too.
+    A leader may learn of a topic late, so the records of after-effects that follow count, too.
     """
     needed: dict[str, int] = {}
     for row, one in recorded[place:]:

@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a member went: it left, its session expired, or the records do not show which.
+"""Finds out how a member went: it left, its session expired, or the records do not show which.
 
-Each session begins anew when the join phase ends, and with each commit of the member. Nobody
-outside the group can commit while it has members, and a member commits what it was given. So:
+The session timeout starts again when the join phase ends, and with each commit of the member
+(heartbeats are in no record). While the group has members, only they can commit, and each commits
+the partitions that it was given. So:
 
 1. A member that was gone less than its session timeout after the last join phase has left.
-2. So has a member that committed less than its session timeout before it was gone.
-3. A longer silence hints at an expired session; it is likely if the member used to commit more
-   often than that.
-4. A silence of the rebalance timeout, too long for a process that died, hints at a member that was
-   stuck between two polls and left by itself.
-5. Of a member that never committed or had no partition, nothing is known.
+2. A member that committed less than its session timeout before it was gone has left, too.
+3. After a longer silence, the session has probably expired. If the member seldom committed, the
+   detail of the cause says so.
+4. A silence as long as the rebalance timeout is too long for a process that died: the member was
+   probably stuck between two polls, and left by itself.
+5. If a member never committed or had no partition, the records do not show how it went.
 
-Differs  transactional commits do not begin a session anew; they count as others here.
+Differs  in Kafka, a transactional commit does not start the session again; here it counts as one
+         that does.
 """
 
 from collections.abc import Iterable
@@ -34,7 +36,7 @@ class CommitTimes:
 
     @property
     def distance_ms(self) -> float | None:
-        """The usual time between two commits."""
+        """The mean time between two commits; None if there are fewer than two."""
         if self.commits < 2:
             return None
         return (self.last_ms - self.first_ms) / (self.commits - 1)
@@ -47,7 +49,7 @@ class CommitTimes:
 
 @dataclass(slots=True)
 class CommitsSeen:
-    """The commits of a group: those since its last record, and what its members used to do."""
+    """The commits of a group since its last record, and how often its members committed before."""
 
     since: dict[TopicPartition, CommitTimes] = field(default_factory=dict)
     committers: dict[str, float | None] = field(default_factory=dict)  # member id -> distance
@@ -71,7 +73,7 @@ class CommitsSeen:
         self.since = {}
 
     def last_ms(self, member: RecordedMember) -> int | None:
-        """Returns the time of its last commit since the group's last record."""
+        """Returns the time of the member's last commit since the group's last record."""
         return max((one.last_ms for one in self.of_member(member)), default=None)
 
     def of_member(self, member: RecordedMember) -> list[CommitTimes]:
@@ -84,9 +86,9 @@ def departure(
     commits: CommitsSeen,
     armed_ms: int,
 ) -> Cause:
-    """Returns the cause "left", "timed out" or "gone" of a member that `after` lacks.
+    """Returns the cause "left", "timed out" or "gone" for a member that `after` lacks.
 
-    `armed_ms` is when its session last began anew for another reason than a commit.
+    `armed_ms` is when the member's session timeout last started, other than by a commit.
     """
     who, session = (member.member_id,), member.session_timeout_ms
     lived = after.joined_ms - armed_ms
@@ -117,7 +119,7 @@ def departure(
 
 
 def _usual(member: RecordedMember, times: Iterable[CommitTimes], commits: CommitsSeen) -> float:
-    """Returns the usual time between two commits of a member, else of its group, else 0."""
+    """Returns the usual time in ms between two commits of a member, else of its group, else 0."""
     distances = [d for one in times if (d := one.distance_ms) is not None]
     if not distances and (known := commits.committers.get(member.member_id)) is not None:
         distances = [known]

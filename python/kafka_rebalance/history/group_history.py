@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The history of one group, record by record: what differs from the record before, and why.
+"""The history of one group: how each record differs from the one before, and why.
 
 1. A record of the generation before: a static member was replaced, or the record written twice.
 2. Members are compared by id. A newcomer is back under a new id if a member with its instance id,
@@ -36,10 +36,10 @@ from .recorded import (
 )
 
 BACK_WITHIN_MS = 600_000
-"""A newcomer counts as back if its like went at most this long ago."""
+"""A new member id counts as a member that came back if that member went at most this long ago."""
 
 AFTER_EFFECT_MS = 2_000
-"""An after-effect follows the record that it comes from within this time."""
+"""An after-effect follows within this time after the record of its cause."""
 
 _NEVER_SYNCED = "never recorded: the leader had not answered when the next rebalance began"
 _COMPACTED = "compacted: the log keeps the last record of a group"
@@ -53,7 +53,7 @@ class _Gone(NamedTuple):
 
 
 class _Diff(NamedTuple):
-    """The members of two records: who is new, who is missing, who came back as whom."""
+    """How the members of two records differ: who came, who went, and who came back as whom."""
 
     joined: list[RecordedMember]
     left: list[RecordedMember]
@@ -64,7 +64,7 @@ class _Diff(NamedTuple):
 class GroupHistory:
     """Reads a group's records and commits in the order of the log; each record becomes a row.
 
-    `whole_from` is the offset from which the log's partition has no hole.
+    `whole_from` is the offset after the last hole in the log's partition.
     """
 
     def __init__(self, whole_from: int) -> None:
@@ -76,18 +76,21 @@ class GroupHistory:
         self._before: RecordedGeneration | None = None
         self._commits = CommitsSeen()
         self._greatest: dict[str, int] = {}
-        self._armed: dict[str, int] = {}  # static members that were replaced in this generation
+        # Static members replaced in this generation -> when their session timeout started, in ms.
+        self._armed: dict[str, int] = {}
         self._kinds: set[str] = set()  # the causes of the last record
         self._new_leader = False
-        self._topic_lost = 0  # for how many generations a lost topic may have an after-effect
-        self._other_topics = 0  # for how many generations other topics of a restart may have one
+        # For how many more generations there may be an after-effect: of a topic that lost its last
+        # subscriber, and of a static member that restarted with other topics.
+        self._topic_lost = 0
+        self._other_topics = 0
 
     def commit(self, tp: TopicPartition, times: CommitTimes) -> None:
-        """Takes the commits of a partition since the group's last record, or one of them."""
+        """Adds one or more commits of a partition; they came after the group's last record."""
         self._commits.add(tp, times)
 
     def tombstone(self) -> None:
-        """The group was deleted. Its generations begin anew; its processes may come back."""
+        """Handles the deletion of the group: generations begin anew, but members may come back."""
         self._forget()
 
     def record(self, now: RecordedGeneration) -> RecordedRebalance:
@@ -145,7 +148,7 @@ class GroupHistory:
         return _Diff(joined, left, back, restarted)
 
     def _taken(self, member: RecordedMember, now_ms: int) -> _Gone | None:
-        """Returns the last member that went and could be this newcomer; it counts only once."""
+        """Removes and returns the last member that went and could be this one under a new id."""
         gone = self._gone.get(member.identity, [])
         while gone and now_ms - gone[0].time_ms > BACK_WITHIN_MS:
             del gone[0]
@@ -205,7 +208,7 @@ class GroupHistory:
             yield Cause("partitions added", detail=told)
 
     def _of_nothing(self, before: RecordedGeneration, now: RecordedGeneration) -> Cause:
-        """Returns the cause of a rebalance in which nothing differs."""
+        """Returns the cause of a rebalance whose record does not differ from the one before."""
         if self._other_topics:
             return Cause("resubscription", "likely", detail="after a static restart")
         if _given_topics(now) & before.topics - _given_topics(before):
@@ -252,7 +255,10 @@ def _written_again(diff: _Diff) -> tuple[Cause, ...]:
 
 
 def _back(back: Sequence[BackMember], now: RecordedGeneration) -> Cause:
-    """One identity of several members, such as a library's default client id, proves nothing."""
+    """Returns the cause "back". It is exact only if no other member has the same identity.
+
+    Several members can have one client id and host, such as a library's default client id.
+    """
     identities = Counter(member.identity for member in now.members)
     is_sure = all(identities[now.by_id[one.new].identity] == 1 for one in back)
     absent = ", ".join(f"{one.identity} after {one.absent_ms / 1000:.1f} s" for one in back)

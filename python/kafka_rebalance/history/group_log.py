@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The records of one group as generations: the members, the subscriptions they sent, the outcome.
+"""The records of one group as generations: members, their subscriptions, and the assignment.
 
-A record stands for one completed rebalance. It holds each member's subscription for the chosen
+A record is written when a rebalance completes. It has each member's subscription for the chosen
 protocol, byte for byte as sent, and the assignment that the leader returned.
 
 Source   GroupMetadataValue.json of Kafka's group coordinator; `wire/group_records.py`.
@@ -31,7 +31,11 @@ CONSUMER = "consumer"
 
 @dataclass(frozen=True, slots=True)
 class RecordedMember:
-    """A member in a record; without readable bytes, `subscription` or `assignment` is None."""
+    """A member in a record. `subscription` is None if its bytes cannot be read.
+
+    `assignment` is None if there is none, or if these bytes or those of the subscription cannot be
+    read.
+    """
 
     member_id: str
     group_instance_id: str | None
@@ -57,7 +61,7 @@ class RecordedMember:
 
     @property
     def identity(self) -> tuple[str, ...]:
-        """What a process keeps when it restarts under a new member id."""
+        """The names that a process keeps when it restarts under a new member id."""
         if self.group_instance_id is not None:
             return (self.group_instance_id,)
         return (self.client_id, self.client_host)
@@ -67,8 +71,8 @@ class RecordedMember:
 class RecordedGeneration:
     """A group's record: `joined_ms` is when all had joined, `written_ms` when the leader answered.
 
-    The start of a rebalance is in no record. A record before version 2 has no time of its own:
-    `joined_ms` is then `written_ms`.
+    No record has the time at which the rebalance began. A record of version 0 or 1 has no
+    `joined_ms`; it is then `written_ms`.
     """
 
     group_id: str
@@ -88,7 +92,7 @@ class RecordedGeneration:
 
     @cached_property
     def owners(self) -> dict[TopicPartition, str]:
-        """The owner of each assigned partition: the instance id of a static member, else its id."""
+        """The owner of each assigned partition, by instance id, or by member id if it has none."""
         return {
             tp: member.group_instance_id or member.member_id
             for member in self.members
@@ -101,7 +105,7 @@ class RecordedGeneration:
 
     @cached_property
     def must_revoke(self) -> tuple[str, ...]:
-        """The members that claim a partition they were not given; a cooperative one joins again."""
+        """The cooperative members that claimed a partition they were not given; they join again."""
         if self.protocol is None or "cooperative" not in self.protocol:
             return ()
         return tuple(m.member_id for m in self.members if m.claims - m.assigned)
@@ -137,7 +141,7 @@ def read_generation(
 
 
 def _member(sent: MemberMetadata, *, is_consumer: bool) -> RecordedMember:
-    """Any client may write any bytes there: bytes that cannot be read count as none."""
+    """Returns a member. A client may send any bytes; those that cannot be read become None."""
     subscription: Subscription | None = None
     assignment: AssignmentData | None = None
     if is_consumer:

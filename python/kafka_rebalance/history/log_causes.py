@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Causes read from the broker's lines, beside those that the records show.
+"""Adds the causes in a broker's log lines to those that the records show.
 
-Lines and records meet at the group's generation: "assigned", "empty" and the lines of a static
-restart stand for one record each. All lines since the last such line belong to it, also those of
-generations that were overtaken. Then
+Each line "assigned" or "empty" stands for one record, that of its generation. All lines of the
+group since the previous such line belong to that record, also those of generations without a
+record. Then:
 
 1. a member that is gone has left, or its session expired, as its own line states. A line about a
    leave may stand before or after the rebalance that it causes, so the member id decides.
@@ -13,8 +13,8 @@ generations that were overtaken. Then
    of the beginning, a record only that of the end;
 4. late writes of the coordinator are a cause outside the group.
 
-The broker's clock is that of the records, but its zone is not in the lines: the median difference
-between "assigned" and its record, to a quarter of an hour, is the zone.
+Lines and records have times of one clock, but lines do not name their time zone. The zone is the
+median difference between an "assigned" line and its record, rounded to a quarter of an hour.
 """
 
 from collections import defaultdict
@@ -42,7 +42,7 @@ _NO_MEMBER_MOVED = ("after-effect", "asked for")
 
 @dataclass(slots=True)
 class RoundLines:
-    """The lines that belong to one record: who came, how each member went, what members asked."""
+    """The lines that belong to one record: who came, how members went, why members rejoined."""
 
     came: dict[str, None] = field(default_factory=dict)
     went: dict[str, Cause] = field(default_factory=dict)
@@ -106,7 +106,7 @@ def with_events(
 
 
 def zone_ms(rows: Iterable[RecordedRebalance], log: CoordinatorLog) -> int:
-    """Returns how much the lines' times must be moved to be those of the records."""
+    """Returns the ms to add to the lines' times, so that they agree with those of the records."""
     written = defaultdict(list)
     for row in rows:
         written[row.group_id, row.generation_id].append(row.written_ms)
@@ -124,7 +124,7 @@ _Rounds = dict[tuple[str, int], list[tuple[int, RoundLines]]]
 
 
 def _rounds(events: Iterable[CoordinatorEvent]) -> _Rounds:
-    """Returns the lines of each generation, with the time of the line that ended it."""
+    """Returns the lines of each generation, with the time of its line "assigned" or "empty"."""
     open_rounds: dict[str, RoundLines] = defaultdict(RoundLines)
     ended: dict[str, RoundLines] = defaultdict(RoundLines)
     found: _Rounds = defaultdict(list)
@@ -137,7 +137,7 @@ def _rounds(events: Iterable[CoordinatorEvent]) -> _Rounds:
         elif group_id is None:
             continue
         elif event.event == "left" and event.member_id in ended[group_id].went:
-            ended[group_id].add(event)  # written behind the rebalance that it caused
+            ended[group_id].add(event)  # it was written after the rebalance that it caused
         else:
             open_rounds[group_id].add(event)
             if event.event in ("assigned", "empty") and event.generation_id is not None:
@@ -148,7 +148,10 @@ def _rounds(events: Iterable[CoordinatorEvent]) -> _Rounds:
 
 
 def _nearest(rounds: Sequence[tuple[int, RoundLines]], row: RecordedRebalance) -> RoundLines | None:
-    """Returns the lines near a record: another group of that name may have had the generation."""
+    """Returns the lines near a record, or None.
+
+    A deleted group of the same name may have had the same generation at another time.
+    """
     near = min(rounds, key=lambda one: abs(one[0] - row.written_ms), default=None)
     if near is None or abs(near[0] - row.written_ms) > _NEAR_MS:
         return None

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns in one group's history: what happened again and again, and what would have changed it.
+"""Finds patterns in one group's history: repeated events, and what would have prevented them.
 
 storm           more than `STORM` rebalances in a window of ten minutes
-rolling         members restarted one after another, each once
+rolling         at least half of the members restarted one after another, each once
 flapping        one client came back under a new id three times or more
 new ids         clients without a group.instance.id came back, each twice or more: candidates for
                 static membership
 never settles   more cooperative second rounds in a row than the group has members
-idle            a member was never given a partition
+idle            a member had no partition in any of its generations (three or more)
 
-Each pattern has its evidence: the rows that show it. Static membership covers an absence if the
-session timeout is longer than it, and if the member does not send LeaveGroup when it stops; Java's
-static members do not send it. The absences are measured from the last commit, so they are upper
-bounds; of a client that never committed, they are measured from the record that lacks it.
+A pattern names the generations and times that show it. Static membership covers an absence if the
+session timeout is longer, and if the member does not send LeaveGroup when it stops; Java's static
+members do not send it. An absence is measured from the member's last commit, so it is an upper
+bound. If the client never committed, it is measured from the record that lacks the member.
 """
 
 from collections import Counter, defaultdict
@@ -37,7 +37,7 @@ PatternKind = Literal["storm", "rolling", "flapping", "new ids", "never settles"
 class Pattern:
     """A pattern of one group, with the generations and times that show it.
 
-    `instead`  what would have changed it, with the settings' names; empty if nothing is known.
+    `instead`  what would have prevented it, with names of settings; empty if nothing is known.
     """
 
     kind: PatternKind
@@ -63,7 +63,7 @@ class Pattern:
 def find_patterns(
     rows: Iterable[RecordedRebalance], *, storm: int = STORM, window_ms: int = WINDOW_MS
 ) -> list[Pattern]:
-    """Returns the patterns of all groups in the rows; those of one group stand together."""
+    """Returns the patterns of all groups in the rows, group by group."""
     groups: dict[str, list[RecordedRebalance]] = defaultdict(list)
     for row in rows:
         if row.is_rebalance:
@@ -90,7 +90,7 @@ def _pattern(
 
 
 def _storms(rows: Sequence[RecordedRebalance], most: int, window_ms: int) -> Iterator[Pattern]:
-    """A storm lasts while each window holds more than `most` rebalances."""
+    """Yields the storms; one lasts while the window before each rebalance has more than `most`."""
     storm: list[RecordedRebalance] = []
     first = 0
     for last, row in enumerate(rows):
@@ -164,7 +164,7 @@ def _rolled(
 def _of_restarts(
     rows: Sequence[RecordedRebalance], back: Sequence[BackMember]
 ) -> list[RecordedRebalance]:
-    """Returns the rebalances that had no other cause than these members' departure and return."""
+    """Returns the rebalances that only these members' departure and return caused."""
     old, new = {one.old for one in back}, {one.new for one in back}
     found: list[RecordedRebalance] = []
     follows = False
@@ -213,12 +213,12 @@ def _new_ids(rows: Sequence[RecordedRebalance]) -> Iterator[Pattern]:
 
 
 def away_ms(one: BackMember) -> int:
-    """Returns how long a member was away at most, as far as its commits show it."""
+    """Returns the ms of an absence: since the last commit, or else since the record without it."""
     return one.absent_ms if one.silent_ms is None else one.silent_ms
 
 
 def session_for(back: Sequence[BackMember]) -> int:
-    """Returns a session timeout that covers 95% of the absences, in whole seconds."""
+    """Returns a session timeout in ms, in whole seconds, that covers 95% of the absences."""
     absences = sorted(map(away_ms, back))
     longest = absences[-(-len(absences) * 95 // 100) - 1]
     return -(-longest // 1000) * 1000
@@ -237,7 +237,7 @@ def _never_settles(rows: Sequence[RecordedRebalance]) -> Iterator[Pattern]:
 
 
 def _idle(rows: Sequence[RecordedRebalance]) -> Iterator[Pattern]:
-    """A member counts from the record in which it came to the one in which it went."""
+    """Yields the members that had no partition in all records from their first to their last."""
     seen: dict[str, list[RecordedRebalance]] = defaultdict(list)
     for row in rows:
         for member in row.idle:
@@ -253,7 +253,7 @@ def _idle(rows: Sequence[RecordedRebalance]) -> Iterator[Pattern]:
 
 
 def _records_of_members(rows: Sequence[RecordedRebalance]) -> dict[str, int]:
-    """Returns member id -> the number of records from its first to its last."""
+    """Returns member id -> the number of records that have the member."""
     present: set[str] = set()
     counts: Counter[str] = Counter()
     for row in rows:

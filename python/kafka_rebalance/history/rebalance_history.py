@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The history of all groups in records of `__consumer_offsets`, on one machine.
 
-Only what the history needs is decoded: of a commit, its key; equal keys are decoded once.
+To save time, only the key of a commit is decoded, and equal keys are decoded once.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,8 +28,8 @@ Recorded = Sequence[_Row]
 def rebalance_history(records: Iterable[OffsetsRecord]) -> list[RecordedRebalance]:
     """Returns a row for each record of each classic group, in the order of time.
 
-    The records may come in any order. Errors: a record that cannot be read is a row with an
-    `error`; other kinds of groups have no row.
+    The records may come in any order; those of other kinds of groups have no row. A record that
+    cannot be read becomes a row with an `error`.
     """
     return [row for row, _ in recorded_generations(records)]
 
@@ -119,7 +119,8 @@ def read_record(
 class WholeFrom:
     """The offset from which a partition has no hole, as far as it has been read.
 
-    Compaction leaves holes. A hole of one offset is none: a transaction's marker leaves one too.
+    Compaction leaves holes. A hole of one offset does not count, because a transaction's marker
+    leaves one, too.
     """
 
     def __init__(self) -> None:
@@ -134,5 +135,5 @@ class WholeFrom:
 
 @lru_cache(maxsize=100_000)
 def read_key(data: bytes) -> Key:
-    """Reads a key; many commits have equal ones. Errors: WireError."""
+    """Reads a key. It is cached, because many commits have equal keys. Errors: WireError."""
     return decode_key(data)

@@ -15,7 +15,7 @@ from kafka_rebalance.wire import Subscription
 from .group_log import RecordedGeneration, RecordedMember
 
 Certainty = Literal["exact", "likely", "unknown", "log"]
-"""The records prove a cause, hint at it or do not show it; or a line of a broker's log has it."""
+"""The records prove a cause, hint at it or do not show it; or ("log") a broker's log names it."""
 
 CAUSES = {
     "created": "the group was created, without members",
@@ -58,9 +58,10 @@ class Cause:
 class BackMember(NamedTuple):
     """A member that came back under a new id.
 
-    `absent_ms`  from the record that lacks it to the record that has it again; 0 in one record.
-    `silent_ms`  from its last commit to its return, so at least as long as it was away; None if it
-                 never committed.
+    `absent_ms`  from the record that lacks it to the record that has it again; 0 if that is one
+                 record.
+    `silent_ms`  from its last commit to its return, so at least as long as it was away; None if no
+                 commit of it is known.
     """
 
     old: str
@@ -77,12 +78,12 @@ class RecordedRebalance:
 
     `time_ms`         when all members had joined; `written_ms` is when the leader had answered.
     `joined`, `left`  member ids, without those that are `back` under a new id in this record.
-    `seconds`         since the group's record before; None for the first one.
+    `seconds`         the time since the group's previous record; None for the first one.
     `gap`             generations that lack a record before this one; `gap_reason` is why.
     `causes`          in order of their weight: the first one is the main cause.
     `partitions`      how many partitions have an owner; `idle` are the members without any.
-    `again`           the record of this generation before was written again: no rebalance.
-    `error`           why the record cannot be read; all other fields but the place are then empty.
+    `again`           whether the record before has the same generation; this is no rebalance.
+    `error`           why the record cannot be read; then only its group, place and times are known.
     """
 
     group_id: str
@@ -119,7 +120,7 @@ class RecordedRebalance:
 
     @property
     def is_rebalance(self) -> bool:
-        """False for records without a rebalance: created, written again, unreadable."""
+        """False if the record was made at the group's creation, written again or unreadable."""
         return self.error is None and self.cause != "created" and not self.again
 
     def to_dict(self) -> dict[str, Any]:
@@ -129,7 +130,7 @@ class RecordedRebalance:
 
 
 class Moves(NamedTuple):
-    """How many partitions have another owner, an owner for the first time, or none any more."""
+    """How many partitions have another owner than before, had none before, or have none now."""
 
     moved: int
     gained: int
@@ -163,5 +164,5 @@ def resubscribed(before: RecordedGeneration, after: RecordedGeneration) -> tuple
 
 
 def total_moves(rows: Sequence[RecordedRebalance]) -> int:
-    """Returns the partitions that changed hands: moved at once, or gained after a revocation."""
+    """Returns how many partitions got a new owner: moved at once, or gained without an owner."""
     return sum(row.moved + row.gained for row in rows)

@@ -35,9 +35,9 @@ class OffsetsRecord(NamedTuple):
 
 
 def read_records(*paths: str) -> Iterator[OffsetsRecord]:
-    """Yields the records of files; `-` is standard input. Errors: GroupError names file and line.
+    """Yields the records of files, in the files' order; `-` is standard input.
 
-    Order    of the files and of the lines in them; `rebalance_history` sorts by offset.
+    Errors: GroupError with the file, and the line or the column.
     """
     for path in paths:
         if path == "-":
@@ -107,7 +107,7 @@ def _parquet(path: str) -> Iterator[OffsetsRecord]:
 
 
 def _check_types(path: str, schema: "pyarrow.Schema") -> None:
-    """Errors: GroupError names the column that is missing, or that no record can be made of."""
+    """Raises a GroupError that names a column that is missing or has a wrong type."""
     from pyarrow import types
 
     binary = (types.is_binary, types.is_large_binary, types.is_null)  # tombstones alone: null
@@ -129,7 +129,7 @@ def _check_types(path: str, schema: "pyarrow.Schema") -> None:
 
 
 def _values(path: str, name: str, column: "pyarrow.Array") -> list[Any]:
-    """Returns the values of a batch, times in ms. Errors: GroupError for a null in a number."""
+    """Returns a column's values, times in ms. Errors: GroupError for a null in a number column."""
     if name in _NUMBERS and column.null_count:
         problem = "null in a row; each record has one, so leave that row out"
         raise GroupError(path, f"column {name}: {problem}")
@@ -139,10 +139,10 @@ def _values(path: str, name: str, column: "pyarrow.Array") -> list[Any]:
 
 
 def _milliseconds(column: "pyarrow.Array") -> "pyarrow.Array":
-    """Returns times as Kafka's: milliseconds since 1970, UTC.
+    """Returns times as in Kafka: milliseconds since 1970, UTC.
 
-    Arrow counts from there in every zone. A datetime without one would be the machine's local time,
-    but Spark writes UTC without naming it.
+    Arrow counts from 1970 in UTC, whatever the column's zone. Times are not converted by Python's
+    datetime: it takes a time without a zone for local time, but Spark writes UTC without a zone.
     """
     import pyarrow
 

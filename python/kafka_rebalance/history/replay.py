@@ -11,7 +11,9 @@
 4. The answer is compared partition by partition; of a leader that writes as Java does, also the
    order within each member.
 
-The record does not have the racks of partitions, nor what a leader did not know.
+The first equal answer counts. If none is equal, the result has the first difference. An error ends
+the attempts at once. A record has neither the racks of partitions, nor which fields a leader
+ignored.
 """
 
 from collections import Counter
@@ -40,11 +42,11 @@ _OWN = {
 
 @dataclass(frozen=True, slots=True)
 class ReplayedRebalance:
-    """A recorded rebalance beside the computed one.
+    """A recorded rebalance, compared with the computed one.
 
     `equal`       None if it could not be computed: `difference` is then the reason.
-    `computed_by` the assignor that was played; `counts` is where its partition counts are from.
-    `difference`  the first member and partition that differ, and `likely` the likely cause.
+    `computed_by` the assignor that was run; `counts` is the source of the partition counts.
+    `difference`  the first member and partition that differ; `likely` is the likely cause.
     """
 
     group_id: str
@@ -63,7 +65,7 @@ class ReplayedRebalance:
 
 
 class ReplayShare(NamedTuple):
-    """How many rebalances of one assignor and one leader's library came out equal."""
+    """How many rebalances with one assignor and one library of the leader were computed equal."""
 
     protocol: str
     leader_library: str
@@ -78,7 +80,10 @@ def replay(
     *,
     engine: Engine = "rust",
 ) -> list[ReplayedRebalance]:
-    """Computes each rebalance with members again; a static restart's second record is left out."""
+    """Computes each rebalance of consumers again.
+
+    Records without members, and second records of one generation, are left out.
+    """
     inventory = {topic.name: topic for topic in topics}
     last: dict[str, int] = {}
     found = []
@@ -91,7 +96,7 @@ def replay(
 
 
 def replay_shares(replayed: Iterable[ReplayedRebalance]) -> list[ReplayShare]:
-    """Returns the equal share by assignor and library of the leader, in the order of names."""
+    """Returns the counts for each assignor and library of the leader, in the order of names."""
     counts: Counter[tuple[str, str, bool | None]] = Counter(
         (one.protocol or "none", one.leader_library or "unknown", one.equal) for one in replayed
     )
@@ -131,7 +136,7 @@ def recorded_group(
 
 
 def assigned_counts(one: RecordedGeneration) -> dict[str, int]:
-    """Returns the smallest partition counts with which the record is possible."""
+    """Returns the smallest partition counts that fit the record's assignments and claims."""
     counts: dict[str, int] = {}
     for member in one.members:
         for topic, partition in member.assigned | member.claims:
@@ -193,7 +198,7 @@ def _topics(
 
 
 def _difference(one: RecordedGeneration, answer: Owners) -> str:
-    """Returns the first difference; an empty text if there is none."""
+    """Returns the first difference from the record; an empty text if there is none."""
     for member in one.members:
         given = list(member.assignment.partitions) if member.assignment else []
         computed = wire.by_topic(answer.get(member.member_id, ()))
@@ -208,7 +213,7 @@ def _difference(one: RecordedGeneration, answer: Owners) -> str:
 
 
 def _likely(one: RecordedGeneration, group: GroupSpec, engine: Engine) -> str:
-    """Returns the likely cause of a difference: what the leader ignored, if that explains it."""
+    """Returns the likely cause of a difference, for example a field that the leader ignored."""
     for words, fields in _IGNORED.items():
         members = tuple(replace(member, **fields) for member in group.members)
         with suppress(KafkaRebalanceError):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`java.util.HashMap` and `HashSet` with values, for keys that are numbers, ids or partitions.
 
-`hash_table.py` has their order. A key is also the tie-break of keys with equal hashes. Values are
-added with `put` or with `compute_if_absent`, because the two leave a new key at different places.
+`hash_table.py` computes the order of the keys; keys with equal hashes are ordered by comparing the
+keys. `put` and `compute_if_absent` add a new key at different places, as in Java.
 
 >>> numbers = HashSet.copied(integer_hash, [33, 1, 16])
 >>> numbers.add(17)
@@ -92,7 +92,7 @@ class HashMap(Generic[K, V]):
 
 
 class HashSet(HashMap[K, Any]):
-    """A `HashSet`, which Java keeps as the keys of a `HashMap`."""
+    """A `HashSet`; as in Java, it is the keys of a `HashMap`."""
 
     @classmethod
     def copied(cls, hash_of: Callable[[K], int], keys: Iterable[K], size: int | None = None) -> Any:

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The iteration order of `java.util.HashMap`, with tree bins and removals.
 
-    table          16 slots; it doubles when keys fill more than 0.75 of the slots, or when 9 keys
+    table          16 slots; it doubles when it has more than 0.75 keys per slot, or when 9 keys
                    share a slot of a table with fewer than 64 slots; it never shrinks
     slot of a key  (h ^ (h >>> 16)) & (slots - 1)
     within a slot  a chain in order of insertion; when 9 keys share a slot of a table with 64 slots
-                   or more, it becomes a red-black tree with a list through it: a new node follows
-                   its tree parent, and the root moves to the front of the list after every change
+                   or more, their chain becomes a red-black tree, with a list through the tree: a
+                   new node follows its tree parent, and the root moves to the front of the list
+                   after every change
 
-Source   java.util.HashMap of OpenJDK 17 (putVal, computeIfAbsent, resize, TreeNode); the mirror is
-         `src/java/hash_table.rs`.
+Source   java.util.HashMap of OpenJDK 17 (putVal, computeIfAbsent, resize, TreeNode).
+Mirror   `src/java/hash_table.rs`.
 """
 
 from collections.abc import Iterator
@@ -105,8 +106,8 @@ class HashTable(Generic[K]):
     def state(self) -> object:
         """Returns all that later orders depend on: the number of slots, chains and trees.
 
-        Two trees with one order of keys can differ in shape; then a new key can get different
-        places. The result is for comparisons only.
+        Two trees with one order of keys can differ in shape, and then a new key can get a different
+        place in each. The result is for comparisons only.
         """
         return len(self._slots), [
             [(node.key, node.red, _key(node.left), _key(node.right)) for node in slot.nodes]

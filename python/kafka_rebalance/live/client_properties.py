@@ -5,9 +5,9 @@
     lines = snapshot("broker:9093", configs=configs)
 
 Settings have Kafka's names (`security.protocol`, `sasl.jaas.config`, `ssl.truststore.location`). If
-the file lacks a setting, the environment can have it: KAFKA_REBALANCE_SASL_JAAS_CONFIG stands for
-`sasl.jaas.config`. Settings outside security are ignored, as Kafka's tools ignore settings of
-producers. A security setting that kafka-python cannot follow is an error.
+the file lacks a setting, it is read from the environment: `sasl.jaas.config`, for example, from
+KAFKA_REBALANCE_SASL_JAAS_CONFIG. Settings that do not concern security are ignored, as Kafka's
+tools ignore a producer's settings. A security setting that kafka-python cannot follow is an error.
 """
 
 import importlib
@@ -23,7 +23,7 @@ from .oauth_tokens import token_source
 from .tls import ssl_context
 
 TIMEOUT_S = 5.0
-"""How many seconds a cluster may take for its first answer, and for each answer after that."""
+"""How many seconds a cluster may take for each answer."""
 
 ENVIRONMENT = "KAFKA_REBALANCE_"
 

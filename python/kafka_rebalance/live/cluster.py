@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connects to a cluster through kafka-python's admin client, and reports why this fails.
+"""Connects to a cluster through kafka-python's admin client, or reports why this is not possible.
 
 kafka-python tries to connect until its time is over, and drops the reasons of failures. This module
-keeps them. A reason that another attempt cannot change ends the attempts at once; the error has the
-last reason. Secrets are removed from kafka-python's debug log.
+keeps the reasons, and the error has the last one. If another attempt would fail for the same
+reason, no other is made. Secrets are removed from kafka-python's debug log.
 """
 
 import importlib
@@ -20,7 +20,7 @@ from kafka_rebalance.errors import ClusterError, MissingExtra
 from .tls import tls_problem
 
 _ATTEMPTS = 3
-"""After this many connections that the broker ended without an answer, no other is tried.
+"""After the broker has ended this many connections without an answer, no other is tried.
 
 If there are several addresses, an attempt may take only the time for all divided by this number, so
 that the next address has a chance.
@@ -146,7 +146,7 @@ class _Connections:
         return self._client
 
     def stop(self) -> None:
-        """Ends the client's thread: kafka-python does not end it if the first connection fails."""
+        """Ends the client's thread, which kafka-python leaves running if it cannot connect."""
         if self._client is not None:
             self._client.close()
             self._client._net.stop()
@@ -165,7 +165,7 @@ class _Connections:
         return isinstance(error, final) or _tls_error(error) is not None
 
     def problem(self, error: BaseException) -> str:
-        """Returns the text of an error; for a lost connection, that of its last known failure."""
+        """Returns an error's text; for a lost connection, that of the last recorded failure."""
         errors = self._errors
         lost = (
             errors.KafkaConnectionError,
@@ -220,7 +220,7 @@ def _last_answers(connection_made: Callable[[Any], None]) -> Callable[[Any], Non
 
         def received() -> tuple[bytes, BaseException | None]:
             data, error = receive()
-            return data, None if data else error  # the next call reads the end again
+            return data, None if data else error  # the next call returns the error
 
         transport._sock_recv = received
         connection_made(transport)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the lag of consumer groups.
 
-Lag      end of the partition minus the committed offset. The end is the last stable offset, up to
-         which a consumer can read committed records. A partition without a committed offset has no
-         lag, because it is unknown where its consumer would begin.
+Lag      the end of the partition minus the committed offset, at least 0. The end is the last stable
+         offset, up to which a consumer can read committed records. A partition without a committed
+         offset has no lag, because it is unknown where its consumer would begin.
 Errors   ClusterError if the cluster cannot be read.
 Source   Kafka's OffsetFetch and ListOffsets messages.
 """
@@ -23,7 +23,7 @@ def group_lags(
     *,
     configs: Mapping[str, Any] | None = None,
 ) -> dict[str, dict[TopicPartition, int]]:
-    """Returns group id -> partition -> lag in records; without a committed offset, no entry."""
+    """Returns group id -> partition -> lag; partitions without a committed offset are left out."""
     kafka = kafka_module()
     offsets = importlib.import_module("kafka.protocol.consumer.offsets")
     asked = {

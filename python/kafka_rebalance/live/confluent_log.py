@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads ranges of a Kafka log with confluent-kafka, for a third of kafka-python's CPU time."""
+"""Reads ranges of a Kafka log with confluent-kafka, in a third of kafka-python's CPU time."""
 
 import importlib
 import logging
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _POLL_RECORDS = 5_000
-_POLL_S = 0.05  # `consume` always waits this long, unless _POLL_RECORDS records are there
+_POLL_S = 0.05  # `consume` returns after this time, or as soon as it has _POLL_RECORDS records
 _REQUEST_S = 30.0
 _TIME_TYPES = {0: -1, 1: 0, 2: 1}  # none, CreateTime, LogAppendTime in librdkafka -> Kafka
 
@@ -111,9 +111,9 @@ class ConfluentLog:
         consumer.assign([self._client.TopicPartition(self._topic, partition, start)])
         columns = RecordColumns(self._topic, partition)
         idle = IdleLimit(self._idle_s, partition, end)
-        # A client never returns aborted records and their markers. So a range is complete after a
-        # record at or beyond its end, after the record before the end, or when the client reports
-        # the end of the partition.
+        # The client returns neither aborted records nor transaction markers, so the last offsets of
+        # a range may never come. The range is complete after its last offset or a later one, or
+        # when the client reports the end of the partition.
         position = start
         while position < end:
             idle.check(position)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds predictions about a Connect cluster that depend on facts that REST does not show.
+"""Finds the parts of a prediction about a Connect cluster that depend on facts REST lacks.
 
-REST does not show the order in which a worker started its connectors and tasks, although a leader
-revokes from the front of that order. Nor does REST show the ids of workers,
-`connect-host:port-<uuid>`; a leader visits workers in the order of the ids' hashes. So the events
-are played many times. Each time (a draw) has other random orders and ids:
+A leader revokes a worker's connectors and tasks in the order in which the worker started them, and
+visits workers in the order of the hashes of their ids (`connect-host:port-<uuid>`). REST shows
+neither that order nor the ids. So the events are played many times, each time with other orders and
+ids (a draw):
 
     orders   rotations, so that each item is at the front in some draw; every fourth is a shuffle
     ids      a random UUID for each worker and draw
@@ -28,15 +28,15 @@ _SHUFFLES = 4  # every fourth draw is a shuffle
 Item = str | Task
 ConnectChange = tuple[
     frozenset[Item], frozenset[Item]
-]  # two lists: the items that a worker starts, and the items that it stops
+]  # two sets: the items that a worker starts, and those that it stops
 
 
 @dataclass(frozen=True, slots=True)
 class Varying:
     """The items that a worker starts (or stops) in one round, if they differ between draws.
 
-    The worker starts `least` to `most` items: the items in `sure` in every draw, those in `maybe`
-    in some draws.
+    A draw has `least` to `most` of them. The items in `sure` are in every draw, those in `maybe`
+    only in some.
     """
 
     round: int

@@ -4,13 +4,13 @@
 REST returns the statuses that workers last wrote to the cluster's status topic. This has limits:
 
 - A worker that runs nothing is missing. No endpoint lists workers: `/`, `/health`, `/admin` and
-  `/connector-plugins` describe only the worker that answers, without its id. Let idle workers join
-  by events: `worker host:port joins`.
+  `/connector-plugins` describe only the worker that answers, without its id. Add an idle worker by
+  an event in the script: `worker host:port joins`.
 - A dead worker is still listed, with all work that it ran, until the leader assigns that work to
   other workers, up to `scheduled.rebalance.max.delay.ms` later. Until then, a worker that returned
   is listed with its old work too. If a worker has just left, read again after the delay.
-- Workers have the ids of the REST interface, `host:port`. The leader orders workers by the hashes
-  of their member ids, `connect-host:port-<uuid>`. So the leader may choose differently between
+- Workers have the ids of the REST interface, `host:port`. A real leader orders workers by the
+  hashes of their member ids, `connect-host:port-<uuid>`. So it may choose another one of several
   equal workers; the number of connectors and tasks of each worker is right.
 """
 

@@ -11,7 +11,8 @@ described at slightly different times.
 
 Order    groups as given, else by name; members as the coordinator lists them, which is the order in
          which the leader receives them; partitions as the leader assigned them.
-Errors   a group that cannot be read is a line with `error`; ClusterError for an unreadable cluster.
+Errors   a group that cannot be read is a line with `error`; if the cluster cannot be read, a
+         ClusterError is raised.
 Source   Kafka's DescribeGroups, ListGroups, Metadata and ConsumerProtocol messages.
 """
 
@@ -28,10 +29,10 @@ from kafka_rebalance.group.model import NEWEST_SUBSCRIPTION, Member, TopicPartit
 from .cluster import admin_client
 
 BATCH = 200
-"""How many groups are described before their lines are yielded, which bounds the memory."""
+"""How many groups are described at a time; this bounds the memory."""
 
 RETRY_S = 10.0
-"""How many seconds requests are retried; a new coordinator refuses them at first."""
+"""How many seconds a request is retried: a new coordinator refuses requests at first."""
 
 _ABSENT_TOPIC = (3, 17)  # the error codes UNKNOWN_TOPIC_OR_PARTITION, INVALID_TOPIC_EXCEPTION
 
@@ -60,7 +61,7 @@ _T = TypeVar("_T")
 
 
 class _NotAssignedError(GroupError):
-    """No classic assignor assigns this group; it is left out unless the caller named it."""
+    """No classic assignor assigns the group, so it is left out, unless the caller named it."""
 
 
 class _Listed(NamedTuple):
@@ -73,8 +74,8 @@ class _Listed(NamedTuple):
 class Progress(NamedTuple):
     """How far a snapshot has come.
 
-    `done` of `total` groups are read. `changed` of these were in another state when they were
-    listed: a member has joined or left meanwhile. A group that is Stable again does not count.
+    `done` of `total` groups are read. In `changed` of them, a member has joined or left since the
+    groups were listed: the group's state differs. A group that is Stable again does not count.
     """
 
     done: int
@@ -125,8 +126,8 @@ class _Reader:
     """Reads one cluster once, and keeps the topics that the cluster has described."""
 
     def __init__(self, admin: Any, errors: Any, on_progress: Callable[[Progress], None]) -> None:
-        # kafka-python decodes the members' bytes of a response, and fails for all groups if the
-        # bytes of one member are bad. This hook replaces the decoding.
+        # kafka-python decodes the members' bytes in a response. If those of one member are bad, it
+        # fails for all groups. This hook replaces the decoding.
         admin._describe_groups_process_response = lambda response: {
             group.group_id: group for group in response.groups
         }
@@ -140,7 +141,7 @@ class _Reader:
     def lines(
         self, group_ids: Sequence[str] | None, on_left_out: Callable[[str, str], None] | None
     ) -> Iterator[_Line]:
-        # A fenced broker is down: it coordinates no groups, and clients do not see its rack.
+        # Fenced brokers are skipped: they are down, and clients do not see their racks.
         cluster = self._patiently(self._admin.describe_cluster)
         self._racks = {
             broker["broker_id"]: broker["rack"]

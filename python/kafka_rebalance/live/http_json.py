@@ -25,8 +25,8 @@ def fetch_json(
 ) -> Any:
     """Returns the answer to a request. `hints` explain HTTP's status codes.
 
-    Errors: ClusterError. Its text has `server` as the caller writes it and, if a server answered,
-    `path`; it has nothing else of the request.
+    Errors: ClusterError. Of the request, its text has only `server` and `path`, as they are given
+    here.
     """
     asked = f"{server}: {path}" if path else server
     try:

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads Java's key stores and trust stores: JKS with this file alone, PKCS12 with `cryptography`.
+"""Reads Java's key stores and trust stores: JKS by itself, PKCS12 with `cryptography`.
 
-JKS      magic, version and count, then the entries: a private key with its chain (tag 1), or a
-         trusted certificate (tag 2). The last 20 bytes are the SHA-1 of the password, a salt and
-         all bytes before them. Numbers are big-endian; text and bytes follow their length.
-Keys     the PKCS#8 bytes, XORed with a stream of SHA-1 digests; then the SHA-1 of the password and
-         the plain bytes. Each digest is that of the password and the digest before it; the first
-         one uses a salt.
+JKS      a magic number, the version and the number of entries; then the entries: a private key with
+         its certificate chain (tag 1), or a trusted certificate (tag 2). The last 20 bytes are the
+         SHA-1 of the password, a fixed text and all bytes of the file before. Numbers are
+         big-endian; the length of a text or of bytes comes before them.
+Keys     20 bytes of salt; the PKCS#8 bytes, XORed with a stream of SHA-1 digests; the SHA-1 of the
+         password and the plain bytes. The stream's first digest is that of the password and the
+         salt, each later one that of the password and the digest before it.
 Source   sun.security.provider.JavaKeyStore and KeyProtector.
 """
 

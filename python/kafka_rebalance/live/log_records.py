@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts that every reader of a Kafka log uses: bounds, settings, columns, errors.
+"""The parts that both readers of a Kafka log use: bounds, settings, columns, errors.
 
 Settings have librdkafka's names ("bootstrap.servers", "sasl.password") for both clients. Their
 values never appear in the text of an error: `cluster_errors` removes them.
@@ -20,7 +20,7 @@ BATCH_BYTES = 4 << 20
 """A batch of records ends at this many bytes of keys and values, or at BATCH_ROWS."""
 
 IDLE_S = 120.0
-"""How many seconds reading may make no progress, by default; a new leader takes less time."""
+"""After so many seconds without progress, reading ends; a change of leader takes less time."""
 
 _SECRETS = ("password", "secret", "jaas", "pem", "token", "oauthbearer", "passphrase")
 _HIDDEN = "***"
@@ -30,9 +30,10 @@ _T = TypeVar("_T")
 
 
 class Bounds(NamedTuple):
-    """The offsets of a partition: a reader gets the records in [earliest, last_stable).
+    """The offsets of a partition: a reader gets the committed records in [earliest, last_stable).
 
-    While a transaction is open, no reader gets its records or later ones, up to the high watermark.
+    While a transaction is open, the last stable offset is its first one: no reader gets its records
+    or later ones, although they are below the high watermark.
     """
 
     earliest: int
@@ -48,10 +49,10 @@ class TopicLog(Protocol):
         ...
 
     def records(self, partition: int, start: int, end: int) -> "Iterator[pa.RecordBatch]":
-        """Yields the committed records of offsets [start, end); compaction leaves gaps.
+        """Yields the committed records at offsets [start, end); compaction leaves gaps.
 
-        Errors: ClusterError if the log no longer has `start`, or if during the idle time no record
-        arrives and the position stays the same.
+        Errors: ClusterError if the log no longer has `start`, or if the position does not change
+        during the idle time.
         """
         ...
 
@@ -109,7 +110,7 @@ class RecordColumns:
 
 
 class IdleLimit:
-    """Ends a range that makes no progress: a client retries for ever, but a task must end."""
+    """Ends the reading of a range without progress: a client would retry for ever."""
 
     def __init__(self, seconds: float, partition: int, end: int) -> None:
         self._seconds, self._partition, self._end = seconds, partition, end
@@ -129,7 +130,7 @@ class IdleLimit:
 
 
 def no_partitions(topic: str) -> ClusterError:
-    """Returns the error of a topic without partitions, which would look like an empty table."""
+    """Returns the error for a topic without partitions; an empty table would hide the problem."""
     return ClusterError(
         f"topic {topic}: the cluster shows no partition of it; no group has been there yet, "
         "or the principal may not describe the topic"
@@ -137,7 +138,7 @@ def no_partitions(topic: str) -> ClusterError:
 
 
 def lost_offset(partition: int, offset: int) -> ClusterError:
-    """Returns the error of a range whose records have been deleted."""
+    """Returns the error for a range whose records have been deleted."""
     return ClusterError(
         f"partition {partition}: the log no longer has offset {offset}; its records were deleted, "
         "or the topic was made anew: read it anew, into another table with another checkpoint"

@@ -3,8 +3,8 @@
 
 Endpoint   `sasl.oauthbearer.token.endpoint.url`: an OAuth endpoint that returns a token for the
            client's credentials, or a `file:` URL whose content is the token.
-Unsecured  without an endpoint, a token without a signature is made from the `unsecuredLogin…`
-           options; brokers accept it only if they were set up for tests.
+Unsecured  without an endpoint, an unsigned token is made from the `unsecuredLogin…` options;
+           brokers accept it only if they were set up for tests.
 Source     org.apache.kafka.common.security.oauthbearer: OAuthBearerLoginModule, HttpJwtRetriever,
            FileJwtRetriever and OAuthBearerUnsecuredLoginCallbackHandler.
 """
@@ -29,7 +29,7 @@ _CREDENTIALS = "sasl.oauthbearer.client.credentials.client."
 _UNSECURED = "unsecuredLogin"
 _HINTS = {400: "the client's credentials or the scope are refused", 401: "the client is refused"}
 _LIFETIME_S = 3600.0
-_RENEW = 0.8  # of a token's life: the default of `sasl.login.refresh.window.factor`
+_RENEW = 0.8  # renew after this share of the life: `sasl.login.refresh.window.factor`'s default
 
 
 class _Token(NamedTuple):
@@ -97,7 +97,7 @@ def _file_token(url: str) -> str:
 
 
 def _unsecured(options: Mapping[str, str]) -> str:
-    """Returns a JSON web signature with an empty signature."""
+    """Returns a token (a JSON web signature) whose signature is empty."""
     principal = options.get(f"{_UNSECURED}PrincipalClaimName", "sub")
     if f"{_UNSECURED}StringClaim_{principal}" not in options:
         raise ClusterError(

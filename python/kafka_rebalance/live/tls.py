@@ -6,7 +6,7 @@ Trust    `ssl.truststore.certificates` (PEM text), else `ssl.truststore.location
          trusted, even without its issuer.
 Key      `ssl.keystore.key` with `ssl.keystore.certificate.chain` (PEM text), else the first private
          key of `ssl.keystore.location`.
-Forms    a file's content shows its form (JKS, PKCS12 or PEM); `ssl.*.type` is not needed.
+Types    a file's content shows its type (JKS, PKCS12 or PEM); `ssl.*.type` is not read.
 Errors   ClusterError with the name of the setting, and without a password.
 """
 
@@ -84,7 +84,7 @@ def _identify(context: ssl.SSLContext, properties: Mapping[str, str]) -> None:
 
 
 def _load_text(context: ssl.SSLContext, pem: str, password: str | None) -> None:
-    """Loads a key and its chain from a private temporary file, because Python reads only files."""
+    """Loads a key and its chain through a temporary file, because Python reads them only there."""
     with tempfile.TemporaryDirectory(prefix="kafka-rebalance-") as directory:
         file = Path(directory) / "key.pem"
         file.touch(mode=0o600)
@@ -104,7 +104,7 @@ def _load(context: ssl.SSLContext, file: Path, password: str | None) -> None:
 
 
 def _lines(text: str) -> str:
-    """Returns PEM text with its line breaks, which the properties file does not keep."""
+    """Returns PEM text with line breaks: in a properties file, they are missing."""
     return _BLOCK.sub(
         lambda block: (
             f"-----BEGIN {block[1]}-----\n"

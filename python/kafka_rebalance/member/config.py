@@ -41,7 +41,7 @@ class ConsumerConfig:
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """Returns JoinGroup's rebalance timeout: `max_poll_interval_ms`, because polls send it."""
+        """Returns `max_poll_interval_ms`, because a consumer joins only in a poll."""
         return self.max_poll_interval_ms
 
     def assignors(self) -> dict[str, Assignor]:
@@ -100,7 +100,7 @@ GroupConfig = ConsumerConfig | WorkerConfig
 
 
 def join_timeout_ms(config: GroupConfig) -> int:
-    """Returns how long a JoinGroup may stay unanswered: the rebalance timeout plus 5 s."""
+    """Returns the timeout of a JoinGroup, which can be parked for the whole rebalance timeout."""
     return max(config.request_timeout_ms, config.rebalance_timeout_ms + 5_000)
 
 

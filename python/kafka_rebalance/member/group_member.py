@@ -6,7 +6,7 @@
     Inputs    handle(event, now_ms), where `now_ms` never decreases
 
 The caller sends every Send and reports Answered or Failed, calls `handle(Tick(), t)` when
-`next_deadline_ms()` is `t`, and polls; before `next_poll_ms()` a poll changes nothing.
+`next_deadline_ms()` is `t`, and polls; before `next_poll_ms()` a poll takes no step of a rebalance.
 As in Kafka's clients, callbacks and the steps of a rebalance happen in `Poll`; heartbeats depend
 only on the clock. Only the back-off is random; it is drawn from `rng`.
 
@@ -77,7 +77,7 @@ class GroupMember:
         )
 
     def next_poll_ms(self) -> int | None:
-        """Returns when the next poll will change something; None if an event must come first."""
+        """Returns when a poll can take the next step; None if an event must come first."""
         state = self._state
         if state.fatal is not None:
             return state.now_ms
@@ -154,7 +154,7 @@ class GroupMember:
 
 
 def _tick(state: Membership) -> None:
-    """Sends a heartbeat that is due, and fails requests that have timed out."""
+    """Runs the timers that are due: of requests, the session, the poll interval, the heartbeat."""
     for number, sent in list(state.sent.items()):
         if sent.expires_ms <= state.now_ms:
             del state.sent[number]

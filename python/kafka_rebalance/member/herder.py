@@ -9,8 +9,8 @@
                 after a revocation, for a newer configuration, or when the leader's delay is over
 
 The steps use three configurations. A report has the newest one; a leader assigns the one that it
-reported; `settle` uses the one that the herder last applied. If the applied configuration differs
-from the leader's, the worker joins again.
+reported, unless another worker reported a newer one; `settle` uses the one that the herder last
+applied. If the applied configuration is newer than the leader's, the worker joins again.
 
     downgrade   incremental workers that follow an eager leader stop nothing, as in Kafka: work that
                 has moved to other workers keeps running on its old worker until that worker ends
@@ -61,10 +61,9 @@ class Herder:
     has_read: bool = False  # the topic was read to its end, before the first join
     is_reconfigured: bool = False  # connectors or tasks have changed, so a rebalance is needed
     reconfigured: set[str] = field(default_factory=set)  # connectors whose tasks must restart
-    # The assigned work (None before the first assignment), and the started work
-    assignment: wire.ConnectAssignment | None = None
-    work: Work | None = None
-    running: Work = NOTHING
+    assignment: wire.ConnectAssignment | None = None  # the last one received
+    work: Work | None = None  # all assigned work; None until an assignment, and after a loss
+    running: Work = NOTHING  # started and not yet stopped
     is_resolved: bool = True  # all assigned work is started
     is_rejoin_requested: bool = False
     scheduled_ms: int | None = None  # when the leader wants the next rebalance
@@ -81,7 +80,7 @@ class Herder:
         return self.is_in
 
     def has_news(self, state: Membership) -> bool:
-        """Returns whether the assignment is missing or failed, or the herder requested a rejoin."""
+        """Returns whether the worker has no valid assignment, lost its work, or wants to rejoin."""
         failed = self.assignment is None or self.assignment.error != wire.NO_ERROR
         return failed or self.work is None or self.is_rejoin_requested
 
@@ -132,7 +131,11 @@ class Herder:
     # The leader -----------------------------------------------------------------------------------
 
     def lead(self, state: Membership, response: JoinGroupResponse) -> Shares:
-        """Returns each worker's assignment, or CONFIG_MISMATCH if a configuration is newer."""
+        """Returns each worker's assignment.
+
+        If a worker has read more of the configuration topic than the leader, all workers get
+        CONFIG_MISMATCH.
+        """
         reports = {
             one.member_id: wire.decode_connect_metadata(one.metadata) for one in response.members
         }
@@ -204,7 +207,7 @@ class Herder:
         """Applies a newer configuration to the herder, before the rebalance that follows."""
         assert self.assignment is not None
         self.configuration = self.newest
-        # While a rebalance is scheduled, the herder keeps comparing the offsets.
+        # While a rebalance is scheduled, a configuration of another offset needs a rejoin, too.
         differs = self.configuration.offset != self.assignment.config_offset
         is_unsettled = self.scheduled_ms is not None and differs
         self.is_rejoin_requested = self.is_reconfigured or is_unsettled
@@ -260,7 +263,7 @@ class Herder:
         self.work = None
 
     def lose(self, state: Membership) -> None:
-        """Stops everything: without a coordinator, other workers may already run this work."""
+        """Stops everything, because the coordinator is unknown and others may run this work."""
         self._stop(state, self.work or NOTHING)
         self.work = None
 

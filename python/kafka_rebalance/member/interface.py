@@ -84,7 +84,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Vouched:
-    """The host reports that a member was healthy, and the times of its last signs of life."""
+    """The host reports that a member was healthy, and when it last sent a heartbeat and polled."""
 
     heartbeat_ms: int
     polled_ms: int
@@ -129,7 +129,7 @@ class Revoked:
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """The host calls onPartitionsAssigned with the gained partitions, if there are any."""
+    """The host calls onPartitionsAssigned with the gained partitions, even if there are none."""
 
     partitions: Partitions
 

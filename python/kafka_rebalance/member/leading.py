@@ -26,7 +26,7 @@ _NO_LIMIT = 2**31 - 1
 def assignments(
     assignor: Assignor, members: Iterable[JoinedMember], topics: Mapping[str, Topic]
 ) -> tuple[tuple[str, bytes], ...]:
-    """Returns (member id, encoded assignment)s. Errors: WireError, AssignorThrows."""
+    """Returns pairs (member id, encoded assignment). Errors: WireError, AssignorThrows."""
     known = tuple(
         sent_member(
             one.member_id,

@@ -19,7 +19,7 @@ from .states import LEGAL_PREDECESSORS, MemberState
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """A member's id and generation; a member without a generation has not joined yet."""
+    """A member's id and generation; before a join and after a reset, there is no generation."""
 
     generation_id: int = NO_GENERATION
     member_id: str = ""

@@ -25,7 +25,7 @@ class Role(Protocol):
 
     @property
     def is_pending_revocation(self) -> bool:
-        """Returns whether `prepare` waits; poll then returns no records."""
+        """Returns whether `prepare` waits before a revocation; poll then returns no records."""
 
     def wants_in(self) -> bool:
         """Returns whether the member wants to be in a group."""
@@ -43,7 +43,7 @@ class Role(Protocol):
         """Returns the supported protocols, preferred first, each with the member's metadata."""
 
     def lead(self, state: "Membership", response: protocol.JoinGroupResponse) -> Shares:
-        """Returns every member's share, as onLeaderElected does. Errors: KafkaRebalanceError."""
+        """Returns all members' assignments (onLeaderElected). Errors: KafkaRebalanceError."""
 
     def take(self, state: "Membership", assignment: bytes) -> None:
         """Takes over the assignment (onJoinComplete). Errors: WireError, before any change."""

@@ -47,7 +47,7 @@ class Subscriber:
     pattern: str | None = None
     joined_subscription: frozenset[str] | None = None  # the subscription of the last JoinGroup
     topics: dict[str, Topic] = field(default_factory=dict)
-    # The topics that a leader watches
+    # The topics that a leader watches, and their state when it last assigned.
     group_subscription: frozenset[str] = frozenset()
     assigned_by: Snapshot | None = None
     # Commits.
@@ -251,7 +251,7 @@ class Subscriber:
         reaction = OFFSET_COMMIT.get(errors[0]) if errors else None
         again = reaction in (Reaction.BACK_OFF, Reaction.REDISCOVER)
         if sent is self.prepare_commit:
-            self.is_committed = not again  # after an error, `prepare` commits again in time
+            self.is_committed = not again  # if not, `prepare` commits again until its deadline
         elif again:
             self.commit_at_ms = state.now_ms + self.config.retry_backoff_ms
         if reaction is Reaction.FATAL:

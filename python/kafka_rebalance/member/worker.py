@@ -25,7 +25,7 @@ class Worker(GroupMember):
 
     def __init__(self, config: WorkerConfig, *, url: str, rng: random.Random) -> None:
         self._herder = Herder(config, url)
-        self._looks_since_ms = -1  # since when it only looks for a coordinator; -1: not yet
+        self._looks_since_ms = -1  # when it began to look only for a coordinator; -1: not yet
         super().__init__(Membership(config, rng, self._herder))
 
     @property
@@ -38,7 +38,7 @@ class Worker(GroupMember):
         return self._herder.running
 
     def is_at_work(self) -> bool:
-        """Returns whether no rebalance is in progress or expected; then a leader takes requests."""
+        """Returns whether no rebalance runs or is expected, so that a leader can serve requests."""
         state = self._state
         return (
             state.state is MemberState.STABLE
@@ -49,7 +49,8 @@ class Worker(GroupMember):
     def next_poll_ms(self) -> int | None:
         """Returns when a poll will change something, or when the worker gives up its work.
 
-        A worker that finds no coordinator gives up its work; a busy worker does so somewhat later.
+        A worker that finds no coordinator gives up its work; if it is starting or stopping work, it
+        does so afterwards.
         """
         due = super().next_poll_ms()
         alone = self._gives_up_ms()

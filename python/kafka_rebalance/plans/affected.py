@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Applies one list of changes to many groups, without the changes that do not fit a group.
+"""Applies one list of changes to many groups; each group gets only the changes that affect it.
 
 If a group lacks the topic, member, client or rack to which a change refers (NotAffected), this
-change is left out for the group; the other changes are applied. Mirror: `as_far_as_affected` in
-`src/bulk/batch.rs`.
+change is left out for the group; the other changes are applied. Any other error of a change is
+raised. Mirror: `as_far_as_affected` in `src/bulk/batch.rs`.
 """
 
 import re
@@ -22,7 +22,7 @@ _PLACE = re.compile(r"changes\[(\d+)\]\Z")
 def as_far_as_affected(
     work: Callable[[tuple[Change, ...]], AnswerOrError], changes: Sequence[Change]
 ) -> tuple[AnswerOrError | None, list[str]]:
-    """Returns the result of `work` on the changes that affect a group, and a line per other change.
+    """Returns the result of `work` on the changes that affect a group, and why the others do not.
 
     The result is None if there are changes, but none affects the group. Errors: those of `work`,
     with the index of the change in `changes` in their path.

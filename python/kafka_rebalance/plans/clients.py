@@ -2,13 +2,14 @@
 """Finds the client library of a group's members, and how members change to another assignor.
 
     client          assignors                                    eager and cooperative in one list
-    Java            all four                                     yes: eager while any is eager
-    kafka-python    all four, as plug-ins of this package        with the plug-ins: yes, as in Java
-    aiokafka        the eager ones, as plug-ins of this package  -
-    librdkafka      range, roundrobin, cooperative-sticky        no: refuses to start
+    Java            all four                                     allowed; members are then eager
+    kafka-python    all four, as plug-ins of this package        allowed for plug-ins, as in Java
+    aiokafka        the eager ones, as plug-ins of this package  no cooperative assignor exists
+    librdkafka      range, roundrobin, cooperative-sticky        refused when a consumer starts
 
-If a client's list cannot have both kinds, all members have to stop, and start with the new setting.
-A client is recognised by its default client id. A member with another id may run any client.
+If a client's list cannot have both kinds, a change from one kind to the other needs all members to
+stop, and to start with the new setting. A client is recognised by its default client id. A member
+with another id may run any client.
 
 kafka-python refuses a list of its own cooperative assignor and an eager one. Our plug-in reports
 both protocols, as Java's class does; kafka-python then uses the protocol that all assignors of the
@@ -32,7 +33,7 @@ from .rounds import protocol_of
 
 @dataclass(frozen=True, slots=True)
 class ClientLibrary:
-    """A client library; the registry of assignors says which assignors each library has.
+    """A client library. `assignors/registry.py` has the libraries of each assignor.
 
     `mixes` means that a list may have eager and cooperative assignors. `joins_once` False means
     that a member joins once for each listed assignor, so it cannot change from one to the other.

@@ -5,10 +5,10 @@ Each step of the rule compares the candidates that were equal in the steps befor
 
 1. An assignor that fails, or never settles, is not recommended.
 2. The smallest difference at the end between the members with the most and fewest partitions.
-3. The fewest partition-rounds without a reader.
+3. The fewest partition-rounds without a reader (each partition counts once for each such round).
 4. The fewest moves.
 5. The largest share of partitions read in the rack of a replica.
-6. The group's own assignor, which needs no migration; then Kafka's own order of names.
+6. The group's own assignor, which needs no migration; then the first in the registry's order.
 
 Every assignor is planned as if the group already used it, from the partitions that the members own
 now. `migration` has the steps and costs of the change to the recommended assignor. If client ids
@@ -16,8 +16,8 @@ reveal the members' clients (`clients.py`), only assignors of these clients are 
 
 Dialects ("librdkafka/range", another library's version of an assignor) are candidates if the
 group's assignor is a dialect, if a librdkafka member led the group last, or if the caller names
-them. A group of Java members never gets the answers of a dialect. Only answers of the library of
-the group's own assignor are recommended.
+them. A group of Java members never gets the answers of a dialect. Candidates of another library
+than the group's own assignor are recommended only if none of its own library settles.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -86,7 +86,7 @@ class Comparison:
 
     @property
     def migration(self) -> Migration | None:
-        """Plays the migration to the recommended assignor; None if the group already uses it."""
+        """Plays the migration to the recommended assignor; None if there is nothing to change."""
         old, new = self.group.assignor, self.recommended
         if old is None or new is None or old == new:
             return None
@@ -186,8 +186,8 @@ def _candidate(
 class _Measure(NamedTuple):
     """A criterion of the rule; the candidate with the smallest value is the best.
 
-    `words` is a text about the values of two candidates, which have the format `show`. `equal` is a
-    text about the earlier criteria, in which the two candidates are equal.
+    `words` is a text that compares the values of two candidates; `show` is the format of a value.
+    `equal` is the text that follows: the two candidates are equal in all earlier criteria.
     """
 
     words: str

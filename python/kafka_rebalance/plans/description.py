@@ -4,7 +4,7 @@
 Every finding is computed from the group alone, and names the command that shows more. A finding is
 not always a fault: a member may be idle on purpose.
 
-    unread      a member subscribes to the partition, but no member owns it
+    unread      a member subscribes to the partition's topic, but no member owns the partition
     doubled     several members own the partition
     stale       a member owns a partition that does not exist, or whose topic it does not read
     idle        members own nothing
@@ -15,10 +15,11 @@ not always a fault: a member may be idle on purpose.
     mixed       members send different versions of the subscription, so their clients differ
     moves       the next rebalance moves partitions, although nothing changes
     hangs       the leader's next rebalance, or one after a simple change, never ends
-    foreign     no assignor of Kafka assigns this group, or its last leader used another library's
+    foreign     the assignor, or the last leader's version of it, is not one of Kafka's
 
-Errors   those of GroupSpec; findings about the next rebalance are left out for a group whose
-         assignor is unknown.
+If the group's assignor is unknown, the findings about the next rebalance are left out.
+
+Errors   those of GroupSpec.
 """
 
 from collections import Counter

@@ -57,7 +57,10 @@ class FairShares:
 
 @dataclass(frozen=True, slots=True)
 class RackPass:
-    """The member that gets the partition in the rack pass; `alone`: no topic is co-partitioned."""
+    """The member that gets the partition in the rack pass.
+
+    `alone` is True if no topic is co-partitioned with the partition's topic.
+    """
 
     member_id: str | None
     alone: bool
@@ -120,7 +123,7 @@ class Dealt:
 
 @dataclass(frozen=True, slots=True)
 class NextInCircle:
-    """The member of the circle that gets the partition; `passed` members do not subscribe to it."""
+    """The member that gets the partition; the circle went past `passed` members before it."""
 
     member_id: str
     before: tuple[TopicPartition, str] | None

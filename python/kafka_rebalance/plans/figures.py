@@ -54,7 +54,7 @@ class Figures:
 
 
 def figure_rows(figures: Figures, members: tuple[int, int]) -> list[tuple[str, ...]]:
-    """Returns rows (name, before, after, best possible); `members` has the counts of members."""
+    """Returns rows (name, before, after, best possible); `members` counts them before and after."""
     one = figures
     balances = (one.balance_before, one.balance_after, one.balance_possible)
     rows: list[tuple[str, ...]] = [

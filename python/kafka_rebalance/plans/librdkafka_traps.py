@@ -10,7 +10,7 @@ known for which groups this happens, so this module plays each rebalance, as `ne
    with the topics of all members.
 
 Cost     a plan for each change; `most_plays` and `most_work` limit them.
-Differs  ids of new members are made up; with other ids the rebalance may settle.
+Differs  from a live group in the ids of new members; with other ids the rebalance may settle.
 """
 
 from collections.abc import Iterable
@@ -56,7 +56,7 @@ def librdkafka_traps(
     most_plays: int = MOST_PLAYS,
     most_work: int = MOST_WORK,
 ) -> tuple[Trap, ...]:
-    """Returns the traps of a group that librdkafka's cooperative-sticky assigns, else nothing.
+    """Returns the traps of a group whose leader uses librdkafka's cooperative-sticky.
 
     Such a group is planned with the dialect "librdkafka/cooperative-sticky", or it runs
     cooperative-sticky and its last leader or a member, which may lead next, uses librdkafka.

@@ -20,7 +20,7 @@ class Migration:
 
     `from_default` is the single bounce that Java members with Kafka's default list need, because
     that list has both assignors. If `is_known`, client ids reveal the members' libraries, and
-    `recipes` has only these; else it has every library.
+    `recipes` has only these; else it has every library. It is empty for a custom assignor.
     """
 
     old: str

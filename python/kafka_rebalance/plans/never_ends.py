@@ -8,14 +8,14 @@ rebalance:
 1. The next rebalance without changes, then the given changes.
 2. After the given changes (or without them, if they hang), each simple change alone: one more
    member of each kind, one member fewer, and a member of each kind with the topics of another kind.
-   A kind of members has equal topics and one rack.
+   Members of one kind have equal topics and one rack.
 3. Ways out of the first group that hangs: another assignor, equal subscriptions, a stop and start
    of all members, then the simple changes of step 2 and single restarts. Each is played alone.
 
 Cost     a few rebalances for each change; `most_plays` and `most_work` limit them, and `untried`
          counts the changes beyond the limit. A group with equal subscriptions, or under an assignor
          that always ends, costs only a comparison of lists.
-Differs  ids of new members are made up; with other ids the rebalance may end.
+Differs  from a live group in the ids of new members; with other ids the rebalance may end.
 """
 
 from collections.abc import Iterable, Iterator
@@ -36,7 +36,7 @@ from .rounds import play
 
 MOST_PLAYS = 200
 MOST_WORK = 1_000_000
-"""The limit of partitions and subscriptions over all groups played; so many take some seconds."""
+"""The most partitions and subscriptions of all groups played, added up; they take some seconds."""
 
 _MAY_NEVER_END = tuple(name for name in KAFKAS if BUILT_IN[name].remembers)
 _ALWAYS_END = tuple(name for name in KAFKAS if name not in _MAY_NEVER_END)
@@ -45,7 +45,7 @@ _MOST_SIMPLE_WAYS = 3
 
 @dataclass(frozen=True, slots=True)
 class WayOut:
-    """A change that frees a group that hangs; if `for_good`, no later change can hang it."""
+    """A change that frees a group that hangs; `for_good` if the algorithm then always ends."""
 
     change: str
     for_good: bool
@@ -99,8 +99,10 @@ def endless(
 ) -> Endless | None:
     """Plays the rebalances that could hang the group's leader.
 
-    Returns None if no rebalance, present or planned, uses the general algorithm. If `assignor` is
-    None, the group's own one is used. Errors: those of `plan`, except NeverEnds.
+    If `assignor` is None, the group's own one is used. Returns None if none of the rebalances hangs
+    and no later one can, because the general algorithm does not assign the group after the changes.
+
+    Errors   those of `plan`, except NeverEnds.
     """
     require_group(group)
     name = group.assignor if assignor is None else assignor
@@ -146,7 +148,7 @@ def may_never_end(group: GroupSpec) -> bool:
 
 
 class _Ended(NamedTuple):
-    """The group after events; the rebalance of `hung`, after the event `cause`, never ends."""
+    """The group after events. If a rebalance never ends, `hung` is its group, `cause` its event."""
 
     group: GroupSpec
     hung: GroupSpec | None = None
@@ -156,7 +158,7 @@ class _Ended(NamedTuple):
 
 @dataclass(slots=True)
 class _Player:
-    """Plays rebalances while the limits `plays` and `work` are not used up."""
+    """Plays rebalances, and subtracts each from the remaining limits `plays` and `work`."""
 
     engine: Engine
     plays: int

@@ -19,8 +19,8 @@ If the leader uses another library's assignor, it sees the members in the order 
 map. Members of librdkafka sort the partitions that they receive before they claim them.
 
 A cooperative group with racks may never settle, because Kafka's assignor can move partitions when
-nothing changed. If a state occurs again, the play ends, and the group has not settled. Mirror:
-`src/plans/rounds.rs`, which plays the rounds of whole plans (`core_plan.py`).
+nothing changed. The play of such a group ends when a state occurs again, or after `MOST_ROUNDS`
+rounds. Mirror: `src/plans/rounds.rs`, which plays the rounds of whole plans (`core_plan.py`).
 
 Source   ConsumerCoordinator.onJoinPrepare, onJoinComplete (Kafka 4.4.0); KIP-429.
 """
@@ -211,7 +211,7 @@ def _without_reader(group: GroupSpec, reading: Assignment) -> tuple[TopicPartiti
 
 
 def subscribed_partitions(group: GroupSpec) -> Iterator[TopicPartition]:
-    """Returns every partition whose topic has a subscriber, in the group's order of topics."""
+    """Yields every partition whose topic has a subscriber, in the group's order of topics."""
     subscribed = {topic for member in group.members for topic in member.topics}
     for topic in group.topics:
         if topic.name in subscribed:

@@ -9,7 +9,7 @@ chosen at random from a seed. Then a partition
     depends      if it ends at different members
 
 A draw changes the UUIDs. If the name before a new member's UUID is a guess, a draw changes it too:
-over all draws, it takes every position among the sorted names of the other members
+the draws spread it over the positions among the sorted names of the other members
 (`changes.made_up`). A name that is given, or that all members share, is certain. All new members
 count as one, because nothing distinguishes them.
 """
@@ -84,7 +84,7 @@ class Samples:
 
 
 def enough_draws(plan: "RebalancePlan") -> int:
-    """Returns how many draws a plan needs: 32 for guessed racks, 8 to 32 for names, else 8."""
+    """Returns how many draws a plan needs: 32 if racks are guessed, 8 to 32 if names, else 8."""
     if plan.places_guessed:
         return MOST_DRAWS
     if not any(newcomer.basis.is_guess for newcomer in plan.newcomers):

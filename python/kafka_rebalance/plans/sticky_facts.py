@@ -213,7 +213,7 @@ Among = Literal["subscribers", "near"]
 
 @dataclass(frozen=True, slots=True)
 class Smallest:
-    """The member with the fewest partitions; None if no allowed member is near a replica."""
+    """The subscriber with the fewest partitions; None if the rack pass allows no subscriber."""
 
     member_id: str | None
     holds: int
@@ -249,7 +249,7 @@ MovedWhy = Literal["previous", "smallest", "instead"]
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A move during balancing: how many partitions both members held before it, and its reason.
+    """A move during balancing: how many partitions each member held before it, and its reason.
 
     If this partition moves back in place of another one that was to move, `instead` is the other.
     """

@@ -43,7 +43,7 @@ class Bounce(NamedTuple):
     """One rolling bounce: every member restarts with `assignors` as its list.
 
     `rebalances` is a lower bound unless `is_exact`. `takes_over` is the event, in words, after
-    which the group uses the other assignor; None if this bounce does not change the assignor.
+    which the group uses another assignor; None if this bounce does not change the assignor.
     """
 
     assignors: AssignorNames
@@ -85,7 +85,7 @@ def _is_cooperative(names: AssignorNames) -> bool:
 
 @dataclass(slots=True)
 class _Moment:
-    """The group between two events; `served` maps a member to the assignor of its assignment."""
+    """The group between two events; `served` has the assignor that made a member's assignment."""
 
     group: GroupSpec
     lists: dict[str, AssignorNames]

@@ -61,7 +61,7 @@ _APPEND_ERRORS = {
 
 
 def of_append_error(error: ErrorCode) -> ErrorCode:
-    """Returns the response's error code after a failed append of a group's record (JoinGroup)."""
+    """Returns the response's error code if the record of a JoinGroup or SyncGroup failed."""
     return _APPEND_ERRORS.get(error, error)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The requests that are answered, with the versions that clients may send.
 
-Newer versions of OffsetFetch and OffsetCommit name topics by id only, for groups of the new
-protocol, which do not exist here.
+The newest versions of OffsetFetch and OffsetCommit are not answered. They name topics only by id;
+groups of the new protocol need them, and this server has no such groups.
 """
 
 from typing import NamedTuple

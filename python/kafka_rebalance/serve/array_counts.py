@@ -3,7 +3,7 @@
 
 kio reserves memory for as many entries as a request announces, and a process that asks for too much
 memory ends. An entry has at least one byte, so a count above the number of bytes left is refused.
-The readers of the fields are kio's; tagged fields are skipped, as no request here has arrays there.
+kio's own functions read the fields. Tagged fields are skipped: no request here has arrays in them.
 """
 
 import dataclasses
@@ -32,7 +32,7 @@ class _Field(NamedTuple):
 
 
 def check(schema: Any, frame: bytes, start: int) -> int:
-    """Returns the number of bytes of the message at `start`. Errors: WireError, and kio's own."""
+    """Returns the size in bytes of the message at `start`. Errors: WireError, and kio's errors."""
     count_of: Read = read_compact_array_length if schema.__flexible__ else read_legacy_array_length
     at = start
     for is_array, nested, read in _fields(schema):

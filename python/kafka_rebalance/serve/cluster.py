@@ -44,9 +44,9 @@ class Cluster:
             self.add(topic, "topics")
 
     def replace(self, topics: Iterable[ServedTopic]) -> None:
-        """Forgets all topics and serves these, which nothing checks: a made-up group may have any.
+        """Serves these topics in place of all others, without checks.
 
-        Consumers can be asked about names that no cluster has.
+        So a probed client also sees topics of a made-up group that no real cluster allows.
         """
         self.topics: dict[str, ServedTopic] = {}
         self.partitions = 0
@@ -59,8 +59,8 @@ class Cluster:
     def add(self, topic: ServedTopic, path: str | None = None) -> None:
         """Serves a new topic.
 
-        Errors: GroupError, at `path` if it is given, if the topic is there already, or if its name,
-        its number of partitions or the sum of all partitions is out of bounds.
+        Errors: GroupError (at `path`, if it is given) for a topic that is there already, a name
+        that Kafka does not allow, and a number or sum of partitions out of bounds.
         """
         check(topic.name, topic.partitions, self.partitions, path)
         if topic.name in self.topics:
@@ -72,8 +72,8 @@ class Cluster:
     def grow(self, name: str, partitions: int) -> None:
         """Gives a topic more partitions; the new ones have one replica without a rack.
 
-        Errors: GroupError for an unknown topic, or a number of partitions that is not larger or out
-        of bounds.
+        Errors: GroupError for an unknown topic, and for a number of partitions that is not larger
+        than before, or out of bounds.
         """
         if name not in self.topics:
             raise GroupError(
@@ -138,7 +138,8 @@ class Cluster:
             {"api_key": api.key, "min_version": api.least, "max_version": api.most}
             for api in APIS.values()
         ]
-        # A client with a newer version gets version 0, and asks again with one from the list.
+        # If the request's version is too new, the response has version 0: a list of versions from
+        # which the client then chooses.
         error = KafkaError.unsupported_version if asked.body is None else KafkaError.none
         return {"error_code": error, "api_keys": keys}
 
@@ -153,7 +154,7 @@ class Cluster:
 
     def _metadata(self, asked: Asked) -> dict[str, Any]:
         wanted = asked.body.topics
-        # Up to version 0, an empty list means all topics; from version 1 on, null does.
+        # In version 0, an empty list means all topics; from version 1 on, null does.
         if wanted is None or (asked.version == 0 and not wanted):
             topics = [self._described(topic) for topic in self.topics.values()]
         else:
@@ -229,7 +230,7 @@ class Cluster:
         }
 
     def _fetch(self, asked: Asked) -> dict[str, Any]:
-        """Returns no records. The end of each partition is wherever the client reads."""
+        """Returns no records. Each partition ends at the offset from which the client reads."""
         return {
             "error_code": KafkaError.none,
             "session_id": 0,
@@ -263,7 +264,7 @@ class Cluster:
 
 
 def _numbered(racks: Iterable[str | None]) -> list[tuple[str | None, int]]:
-    """Tells apart the brokers of one rack that have replicas of one partition."""
+    """Numbers the replicas of one partition within each rack, because each needs its own broker."""
     seen: Counter[str | None] = Counter()
     replicas = []
     for rack in racks:

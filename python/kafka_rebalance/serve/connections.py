@@ -2,13 +2,12 @@
 """Listens on a port, reads requests within bounds, and writes the answers of a handler.
 
 A connection has one request in flight, as in Kafka: the next request is read when the answer has
-been sent. Whatever a client sends or leaves out ends at most its own connection:
-
-    a frame that is no request, or too long     the connection ends
-    a frame that does not arrive in time        the connection ends
+been sent. These limits end a connection:
+    a frame that is no request, or too long     its connection ends
+    a frame that does not arrive in time        its connection ends
     large frames beyond `large_bytes` in all    the connection that sends the excess ends
-    a new connection beyond `connections`       the connection that has been idle longest ends;
-                                                one that never sent a request ends first
+    a new connection beyond `connections`       a connection that never sent a request ends, or
+                                                else the one that has been idle longest
 """
 
 import asyncio
@@ -31,10 +30,10 @@ class Limits(NamedTuple):
 
     request_bytes: int = 4 * 1024 * 1024
     large_bytes: int = 64 * 1024 * 1024
-    """All frames of more than 64 KiB that are being received have so many bytes together."""
+    """The most bytes of all frames above 64 KiB together that are being received."""
     connections: int = 500
     request_s: float = 30.0
-    """The time for a first request, for the rest of a frame, and for a client to read an answer."""
+    """The time for a first request, for a frame after its length, and for reading an answer."""
     idle_s: float = 600.0
     """The time between two requests, as Kafka's `connections.max.idle.ms`."""
 
@@ -51,7 +50,7 @@ _ENDS = (
 
 
 class _Connection:
-    """A connection's streams, and what decides whether it must give way."""
+    """A connection's streams, and the values by which connections are ended if there are many."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
@@ -61,12 +60,12 @@ class _Connection:
         self.since = time.monotonic()
 
     def worth(self) -> tuple[bool, bool, float]:
-        """Returns what sorts connections: the first one ends if there are too many."""
+        """Returns the key that sorts connections: if there are too many, the first one ends."""
         return (self.busy, self.client_id is not None, self.since)
 
 
 class Connections:
-    """All connections of one port. By default it is a free port of loopback."""
+    """All connections of one port, by default a free port of the loopback interface."""
 
     def __init__(
         self, handler: Handler, host: str = "127.0.0.1", port: int = 0, limits: Limits | None = None
@@ -111,7 +110,7 @@ class Connections:
         self._cut_off.discard(client_id)
 
     def has_client(self, client_id: str) -> bool:
-        """Returns whether the client has a connection, and is not cut off."""
+        """Returns whether the client has a connection and is not cut off (`cut_off`)."""
         known = client_id not in self._cut_off
         return known and any(one.client_id == client_id for one in self._tasks.values())
 
@@ -128,7 +127,7 @@ class Connections:
                 await self._serve(connection)
         finally:
             self._tasks.pop(task, None)
-            # What a client that reads nothing has not taken would stay in memory.
+            # If the client has not read all answers, `close` would keep the rest in memory.
             writer.transport.abort() if writer.transport.get_write_buffer_size() else writer.close()
 
     async def _serve(self, connection: _Connection) -> None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads requests and writes responses of Kafka's protocol; kio has a dataclass for every version.
 
-`filled` makes such a dataclass from fields by name. Fields that the version does not have are left
-out, times are numbers of milliseconds, and error codes are numbers.
+`filled` makes such a dataclass from a dictionary of fields. It leaves out fields that the version
+does not have, and takes times in milliseconds and error codes as numbers.
 """
 
 import dataclasses
@@ -52,7 +52,7 @@ _START = struct.Struct(">hhi")
 
 
 class Asked(NamedTuple):
-    """One request; `body` is None if the version is not known here."""
+    """One request; `body` is None for ApiVersions in a version that is not known here."""
 
     api: str
     version: int
@@ -83,7 +83,7 @@ def decoded(frame: bytes) -> Asked:
 
 
 def encoded(asked: Asked, fields: Mapping[str, Any]) -> bytes:
-    """Returns the response to a request, with its length in front."""
+    """Returns the bytes of the response to a request, with their length in front."""
     version = asked.version if asked.body is not None else 0
     schema: Any = load_entity_schema(asked.api, version, EntityType.response)
     header = filled(schema.__header_schema__, {"correlation_id": asked.correlation_id})
@@ -96,7 +96,7 @@ def encoded(asked: Asked, fields: Mapping[str, Any]) -> bytes:
 
 
 def subscription(version: int, fields: Mapping[str, Any]) -> bytes:
-    """Returns the bytes of a consumer's subscription, in the order of the fields' entries."""
+    """Returns the bytes of a consumer's subscription; lists keep their order."""
     module = importlib.import_module(f"kio.schema.consumer_protocol_subscription.v{version}.data")
     schema = module.ConsumerProtocolSubscription
     buffer = io.BytesIO()
@@ -105,7 +105,7 @@ def subscription(version: int, fields: Mapping[str, Any]) -> bytes:
 
 
 def filled(schema: Any, fields: Mapping[str, Any]) -> Any:
-    """Makes one of kio's dataclasses."""
+    """Makes one of kio's dataclasses from fields by name."""
     hints = _hints(schema)
     return schema(
         **{name: _value(hints[name], value) for name, value in fields.items() if name in hints}

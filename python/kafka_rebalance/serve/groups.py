@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests of groups: kio's dataclasses as the coordinator's requests, and its responses back.
+"""Turns kio's requests about groups into the coordinator's, and its responses into kio's fields.
 
-Kafka answers some requests in part before its coordinator sees them: partitions that do not exist,
-several groups in one OffsetFetch, a filter of types in ListGroups.
+As in Kafka, some work is done outside the coordinator: errors for partitions that do not exist,
+several groups in one OffsetFetch, the filter of types in ListGroups.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -17,14 +17,14 @@ from kafka_rebalance.protocol.group_state import GroupState
 from .frames import Asked
 
 Ask = Callable[[messages.Request], Awaitable[Any]]
-"""Asks the coordinator; the response is None if a newer request of the member took its place."""
+"""Asks the coordinator. The response is None if a newer request of the member replaced this one."""
 Has = Callable[[str, int], bool]
 
 _UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 async def answered(asked: Asked, ask: Ask, has: Has) -> Mapping[str, Any] | None:
-    """Returns the fields of the response to a request of a group; None for no response."""
+    """Returns the fields of the response to a request about a group; None for no response."""
     match asked.api:
         case "offset_fetch":
             return await _offset_fetch(asked, ask)
@@ -50,7 +50,7 @@ def _join_group(body: Any) -> messages.Request:
         member_id=body.member_id,
         group_instance_id=getattr(body, "group_instance_id", None),
         session_timeout_ms=session,
-        # Version 0 has only one timeout.
+        # Version 0 has no rebalance timeout.
         rebalance_timeout_ms=session if rebalance is None else _ms(rebalance),
         protocol_type=body.protocol_type,
         protocols=tuple(messages.JoinGroupProtocol(p.name, p.metadata) for p in body.protocols),
@@ -113,7 +113,7 @@ _REQUESTS = {
 
 
 async def _offset_commit(asked: Asked, ask: Ask, has: Has) -> Mapping[str, Any]:
-    """The coordinator sees only partitions that exist, and no request without one."""
+    """Commits the offsets of partitions that exist; if there are none, asks no coordinator."""
     body = asked.body
     entries = [(topic.name, one) for topic in body.topics for one in topic.partitions]
     offsets = tuple(
@@ -292,7 +292,7 @@ def _described(one: messages.DescribedGroup) -> dict[str, Any]:
 
 
 def _by_topic(partitions: Iterable[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Groups neighbours with one topic."""
+    """Puts neighbouring partitions of one topic into one entry."""
     return [
         {"name": topic, "partitions": [one for _, one in run]}
         for topic, run in groupby(partitions, key=lambda pair: pair[0])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The generations of each group, in order, for tests that assert what happened."""
+"""The generations of each group, in order, for tests that check the rebalances."""
 
 from collections import Counter, deque
 from dataclasses import dataclass
@@ -9,15 +9,15 @@ from kafka_rebalance.errors import WireError
 from kafka_rebalance.wire import by_topic, decode_assignment
 
 MOST_GENERATIONS = 1000
-"""A group's older generations are forgotten."""
+"""How many generations of a group are kept; older ones are dropped."""
 
 
 @dataclass(frozen=True)
 class StableGeneration:
-    """A generation at the moment when the group became Stable, `at_ms` on the server's clock.
+    """The generation of a group that has become Stable; `at_ms` is the server's time then.
 
-    A member's name is its instance id or its client id, or its member id if two members have that
-    name. `assignment` maps the names to partitions by topic.
+    A member's name is its instance id or else its client id; if two members share that, each has
+    its member id as its name. `assignment` maps names to partitions by topic.
     """
 
     generation_id: int
@@ -29,7 +29,7 @@ class StableGeneration:
 
     @property
     def partitions(self) -> int:
-        """Returns how many partitions the members own together."""
+        """How many partitions the members own together."""
         owned = (topics.values() for topics in self.assignment.values())
         return sum(len(numbers) for topics in owned for numbers in topics)
 
@@ -64,7 +64,7 @@ class History:
 
 
 def _partitions(assignment: bytes) -> dict[str, list[int]]:
-    """Returns partitions by topic; none of an assignment that is not a consumer's."""
+    """Returns partitions by topic; an assignment that is not a consumer's has none."""
     try:
         return by_topic(decode_assignment(assignment).partitions) if assignment else {}
     except WireError:

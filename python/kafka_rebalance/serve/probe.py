@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lets a real client lead made-up groups: its SyncGroup request is the library's own answer.
 
-Each consumer of the client's process has a seat, known by its client id. A seat leads one case
-after the other:
+Each consumer of the client's process has a seat here, known by its client id. The consumer leads
+one made-up group (case) after the other. Its requests:
 
-    JoinGroup    answered when a case is there: the consumer leads, as the case's first member
-    Metadata     the topics of the seat's case
-    SyncGroup    the answer; it is refused with REBALANCE_IN_PROGRESS, so that the consumer rejoins
+    JoinGroup    is answered when a case is there: the consumer leads, as the case's first member
+    Metadata     is answered with the topics of the seat's case
+    SyncGroup    has the assignment; the error REBALANCE_IN_PROGRESS makes the consumer rejoin
 
-A library can compute from metadata that it had before. So an answer counts only if the consumer
-has joined twice after it was sent the metadata of the case's topics; until then it leads the case
-again. At its first join it may read the answer to JoinGroup before that of Metadata, which comes on
-another connection. librdkafka asks for metadata at each election, before it computes: there the
-first answer counts.
+A library may compute from older metadata: it may read the response to JoinGroup before that to
+Metadata, which comes on another connection. So an assignment counts only if the consumer has joined
+twice since it was sent the metadata of the case's topics; until then, it leads the case again.
+librdkafka asks for metadata at each election, before it computes: there the first assignment after
+this metadata counts.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ Result = dict[str, Any]
 
 
 class _Job:
-    """A case that waits for a seat or for its answer."""
+    """A case, from its request until its result is known."""
 
     def __init__(self, case: ProbeCase) -> None:
         self.case = case
@@ -60,7 +60,7 @@ class _Job:
 
 
 class _Seat:
-    """One consumer of the client; `own` are the topics that it subscribes to by itself."""
+    """One consumer of the client; `own` has the topics of its own subscriptions."""
 
     def __init__(self, address: tuple[str, int]) -> None:
         self.cluster = Cluster(())
@@ -72,7 +72,7 @@ class _Seat:
         self.knows = False
         """Whether the metadata of the case's topics was sent to the consumer."""
         self.informed = 0
-        """How often the consumer has joined since."""
+        """How often the consumer has joined since this metadata was sent to it."""
 
     def lead(self, job: _Job) -> None:
         self.job, self.knows, self.informed = job, not job.subscribed, 0
@@ -85,7 +85,7 @@ class _Seat:
 class Probe:
     """The server that a client's process connects to. See the module.
 
-    `refetches` states that the library asks for metadata at each election before it computes.
+    `refetches` is whether the library asks for metadata at each election before it computes.
     """
 
     def __init__(self, *, refetches: bool = False) -> None:
@@ -125,7 +125,10 @@ class Probe:
         return result
 
     async def client_died(self, problem: str) -> None:
-        """Takes the seats back. A case that was alone fails; others are led again, one by one."""
+        """Handles the end of the client's process: a case that was alone in it fails.
+
+        Several cases are led again, one at a time, to find out which of them ends the process.
+        """
         self._leave_seats()
         lost = list(self.in_flight)
         self.in_flight.clear()
@@ -199,7 +202,7 @@ class Probe:
                 seat.taking = asyncio.create_task(self._take())
             job = await asyncio.shield(seat.taking)
             if joins != seat.joins:
-                return None  # the consumer has given this request up and sent another
+                return None  # the consumer has sent a newer request, and waits for that one
             seat.taking = None
             seat.lead(job)
         job = seat.job or job

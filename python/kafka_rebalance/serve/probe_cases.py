@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The groups that a probed client leads: contract lines as topics and the members' bytes.
+"""Turns contract lines (JSON descriptions of groups) into topics and members' bytes for the probe.
 
-A member is a contract member, and its bytes are written as its library writes them. Or it has
-`subscription`, its bytes in hexadecimal, in place of `topics` and what follows from them.
+A member's bytes are written from its fields, as its library writes them. Or the member has its
+bytes, in hexadecimal, in `subscription`; then it has no `topics` or other fields of a subscription.
 """
 
 from itertools import groupby
@@ -35,7 +35,7 @@ class ProbeMember(NamedTuple):
 
 
 class ProbeCase(NamedTuple):
-    """A made-up group. `assignor` can be a dialect's name; its members send `protocol`."""
+    """A made-up group. `assignor` can name a library (`librdkafka/range`); members send `range`."""
 
     group_id: str
     assignor: str
@@ -53,7 +53,7 @@ class ProbeCase(NamedTuple):
 
 
 def probe_case(line: str | bytes, assignor: str | None = None) -> ProbeCase:
-    """Returns the case of a line; `assignor` is for all lines. Errors: GroupError, WireError."""
+    """Returns the case of a line; `assignor` replaces its own. Errors: GroupError, WireError."""
     value = parse(line)
     sent = _subscriptions(value)
     if sent:
@@ -96,7 +96,8 @@ def _subscriptions(value: Any) -> list[bytes]:
 def subscription_bytes(member: Member, assignor: str) -> bytes:
     """Returns the bytes that the member's library sends for this assignor.
 
-    Java's newest client sorts its topics and partitions; for a dialect, the member keeps the order.
+    Java's newest client sorts topics and partitions. For an assignor of another library, the bytes
+    have the order of the member's fields.
     """
     library, _, protocol = assignor.rpartition("/")
     user_data = _user_data(member, protocol)

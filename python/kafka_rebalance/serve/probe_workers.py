@@ -3,8 +3,8 @@
 
     python -m kafka_rebalance.serve.probe_workers LIBRARY ADDRESS ASSIGNOR CONSUMERS
 
-Each consumer has a group and a client id of its own, so that each leads. They join again at once
-when SyncGroup is refused, and the process ends when its standard input ends.
+Each consumer has a group and a client id of its own, so each leads its group. Consumers join again
+at once when SyncGroup is refused. The process ends when its standard input ends.
 """
 
 import asyncio
@@ -23,12 +23,12 @@ OWN_TOPIC = "kafka-rebalance-probe"
 """The topic that the consumers subscribe to; no case may have a topic of this name."""
 
 CONSUMERS = {"confluent-kafka": 16, "kafka-python": 4, "aiokafka": 4}
-"""How many consumers a process has: librdkafka joins once a second at most."""
+"""How many consumers a process has; librdkafka has more, because it joins at most once a second."""
 REFETCHES = ("confluent-kafka",)
 """The libraries that ask for metadata at each election; see `probe`."""
 
 PATIENCE_S = 120.0
-"""After this time without an answer to a case, `probe` ends the process and starts it again."""
+"""After this time without an answer to a case, `probe` restarts the process."""
 _SESSION_MS = 30_000
 
 
@@ -106,7 +106,10 @@ def _package(name: str, extra: str) -> Any:
 
 
 def _assignor(package: str, name: str) -> Any:
-    """Returns the library's own class; a class that keeps its state on itself gets a copy."""
+    """Returns a new subclass of the library's own assignor.
+
+    Some assignors keep their state on the class, and consumers must not share it.
+    """
     module = _STICKY[package].get(name, name)
     try:
         found = import_module(f"{package}.coordinator.assignors.{module}")
@@ -133,7 +136,7 @@ def main(library: str, address: str, assignor: str, consumers: str) -> None:
 def _or_end(
     live: Callable[[str, str, int], None], address: str, assignor: str, client: int
 ) -> None:
-    """A consumer that ends takes its process along, so that its case is not waited for."""
+    """Runs a consumer; if it fails, ends the process, so that nobody waits for its case."""
     try:
         live(address, assignor, client)
     except Exception:

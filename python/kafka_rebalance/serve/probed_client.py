@@ -124,7 +124,7 @@ class ProbedClient:
             raise GroupError(self._option(), problem) from None
 
     async def _watch(self, process: asyncio.subprocess.Process) -> str | None:
-        """Returns when the process has ended; the text if a case took too long."""
+        """Waits until the process has ended; returns a text if it was killed for its slowness."""
         oldest: dict[Any, float] = {}
         clock = asyncio.get_running_loop().time
         while process.returncode is None:
@@ -143,7 +143,7 @@ class ProbedClient:
 
 
 async def _kill(process: asyncio.subprocess.Process) -> None:
-    """Kills the process and those that it started, which have its pipes."""
+    """Kills the process and those that it started, because they would keep its pipes open."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     await process.wait()

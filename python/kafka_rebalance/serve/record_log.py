@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The log of the groups on disk: one file of record batches, as a broker's segment has them.
+"""The log of the groups on disk: one file of record batches in the format of a broker's segment.
 
-The file only grows. A record is durable after `sync`. A process that is killed can leave a torn
-batch at the end, and `read` cuts off everything from the first batch that is not whole: no response
-had been sent for it.
+The file only grows, and a record is durable after `sync`. If the process is killed, the last
+batches may be torn (incomplete). `read` cuts the file at the first torn batch: no response has been
+sent for what follows.
 """
 
 import contextlib
@@ -42,7 +42,7 @@ class RecordLog:
 
     def __init__(self, directory: Path) -> None:
         try:
-            import fcntl  # here, because all else of `serve` needs no POSIX
+            import fcntl  # not at the top: without a log, `serve` also runs without POSIX
         except ModuleNotFoundError:
             problem = "this system is not POSIX, and cannot lock the log; leave the option out"
             raise GroupError("--log-dir", problem) from None
@@ -69,7 +69,7 @@ class RecordLog:
         """Returns all entries, and how many bytes of a torn tail were cut off."""
         entries: list[LogEntry] = []
         whole = 0
-        # A buffered reader goes on after a short read: one system call returns 2 GiB at most.
+        # The buffered reader continues after a short read: a system call returns 2 GiB at most.
         with open(self._file, "rb", _PIECE_BYTES, closefd=False) as file:
             file.seek(0)
             for batch, size in _batches(file, self._size):
@@ -95,7 +95,7 @@ class RecordLog:
             while written < len(data):
                 written += os.pwrite(self._file, data[written:], self._size + written)
         except OSError:
-            with contextlib.suppress(OSError):  # the first error says why
+            with contextlib.suppress(OSError):  # the first error, with the cause, is raised below
                 os.ftruncate(self._file, self._size)
             raise
         position, self._end = self._end, self._end + count
@@ -103,9 +103,10 @@ class RecordLog:
         return position
 
     def sync(self) -> None:
-        """Returns when everything that was written is on the disk. Errors: OSError.
+        """Waits until all written bytes are on the disk. Errors: OSError.
 
-        The system may drop bytes that it could not write, so no later append is accepted.
+        After an error, no append is accepted: the system may have dropped bytes that it could not
+        write.
         """
         try:
             os.fsync(self._file)
@@ -115,7 +116,7 @@ class RecordLog:
 
 
 def _sync_directory(directory: Path) -> None:
-    """The name of a new file is durable only when its directory is."""
+    """Syncs a directory, which makes the name of a new file in it durable."""
     handle = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -124,7 +125,7 @@ def _sync_directory(directory: Path) -> None:
 
 
 def _batches(file: BinaryIO, left: int) -> Iterator[tuple[Any, int]]:
-    """Yields the whole batches of a file that has so many bytes left, and the size of each."""
+    """Yields the batches before the first torn one, with their sizes; `left` is the file's size."""
     while left >= _BATCH_START.size:
         start = file.read(_BATCH_START.size)
         _, length = _BATCH_START.unpack(start)

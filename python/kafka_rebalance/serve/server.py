@@ -4,8 +4,8 @@
     async with Server([ServedTopic("orders", 6)]) as server:
         consumer = AIOKafkaConsumer("orders", bootstrap_servers=server.address, …)
 
-Without a log on disk, an append counts as durable at once. With one, a response that depends on an
-append is sent after the append is synced; appends that arrive during a sync share the next one.
+Without a log on disk, an append counts as durable at once. With a log, a response that depends on
+an append is sent after a sync of the append; appends made during a sync share the next sync.
 """
 
 import asyncio
@@ -55,7 +55,7 @@ MOST_GROUPS = 10_000
 """Requests that would make one more group are refused with COORDINATOR_NOT_AVAILABLE."""
 SWEEP_S = 600.0
 """The time between two removals of expired offsets, as `offsets.retention.check.interval.ms`."""
-# A deadline may fall due this often in one millisecond; see `VirtualBroker`.
+# `advance` handles one deadline at most this often in one millisecond; see `VirtualBroker`.
 _TIMES_AT_A_MOMENT = 3
 _MAKES_GROUP = (messages.JoinGroup, messages.OffsetCommit, messages.TxnOffsetCommit)
 
@@ -67,9 +67,9 @@ def _epoch_clock() -> Callable[[], float]:
 
 
 class Server:
-    """A broker with one coordinator; see the module. By default it listens on loopback.
+    """A broker with one coordinator; see the module. By default, it listens on loopback.
 
-    With `stopped_clock`, only `advance` moves the clock, which begins at 0.
+    With `stopped_clock`, the clock begins at 0, and only `advance` moves it.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class Server:
             self.close_log()
 
     def close_log(self) -> None:
-        """Lets another server have the log, even if this one cannot end."""
+        """Closes the log, so that another server can use it even if this one does not end."""
         if self._log is not None:
             self._log.close()
 
@@ -230,7 +230,7 @@ class Server:
                 self.unreadable.append(f"record {position}: {problem}")
 
     def _respond(self, request_id: int, response: Any) -> None:
-        # A request that `advance` made on a member's behalf has nobody who waits.
+        # No client waits for the response to a heartbeat that `advance` made for a member.
         answer = self._parked.pop(request_id, None)
         if answer is not None and not answer.done():
             answer.set_result(response)
@@ -241,7 +241,7 @@ class Server:
             self._timer.cancel()
         due = self.coordinator.next_deadline_ms()
         if due is not None and self._clock is not None:
-            # A deadline that is armed for the present again and again must let time pass.
+            # At least 1 ms, because a deadline may be set to the present again and again.
             delay = max(1, due - self.now_ms()) / 1000
             self._timer = asyncio.get_running_loop().call_later(delay, self._handle, Tick())
 
@@ -265,7 +265,7 @@ class Server:
         return entries
 
     def _append(self, append: Append) -> list[CoordinatorEvent]:
-        """Returns the result if it is known at once."""
+        """Appends to the log; returns the result if it is known without a sync, else nothing."""
         if self._log is None:
             position, self._position = self._position, self._position + len(append.records)
             return [Appended(append.append_id, position)]
@@ -292,11 +292,11 @@ class Server:
                 self._handle(one)
 
     def unload(self) -> None:
-        """Gives up the groups, as if another broker had become their coordinator."""
+        """Stops coordinating the groups, as if another broker had become their coordinator."""
         self._handle(Unloaded())
 
     def reload(self) -> None:
-        """Takes the groups back and reads the log."""
+        """Coordinates the groups again, as the log has them."""
         if self._log is None:
             raise ValueError("log_dir: without a log the groups cannot be read again")
         self._handle(LoadStarted())
@@ -305,10 +305,10 @@ class Server:
     # Time -----------------------------------------------------------------------------------------
 
     def advance(self, ms: int, *, heartbeats: bool = True) -> None:
-        """Moves the clock by `ms`; each deadline on the way has its effect at its own time.
+        """Moves the clock by `ms`; each deadline in that time has its effect when it is due.
 
-        With `heartbeats`, connected members send heartbeats meanwhile, so that only the sessions of
-        clients that are gone or cut off expire.
+        With `heartbeats`, members with a connection send heartbeats meanwhile, so that only the
+        sessions of clients that are gone or cut off expire.
         """
         end = self.now_ms() + ms
         times: Counter[DeadlineKey] = Counter()
@@ -333,7 +333,7 @@ class Server:
         self._moved_ms += max(0, at_ms - self.now_ms())
 
     def _heartbeat(self, key: DeadlineKey) -> bool:
-        """Sends a heartbeat of a connected member; returns whether this renewed its session."""
+        """Handles a heartbeat in a connected member's name; returns whether its deadline moved."""
         group = self.coordinator.groups().get(key.group_id)
         if key.kind != "heartbeat" or group is None or not group.has(key.member_id):
             return False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which topics can be served: the name is Kafka's rule, the number of partitions is bounded."""
+"""Checks the topics to serve: Kafka's rule for names, and a limit for numbers of partitions."""
 
 import json
 import re
@@ -7,7 +7,7 @@ import re
 from kafka_rebalance.errors import GroupError
 
 MOST_PARTITIONS = 100_000
-"""All topics together have at most so many partitions."""
+"""The most partitions of all topics together."""
 TOO_MANY = f"all topics together may have {MOST_PARTITIONS} partitions"
 
 _NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
@@ -19,7 +19,7 @@ def is_legal(name: str) -> bool:
 
 
 def check(name: str, partitions: int, elsewhere: int, path: str | None = None) -> None:
-    """Errors: GroupError at `path`, or else at `name` or `partitions`.
+    """Raises a GroupError, at `path` if it is given, for a name or number that is not allowed.
 
     `elsewhere` is the number of partitions that all other topics have.
     """

@@ -82,7 +82,7 @@ def _grow(cluster: Cluster, one: Any, body: Any) -> dict[str, Any]:
 
 
 def _delete(cluster: Cluster, asked: Asked) -> tuple[Mapping[str, Any], list[ServedTopic]]:
-    # Up to version 5 there are names only.
+    # Up to version 5, a request has only names of topics; later, names or ids.
     by_name = getattr(asked.body, "topic_names", None)
     entries = asked.body.topics if by_name is None else by_name
     answers, deleted = [], []

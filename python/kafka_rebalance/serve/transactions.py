@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Producers' transactions, as far as they commit offsets of groups; no records are produced.
+"""The transactions of producers that commit offsets of groups; no records are produced.
 
-A transaction begins with AddOffsetsToTxn. It ends with EndTxn, or with an InitProducerId of that
-transactional id. A real broker also ends it after the producer's timeout; this server does not.
+A transaction begins with AddOffsetsToTxn. It ends with EndTxn, or with an InitProducerId of the
+same transactional id. A real broker also ends it after the producer's timeout; this server does
+not.
 """
 
 from collections.abc import Mapping
@@ -18,7 +19,7 @@ MOST_PRODUCERS = 10_000
 
 @dataclass(frozen=True)
 class Producer:
-    """A producer with its transaction's state, in Kafka's words."""
+    """A producer with the state of its transaction, under Kafka's name."""
 
     producer_id: int
     epoch: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays rebalances in virtual time: `simulate(scenario)` returns who held what, and when."""
+"""Plays rebalances in virtual time: `simulate(scenario)` returns who held which partition when."""
 
 from .from_group import Pace as Pace
 from .from_group import scenario_from_group as scenario_from_group

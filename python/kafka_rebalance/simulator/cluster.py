@@ -3,7 +3,7 @@
 
 While a broker is away, no member reads the partitions that only this broker can lead, and metadata
 have no rack for its replicas. A broker that has returned responds to metadata requests before it
-has loaded its topics: for the event's `unseen_ms`, they are missing from the metadata.
+has loaded its topics: for `unseen_ms` of the scenario's event, they are missing from the metadata.
 
 Source   KRaftMetadataCache (a broker publishes topics as it replays the log), MetadataResponse (a
          replica whose broker is not alive is a node without rack).

@@ -95,7 +95,7 @@ class Happenings:
         self.liveness.wake_all()
 
     def load(self) -> None:
-        """Ends one absence of the coordinator; after the last absence, sessions start anew."""
+        """Ends one absence of the coordinator; after the last one, a new node takes the group."""
         self.coordinator_absences -= 1
         if not self.coordinator_absences:
             self.broker.take_node(self.agenda.now_ms)
@@ -140,7 +140,7 @@ class Happenings:
         self.metadata.start(process, now_ms)
 
     def _close(self, process: Process) -> None:
-        """Closes a member. From then on it sends no heartbeats; its LeaveGroup may be lost."""
+        """Closes a member. From then on a consumer is silent; its LeaveGroup may be lost."""
         member, now_ms = process.member, self.agenda.now_ms
         assert member is not None
         member_id = member.member_id

@@ -101,7 +101,7 @@ class Holds:
         for partition, holders in list(self._open.items()):
             for one in list(holders):
                 self.give(partition, one.member, now_ms)
-        # A member that is starting or stopping a partition at the end would finish after the run.
+        # Starts and stops that are in progress at the end of the run have later times: cut them.
         seen = (one._replace(to_ms=min(one.to_ms, now_ms)) for one in self._closed)
         held = [one for one in seen if one.from_ms < one.to_ms]
         return sorted(held, key=lambda one: (partition_key(one.partition), one.from_ms))

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps the events and effects of a run's state machines, to replay or print the run."""
+"""Defines the entries of a run's journal, and prints the journal as text.
+
+`process.py` and `broker.py` append an entry for each event that a member or the coordinator
+handles, so a run can be replayed from its journal.
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -39,7 +43,11 @@ Entry = MemberEntry | CoordinatorEntry
 
 
 def lines(journal: Iterable[Entry]) -> Iterator[str]:
-    """Yields the run as text, with names in place of ids, and without successful heartbeats."""
+    """Yields the run as text, with names in place of ids.
+
+    Left out are heartbeats, unless their response has an error; requests for metadata; and the
+    coordinator's timers and appends.
+    """
     names = IdNames()
     clients: dict[int, str] = {}
     for entry in journal:

@@ -67,7 +67,7 @@ class Liveness:
                 self.wake(process)
 
     def fall_silent(self, process: Process) -> None:
-        """Reports to the coordinator that the member is silent since its last heartbeat."""
+        """Reports to the coordinator that the member has been silent since its last heartbeat."""
         member, now_ms = process.member, self.agenda.now_ms
         if member is None or not member.member_id:
             return

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Computes the figures of a run: unavailable partitions, stopped members, times to settle.
 
-The sums leave out the start-up: they begin when the group has settled for the first time, or at 0
-if this never happens. Times are in ms.
+A group has settled when no rebalance is in progress and members work on all partitions. The sums
+leave out the start-up: they begin when the group has settled for the first time, or at 0 if this
+never happens. Times are in ms.
 """
 
 from bisect import bisect_right
@@ -44,7 +45,7 @@ class Stopped(NamedTuple):
 
 
 class Settling(NamedTuple):
-    """The time at which the group had settled after the events at `at_ms`; None for never."""
+    """When the group had settled after the events at `at_ms`; None if other events came first."""
 
     at_ms: int
     what: str

@@ -21,7 +21,7 @@ Sends = list[tuple[int, m.Send]]  # requests, each with the time at which it lea
 
 @dataclass(slots=True)
 class Process:
-    """A process of the scenario; `started` has (start time, connector) of running connectors."""
+    """A process of the scenario; `started` has (time in ms, connector) of the newest starts."""
 
     plan: MemberPlan
     seed: str
@@ -36,7 +36,7 @@ class Process:
     is_cold: bool = True  # the process has not received a JoinGroup response yet
     idle_since_ms: int | None = None  # from this time on, heartbeats are not simulated
     owes_heartbeat: bool = False  # the coordinator times the session until the next heartbeat
-    gave_up_in: int = -1  # the newest generation that made the member revoke
+    gave_up_in: int = -1  # the newest generation whose assignment made the member revoke
     crashed: m.Fatal | None = None
     started: list[tuple[int, str]] = field(default_factory=list)
     empty_handed: list[int] = field(default_factory=list)  # the times of empty assignments

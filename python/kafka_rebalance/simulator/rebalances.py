@@ -20,9 +20,10 @@ class Rebalances:
     def watch(
         self, now_ms: int, transition: Transition, cause: str, gave_up_in: int | None
     ) -> None:
-        """Records a change of the group's state; `cause` names the process that caused it.
+        """Records a change of the group's state; `cause` is its cause in words.
 
-        `gave_up_in` is the newest generation whose assignment made this process revoke partitions.
+        `gave_up_in` is the newest generation whose assignment made the sender of the request revoke
+        partitions; None if no request caused the change.
 
         In a cooperative group, a member whose partitions an assignment has revoked joins again
         (KIP-429). Such a join starts a new round of the last rebalance, not a new rebalance.

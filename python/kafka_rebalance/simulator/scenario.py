@@ -121,9 +121,9 @@ class Kind(Enum):
 class Happening:
     """An event of the scenario, at `at_ms`.
 
-    A broker that is AWAY leads the partitions of `topics` (if empty: of all topics), or those with
-    all replicas in `rack`. If `coordinates`, the broker is also the group's coordinator. For
-    `unseen_ms` after its return, the broker's metadata lack those topics.
+    A broker that is AWAY is the only one that can lead the partitions of `topics` (if empty: of all
+    topics), or those with all replicas in `rack`. If `coordinates`, the broker is also the group's
+    coordinator. For `unseen_ms` after its return, the metadata lack `topics` (if empty: all).
     """
 
     at_ms: int
@@ -224,7 +224,11 @@ class Scenario:
                 raise GroupError("members", problem)
 
     def _check_growth(self) -> None:
-        """Raises a GroupError if a topic is created twice, or shrinks."""
+        """Checks the changes of topics, in the order of time.
+
+        Errors   GroupError if a topic is created twice, grows before it is created, or does not get
+                 more partitions.
+        """
         partitions = {name: topic.partitions for name, topic in self.topics.items()}
         in_order = sorted(enumerate(self.happenings), key=lambda each: each[1].at_ms)
         created = {one.topic for one in self.happenings if one.kind is Kind.CREATE_TOPIC}

@@ -93,7 +93,7 @@ def simulate_seeds(
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> SeedRuns:
-    """Plays a scenario once for each seed; calls `progress(finished runs, time in this run)`."""
+    """Plays a scenario once for each seed; calls `progress(finished runs, ms in this run)`."""
     sums, parts, crashed, first = [], [], [], None
     seeds = tuple(seeds)
     for place, seed in enumerate(seeds):

@@ -5,8 +5,8 @@
     happenings   the scenario's own events
     liveness     members that are not simulated, and members that are silent
 
-Equal scenarios lead to equal runs, because all random choices depend on the scenario's seed. The
-journal keeps the events of every state machine, so that a run can be replayed.
+Equal scenarios lead to equal runs, because all random choices depend on the scenario's seed. If a
+`journal` is given, the events of every state machine are added to it, so the run can be replayed.
 """
 
 import random
@@ -267,7 +267,10 @@ class Simulation:
             self._agenda.push(self._tick_at, scheduled.TickNow())
 
     def _positions(self, name: str) -> tuple[tuple[TopicPartition, int], ...]:
-        """Returns the positions that a consumer commits; each partition has one record per ms."""
+        """Returns the positions that a consumer commits.
+
+        They are as if each partition got one record per ms, and the consumer had read them all.
+        """
         member = self._processes[name].member
         owned = member.owned_partitions if isinstance(member, m.Consumer) else ()
         return tuple((one, self.now_ms) for one in owned)

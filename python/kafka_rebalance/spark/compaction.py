@@ -16,9 +16,9 @@ from kafka_rebalance.errors import SchemaError
 
 GROUP_KEYS = ("X'0002'",)
 COMMIT_KEYS = ("X'0000'", "X'0001'")
-"""The first two bytes of a record's key: its version, which also shows the kind of record."""
+"""The first two bytes of the keys of group records and of commits: the key's version."""
 
-# Spark's Kafka source in the text of a plan: read once or as a stream, by topic or by pattern.
+# Patterns that find Spark's own Kafka source, reading this topic, in the text of a query plan.
 _SOURCE = r"(?:KafkaRelation\(|kafka010).*"
 _TOPIC = re.compile(_SOURCE + "__consumer_offsets")
 _PATTERN = re.compile(_SOURCE + r"subscribePattern[=\[][^,\]]*__consumer", re.IGNORECASE)
@@ -46,7 +46,7 @@ def check_records(records: DataFrame) -> bool:
 
 
 def _refuse_silent_source(records: DataFrame) -> None:
-    """Refuses Spark's own Kafka source: it reads no internal topics, and reports no error."""
+    """Refuses Spark's own Kafka source if it would read no records and report no error."""
     if not hasattr(records, "_jdf"):  # on Spark Connect, the client does not see the analyzed plan
         return
     is_set = str(records.sparkSession.conf.get(_NOT_SILENT, "false")).lower() == "true"
@@ -60,9 +60,10 @@ def _refuse_silent_source(records: DataFrame) -> None:
 
 
 def reads_nothing(plan: str, *, is_set: bool) -> bool:
-    """Returns whether a plan has Spark's own source, which then reads no internal topics.
+    """Returns whether Spark's own Kafka source in a plan would read nothing of an internal topic.
 
-    `is_set` is the value of _NOT_SILENT: with it, the source reads a topic, but no pattern.
+    `is_set` is the value of _NOT_SILENT. If it is set, the source finds internal topics by name,
+    but not by pattern.
     """
     return bool(_PATTERN.search(plan)) or (not is_set and bool(_TOPIC.search(plan)))
 
@@ -72,8 +73,8 @@ def last_records(
 ) -> DataFrame:
     """Returns the last record of each key of these kinds: its partition, key, value and offset.
 
-    A key whose last record is a tombstone is left out, except with `tombstones`. Offsets are only
-    comparable within a partition, so the partition is part of the key.
+    A key whose last record is a tombstone is left out, except with `tombstones`. Offsets of
+    different partitions cannot be compared, so a key in two partitions is two keys.
     """
     keys = ["cluster"] if has_cluster else []
     wanted = f"substring(key, 1, 2) in ({', '.join(kinds)})"

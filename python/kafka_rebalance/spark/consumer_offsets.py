@@ -77,7 +77,7 @@ _KINDS = {
     **{f"X'00{key:02X}'": "streams group (KIP-1071)" for key in range(17, 24)},
 }
 OTHER_KINDS = (*dict.fromkeys(_KINDS.values()), _UNREADABLE)[2:]
-"""The kinds of records that classic groups do not write; unknown versions are not listed."""
+"""The kinds of records that no classic group writes, without those of unknown key versions."""
 
 _CAUSES = {
     "cut short, or a length is too large": (
@@ -91,7 +91,7 @@ _CAUSES = {
     "key of another record": r"^key: not that of",
     "topic that the inventory lacks": r"the inventory has no topic",
 }
-"""The causes of errors, by the words of the reader's messages."""
+"""Cause of an error -> a pattern of the messages that have this cause."""
 
 
 def current_groups(
@@ -175,8 +175,8 @@ def kind_of_record() -> Column:
 def count_causes(rows: DataFrame) -> DataFrame:
     """Counts the rows with an `error` by its cause, with one example of each: CAUSES_SCHEMA.
 
-    `rows` are those of `current_groups` or `committed_offsets`. They have only the last record of
-    each key, so a corrupt record that a later one has replaced is not counted.
+    `rows` are those of `current_groups` or `committed_offsets`. They come from the last record of
+    each key, so a corrupt record is not counted if a later one has replaced it.
     """
     keys = [name for name in ("cluster",) if name in rows.columns]
     cause = f.when(f.lit(False), "")

@@ -35,7 +35,7 @@ def assign_groups(
     With GroupRecords in place of a DataFrame, the groups are read from records in the same pass.
 
     If `assignor` is None, each row's own is used. A bad group has an `error`; the job continues. If
-    the groups have a column `cluster`, it is the first column of the answers.
+    the groups have a column `cluster`, it is the first column of the answers, too.
 
     Raises SchemaError, before the job runs, for columns that do not fit the contract; GroupError
     for an unknown assignor. A group is one row, and must fit into a task's memory.
@@ -53,9 +53,9 @@ def assign_owners(
 ) -> DataFrame:
     """Assigns every group, like `assign_groups`, and returns each partition's owner: OWNERS_SCHEMA.
 
-    A partition is one number in this form. The order of a member's partitions and the anomalies
-    are left out, and so are claims on partitions that do not exist, which sticky assignors keep.
-    If sticky leaves a partition to two members, the later member is the owner here.
+    A partition takes one number in this form. It lacks the order of a member's partitions, the
+    anomalies, and partitions that do not exist, although sticky assignors keep claims to them. If
+    sticky gives a partition to two members, the later member is the owner here.
 
     Errors: those of `assign_groups`, and GroupError for share/simple and streams/sticky: a
     partition has no single owner.
@@ -94,9 +94,9 @@ def plan_groups(
 
     `changes` apply to every group, as objects or texts (`add-members=2`); if None, each row has its
     own in a column `changes array<string>`. The figures are those of `kafka_rebalance.plan`. A
-    change that does not fit a group is that row's `error`. If a group lacks the topic, member,
-    client or rack to which a change refers, the change is left out for this group and listed in
-    `not_affected`. A column `cluster` is the first column of the answers.
+    change that does not fit a group is that row's `error`. But if the group lacks the topic,
+    member, client or rack to which one of the call's `changes` refers, the change is left out for
+    this group, and listed in `not_affected`. A column `cluster` is the first column of the answers.
 
     Raises SchemaError for columns that do not fit the contract; GroupError for an unknown assignor,
     or at `changes[i]` for a change that cannot be read.
@@ -202,8 +202,8 @@ def _in_workers(
 ) -> DataFrame:
     """Runs a bulk function of the core on the groups, once for each call, with mapInArrow.
 
-    A column `cluster` is kept by Spark beside the answers. Each call has one thread, because a
-    Spark task has one core. The pickled function imports its modules inside, so that executors do
+    Spark adds a column `cluster` of the groups to the answers. The core runs in one thread, because
+    a Spark task has one core. The pickled function imports its modules itself, so that executors do
     not need this module.
     """
     if isinstance(groups, GroupRecords):

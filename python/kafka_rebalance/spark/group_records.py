@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups as records of `__consumer_offsets`, for answers without contract rows in between.
+"""Answers about groups straight from records of `__consumer_offsets`.
 
     assign_groups(GroupRecords(records, topics))
 
-The answers are those that `assign_groups` returns for the rows of `current_groups(records, topics)`
-that have an error, or are consumer groups with members. Only keys, values and answers are copied
-between Spark and Rust.
+Equal to `assign_groups(current_groups(records, topics))`, without the rows of groups that have
+nothing to assign: groups without members, and other kinds of groups. It is faster, because no rows
+of groups are made in between: only keys, values and answers are copied between Spark and Rust.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GroupRecords:
-    """The consumer groups with members that records describe; other groups are passed over.
+    """The consumer groups with members that records describe; other groups are left out.
 
     `assign_groups`, `assign_owners`, `plan_groups`, `plan_each_change` and `compare_groups` take
     one in place of a DataFrame of groups. Fields and errors are those of `current_groups`.
@@ -51,14 +51,14 @@ class GroupRecords:
         return latest.select(*keys, "key", "value")
 
     def inventories(self) -> "Inventories":
-        """Returns the topics, which the driver collects here."""
+        """Collects the topics in the driver, and returns them."""
         names = ("cluster", "name", "partitions", "racks")
         known = [name for name in names if name in self.topics.columns]
         return Inventories(self.topics.select(known).toArrow(), self.assume_assigned)
 
 
 class Inventories:
-    """The topics of each cluster. An executor makes a cluster's inventory at its first record."""
+    """The topics of all clusters. An executor makes a cluster's inventory when it needs it."""
 
     def __init__(self, topics: "pa.Table", assume_assigned: bool) -> None:
         self._topics = topics
@@ -71,7 +71,7 @@ class Inventories:
     def parts(
         self, batch: "pa.RecordBatch"
     ) -> "Iterator[tuple[str | None, pa.RecordBatch, _core.TopicInventory]]":
-        """Yields each cluster's records with its topics; the cluster is None if there is none."""
+        """Yields each cluster, its records and its topics; the cluster is None without a column."""
         import pyarrow.compute as pc
 
         if "cluster" not in batch.schema.names:
@@ -83,7 +83,7 @@ class Inventories:
             yield cluster, batch.filter(same), self._of(cluster)
 
     def _of(self, cluster: str | None) -> "_core.TopicInventory":
-        """Returns the topics of a cluster, or all topics if they have no clusters."""
+        """Returns the topics of a cluster, or all topics if they have no column `cluster`."""
         import pyarrow as pa
         import pyarrow.compute as pc
 

@@ -44,15 +44,15 @@ def read_groups(
     partitions: int | None = None,
     plain: bool = True,
 ) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
-    """Returns the groups of a path, as contract rows or lines, and a function that counts others.
+    """Returns the groups of a path, and a function that counts the records of other groups.
 
-    The function counts, by kind, the records that no classic group wrote; call it after a job has
-    run. Contract lines are in a column `line`.
+    Call the function after a job has run; it counts, by kind, the records that no classic group
+    wrote. A group is a contract row, or a contract line in the column `line`.
 
     `format` is one of `paths.FORMATS`; None means RECORDS if `topics` is given, else the suffixes
-    decide. Files below a directory `cluster=NAME` have a column `cluster`. From RECORDS, all
-    classic groups are returned, also those that `assignable` leaves out. `partitions` is Spark's
-    number of partitions; `plain` is as in `paths.local`.
+    decide. For files below a directory `cluster=NAME`, the groups have a column `cluster`. From
+    RECORDS, all classic groups are returned, also those that `assignable` leaves out. `partitions`
+    is the number of Spark's partitions; `plain` is as in `paths.local`.
     """
     if format is None:
         suffixes = paths.format_of(source, plain=plain)
@@ -89,7 +89,7 @@ def read_topics(spark: SparkSession, source: str, *, plain: bool = True) -> Data
 
 
 def _lines(spark: SparkSession, source: str) -> DataFrame:
-    # The lines stay bytes: Spark does not check UTF-8, but Rust reports a line that is not UTF-8.
+    # The lines stay bytes, so that Rust can report a line that is not UTF-8; Spark would not.
     text = spark.read.option("recursiveFileLookup", "true").text(source)
     line = f.col("value").cast("binary").alias("line")
     full = text.where(~f.col("value").rlike(_BLANK))
@@ -107,10 +107,10 @@ def _with_text_cluster(frame: DataFrame) -> DataFrame:
 
 
 def assignable(groups: DataFrame) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
-    """Leaves out the groups from records that have nothing to assign, and counts them by kind.
+    """Returns the groups that can be assigned, and a function that counts the others by kind.
 
-    Groups without members, and groups that are not consumer groups, are no errors. The counts are
-    available after a job has run.
+    Left out are groups from records that have no members, or are not consumer groups; they are not
+    errors. Call the function after a job has run.
     """
     if "kind" not in groups.columns or "state" not in groups.columns:
         return groups, dict
@@ -140,9 +140,9 @@ def write(
 ) -> Done:
     """Runs a job: writes its answers as Parquet, and counts them in one pass.
 
-    A local `target` appears only when it is complete, and replaces an older one only at the end. In
-    other file systems, Spark's committer writes `_SUCCESS` last. The columns in `by` become
-    directories; `plain` is as in `paths.local`.
+    A local `target` appears (or replaces an older one) only when it is complete. In other file
+    systems, Spark's committer writes `_SUCCESS` last. The columns in `by` become directories;
+    `plain` is as in `paths.local`.
     """
     start = time.perf_counter()
     observed = Observation()
@@ -172,7 +172,7 @@ def write_plain(frame: DataFrame, target: str, *, overwrite: bool = False) -> No
 
 @contextmanager
 def whole_directory(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
-    """Yields a path beside `path`; at the end, moves what was written there to `path`."""
+    """Yields a temporary path beside `path`; at the end, moves the directory there to `path`."""
     path = path.absolute()
     path.parent.mkdir(parents=True, exist_ok=True)
     written, old = (path.with_name(f".{path.name}.{os.getpid()}.{end}") for end in ("new", "old"))

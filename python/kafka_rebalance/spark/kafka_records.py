@@ -96,8 +96,7 @@ def stream_consumer_offsets(
 def offset_bounds(
     spark: SparkSession, *, bootstrap_servers: str, options: Mapping[str, str] | None = None
 ) -> DataFrame:
-    """Returns each partition's bounds now, as this process reads them from the cluster:
-    BOUNDS_SCHEMA.
+    """Returns the present bounds of each partition, which this process requests: BOUNDS_SCHEMA.
 
     `high_watermark - last_stable` is the number of offsets that an open transaction holds back.
     """
@@ -204,7 +203,7 @@ class _RangeReader:
         if isinstance(partition, OffsetRange):
             log = self._source.open()
             yield from log.records(partition.partition, partition.start, partition.end)
-        # For an empty list of ranges, Spark passes one partition that is None.
+        # If the list of ranges is empty, Spark passes None, and there is nothing to read.
 
     def _ranges(self, start: Offsets, end: Offsets) -> list[OffsetRange]:
         longest = self._source.records_per_task

@@ -18,10 +18,11 @@ A micro-batch has five steps:
 2. Join them with the current table, and keep the last record of each key.
 3. Write the result to a new directory, whose name no other run uses.
 4. Replace `current.json` in one step (write beside it, fsync, rename).
-5. Remove the tables that are neither current nor among the last few, which may have readers.
+5. Remove old tables, except the last few before the current one: queries may still read them.
 
-The table and its offsets change in one step, so a kill at any point loses nothing and applies
-nothing twice. The id of a micro-batch is not used: with a new checkpoint, ids begin at 0 again.
+The table and its offsets change in one step. So if the process is killed, no record is lost, and
+none is applied twice. The ids of micro-batches are not used: with a new checkpoint, they begin at 0
+again.
 """
 
 import json
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 
 CURRENT = "current.json"
 READERS_KEEP = 2
-"""How many tables before the current one stay, for queries that began to read them."""
+"""How many tables before the current one are kept, for queries that have begun to read them."""
 
 _TABLE = re.compile(r"v-\d{8}-[0-9a-f]{8}")
 _SCHEME = re.compile(r"^(?!file:)[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
@@ -191,7 +192,7 @@ class _KeptTable:
         return f.concat(f.coalesce("cluster", f.lit("")), f.lit("/"), partition)
 
     def _remove_others(self, pointer: Pointer | None) -> None:
-        """Removes tables that no pointer names: old ones, and those of killed runs."""
+        """Removes tables that the pointer does not name: old ones, and those of killed runs."""
         kept = {pointer.directory, *pointer.previous} if pointer else set()
         for path in self.path.iterdir():
             if (_TABLE.fullmatch(path.name) and path.name not in kept) or path.suffix == ".tmp":

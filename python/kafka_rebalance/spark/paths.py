@@ -20,8 +20,8 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 def local(path: str, *, plain: bool = True) -> Path | None:
     """Returns a path in the local file system, or None for a path in another one.
 
-    If `plain` is False, a path without a scheme is in the cluster's own file system. Other paths
-    stay text, because a Path object would change them: `Path("s3a://b/x")` is `s3a:/b/x`.
+    If `plain` is False, a path without a scheme is in the cluster's own file system. Callers keep
+    the text of other paths, because a Path would change it: `Path("s3a://b/x")` is `s3a:/b/x`.
     """
     if not _SCHEME.match(path):
         return Path(path) if plain else None
@@ -46,7 +46,7 @@ def check_local(source: str, target: str, *, overwrite: bool) -> None:
 
     Paths in other file systems are not checked: Spark itself reports their problems.
 
-    Errors   GroupError at INPUT or OUTPUT.
+    Errors: GroupError at INPUT or OUTPUT.
     """
     here, there = local(source), local(target)
     if here is not None and not here.exists() and not set(source) & set("*?[{"):

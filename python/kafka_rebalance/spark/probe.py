@@ -33,11 +33,9 @@ def probe_executors(
 ) -> list[ExecutorPython]:
     """Runs small tasks that import this package, and returns the Pythons of their executors.
 
-    If a task finds another version of this package or none, the error names its Python. A cluster
-    that does not start executors in time is an error, too (a job would wait for ever). Spark
-    decides which executors run the tasks.
-
-    Errors   SparkFailedError, with one sentence.
+    Spark decides which executors run the tasks. Errors: SparkFailedError with one sentence, if a
+    task finds no version of this package or not the driver's (with the task's Python), and if the
+    cluster starts no executors within `seconds`, because a job would then wait for ever.
     """
 
     def look(_: int) -> tuple[str, str, str, str | None, str | None]:

@@ -4,10 +4,10 @@
     rebalance_history(records).where("cause = 'timed out'").groupBy("group_id").count()
 
 1. A window over each partition of the log finds the offset after its last hole.
-2. A window over each group numbers its records; the commits between two of them become one row for
-   each partition, with their first and last time. After that, few rows are left.
-3. The rows of a group stand together in the order of the log, and one pass over them infers the
-   causes with `history/group_history.py`, as without Spark. It holds one group at a time.
+2. A window over each group numbers its records. The commits of a partition between two records
+   become one row with their first and last time, so few rows are left.
+3. The rows of a group are brought together in the order of the log. One pass over them, which holds
+   one group at a time, infers the causes with `history/group_history.py`, as without Spark.
 """
 
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ They are the fields of `history.recorded.RecordedRebalance`; `cause` is the main
 
 _BATCH_ROWS = 10_000
 _GROUP = "substring(key, 5, cast(conv(hex(substring(key, 3, 2)), 16, 10) as int))"
-"""The bytes of the group's id: bytes 3 and 4 of every key of a classic group are its length."""
+"""The bytes of a group's id in a key; the key's third and fourth bytes are their number."""
 
 
 def rebalance_history(records: DataFrame) -> DataFrame:
@@ -94,7 +94,7 @@ def rebalance_history(records: DataFrame) -> DataFrame:
 
 
 def _whole_from(records: DataFrame, log: list[str]) -> DataFrame:
-    """Returns for each partition the offset after its last hole of two offsets or more, if any."""
+    """Returns for each partition the first offset after its last hole of two offsets or more."""
     before = f.lag("offset").over(Window.partitionBy(*log).orderBy("offset"))
     begins = f.coalesce(f.col("offset") - before > 2, f.lit(True))
     starts = records.select(*log, "offset", begins.alias("begins")).where("begins")
@@ -110,7 +110,7 @@ def _group_rows(numbered: DataFrame, group: list[str]) -> DataFrame:
 
 
 def _commit_rows(numbered: DataFrame, group: list[str]) -> DataFrame:
-    """Returns the commits of each partition after each group record; those before it are unused."""
+    """Returns a row for each partition's commits after a group record and before the next one."""
     commits = numbered.where("not is_group and era > 0 and value is not null")
     return (
         commits.groupBy(*group, "era", "is_group", "key")
@@ -125,7 +125,7 @@ def _commit_rows(numbered: DataFrame, group: list[str]) -> DataFrame:
 
 
 def _inferred(has_cluster: bool) -> Any:
-    """Returns the function that reads sorted rows; a group may continue in the next batch."""
+    """Returns the function that infers causes from sorted rows; a group may span batches."""
     columns = ["partition", "group", "is_group", "offset", "key", "value", "timestamp_ms"]
     columns += ["last_ms", "commits", "whole_from"]
 

@@ -19,9 +19,10 @@ INPUT_SCHEMA = (
 `members[].topics` may be array<int> and `owned_partitions[].topic` int: indexes into the group's
 `topics`. Indexes make rows much smaller, because names are most of a row.
 
-There may be two more string columns. `cluster` is then the first column of every answer. A row with
-an `error`, such as `current_groups` makes, is answered with this error. In place of all these
-columns, a frame may have a column `line`, binary or string, with a contract line in each row.
+There may be two more string columns. If there is a column `cluster`, it is the first column of the
+answers, too. If a row has an `error`, as rows of `current_groups` can have, the answer has this
+error. In place of all these columns, a frame may have a column `line`, binary or string, with a
+contract line in each row.
 
 Only the brokers' assignors read three more fields: `topics[].topic_id` (string),
 `topics[].initialized` (array<int>) and `members[].owned_partitions[].topic_id` (string). For
@@ -43,7 +44,7 @@ Partitions are in Kafka's order. Each run of one topic is an entry, so a topic m
 entries.
 
 `error_kind` is for counting: "never-ends" or "throws" if Kafka's own class does so on the group,
-"change" for a change that does not fit the group, "group" for the group's own fields.
+"change" for a change that does not fit the group, "group" for an error in the group's own fields.
 """
 
 OWNERS_SCHEMA = (
@@ -51,7 +52,7 @@ OWNERS_SCHEMA = (
     "members array<string>, owners array<int>, error string, error_kind string"
 )
 """The columns of `assign_owners`. `owners` has an entry for each partition of the first topic, then
-of the second, and so on: the owner's place in `members`, or null for a partition without an owner.
+of the second, and so on: the owner's index in `members`, or null for a partition without an owner.
 """
 
 _BALANCE = "struct<min: int, max: int, mean: double, stddev: double>"
@@ -82,12 +83,12 @@ COMPARE_SCHEMA = (
     f"candidates array<struct<assignor string, {_FIGURES}, error string, error_kind string>>, "
     "not_affected string, error string, error_kind string"
 )
-"""The columns of a comparison: the group's own assignor, the recommended one and why, and the
-figures of each. `recommended` is null if no assignor settles. A candidate that fails has an
-`error`."""
+"""The columns of a comparison: the group's own assignor, the recommended one, the reason, and the
+figures of every assignor. `recommended` is null if the group settles with none. A candidate that
+fails has an `error`."""
 
 ASSIGNMENT_SCHEMA = "group_id string, member_id string, position int, topic string, partition int"
-"""The columns of `explode_assignment`; `position` is the place in the member's list, from 0."""
+"""The columns of `explode_assignment`; `position` is the index in the member's list, from 0."""
 
 _PERCENTILES = "struct<p50: bigint, p90: bigint, p99: bigint, max: bigint>"
 
@@ -108,8 +109,8 @@ SUMMARY_SCHEMA = (
 the emptiest member; `uneven` counts groups that end with a larger spread than the best possible.
 `moves` to `leaderless` are sums over all groups; `with_*` counts the groups where the figure is not
 0. The percentiles are over groups. `worst` has the groups whose spread is the furthest above the
-best possible; ties go to more partition-rounds without a reader, waiting and leaderless partitions,
-then to more moves.
+best possible. Of equal ones, those with the largest sum of partition-rounds without a reader and of
+waiting and leaderless partitions come first, then those with the most moves.
 """
 
 HISTOGRAM_SCHEMA = "figure string, low bigint, high bigint, groups bigint"
@@ -237,7 +238,7 @@ def is_lines(found: t.StructType) -> bool:
 
 
 def keys(found: t.StructType, *names: str) -> list[str]:
-    """Returns the key columns (`cluster` and `names`) that a frame has."""
+    """Returns the columns of a frame that are keys: `cluster` and those in `names`."""
     present = [name for name in ("cluster", *names) if name in found.names]
     _check_present(found, present)
     return present

@@ -38,8 +38,8 @@ def spark_errors() -> Iterator[None]:
 def sentence(text: str) -> str:
     """Returns the cause of Spark's message in one line.
 
-    The first line above a worker's traceback has no cause, and the name of a Python that does not
-    exist is deep in a Java stack trace.
+    The first line of Spark's message often lacks the cause: that is in a worker's traceback below,
+    or, for a Python that does not exist, deep in a Java stack trace.
     """
     if found := re.search(r"No module named '([\w.]+)'", text):
         return (
@@ -68,10 +68,10 @@ def session(
 ) -> SparkSession:
     """Returns a quiet session; `progress` shows Spark's own bar on standard error.
 
-    Under spark-submit, or if a session is already running, the master, memory and Python of that
-    session stay, because settings in code would override the options of spark-submit. With `remote`
-    (`sc://host:port`), the session uses Spark Connect. In all other cases it uses `master`, by
-    default local[*]: this machine.
+    With `remote` (`sc://host:port`), the session uses Spark Connect. Otherwise, under spark-submit
+    or if a session is already running, no master, memory or Python is set here, because settings in
+    code would override the options of spark-submit. In all other cases the session uses `master`,
+    by default local[*]: this machine.
     """
     builder = SparkSession.builder.appName(f"kafka-rebalance {name}").config(
         "spark.sql.execution.arrow.maxBytesPerBatch", ARROW_BYTES

@@ -4,8 +4,8 @@
     register_functions(spark)
     spark.sql("select * from kafka_assign_table(TABLE(groups), 'sticky')")
 
-A table function costs as much as the DataFrame function, a column function about 1.6 times as much.
-Both run on classic Spark and on Spark Connect.
+A table function needs as much CPU as the DataFrame function, a column function 1.6 to 1.8 times as
+much. Both run on classic Spark and on Spark Connect.
 """
 
 from collections.abc import Callable, Iterator
@@ -37,7 +37,8 @@ def register_functions(spark: SparkSession) -> None:
     columns: `TABLE(select group_id, assignor, topics, members from …)`. If `assignor` is null, the
     row's own is used. `changes` are separated by "; ": 'add-members=1; partitions orders=24'; "" is
     the next rebalance. The last two functions return a struct of the columns. They take an assignor
-    for each row, and `changes` as an array of texts; a change that a group lacks is an error.
+    for each row. `kafka_plan` takes `changes` as an array of texts; if one refers to something that
+    the group lacks, the row has an error.
     """
     use_this_python(spark)
     spark.udtf.register("kafka_assign_table", _assign_table())
@@ -54,8 +55,9 @@ def assign_udf(
         groups.withColumn("result", assign_udf("sticky")("group_id", "topics", "members"))
 
     The function takes the columns `group_id`, `topics`, `members` and, if `assignor` is None,
-    `assignor`, in this order. It needs 1.8 times the CPU of `assign_groups`, which is better if you
-    need no other columns. Errors are those of `assign_groups`, but columns are checked at run time.
+    `assignor`, in this order. It needs up to 1.8 times the CPU of `assign_groups`, so prefer that
+    one if you need no other columns. Errors are those of `assign_groups`, but the columns' types
+    are checked when the job runs.
     """
     known(assignor)
     more = [] if assignor is not None else ["assignor"]

@@ -30,8 +30,8 @@ def next_end(
 
     1. A partition that `start` lacks begins at its earliest offset.
     2. A partition can be read up to its last stable offset, but not beyond `target`.
-    3. If more than `limit` offsets can be read, each partition gets a share of the limit, in
-       proportion to what can be read there, and at least one offset if one can be read.
+    3. If more than `limit` offsets can be read, each partition gets a share of the limit in
+       proportion to its number of readable offsets, but at least one if it has any.
 
     No end is below its start, although a new leader's last stable offset can be too low at first.
     Errors: ClusterError if a high watermark is below its start: the topic was created again.

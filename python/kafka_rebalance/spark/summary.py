@@ -9,7 +9,7 @@ from kafka_rebalance.errors import GroupError
 from . import schema
 
 _ACCURACY = 10_000
-"""The accuracy of `percentile_approx`: the error of a rank is at most 1 / this number."""
+"""The accuracy of `percentile_approx`: the relative error of a rank is at most 1 / this number."""
 
 WORST = 20
 
@@ -39,7 +39,7 @@ def fleet_summary(plans: DataFrame, *, worst: int = WORST) -> DataFrame:
 
     `plans` are those of `plan_groups` or `plan_each_change`. The result has one row for each
     `cluster` and `change` (if the plans have these columns), else one row. The plans are read once;
-    only the `worst` groups' rows leave their tasks.
+    besides totals, only the rows of the `worst` groups leave their tasks.
 
     Raises SchemaError for other columns; GroupError for a `worst` below 1.
     """
@@ -69,7 +69,7 @@ def fleet_summary(plans: DataFrame, *, worst: int = WORST) -> DataFrame:
 def fleet_histogram(plans: DataFrame) -> DataFrame:
     """Counts groups by spread (before, after, possible) and by moves: HISTOGRAM_SCHEMA.
 
-    The bins are 0, 1, 2 to 3, 4 to 7 and so on, because most groups are small and few are large.
+    The bins are 0, 1, 2 to 3, 4 to 7 and so on, because most figures are small and few are large.
     Bins without groups are left out; rows have no order; clusters are counted together.
     """
     keys = [name for name in schema.keys(plans.schema, "change") if name != "cluster"]
@@ -101,7 +101,7 @@ def _percentiles(column: Column) -> Column:
 
 
 def _worst(spreads: dict[str, Column], count: int) -> Column:
-    """Returns the groups furthest from the best balance; ties: unread partitions, then moves."""
+    """Returns the groups furthest above the best spread, in the order that SUMMARY_SCHEMA has."""
     shown = ("unavailable_rounds", "waiting", "leaderless", "moves")
     group = f.struct(
         "group_id",

@@ -77,7 +77,7 @@ class Tracer:
     # Commands of members --------------------------------------------------------------------------
 
     def member(self, command: Command, name: str) -> Json:
-        """Returns the keys of a member's request, with the values that the command overrides."""
+        """Returns the keys of a member's request; the command's options override its own values."""
         known = self._clients.setdefault(name, _Client())
         return {
             "client": name,

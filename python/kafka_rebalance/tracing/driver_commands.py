@@ -113,7 +113,7 @@ def _members(command: Json) -> tuple[messages.MemberIdentity, ...]:
 
 
 def _offsets(command: Json) -> tuple[messages.OffsetToCommit, ...]:
-    """Returns the (topic, partition, offset)s of a trace, or a JSON command's only offset."""
+    """Returns the offsets that a trace's command lists, or a JSON command's only offset."""
     listed = command.get("offsets", ())
     if "off" in command:
         listed = [(*_partition(command), command["off"])]

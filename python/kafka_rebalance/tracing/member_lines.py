@@ -57,7 +57,7 @@ def effect_line(effect: interface.MemberEffect, generation_id: int) -> str:
 
 
 def request_line(request: protocol.Request) -> str:
-    """Returns the line of a request, with every field that affects the coordinator or leader."""
+    """Returns the line of a request; timeouts, user data and offset metadata are left out."""
     parts = [type(request).__name__]
     match request:
         case protocol.FindCoordinator(group_id=group_id):

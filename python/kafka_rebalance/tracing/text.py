@@ -6,7 +6,7 @@
     ----
     3.0s g PreparingRebalance -> CompletingRebalance generation=1
 
-A block has comments, one or more commands, `----`, and the lines of their results. Empty lines
+A block has comments and commands, then `----` and the lines of the commands' results. Empty lines
 separate blocks. `play` writes the results; a trace without results can be played, too.
 
 A command has words and `name=value` options, quoted as in a shell. A duration is `250ms`, `3s`,

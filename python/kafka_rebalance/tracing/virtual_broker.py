@@ -112,7 +112,7 @@ class VirtualBroker:
             self._handle(self._outstanding.pop())
 
     def fail_next(self, error: ErrorCode) -> None:
-        """Lets the next append that has records fail."""
+        """Makes the next append with records fail."""
         self._next_error = error
 
     def write(self, key: bytes, value: bytes | None, producer_id: int | None = None) -> None:

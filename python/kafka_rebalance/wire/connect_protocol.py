@@ -8,7 +8,8 @@
     work         array of (connector string, task numbers as array of int32); -1 is the connector
 
 An entry of `work` has the numbers of a connector's tasks, and -1 if the connector itself runs on
-the worker. The caller orders the work. Of a newer version, the known fields are read.
+the worker. The caller orders the work. Bytes of a newer version are read up to the last known
+field.
 
 Errors   WireError with the name of the field.
 Source   ConnectProtocol, IncrementalCooperativeConnectProtocol, ExtendedAssignment (Connect 4.3.1);
@@ -34,7 +35,7 @@ Tasks = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectAssignment:
-    """A worker's assignment; after `delay_ms`, unless 0, the leader wants the next rebalance."""
+    """A worker's assignment; `delay_ms` is the time until it must rejoin, 0 if it need not."""
 
     error: int = NO_ERROR
     leader: str = ""

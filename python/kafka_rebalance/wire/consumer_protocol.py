@@ -47,7 +47,7 @@ def decode_subscription(data: bytes) -> Subscription:
 
 
 def encode_subscription(subscription: Subscription) -> bytes:
-    """Writes a subscription in a version up to 3; topics and owned partitions are sorted."""
+    """Writes a subscription in its version (0 to 3), with sorted topics and owned partitions."""
     return _core.encode_subscription(subscription)
 
 

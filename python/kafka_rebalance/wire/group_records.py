@@ -8,8 +8,8 @@
 Every key and value starts with an int16 version, big-endian. `string` is an int16 length and UTF-8
 (-1 is null), `bytes` an int32 length and data, `array` an int32 count. Value version 4 is
 "flexible": lengths are unsigned varints of length + 1, and every struct ends with tagged fields,
-which are kept as bytes. Decoding and encoding a record restores its bytes. A value of `None` is a
-tombstone.
+which are kept as bytes. A record that is decoded and encoded again has its old bytes. The value
+`None` is a tombstone.
 
 Errors   WireError, which names the field.
 Source   OffsetCommitKey/Value.json and GroupMetadataKey/Value.json of Kafka's group coordinator.

@@ -2,8 +2,8 @@
 """Makes a member from the subscription that it sent, in the form that the leader's assignor sees.
 
 Sticky reads owned partitions and generation only from the user data; cooperative-sticky reads the
-subscription's fields first. The `Member` made here has what either needs;
-`assignors/classic/claims.py` then reads the claims from the `Member`.
+subscription's fields first. The `Member` has the partitions and generations that the assignor
+needs; `assignors/classic/claims.py` then reads the claims from it.
 
 Source   ConsumerProtocol.deserializeSubscription; memberData of StickyAssignor and
          CooperativeStickyAssignor (Kafka 4.4.0).
@@ -109,10 +109,10 @@ def leader_library(
     """Returns the library whose assignor wrote the assignments; None if all of them are empty.
 
     Java writes its newest version and no user data. kafka-python and aiokafka write version 0 or 1
-    and empty user data (0 bytes). librdkafka writes version 0 and each member's own user data,
-    which are also empty if the member uses librdkafka. To tell these apart, `versions` has the
-    members' subscription versions: the leader is one of the members, and the Python libraries
-    use version 0 or 1.
+    and empty user data (0 bytes). librdkafka writes version 0 and copies the user data that the
+    member sent, which are also empty if the member uses librdkafka. To distinguish these cases,
+    `versions` has the members' subscription versions: the leader is one of the members, and the
+    Python libraries use version 0 or 1.
     """
     written = [one for one in given if one is not None]
     if not written:

@@ -33,12 +33,13 @@ pub struct Claims<'g, 'a> {
     pub topics: Vec<TopicId>,
     pub topic_ranks: &'g [u32],
     pub member_ranks: &'g [u32],
-    /// By partition: whether two claims to it are of one generation. Empty until there is such a
-    /// partition.
+    /// By partition: whether two claims to it are of one generation. Empty until the first such
+    /// partition is found.
     multiply_owned: Vec<bool>,
     pub max_generation: i32,
     pub equal_subscriptions: bool,
-    /// Whether a subscription is empty or repeats a topic; `equal_subscriptions` may then be wrong.
+    /// Whether a subscription is empty or repeats a topic. Kafka's test for `equal_subscriptions`
+    /// can then be wrong.
     pub odd_subscription: bool,
     /// By topic: the id of its first partition; `u32::MAX` if no member subscribes to the topic.
     base: Vec<u32>,
@@ -145,8 +146,9 @@ impl<'g, 'a> Claims<'g, 'a> {
         }
     }
 
-    /// Whether the answer certainly has no anomalies: all claimed partitions exist, so each
-    /// partition is assigned once, and all members really have equal subscriptions.
+    /// Whether the answer is sure to have no anomalies. This holds if all members have equal
+    /// subscriptions (none empty, none with a repeated topic), and all claimed partitions of
+    /// subscribed topics exist: then each partition is assigned once.
     pub fn is_plain(&self) -> bool {
         self.equal_subscriptions
             && !self.odd_subscription
@@ -174,8 +176,8 @@ pub fn settle<'g, 'a>(
         let m = claims.members[i];
         let topics = group.subscription(m);
         // 3. Compare the list with the reference: the topics of the first non-empty list. A list
-        // that equals the one tested before it needs no test. The first list itself is not tested,
-        // although it may repeat a topic.
+        // that equals the list before it needs no test if that one was tested. The first list
+        // itself is not tested, although it may repeat a topic.
         let same = i > 0 && group.same_subscription(claims.members[i - 1], m);
         if reference.is_empty() {
             for &topic in topics {
@@ -196,8 +198,8 @@ pub fn settle<'g, 'a>(
             }
         }
         claims.max_generation = claims.max_generation.max(claims.generation(m));
-        // 1. Claims of existing topics count. Only the general algorithm depends on the order of
-        // claims, and it sorts them.
+        // 1. A claim counts if its topic exists and has a subscriber. Only the general algorithm
+        // depends on the order of claims, and it sorts them.
         let partitions = sent.partitions(group, m);
         if !partitions.is_empty() {
             claimant.resize(claims.numbered(), NOBODY);
@@ -237,8 +239,8 @@ fn claim(
     } else {
         owned.push(member, id);
     }
-    // If the member claims the partition twice, `other` is the member itself. So the order matters:
-    // the new entry is added before an entry is removed.
+    // If the member claims the partition twice, `other` is the member itself. Then the new entry
+    // must be added before the first entry is removed.
     owned.remove(other, id);
 }
 
@@ -307,7 +309,7 @@ fn number_partitions<'g, 'a>(
 /// How an assignor reads a member's claims.
 #[derive(Clone, Copy)]
 pub enum Sent {
-    /// StickyAssignor reads only the user data, which contain the generation.
+    /// StickyAssignor reads partitions and generation only from the user data.
     BySticky,
     /// CooperativeStickyAssignor reads the subscription's fields; if they have no generation, it
     /// uses the generation in the user data.
@@ -353,10 +355,11 @@ fn field_generation(member: &Member) -> i32 {
         .map_or(NO_GENERATION, |generation| generation.max(NO_GENERATION))
 }
 
-/// Buffers for sorting the claims of one member after another.
+/// Buffers that are used again for each member whose claims are sorted.
 #[derive(Default)]
 pub struct Scratch {
-    /// By topic: its index in the member's topics, or `u32::MAX`.
+    /// By topic: its index among the topics of the member's claims, later its rank in the hash
+    /// order; `u32::MAX` for other topics.
     places: Vec<u32>,
     topics: Vec<TopicId>,
     entries: Vec<u32>,

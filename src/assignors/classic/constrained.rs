@@ -11,8 +11,8 @@ use crate::error::GroupError;
 use crate::group::lists::Lists;
 use crate::group::model::{MemberId, PartitionId, TopicId};
 
-/// The answer. `transferring` has the partitions that another member has to revoke, or that several
-/// members claim, each with its new owner.
+/// The answer. `transferring` lists, each with its new owner, the partitions that another member
+/// has to revoke first, and those that are multiply owned (claimed twice in one generation).
 pub struct Constrained {
     pub assignment: Lists,
     pub transferring: Vec<(PartitionId, MemberId)>,
@@ -48,7 +48,7 @@ struct Build<'c, 'g, 'a> {
     /// Members that have exactly `least` partitions and may get one more.
     at_least: VecDeque<MemberId>,
     assignment: Lists,
-    /// By partition: the member that must revoke it. Empty until the first revocation.
+    /// By partition: the member that must revoke it, or NOBODY. Empty until the first revocation.
     revoked_from: Vec<MemberId>,
     transferring: Vec<(PartitionId, MemberId)>,
 }
@@ -179,9 +179,9 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
 
     fn assign_round_robin(&mut self, unassigned: &[PartitionId]) -> Result<(), GroupError> {
         let mut unassigned = self.assign_whole_rounds(unassigned).iter();
-        // Kafka goes round the circle of short members; a member that reaches `least` leaves the
-        // circle. The other members keep their order, so going round in whole rounds has an equal
-        // result.
+        // Kafka gives one partition to each short member in turn, again and again; a member that
+        // reaches `least` leaves the circle. The others keep their order, so whole rounds over a
+        // list of the members that are still short have an equal result.
         while !self.short.is_empty() {
             let mut still_short = Vec::with_capacity(self.short.len());
             for member in std::mem::take(&mut self.short) {
@@ -251,7 +251,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
 /// Kafka walks through all partitions and the sorted kept ones together. A kept partition that does
 /// not exist (a ghost) stops the walk, and all partitions behind it count as not kept. A ghost
 /// sorts behind its topic's existing partitions, so the walk stops at the end of the first topic
-/// that has a kept ghost. Before that, each partition is looked up among the kept ones.
+/// that has a kept ghost. Up to there, a partition counts as kept if it is among the kept ones.
 pub fn without_kept(claims: &Claims, topics: &[TopicId], kept: &Lists) -> Vec<Range<PartitionId>> {
     let mut is_kept = vec![false; claims.numbered()];
     let mut has_ghost = vec![false; claims.group.topics.len()];

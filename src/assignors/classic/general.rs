@@ -2,9 +2,9 @@
 //! Mirror of `general.py`: the sticky algorithm for members with different subscriptions, in the
 //! steps that the Python module explains. `general/balance.rs` has steps 6 and 7.
 //!
-//! A comment beside each shortcut explains why the shortcut cannot change the answer. For P
-//! partitions and S subscriptions to topics, a pass of step 6 costs O(P + S). A move of a partition
-//! whose topic has n subscribers costs O(log n).
+//! Comments explain why the shortcuts cannot change the answer. In most groups, a pass of step 6
+//! costs O(P + S) for P partitions and S subscriptions to topics, and a move of a partition whose
+//! topic has n subscribers costs O(log n).
 
 mod balance;
 mod holdings;
@@ -62,8 +62,8 @@ struct Build<'c, 'g, 'a> {
     /// The subscribers of each topic, sorted by member id.
     subscribers: Subscribers,
     subscriptions: Subscriptions,
-    /// By partition: member and generation of the newest claim that is older than `max_generation`.
-    /// Empty if there is no such claim.
+    /// By partition: member and generation of the newest claim (believed or not) that is older than
+    /// `max_generation`. Empty if there is no such claim.
     previous: Vec<(MemberId, i32)>,
     /// Whether a member lost a claimed partition in step 3.
     revocation: bool,
@@ -112,7 +112,7 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
                 let existing = self.claims.existing() as usize;
                 for id in self.claims.sent(m) {
                     self.previous.resize(existing, (NOBODY, 0));
-                    // Later code looks up existing partitions only.
+                    // Ghosts are left out, because later code looks up existing partitions only.
                     if let Some(previous) = self.previous.get_mut(id as usize)
                         && (previous.0 == NOBODY || generation > previous.1)
                     {
@@ -145,8 +145,8 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
         without_kept(self.claims, &self.topics, &owned)
     }
 
-    /// Assigns topic by topic. Only the subscribers of the topic are kept sorted by size, because
-    /// other members cannot get its partitions.
+    /// Assigns topic by topic. Only the topic's subscribers are compared by size (their number of
+    /// partitions), because other members cannot get the topic's partitions.
     fn assign_unassigned(&mut self, unassigned: &[Run]) -> Result<(), GroupError> {
         let left = self.assign_near(unassigned)?;
         let left = left.as_deref().unwrap_or(unassigned);
@@ -167,7 +167,8 @@ impl<'c, 'g, 'a> Build<'c, 'g, 'a> {
 
     /// The pass of step 4 with racks: only members near a partition or without a rack may get it.
     /// Returns the partitions that remain; None if racks are not active. Members of one rack are
-    /// near the same partitions, so it is enough to compare the smallest member of each rack.
+    /// near the same partitions, so in each rack only the member with the fewest partitions is
+    /// compared.
     fn assign_near(&mut self, unassigned: &[Run]) -> Result<Option<Vec<Run>>, GroupError> {
         if !self.racks.active() {
             return Ok(None);

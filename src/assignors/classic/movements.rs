@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `movements.py`: the record of moves, which stops partitions from moving in circles.
+//! Mirror of `movements.py`: Kafka's record of moves, which is meant to stop partitions from moving
+//! in circles.
 
 use std::cmp::Ordering;
 
@@ -11,7 +12,7 @@ use crate::java::order::{partition_hash, slot_of};
 
 type Pair = (TopicId, MemberId, MemberId);
 
-/// The part of the record on which later answers depend.
+/// The part of the record of moves on which later moves depend.
 #[derive(PartialEq)]
 pub struct State {
     moved: FxHashMap<TopicPartition, (MemberId, MemberId)>,
@@ -87,15 +88,15 @@ impl Movements {
     }
 }
 
-/// The most partitions in a `Few`. Up to 8, the order would be right, because no slot of Java's set
-/// becomes a tree before; 4 keep a `Few` small.
+/// The largest number of partitions in a `Few`. The order would be right for up to 8 partitions,
+/// because no slot of Java's set can be a tree yet; with 4, a `Few` is small.
 const FEW: usize = 4;
 /// The number of slots of a default HashSet.
 const SLOTS: usize = 16;
 
-/// A HashSet of the partitions of one topic that moved from one member to another. A small set
-/// keeps its default slots, and each slot keeps the order of insertion. So it is enough to list the
-/// partitions in the order of insertion.
+/// Java's HashSet of those partitions of one topic that moved from one member to another. A small
+/// set has its default slots, and each slot keeps the order of insertion. So for a small set, it is
+/// enough to list the partitions in the order of insertion.
 enum Moved {
     Few { len: u8, partitions: [u32; FEW] },
     Many(Box<HashTable>),

@@ -4,8 +4,9 @@
 use super::claims::Claims;
 use crate::group::model::{MemberId, PartitionId, RackId};
 
-/// The racks of members and partitions; empty if racks are not active. The racks of each partition
-/// are sorted and distinct.
+/// The racks of members and partitions; empty if racks are not active. Racks are active if a member
+/// is in a rack with a replica, unless all partitions have replicas in the same racks. The racks of
+/// each partition are sorted and distinct.
 #[derive(Default)]
 pub struct Racks {
     of_member: Vec<Option<RackId>>,
@@ -76,8 +77,8 @@ impl Racks {
         self.of_member(member).is_some() && !self.near(member, id)
     }
 
-    /// The index of the first member near the partition. The search begins at `start`, and goes on
-    /// from the first member after the last.
+    /// The index of the first member near the partition. The search begins at index `start` and,
+    /// after the last member, continues with the first.
     pub fn next_near<'m>(
         &self,
         id: PartitionId,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `range.py`: contiguous runs of each topic's partitions go to its sorted subscribers,
 //! in the steps that the Python module explains. A subscriber's position is its index in the list
-//! of a topic's subscribers. The state of the subscribers is in arrays parallel to this list.
+//! of a topic's subscribers. The state of the subscribers is in arrays, by position.
 
 use std::borrow::Cow;
 
@@ -42,8 +42,9 @@ pub fn assign(group: &GroupSpec) -> Assignment {
 }
 
 /// Step 3 if no pass with racks came before it. Every member in order takes its whole share at
-/// once, so each member's number of partitions is known in advance, and each run can be written
-/// directly into the answer. If the share is 0, only members with an extra partition are visited.
+/// once. So each member's number of partitions is known in advance, and each run of partitions can
+/// be written directly into the answer. If the share is 0, only members that get an extra partition
+/// are visited.
 fn assign_runs(group: &GroupSpec, topics: &[TopicShare]) -> Assignment {
     let mut counts = vec![0u32; group.members.len()];
     for topic in topics {
@@ -69,14 +70,18 @@ pub struct TopicShare<'s> {
     pub subscribers: Cow<'s, [MemberId]>,
     /// The subscribers' racks (None for no rack); empty if no member of the group has a rack.
     subscriber_racks: Vec<Option<RackId>>,
-    /// By partition: racks of its replicas, sorted and distinct; empty if no subscriber has a rack.
+    /// By partition: racks of its replicas, sorted and distinct. If no subscriber has a rack, it
+    /// has no entries.
     partition_racks: Vec<Vec<RackId>>,
     pub needs_racks: bool,
     pub partitions: u32,
+    /// The number of partitions that every subscriber takes.
     share: usize,
+    /// The number of subscribers that may still take one partition more.
     extras: usize,
-    /// `unassigned` and `taken` are empty until `begin`.
+    /// In order; empty until `begin`.
     pub unassigned: Vec<u32>,
+    /// The number of partitions that each subscriber has taken; empty until `begin`.
     taken: Vec<usize>,
 }
 
@@ -122,12 +127,12 @@ impl<'s> TopicShare<'s> {
         self.taken = vec![0; self.subscribers.len()];
     }
 
-    /// The number of partitions that a subscriber gets from a topic of which nothing is assigned.
+    /// The number of partitions that a subscriber gets if no pass with racks assigned any.
     fn whole_share(&self, position: usize) -> u32 {
         (self.share + usize::from(position < self.extras)) as u32
     }
 
-    /// The subscribers that get at least one partition from a topic of which nothing is assigned.
+    /// The subscribers that get at least one partition if no pass with racks assigned any.
     fn takers(&self) -> &[MemberId] {
         let count = if self.share > 0 {
             self.subscribers.len()
@@ -137,6 +142,7 @@ impl<'s> TopicShare<'s> {
         &self.subscribers[..count]
     }
 
+    /// The number of partitions that a subscriber may still take.
     pub fn room(&self, position: usize) -> usize {
         (self.share + usize::from(self.extras > 0)).saturating_sub(self.taken[position])
     }
@@ -210,15 +216,15 @@ fn needs_racks(subscriber_racks: &[Option<RackId>], partition_racks: &[Vec<RackI
 }
 
 fn assign_with_racks(topics: &mut [TopicShare], assignment: &mut [Vec<TopicPartition>]) {
-    // The key needs no racks: a member has one rack for all topics, so equal subscribers have equal
-    // racks.
+    // The key has the subscribers and the number of partitions (0 if no subscriber has a rack). It
+    // needs no racks: a member has one rack for all topics, so equal subscribers have equal racks.
     let mut together: FxHashMap<(&[MemberId], usize), Vec<usize>> = FxHashMap::default();
     for (i, topic) in topics.iter().enumerate() {
         let key = (&*topic.subscribers, topic.partition_racks.len());
         together.entry(key).or_default().push(i);
     }
-    // Each topic is in one of these sets, and the lists are sorted at the end, so the sets may be
-    // visited in any order.
+    // Each topic is in exactly one of these groups, and the members' lists are sorted at the end,
+    // so the groups may be visited in any order.
     let groups: Vec<Vec<usize>> = together.into_values().collect();
     for group in groups {
         match group.as_slice() {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `round_robin.py`: the sorted partitions go one by one to the members in a circle. A
-//! binary search over the circle indexes of a topic's subscribers finds the next one, so other
-//! members are not visited. `owners` first collects the member of each partition; then the answer
-//! is written.
+//! Mirror of `round_robin.py`: the sorted partitions go one by one to the members in a circle. For
+//! each topic, a binary search finds the first subscriber at or after the next place in the circle,
+//! so other members are not visited. The owners of all partitions are collected first; then the
+//! answer is written.
 
 use super::subscriptions::Subscribers;
 use crate::group::model::{MemberId, TopicId, TopicPartition};

@@ -26,8 +26,8 @@ pub fn topics_in_order(group: &GroupSpec) -> Vec<TopicId> {
                 subscribed.push(topic);
             }
         }
-        // A client sorts its subscription before it sends it. Here it is enough to sort the topics
-        // that no earlier member lists.
+        // The newest Java client sends its topics sorted by name. Here it is enough to sort the
+        // topics that no earlier member lists.
         let as_sent = group.members[member as usize].as_sent;
         if as_sent.subscription_version.is_none() {
             subscribed[new..].sort_unstable_by_key(|&topic| ranks[topic as usize]);
@@ -38,7 +38,7 @@ pub fn topics_in_order(group: &GroupSpec) -> Vec<TopicId> {
     in_hash_order(group, &topics)
 }
 
-/// Iteration order of a default HashMap after inserting these distinct topics one by one.
+/// The topics in the iteration order of a default HashMap to which they are added one by one.
 fn in_hash_order(group: &GroupSpec, topics: &[TopicId]) -> Vec<TopicId> {
     let hashes = topics.iter().map(|&t| group.topic_hashes()[t as usize]);
     let order = hash_order(&hashes.collect::<Vec<_>>(), |i| {
@@ -47,8 +47,8 @@ fn in_hash_order(group: &GroupSpec, topics: &[TopicId]) -> Vec<TopicId> {
     order.iter().map(|&i| topics[i as usize]).collect()
 }
 
-/// A run is a sequence of neighbouring members with equal subscriptions. Only the list of its first
-/// member is read.
+/// Runs: each is a sequence of neighbouring members with equal subscriptions. Only the subscription
+/// of a run's first member is read.
 struct Runs {
     /// By member: the number of its run, ascending.
     of_member: Vec<u32>,
@@ -71,7 +71,7 @@ impl Runs {
 }
 
 /// The subscribers of each topic: `members[of_topic[t].0..of_topic[t].1]`. If only one run lists a
-/// topic, and only once, the topic's range is that of the run.
+/// topic, and lists it once, the topic's range in `members` is that of the run.
 pub struct Subscribers {
     of_topic: Vec<(u32, u32)>,
     members: Vec<MemberId>,
@@ -103,7 +103,7 @@ impl Subscribers {
                 };
             }
         }
-        // A topic that is listed more than once gets a range of its own, after those of all runs.
+        // A topic that is listed more than once gets its own range, after the ranges of all runs.
         let shared = |t: usize| listings[t].0 < 2;
         let mut end = members.len() as u32;
         for t in (0..of_topic.len()).filter(|&t| !shared(t)) {

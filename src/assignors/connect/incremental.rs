@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `incremental.py`: one round of the leader, in the steps that the Python module
-//! explains. Sets are sorted lists of integers.
+//! Mirror of `incremental.py`: one round of the leader (one rebalance), in the steps that the
+//! Python module explains. Sets are sorted lists of integers.
 
 use rustc_hash::FxHashMap;
 
@@ -14,7 +14,7 @@ use crate::java::order::java_hash_order;
 struct Worker {
     id: WorkerId,
     work: Work,
-    /// How many connectors and tasks the worker keeps; in `work`, new ones follow them.
+    /// How many connectors and tasks the worker keeps. They come first in `work`; new ones follow.
     kept: (usize, usize),
     revoked: Work,
 }
@@ -114,8 +114,8 @@ pub fn handle(
     Ok((leader.remember(spec, &lost), leader.answer(spec)))
 }
 
-/// Indices of the workers in the order of a HashMap. It is a copy of another HashMap, which was
-/// filled in member order.
+/// Indices of the workers in the order of Kafka's HashMap, which is a copy of another HashMap that
+/// was filled in member order.
 fn hash_order(spec: &ConnectSpec, workers: &Names) -> Vec<u32> {
     let running = spec.running.iter();
     let ids: Vec<&str> = running.map(|&(id, _)| workers.name(id)).collect();
@@ -161,7 +161,7 @@ impl Leader<'_> {
         }
         let place = |id: &WorkerId| self.workers.iter().position(|worker| worker.id == *id);
         if self.scheduled_ms <= 0 && self.members.iter().all(|id| place(id).is_some()) {
-            return lost.clone(); // no worker is missing: one did not get its assigned work
+            return lost.clone(); // no worker is missing, so some worker did not get its assignment
         }
         if self.max_delay_ms == 0 {
             return lost.clone();
@@ -235,7 +235,7 @@ impl Leader<'_> {
                 worker.work.tasks.len() - worker.kept.1,
             );
             worker.revoke(gone);
-            // Work is revoked from the front of the lists, so new work stays after the kept work.
+            // Work is revoked from the front of the lists, so the new work is still at their ends.
             worker.kept.0 = worker.work.connectors.len().saturating_sub(given.0);
             worker.kept.1 = worker.work.tasks.len().saturating_sub(given.1);
         }
@@ -284,7 +284,7 @@ impl Leader<'_> {
     }
 
     fn answer(self, spec: &ConnectSpec) -> Answer {
-        // New work follows the kept work.
+        // The answer has only the new work, which follows the kept work in the lists.
         let assigned = |worker: &Worker| Work {
             connectors: worker.work.connectors[worker.kept.0..].to_vec(),
             tasks: worker.work.tasks[worker.kept.1..].to_vec(),
@@ -331,7 +331,7 @@ fn above_share(held: &[usize], total: usize) -> Vec<usize> {
     surplus
 }
 
-/// Assigns `new` in rounds. In each round, the workers that hold the fewest get one each, in the
+/// Assigns `new` work. Again and again, the workers that hold the fewest get one entry each, in the
 /// order of their ids.
 fn deal<T: Copy>(workers: &mut [Worker], new: &[T], held: impl Fn(&mut Worker) -> &mut Vec<T>) {
     let mut order: Vec<(usize, WorkerId, usize)> = workers

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `memory.py`: the data that the incremental leader keeps from one round to the next.
+//! Mirror of `memory.py`: the data that the incremental leader keeps from one rebalance to the
+//! next.
 
 use super::work::{Work, WorkerId};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `spec.py`: the input and the answer of the incremental leader in one round.
+//! Mirror of `spec.py`: the input and the answer of the incremental leader in one rebalance.
 
 use super::work::{Work, WorkerId};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `work.py`: the connectors and tasks of a worker. A connector or worker is a number:
 //! the rank of its name. A task is one integer, made of its connector's rank and its own number. So
-//! sorting the integers sorts by name.
+//! sorted integers are sorted by name.
 
 use rustc_hash::FxHashMap;
 
@@ -14,7 +14,7 @@ pub type WorkerId = u32;
 /// `connector << 32 | number`.
 pub type TaskId = u64;
 
-/// Lists of connectors and of tasks, without duplicates.
+/// A list of connectors and a list of tasks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Work {
     pub connectors: Vec<ConnectorId>,
@@ -63,7 +63,7 @@ impl<'a> Names<'a> {
                     .wrapping_add(id as u32)
             })
             .collect();
-        // Connector ranks and task ids sort as the names do.
+        // Connector ranks and task ids have the order of their names, which breaks ties.
         let connectors = copied_hash_order(&hashes, &|a, b| {
             work.connectors[a as usize].cmp(&work.connectors[b as usize])
         });
@@ -79,8 +79,9 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Returns the work in the order in which a worker reads it from the leader's bytes. Tasks are
-    /// grouped by connector; the connectors in `work` come first.
+    /// Returns the work in the order in which a worker reads it from the leader's bytes: connectors
+    /// in hash order; tasks grouped by connector, first those of the connectors in
+    /// `work.connectors`, in that hash order.
     pub fn after_wire(&self, work: &Work) -> Work {
         let without_tasks = Work {
             connectors: work.connectors.clone(),
@@ -123,13 +124,13 @@ impl Work {
         self.connectors.is_empty() && self.tasks.is_empty()
     }
 
-    /// Sorted by name, without duplicates.
+    /// Returns the work sorted by name, without duplicates.
     pub fn sorted(mut self) -> Self {
         self.sort();
         self
     }
 
-    /// Sorts in place and removes duplicates. Returns the work that was there more than once.
+    /// Sorts in place and removes duplicates. Returns the entries that occurred more than once.
     pub fn sort(&mut self) -> Self {
         Self {
             connectors: sort(&mut self.connectors),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `heterogeneous.py`: the uniform assignor for a group whose members subscribe to
-//! different names. A member is a number: its index in `View::members`.
+//! different topic names. A member is a number: its index in `View::members`. Its load is its
+//! number of partitions.
 
 use rustc_hash::FxHashMap;
 
@@ -33,7 +34,7 @@ struct Builder<'v, 'g, 'a> {
     sizes: Vec<u32>,
     /// By topic: its subscribers.
     subscribers: Vec<Vec<u32>>,
-    /// By topic: the owner of each partition, or `NO_OWNER`; empty without subscribers.
+    /// By topic: the owner of each partition, or `NO_OWNER`; empty if no member subscribes.
     owners: Vec<Vec<u32>>,
     topics: Vec<TopicId>,
 }
@@ -131,7 +132,7 @@ impl<'v, 'g, 'a> Builder<'v, 'g, 'a> {
     fn assign_rest(&mut self) {
         // 3. Each unassigned partition goes to the subscriber with the smallest load.
         for topic in self.topics.clone() {
-            // Most topics have no partition to assign, and then the order is not needed.
+            // Most topics have no partition to assign, so their subscribers need not be sorted.
             if !self.owners[topic as usize].contains(&NO_OWNER) {
                 continue;
             }
@@ -224,8 +225,8 @@ impl<'v, 'g, 'a> Builder<'v, 'g, 'a> {
     }
 }
 
-/// Walks the subscribers of one topic, sorted by load, from both ends. Loads are signed, because
-/// the walk from the smallest load begins at one less, which may be -1.
+/// Walks the subscribers of one topic, sorted by load, from both ends. The loads here are signed:
+/// the walk from the smallest load begins one below it, which may be -1.
 struct Loads {
     sorted: Vec<u32>,
     least_load: i64,
@@ -234,7 +235,7 @@ struct Loads {
     most_load: i64,
     most_start: usize,
     most_end: usize,
-    /// One more than the index of the next member from the end with the largest load.
+    /// The index of the next member on the walk from the largest load, plus one.
     next_most: usize,
 }
 
@@ -292,7 +293,7 @@ impl Loads {
         Some(self.sorted[self.next_most])
     }
 
-    /// Removes the member that `next_most` returned last from the range of the largest load.
+    /// Takes the member that `next_most` returned last out of the range of the largest load.
     fn exclude_most(&mut self) {
         self.most_end -= 1;
         self.sorted.swap(self.next_most, self.most_end);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `homogeneous.py`: the uniform assignor for a group whose members subscribe to the same
-//! names.
+//! Mirror of `homogeneous.py`: the uniform assignor for a group whose members all subscribe to the
+//! same topic names.
 
 use super::targets::{MemberView, Target, View};
 use crate::error::GroupError;
@@ -59,7 +59,7 @@ pub fn assign(view: &View, assignor: &str) -> Result<Assignment, GroupError> {
     Ok(view.answer(&targets))
 }
 
-/// The number of partitions of these topics, and the partitions of them that no member owns.
+/// The number of these topics' partitions, and those of the partitions that no member owns.
 fn partitions_of(view: &View, topics: &HashMap<()>) -> (usize, Vec<TopicPartition>) {
     let mut owned = PartitionSet::new(view.group);
     for &tp in &view.group.owned {

@@ -104,7 +104,8 @@ impl Ids {
         map.compute_if_absent(topic, self.hash(topic), &|a, b| self.compare(a, b), make)
     }
 
-    /// A copy that an assignor may change: its map and its sets may have another order.
+    /// A copy that an assignor may change. Its map and its sets may have other orders than those of
+    /// the original.
     pub fn copied(&self, target: &Target) -> Target {
         let mut new = Target::with_slots(slots_for(target.len()));
         for (topic, partitions) in target.items() {
@@ -166,12 +167,12 @@ impl<'g, 'a> View<'g, 'a> {
         self.group.topics[topic as usize].partitions
     }
 
-    /// The answer with these targets, which are in the order of `members`.
+    /// The answer with these new targets, in the order of `members`; None is an unchanged target.
     pub fn answer(&self, targets: &[Option<Target>]) -> Assignment {
         self.answer_of(self.lists(targets))
     }
 
-    /// The partitions of new targets; None is a target that did not change.
+    /// The partitions of each member's new target or, if that is None, of its present target.
     pub fn lists(&self, targets: &[Option<Target>]) -> impl Iterator<Item = Vec<TopicPartition>> {
         targets.iter().zip(&self.members).map(|(new, one)| {
             let mut list = Vec::new();
@@ -183,7 +184,7 @@ impl<'g, 'a> View<'g, 'a> {
         })
     }
 
-    /// The answer with these lists, one for each of `members`, and with the answer's anomalies.
+    /// The answer with these lists, one for each of `members`, and with its anomalies.
     pub fn answer_of(&self, lists: impl Iterator<Item = Vec<TopicPartition>>) -> Assignment {
         let mut answer = self.sound(lists);
         answer.find_anomalies(self.group, false);

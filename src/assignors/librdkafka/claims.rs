@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `claims.py`: the owner, the holder and the previous owner of each claimed partition. A
-//! partition has a number (its id): existing partitions first, in the group's order, then others
-//! that members claim.
+//! partition has a number (its id): the existing partitions have the first ids, topic by topic in
+//! the group's order; the other claimed partitions have the ids after these.
 
 use std::cmp::Ordering;
 
@@ -70,7 +70,7 @@ impl Numbers {
 /// The decided claims of all members.
 pub struct Settled {
     pub numbers: Numbers,
-    /// By member: the claims in the order of the subscription, believed or not.
+    /// By member: its claims, believed or not, in the order of its subscription.
     pub claimed: Vec<Vec<PartitionId>>,
     /// By member: the partitions that it owns.
     pub owned: Vec<Vec<PartitionId>>,
@@ -80,7 +80,7 @@ pub struct Settled {
     pub previous: Vec<MemberId>,
 }
 
-/// Settles the claims of `members`, which are those with topics.
+/// Settles the claims of `members`: those that subscribe to any topic.
 pub fn settle(group: &GroupSpec, members: &[MemberId]) -> Result<Settled, GroupError> {
     let version = |&m: &MemberId| group.members[m as usize].as_sent.version();
     if members.iter().any(|m| version(m) == 0) {

@@ -16,13 +16,13 @@ use crate::group::model::{MemberId, PartitionId, RackId, TopicId};
 use crate::group::spec::GroupSpec;
 use crate::interrupt::Interrupt;
 
-/// The number of the first pass whose state is saved. Passes that end usually end before it.
+/// The number of the first pass whose state is saved. Most groups need fewer passes.
 const FIRST_SAVED_PASS: usize = 8;
 
 type Lists = Vec<Vec<PartitionId>>;
 
-/// Assigns all partitions to `members`, which are those with topics. Returns the partitions' ids,
-/// and the list of each member.
+/// Assigns all partitions to `members`: those that subscribe to any topic. Returns the ids of the
+/// partitions, and the list of each member.
 pub fn assign(
     group: &GroupSpec,
     members: &[MemberId],
@@ -42,7 +42,8 @@ pub fn assign(
 /// The racks of members and partitions; both lists are empty if racks make no difference.
 #[derive(Default)]
 struct SentRacks {
-    /// By member: None if the rack is null; Some(None) for an empty rack, which no replica has.
+    /// By member: None if the rack is null; Some(None) if it is empty and no replica's rack is
+    /// empty; else Some(Some(rack)).
     of_member: Vec<Option<Option<RackId>>>,
     of_partition: Vec<Vec<RackId>>,
 }
@@ -92,7 +93,7 @@ impl SentRacks {
         !self.of_member.is_empty()
     }
 
-    /// Whether the member's rack, even an empty one, holds no replica of the partition.
+    /// Whether the member has a rack (an empty one counts, too) without a replica of the partition.
     fn mismatch(&self, member: MemberId, id: PartitionId) -> bool {
         let Some(Some(rack)) = self.of_member.get(member as usize) else {
             return false;
@@ -196,8 +197,8 @@ impl<'g> Build<'g> {
         self.order = order;
     }
 
-    /// Orders the partitions: again and again, the member with the most partitions gives up one.
-    /// The partitions that no member has follow.
+    /// Orders the partitions: again and again, the member with the most partitions left gives up
+    /// one partition, which comes next. The partitions that no member has follow.
     fn by_load(&mut self) -> Vec<PartitionId> {
         let mut current = std::mem::take(&mut self.current);
         let mut left = vec![Vec::new(); current.len()];
@@ -315,7 +316,7 @@ impl<'g> Build<'g> {
         let mut saved = None;
         while !partitions.is_empty() && self.pass(partitions)? {
             moved_any = true;
-            // A pass depends only on the state, so passes never end if a state occurs again.
+            // A pass depends only on the state, so the passes never end if a state occurs again.
             passes += 1;
             if passes >= FIRST_SAVED_PASS {
                 let state = (
@@ -391,7 +392,7 @@ impl<'g> Build<'g> {
         Ok(())
     }
 
-    /// Whether no member could take a partition of a member that has more.
+    /// Whether no member could take a partition from a member that has more partitions.
     fn is_balanced(&self) -> Result<bool, GroupError> {
         if self.interrupt.is_requested() {
             return Err(GroupError::new("assignor", "interrupted"));
@@ -481,7 +482,7 @@ impl<'g> Build<'g> {
     }
 }
 
-/// The indices of the names in the order of their bytes, and each name's rank in this order.
+/// The indices of the names, sorted by the names' bytes, and each name's rank in this order.
 fn ranked(names: &[&str]) -> (Vec<u32>, Vec<u32>) {
     let mut order: Vec<u32> = (0..names.len() as u32).collect();
     order.sort_by_key(|&i| names[i as usize]);

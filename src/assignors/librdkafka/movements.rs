@@ -12,8 +12,8 @@ pub const NAME: &str = "librdkafka/cooperative-sticky";
 /// Source and destination of a move.
 type Pair = (MemberId, MemberId);
 
-/// The partitions that moved from one member to another. In librdkafka, the record of the partition
-/// `keeper` also serves as the list's key.
+/// The list of partitions of one topic that moved from one member to another. In librdkafka, a map
+/// finds this list by a key, and the key is the move record of the partition `keeper`.
 #[derive(Clone, PartialEq)]
 struct Moved {
     keeper: PartitionId,
@@ -113,7 +113,8 @@ impl MoveRecords {
         if let Some(at) = moved.partitions.iter().position(|&other| other == id) {
             moved.partitions.remove(at);
         }
-        // A partition that moves on frees its record, and the record of `keeper` is the list's key.
+        // If a partition moves on, librdkafka frees its record. If it is `keeper`, the list's key
+        // is then in freed memory.
         moved.key_is_gone |= moved.keeper == id && !stays;
         let first = moved.partitions.first().copied();
         if first.is_some() {

@@ -15,7 +15,8 @@ pub const NAME: &str = "librdkafka/range";
 
 /// Assigns a group; the answer never has anomalies.
 pub fn assign(group: &GroupSpec) -> Assignment {
-    // 1. Sort the topics by their subscribers; neighbours with equal keys are co-partitioned.
+    // 1. Sort the topics by their subscribers and numbers of partitions. Neighbours that are equal
+    // in both are co-partitioned.
     let key = |topic: &TopicShare| {
         let ids = topic.subscribers.iter();
         let ids: Vec<&str> = ids.map(|&m| group.members[m as usize].member_id).collect();

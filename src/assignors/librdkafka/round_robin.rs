@@ -12,7 +12,7 @@ pub const NAME: &str = "librdkafka/roundrobin";
 
 /// Assigns a group; the answer never has anomalies.
 pub fn assign(group: &GroupSpec) -> Assignment {
-    // 1. Form the circle, and sort the topics by name.
+    // 1. Form the circle of members, and sort the topics by name.
     let mut circle = by_instance(group, members_with_topics(group));
     // Members without topics are never chosen, so their positions do not matter.
     let idle = |&m: &MemberId| group.subscription(m).is_empty();

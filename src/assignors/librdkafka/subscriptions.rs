@@ -24,13 +24,13 @@ pub fn compare_by_instance(group: &GroupSpec, a: MemberId, b: MemberId) -> Order
     }
 }
 
-/// Sorts the members as librdkafka does.
+/// Sorts the members in librdkafka's order (`compare_by_instance`).
 pub fn by_instance(group: &GroupSpec, members: Vec<MemberId>) -> Vec<MemberId> {
     merge_sort(members, &|&a, &b| compare_by_instance(group, a, b))
 }
 
-/// Sorts as glibc's `qsort` does. If `compare` is not transitive, the result depends on the
-/// algorithm.
+/// Sorts by merging, as glibc's `qsort` does; if `compare` is not transitive, the result depends on
+/// this algorithm.
 pub fn merge_sort<T: Copy>(items: Vec<T>, compare: &impl Fn(&T, &T) -> Ordering) -> Vec<T> {
     if items.len() < 2 {
         return items;

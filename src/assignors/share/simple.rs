@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `simple.py`: shares each partition among so many members that each member gets one. A
-//! member is a number: its index in `View::members`. A partition has a number within its pool.
+//! Mirror of `simple.py`: shares each partition among so many members that each member gets a
+//! partition. A member is a number: its index in `View::members`. A pool is a set of partitions
+//! that some members share: one topic, or all topics. A partition has a number within its pool.
 
 use std::cmp::Ordering;
 use std::vec::IntoIter;
@@ -56,12 +57,15 @@ fn compare(ids: &Ids, partitions: &[TopicPartition], a: u32, b: u32) -> Ordering
 struct Pool<'v, 'g, 'a> {
     view: &'v View<'g, 'a>,
     targets: &'v mut [Option<Target>],
-    /// The partitions by their numbers in this pool, and the other way round.
+    /// By number in this pool: the partition. `numbers` is its inverse.
     partitions: Vec<TopicPartition>,
     numbers: FxHashMap<TopicPartition, u32>,
-    /// Whether a partition's hash is its number; if false, it also depends on the topic's id.
+    /// Whether the pool has only one topic. Then Kafka's key for a partition is its number in the
+    /// topic; else it also contains the topic's id.
     of_one_topic: bool,
+    /// The number of members that share each partition.
     shared_by: usize,
+    /// By member: the number of partitions that it wants.
     wanted: Vec<usize>,
     /// By partition: the members that hold it.
     holders: HashMap<Integers>,
@@ -79,7 +83,7 @@ impl<'v, 'g, 'a> Pool<'v, 'g, 'a> {
         of_one_topic: bool,
     ) -> Self {
         let members = subscribers.len();
-        // 1. Each partition is shared by k / T members, rounded up.
+        // 1. Each partition is shared by k / T members, rounded up (k members, T partitions).
         let shared_by = members
             .checked_div(partitions.len())
             .map_or(0, |_| members.div_ceil(partitions.len()));
@@ -170,8 +174,8 @@ impl<'v, 'g, 'a> Pool<'v, 'g, 'a> {
             .remove(tp.partition);
     }
 
-    /// Takes each partition that more than `shared_by` members hold from the first of them. Returns
-    /// the members that lose one.
+    /// If more than `shared_by` members hold a partition, takes it from the first ones. Returns the
+    /// members that lose a partition.
     fn take_from_crowded(&mut self) -> Vec<u32> {
         let mut losing = Vec::new();
         for number in self.holders.keys() {

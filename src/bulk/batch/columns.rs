@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads nested Arrow columns. Their offsets have 32 or 64 bits, because Spark, pyarrow, pandas and
-//! polars differ. A column of Arrow's null type, or an absent optional column, has only nulls.
+//! Reads nested Arrow columns. Offsets of lists and texts may have 32 or 64 bits, because Spark,
+//! pyarrow, pandas and polars differ. A column of Arrow's null type, or an absent optional column,
+//! has only nulls.
 
 use std::fmt;
 use std::ops::Range;

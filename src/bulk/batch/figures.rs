@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Writes plans and comparisons as columns. A figure's column has its name in `plans/figures.py`.
+//! Writes plans and comparisons as columns, which have the figures' names in `plans/figures.py`.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::plans::figures::{Balance, Figures};
 /// Makes one output row from each planned row: its figures, or its error.
 pub fn write(rows: &[Row<Planned>]) -> RecordBatch {
     let planned = |row: &Row<Planned>| row.1.as_ref().ok().map(|one| one.0.name());
-    // No figures if the row has an error, or no change affects its group.
+    // A row has no figures if it has an error, or if no change affects its group.
     let figures = rows.iter().map(|row| row.1.as_ref().ok()?.1.as_ref());
     let not_affected = |row: &Row<Planned>| row.1.as_ref().ok().and_then(|one| one.2.clone());
     let mut columns = vec![

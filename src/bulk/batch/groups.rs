@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads groups from the contract's columns, which are found by name, in any order.
+//! Reads groups from the contract's columns (docs/contract.md), which are found by name, in any
+//! order.
 
 use arrow_array::RecordBatch;
 
@@ -10,7 +11,7 @@ use crate::error::GroupError;
 use crate::group::model::{AsSent, NEWEST_SUBSCRIPTION, TopicId, UserData};
 use crate::group::spec::{GroupBuilder, GroupSpec, MemberFields};
 
-/// A topic id that stands beside owned partitions: its path, the topic's number, and the id.
+/// A topic id given with a member's owned partitions: its path, the topic's number, and the id.
 type IdBesideOwned<'a> = (String, TopicId, &'a str);
 
 /// The input's columns.
@@ -95,7 +96,7 @@ impl<'a> Groups<'a> {
         })
     }
 
-    /// The group's id; None if it is missing or bad.
+    /// The group's id; None if it is missing or not UTF-8.
     pub fn group_id(&self, row: usize) -> Option<&'a str> {
         self.group_id.get(row).ok().flatten()
     }
@@ -175,13 +176,28 @@ impl<'a> Groups<'a> {
         })?;
         for (t, at) in topics.enumerate() {
             let path = || format!("members[{i}].topics[{t}]");
-            let topic = topic(builder, &self.member_topic, at, path)?;
+            let topic = topic(
+                builder,
+                &self.member_topic,
+                at,
+                GroupBuilder::subscribed_id,
+                path,
+            )?;
             builder.subscribe(element(topic, "string", path)?);
         }
         for (e, entry) in self.owned.get(at).unwrap_or(0..0).enumerate() {
             let entry_path = |field| format!("members[{i}].owned_partitions[{e}].{field}");
             let path = || entry_path("topic");
-            let topic = required(topic(builder, &self.owned_topic, entry, path)?, path)?;
+            let topic = required(
+                topic(
+                    builder,
+                    &self.owned_topic,
+                    entry,
+                    GroupBuilder::owned_id,
+                    path,
+                )?,
+                path,
+            )?;
             let path = || entry_path("topic_id");
             if let Some(topic_id) = optional_text(&self.owned_topic_id, entry, path)? {
                 ids.push((path(), topic, topic_id));
@@ -221,7 +237,7 @@ impl<'a> Groups<'a> {
     }
 }
 
-/// The error of an earlier step, from its text.
+/// Makes an error from the text that an earlier step wrote.
 pub fn earlier(error: &str) -> GroupError {
     let (path, problem) = error.split_once(": ").unwrap_or(("group", error));
     GroupError::new(path, problem)
@@ -247,12 +263,13 @@ fn topic<'a>(
     builder: &mut GroupBuilder<'a>,
     column: &Topics<'a>,
     at: usize,
+    by_name: impl FnOnce(&mut GroupBuilder<'a>, &'a str) -> TopicId,
     path: impl Fn() -> String,
 ) -> Result<Option<TopicId>, GroupError> {
     match column {
         Topics::Named(names) => {
             let name = optional_text(names, at, path)?;
-            Ok(name.map(|name| builder.topic_id(name)))
+            Ok(name.map(|name| by_name(builder, name)))
         }
         Topics::Placed(places) => {
             let declared = builder.declared();

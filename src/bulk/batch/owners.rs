@@ -69,7 +69,7 @@ impl Columns {
         for (m, member) in answer.group.members.iter().enumerate() {
             self.member_id.push(Some(member.member_id));
             for tp in answer.assignment.of(m as u32) {
-                // Sticky assignors keep claims on partitions that do not exist.
+                // Sticky assignors may assign partitions that are claimed but do not exist.
                 let exists = tp.partition < answer.group.topics[tp.topic as usize].partitions;
                 if exists {
                     owners[starts[tp.topic as usize] + tp.partition as usize] = Some(m as i32);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The groups of a batch, from the contract's columns, contract lines or records of
-//! `__consumer_offsets`.
+//! The groups of a batch, read from the contract's columns (docs/contract.md), from contract lines,
+//! or from records of `__consumer_offsets`.
 
 use arrow_array::RecordBatch;
 use serde_json::Value;
@@ -63,7 +63,7 @@ impl<'a> Source<'a> {
         self.rows
     }
 
-    /// The group's id; None if it is missing or bad.
+    /// The group's id; None if it is missing or unreadable.
     pub fn group_id(&self, row: usize) -> Option<&str> {
         match &self.groups {
             Found::Columns(groups) => groups.group_id(row),

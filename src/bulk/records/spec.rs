@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Makes the spec of a group directly from its record. The result, a spec or an error, equals the
-//! result for the group's contract row.
+//! Makes the spec of a group directly from its record. The result (a spec or an error) equals that
+//! of the group's row in the contract's columns.
 
 use std::borrow::Cow;
 
 use super::{Group, Inventory, Member, racks};
 use crate::bulk::batch::cells::count;
 use crate::error::GroupError;
-use crate::group::model::{AsSent, TopicId, UserData};
+use crate::group::model::{AsSent, UserData};
 use crate::group::spec::{GroupBuilder, GroupSpec, MemberFields};
 
 /// Makes the spec of a group. Its names, also those that were repaired, are borrowed from `group`
@@ -28,16 +28,10 @@ pub fn spec<'s>(
             }
         }
     }
-    let mut subscribed: Vec<TopicId> = Vec::new();
-    let mut last = None;
     for (i, member) in group.members.iter().enumerate() {
-        if last != Some(member.subscription) {
-            let topics = group.subscription(member).topics.iter();
-            subscribed = topics.map(|topic| builder.topic_id(topic)).collect();
-            last = Some(member.subscription);
-        }
         builder.member(fields(group, member));
-        for &topic in &subscribed {
+        for topic in &group.subscription(member).topics {
+            let topic = builder.subscribed_id(topic);
             builder.subscribe(topic);
         }
         own(&mut builder, i, member)?;
@@ -62,7 +56,7 @@ fn fields<'s>(group: &'s Group, member: &'s Member) -> MemberFields<'s> {
     }
 }
 
-/// Adds the partitions that a member holds. As in a contract row, the path in an error counts runs:
+/// Adds the partitions that a member holds. The path in an error counts runs, as a row lists them:
 /// neighbouring entries of one topic are one run, and entries without partitions do not count.
 fn own<'s>(builder: &mut GroupBuilder<'s>, i: usize, member: &'s Member) -> Result<(), GroupError> {
     let (mut runs, mut in_run, mut last) = (0, 0, None);
@@ -71,8 +65,8 @@ fn own<'s>(builder: &mut GroupBuilder<'s>, i: usize, member: &'s Member) -> Resu
             continue;
         }
         let topic = match entry.topic() {
-            Cow::Borrowed(name) => builder.topic_id(name),
-            Cow::Owned(name) => builder.topic_id(repaired(member, &name)),
+            Cow::Borrowed(name) => builder.owned_id(name),
+            Cow::Owned(name) => builder.owned_id(repaired(member, &name)),
         };
         if last != Some(topic) {
             (runs, in_run, last) = (runs + 1, 0, Some(topic));

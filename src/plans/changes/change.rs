@@ -86,8 +86,8 @@ impl Change {
     }
 }
 
-/// The change, in which the names of made-up members are those of the draw `ids`. (A draw is one
-/// choice of made-up ids.)
+/// Returns the change with made-up names replaced by those of the draw `ids`. (A draw is one choice
+/// of made-up ids; a change names members by the ids of the plan itself, which is draw 0.)
 pub fn renamed(change: &Change, ids: &MadeUp) -> Change {
     let mut change = change.clone();
     let named = match &mut change {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A group, edited in place by changes and rounds. (Python makes a new `GroupSpec` for each edit.)
-//! Topics and racks keep their numbers. Names are borrowed from the first group; only new names are
-//! owned.
+//! A group that changes and rebalances edit in place. (Python makes a new `GroupSpec` for each
+//! edit.) Topics and racks keep their numbers. Names are borrowed from the group before the first
+//! change; only new names are copied.
 
 use std::borrow::Cow;
 
@@ -32,8 +32,8 @@ pub struct DraftMember<'a> {
     pub as_sent: AsSent,
     pub topics: Vec<TopicId>,
     pub owned: Vec<TopicPartition>,
-    /// The member's index in the first group of the plan; its id there may differ. None for a new
-    /// member.
+    /// The member's index in the group before the first change, where its id may differ. None for a
+    /// new member.
     pub origin: Option<u32>,
 }
 
@@ -48,8 +48,8 @@ pub struct Draft<'a> {
     rack_ids: Vec<RackId>,
     /// The group's own generation, if it is known.
     pub generation_id: Option<i32>,
-    /// Partitions that members held while they were down (in a restart, or in a lost rack), in the
-    /// order of events.
+    /// Partitions that members held while they were down (because of a restart or a lost rack), in
+    /// the order of events.
     pub waiting: Vec<TopicPartition>,
     /// Partitions that lost their last replica; in the order of events.
     pub leaderless: Vec<TopicPartition>,
@@ -92,7 +92,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The group in the form that assignors need. Each edit keeps it valid.
+    /// The group in the form that assignors need. It is not validated, because edits keep it valid.
     pub fn spec(&self) -> GroupSpec<'_> {
         let mut subscriptions = Vec::new();
         let mut owned = Vec::new();
@@ -146,8 +146,8 @@ impl<'a> Draft<'a> {
         found.map(|t| t as TopicId)
     }
 
-    /// The racks over which replicas of a topic's new partitions are spread (empty if no rack is
-    /// known), and the number of racks for each partition.
+    /// The racks over which the replicas of a topic's new partitions are spread (empty if no rack
+    /// is known), and the number of racks that each partition gets.
     fn new_racks(&self, topic: TopicId) -> (Vec<RackId>, usize) {
         let topic = &self.topics[topic as usize];
         let distinct = |racks: &[RackId]| racks.iter().collect::<FxHashSet<_>>().len();
@@ -165,7 +165,7 @@ impl<'a> Draft<'a> {
     /// partitions are guessed as in `plans/changes/topics.py`; if not, they stay unknown.
     pub fn grow(&mut self, topic: TopicId, partitions: u32, ids: &mut MadeUp) {
         let (mut every, in_racks) = self.new_racks(topic);
-        // A rack that has members but no known replica may have brokers, or may not.
+        // A rack that has members but no known replica may or may not have brokers.
         let mut perhaps = every.clone();
         perhaps.extend(self.members.iter().filter_map(|member| member.rack));
         perhaps.sort_by_key(|&rack| &*self.rack_names[rack as usize]);
@@ -216,8 +216,8 @@ impl<'a> Draft<'a> {
         new
     }
 
-    /// By topic: the present number of its name. It differs from the topic's own number if a topic
-    /// of this name was created again.
+    /// By topic: the number that its name has now. It differs from the topic's own number if a
+    /// topic of this name was created later.
     pub fn numbers_now(&self) -> Vec<TopicId> {
         let topics = (0..).zip(&self.topics);
         let now: FxHashMap<&str, TopicId> = topics.map(|(t, topic)| (&*topic.name, t)).collect();

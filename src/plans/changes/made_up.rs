@@ -13,10 +13,15 @@ const UUID_LENGTH: usize = 36;
 /// The origin of a new member's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
+    /// Given in the change.
     Given,
+    /// That of all members.
     Shared,
+    /// Counted from the number at the end of another member's name.
     Counted,
+    /// Copied from the member that the new one is modelled on; other members have other names.
     Copied,
+    /// That of a member that comes back.
     Known,
 }
 
@@ -36,7 +41,7 @@ impl Basis {
     }
 }
 
-/// A member with a made-up id; `name` is the part of the id before the dash and the UUID.
+/// A new member, whose id is made up; `name` is the part of the id before the dash and the UUID.
 pub struct Newcomer {
     pub member_id: String,
     pub name: String,
@@ -143,8 +148,8 @@ impl<'a> MadeUp<'a> {
         drawn
     }
 
-    /// Returns another name, at another position among the sorted `names`. In draw 0, and for a
-    /// name that is not a guess, returns the name itself.
+    /// Returns a made-up name in place of `name`, at a position among the sorted `names` that
+    /// depends on the draw. In draw 0, or if `name` is not a guess, returns `name`.
     pub fn place(
         &self,
         name: String,
@@ -174,7 +179,8 @@ impl<'a> MadeUp<'a> {
     }
 }
 
-/// The part of an id before the UUID: the client id, or the member id without its UUID.
+/// The part of a member id before the UUID: the client id or, if that is unknown, the member id
+/// without its UUID; "consumer" if this part is empty.
 pub fn prefix_of<'a>(client_id: Option<&'a str>, member_id: &'a str) -> &'a str {
     let prefix = not_empty(client_id).unwrap_or_else(|| without_uuid(member_id));
     if prefix.is_empty() {
@@ -184,7 +190,7 @@ pub fn prefix_of<'a>(client_id: Option<&'a str>, member_id: &'a str) -> &'a str 
     }
 }
 
-/// Whether `name` is the member id, cut within the UUID after four digits or more.
+/// Whether `name` is the beginning of the member id, with at least four digits of its UUID.
 pub fn is_short_name(name: &str, member_id: &str) -> bool {
     let start = without_uuid(member_id).len();
     start < member_id.len() && name.len() >= start + 5 && member_id.starts_with(name)
@@ -288,8 +294,8 @@ pub fn instance_names(
     (names, given.map_or(Basis::Counted, |_| Basis::Given))
 }
 
-/// Counts from the number in a name to unused names: payments-4 after payments-3. A name without a
-/// number counts as the first one, so name-2 follows.
+/// Counts on from the number in a name, and skips names in use: payments-4 follows payments-3. A
+/// name without a number counts as the first one, so name-2 follows.
 fn count_on(name: &str, taken: FxHashSet<String>) -> Rest {
     let width = digits(name);
     let (stem, number) = name.split_at(name.len() - width);

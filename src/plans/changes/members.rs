@@ -99,7 +99,8 @@ impl AddMembers {
         };
         places.sort_unstable();
         places.dedup();
-        // If client ids are unknown, `names` are the beginnings of member ids.
+        // If the model's client id is unknown and none is given, the new members have none: `names`
+        // are then the beginnings of member ids.
         let known = model.client_id.as_deref().is_some_and(|id| !id.is_empty());
         let has_client_id = known || self.client_id.is_some();
         // No id is made up twice, so new ids are compared only with the ids of old members.

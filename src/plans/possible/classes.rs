@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `plans/possible/classes.py`: classes of topics with equal subscribers and of members
-//! with equal subscriptions. Owners are an array over all partitions, topic by topic.
+//! with equal subscriptions. One array has the owners of all partitions, topic by topic.
 
 use rustc_hash::FxHashMap;
 

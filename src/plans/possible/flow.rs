@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `plans/possible/flow.py`: Dinic's algorithm for the largest flow, and the primal-dual
-//! algorithm for the cheapest one. Once all arcs are added, one array lists them by tail.
+//! algorithm for the cheapest one. Once all arcs are added, an array lists the arcs of each node.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -33,7 +33,7 @@ impl Flow {
         }
     }
 
-    /// Adds an arc, whose cost must not be negative. Returns its number, for `sent`.
+    /// Adds an arc, whose cost must not be negative. Returns the arc's number, for `sent`.
     pub fn add(&mut self, tail: u32, head: u32, capacity: i64, cost: i64) -> usize {
         let arc = self.head.len();
         self.tail.extend([tail, head]);
@@ -47,8 +47,8 @@ impl Flow {
         self.room[arc + 1]
     }
 
-    /// Sends as much flow as possible along tight arcs, whose reduced cost is 0. If all costs and
-    /// potentials are 0, all arcs are tight.
+    /// Sends as much flow as possible along tight arcs: those whose reduced cost is 0. If all costs
+    /// and potentials are 0, all arcs are tight.
     pub fn largest(&mut self, source: u32, sink: u32) -> i64 {
         self.list_by_tail();
         let mut total = 0;
@@ -86,7 +86,7 @@ impl Flow {
         }
     }
 
-    /// By node: whether more flow could be sent to it.
+    /// By node: whether more flow could be sent to it along tight arcs.
     pub fn reachable(&self, source: u32) -> Vec<bool> {
         let level = self.levels(source);
         level.into_iter().map(|level| level != UNREACHED).collect()
@@ -142,8 +142,8 @@ impl Flow {
         level
     }
 
-    /// Sends flow along one path, level by level. `unused[n]` is an index in `by_tail`: the arcs of
-    /// node n before it are dead ends.
+    /// Sends flow along one path, level by level; returns its amount. `unused[n]` is an index in
+    /// `by_tail`: the arcs of node n before this index are dead ends.
     fn augment(&mut self, source: u32, sink: u32, level: &[i64], unused: &mut [u32]) -> i64 {
         let mut path: Vec<usize> = Vec::new();
         let mut node = source;

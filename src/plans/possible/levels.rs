@@ -5,6 +5,7 @@
 use super::classes::Classes;
 use super::flow::{Flow, UNLIMITED};
 
+/// A level of the best balance: `extra` members have `load` partitions, the others one fewer.
 pub struct ClassLevel {
     pub load: i64,
     pub extra: i64,
@@ -31,8 +32,8 @@ pub fn levels(classes: &Classes) -> Vec<ClassLevel> {
             });
             break;
         }
-        // 2. With one partition fewer for each member, some partitions do not fit. Their classes
-        // are the level.
+        // 2. With one partition fewer for each member, some partitions do not fit. The classes of
+        // these partitions and of the full members are the level.
         let cut = cut(classes, &topics, &members, load - 1);
         // 3. Continue with the other classes.
         topics.retain(|c| cut.topics.binary_search(c).is_err());

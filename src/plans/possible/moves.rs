@@ -11,9 +11,9 @@ use crate::group::model::MemberId;
 
 pub struct LevelMoves {
     pub moves: i64,
-    /// Of each topic class, the number of partitions that stay with a member.
+    /// A topic class, a member, and the number of the class's partitions that stay with the member.
     pub keep: Vec<(u32, MemberId, i64)>,
-    /// For each member, the number of partitions of a topic class that it gains.
+    /// A member, a topic class, and the number of the class's partitions that the member gains.
     pub more: Vec<(MemberId, u32, i64)>,
     pub topic_prices: Vec<(u32, i64)>,
     pub member_prices: Vec<(MemberId, i64)>,
@@ -103,8 +103,8 @@ pub fn least_moves(classes: &Classes, held: &Holdings, level: &ClassLevel) -> Le
     }
 }
 
-/// Returns how many partitions of each topic class each member gains. They flow through hubs, one
-/// for each subscription class. A hub passes partitions on in the order in which they flow into it.
+/// Returns how many partitions of each topic class each member gains. Partitions flow through hubs:
+/// nodes, one for each subscription class, that pass partitions on in the order of their arrival.
 fn through_hubs(
     classes: &Classes,
     level: &ClassLevel,

@@ -12,7 +12,7 @@ pub struct Possible {
     pub least_moves: i64,
     pub classes: Classes,
     pub levels: Vec<ClassLevel>,
-    /// The moves of each level, with their prices.
+    /// By level: its moves, and the prices that prove them to be the fewest.
     pub moved: Vec<LevelMoves>,
 }
 
@@ -36,7 +36,7 @@ impl Possible {
         }
     }
 
-    /// Loads of the best balance, in no particular order of members.
+    /// The members' numbers of partitions in the best balance, in no particular order.
     pub fn loads(&self) -> Vec<u32> {
         let mut loads = Vec::with_capacity(self.classes.class_of_member.len());
         for level in &self.levels {

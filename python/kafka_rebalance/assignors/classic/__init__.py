@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kafka's classic client-side assignors in Python: the reference of the compiled core."""
+"""Kafka's classic client-side assignors in Python: the reference for the compiled core."""

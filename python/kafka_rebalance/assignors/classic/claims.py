@@ -9,17 +9,18 @@ A member sends claims in up to two places. The assignor decides which place it r
 
 The subscription has a field for partitions from version 1 on, for the generation from version 2 on.
 
-`settle` then visits the members in hash order, and the claims of each member. It also tests whether
-all subscriptions are equal: if they are, the constrained algorithm follows, else the general one.
+`settle` visits the members in hash order (that of the leader's `HashMap`), and the claims of each
+member in the order sent. It also tests whether all subscriptions are equal: if they are, the
+constrained algorithm assigns next, else the general one.
 
-1. A claim counts if its topic exists and some member subscribes to it. The claiming member itself
-   need not subscribe to the topic, and the partition number may be too large.
-2. The first claim to a partition is believed. A later claim replaces it if its generation is newer,
-   and is ignored if it is older. If the generations are equal, neither claim is believed, and the
-   partition is *multiply owned* from then on.
+1. A claim counts if its topic exists and some member subscribes to the topic. The claiming member
+   itself need not subscribe to it, and the partition number may be too large.
+2. The first claim to a partition is believed. A later claim of a newer generation replaces it; a
+   later claim of an older generation is ignored. If the generations are equal, neither claim is
+   believed, and the partition is *multiply owned* from then on.
 3. The subscriptions are equal if each has as many entries as the first non-empty subscription has
-   topics, and no other topics than that subscription. Members before the first non-empty
-   subscription are not tested, so they count as equal, and gain partitions.
+   topics, and no other topics than that subscription. The empty subscriptions before it are not
+   tested: they count as equal, and their members get partitions.
 
 Source   AbstractStickyAssignor.allSubscriptionsEqual, memberData of both assignors (Kafka 4.4.0).
 """
@@ -54,7 +55,7 @@ class Claims:
     """Settled claims. The members in `owned` have the order of Kafka's hash table."""
 
     members: list[Member]
-    counts: dict[str, int]  # partitions of each subscribed topic that exists
+    counts: dict[str, int]  # numbers of partitions of the subscribed topics that exist
     sent: dict[str, Sent]  # all claims, believed or not
     owned: dict[str, list[TopicPartition]]  # believed claims, in the order sent
     multiply_owned: set[TopicPartition] = field(default_factory=set)
@@ -103,7 +104,7 @@ def _claim(
         claims.multiply_owned.add(tp)
     else:
         claims.owned[member.member_id].append(tp)
-    # This comes last, as in Kafka: if `other` is the member itself, the entry just added can go.
+    # As in Kafka, this comes last: if `other` is `member` itself, it loses one of its own entries.
     if tp in claims.owned[other.member_id]:
         claims.owned[other.member_id].remove(tp)
     claimant[tp] = member
@@ -116,7 +117,10 @@ def sent_by_sticky(member: Member) -> Sent:
 
 
 def sent_by_cooperative(member: Member) -> Sent:
-    """Returns the claims in the subscription's fields; user data replace a missing generation."""
+    """Returns the claims in the subscription's fields.
+
+    If the fields have no generation, the generation in the user data counts.
+    """
     generation = field_generation(member)
     if generation == NO_GENERATION:
         generation = user_data_generation(member)

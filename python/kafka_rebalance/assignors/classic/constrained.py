@@ -16,13 +16,13 @@ T partitions on m members: every member gets at least q = T // m, and X = T % m 
 5. The remaining partitions go to the short members in turn until each of these has q, then one each
    to the members of the second list.
 
-Quirks: a kept partition that does not exist stops the walk of step 2, and every partition behind it
-is assigned again. The hash order decides which members keep an extra partition.
+Quirks: if a kept partition does not exist, step 2 counts all partitions behind it as unassigned,
+even the kept ones. The hash order decides which members keep an extra partition.
 
 Order    members in hash order in step 1, by name from step 3 on.
 Cost     O(P log P); with racks O(P * members).
-Errors   AssignorThrows if partitions that do not exist are kept: then those of step 2 are too few
-         or too many for the members' shares.
+Errors   AssignorThrows if partitions that do not exist are kept, and step 2 therefore finds too few
+         or too many unassigned partitions for the members' shares.
 Source   AbstractStickyAssignor.ConstrainedAssignmentBuilder (Kafka 4.4.0).
 Differs  nowhere.
 """
@@ -42,7 +42,7 @@ from .racks import Racks
 
 @dataclass(slots=True)
 class Constrained:
-    """The assignment; `transferring` maps a partition that leaves its owner to its new owner."""
+    """The assignment. `transferring` has the new owners of partitions that others claim."""
 
     assignment: dict[str, list[TopicPartition]]
     transferring: dict[TopicPartition, str]
@@ -173,7 +173,7 @@ class ConstrainedBuild:
 def without_kept(
     every: Sequence[TopicPartition], kept: Sequence[TopicPartition]
 ) -> list[TopicPartition]:
-    """Returns the partitions that are not kept; a kept one that does not exist ends the walk."""
+    """Returns the partitions that are not kept, and all behind a kept one that does not exist."""
     unassigned = []
     upcoming = iter(kept)
     next_kept = next(upcoming, None)

@@ -2,7 +2,8 @@
 """The sticky algorithm for members whose subscriptions differ.
 
 1. Partitions are sorted by the number of subscribers of their topic, then topic, then number.
-2. Members whose claims are older than the newest generation are recorded as previous owners.
+2. Members whose claims are older than the newest generation are recorded as previous owners of the
+   partitions that they claim.
 3. Each member keeps its owned partitions, except those of topics that it left and those that do
    not match its rack. If any member loses a partition here, the group has a *revocation*.
 4. Each unassigned partition goes to the subscriber with the fewest partitions; ties go by id. With
@@ -13,19 +14,20 @@
 6. Balance: passes over the unassigned partitions (unless step 3 had a revocation), then passes over
    all partitions, each until a pass moves nothing. A partition goes back to its previous owner if
    this member has at least two partitions fewer than the owner; else to the subscriber with the
-   fewest partitions, if any subscriber has at least two fewer.
+   fewest partitions, if any subscriber has at least two fewer than the owner.
 7. Step 6 is undone if it did not lower the score (the differences of all pairs of members, added
-   up) and some member kept a partition in step 3.
+   up), its passes over all partitions moved something, and some member kept a partition in step 3.
 
-Quirks: when the movement record (`movements.py`) replaces a partition by another one, that move can
-undo the last move; then the passes never end. A partition can go back to a previous owner that no
-longer subscribes to the topic; if that owner is fixed, Kafka's class throws. A kept partition that
-does not exist stops the walk of step 3, as in the constrained algorithm.
+Quirks: when the movement record (`movements.py`) moves another partition instead, this can undo the
+last move; then the passes never end. A partition can go back to a previous owner that no longer
+subscribes to the topic; if that owner is fixed, Kafka's class throws. If a kept partition does not
+exist, all partitions behind it count as unassigned, as in the constrained algorithm.
 
 Order    members by (partitions held, id); subscribers of a topic and claims in hash order;
          partitions that the movement record sends back, in the order of a hash set.
 Cost     each move of step 6 tests all P partitions and S subscriptions: O(moves * (P + S)).
-Errors   AssignorThrows where Kafka's class looks up a fixed member; NeverEnds.
+Errors   AssignorThrows where Kafka's class looks up a fixed member; NeverEnds if a state occurs
+         again in step 6.
 Source   AbstractStickyAssignor.GeneralAssignmentBuilder (Kafka 4.4.0).
 Differs  nowhere.
 """
@@ -191,7 +193,7 @@ class GeneralBuild:
         return False
 
     def _near_first(self, tp: TopicPartition) -> list[str]:
-        """Returns a partition's subscribers; if its owner is near it, near subscribers come first.
+        """Returns the subscribers; if the partition's owner is near it, near ones come first.
 
         The order has one effect: Kafka's class throws if it visits a fixed subscriber before it
         finds one that has at least two partitions fewer.
@@ -210,7 +212,7 @@ class GeneralBuild:
         self.give(destination, tp)
 
     def _is_balanced(self) -> bool:
-        """Returns whether no member can take a partition of one that has at least two more."""
+        """Returns whether no member can take a partition of a member with at least two more."""
         if self.by_size[0][0] >= self.by_size[-1][0] - 1:
             return True
         holder = {tp: m for m, partitions in self.current.items() for tp in partitions}
@@ -274,7 +276,7 @@ def repeat_passes(
                 moved = True
                 balanced = is_balanced()  # only a move changes this result
         moved_any |= moved
-        # A pass depends only on the state, so a state that occurs twice occurs for ever.
+        # A pass depends only on the state, so the passes never end if a state occurs again.
         passes += 1
         if moved and passes >= _FIRST_SAVED_PASS:
             now = state()
@@ -288,7 +290,7 @@ def repeat_passes(
 def score(assignment: dict[str, list[TopicPartition]]) -> int:
     """Returns the sum of the size differences of all pairs of members, in Java's 32-bit int."""
     sizes = sorted(len(partitions) for partitions in assignment.values())
-    # In ascending order, size i of n is the larger one in i pairs, the smaller one in n - 1 - i.
+    # Of n sizes in ascending order, size i is the larger one of i pairs, the smaller of n - 1 - i.
     total = sum(size * (2 * i - len(sizes) + 1) for i, size in enumerate(sizes))
     return (total + 2**31) % 2**32 - 2**31
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records the moves of the general sticky algorithm, to keep partitions from moving in circles.
 
-Suppose that a partition is to move from c to d, and that another partition of its topic moved from
-d to c in this run. Then that other partition moves back to d instead: this changes the numbers of
-partitions of c and d equally, and saves a move.
+Suppose that a partition is to move from member c to member d, and that another partition of its
+topic moved from d to c in this run of the assignor. Then that other partition moves back to d
+instead: this changes the numbers of partitions of c and d as intended, and the two moves of the
+other partition cancel out.
 
-If several such partitions exist, the first of a Java HashSet moves back. The order in this set
+If several such partitions exist, the first one in a Java HashSet moves back. The order in this set
 depends on all insertions and removals.
 
 Source   AbstractStickyAssignor.PartitionMovements (Kafka 4.4.0).

@@ -5,17 +5,19 @@ Each topic is assigned by itself, so the first members get the extra partition o
 the skew grows with the number of topics. With racks, partitions go first to members in the rack of
 a replica, as far as the members' shares allow.
 
-1. The topics are visited in the order of Java's hash table, and the subscribers of each topic in
-   order, static members first.
-2. Rack pass, if any topic needs it. Topics are co-partitioned if they have equal subscribers, racks
-   and numbers of partitions: then all partitions with one number go to one member. In any other
-   topic, each member in order takes the first partitions that match its rack.
+1. The topics are visited in the order of Java's hash table. The subscribers of a topic have the
+   order of `static_first`.
+2. Rack pass, if racks make a difference for any topic. Topics are co-partitioned if they have equal
+   subscribers and equal numbers of partitions: their partitions with one number go together to the
+   first subscriber whose rack matches all of them and who has room in each topic. In any other
+   topic for which racks make a difference, each member in order takes the first partitions that
+   match its rack. (A member without a rack matches every partition.)
 3. Each member in order takes the first unassigned partitions of the topic, up to its share.
 4. After a rack pass, every list is sorted by topic and partition.
 
-Order    members by static_first; topics by java_hash_order (visible only without a rack pass).
+Order    members by `static_first`; topics by `java_hash_order`, visible only without a rack pass.
 Cost     O(P + S log S): P partitions, S subscriptions; with co-partitioned racks O(P * members).
-Errors   none; a topic without metadata is skipped.
+Errors   none, even for a topic without metadata: it is skipped.
 Source   org.apache.kafka.clients.consumer.RangeAssignor (Kafka 4.4.0); rack pass: KIP-881.
 Differs  nowhere.
 
@@ -71,14 +73,18 @@ class TopicShare:
     unassigned: list[int]
     share: int  # the number of partitions that every member takes
     extras: int  # the number of members that may still take one partition more
-    taken: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    taken: dict[str, int] = field(default_factory=lambda: defaultdict(int))  # by member
 
     def partitioned_as(self) -> object:
-        """Returns a key that is equal for topics that are co-partitioned."""
+        """Returns a key that is equal for co-partitioned topics.
+
+        Its last part is the number of partitions, or 0 if no subscriber has a rack.
+        """
         racks = tuple((member.member_id, member.rack) for member in self.subscribers)
         return racks, len(self.partition_racks)
 
     def room(self, member: Member) -> int:
+        """Returns how many partitions the member may still take."""
         return max(0, self.share + (self.extras > 0) - self.taken[member.member_id])
 
     def rack_matches(self, member: Member, partition: int) -> bool:

@@ -5,9 +5,10 @@
 2. Each partition goes to the next member of the circle that subscribes to its topic. The circle
    does not start anew with a topic: the search continues after the member that was last chosen.
 
-Order    members by static_first; topics by_name.
+Order    members by `static_first`; topics by name.
 Cost     O(P * members) at worst, O(P) when all subscribe to the same topics.
-Errors   none for a group with members; racks are ignored.
+Errors   none for a group with members.
+Ignores  racks.
 Source   org.apache.kafka.clients.consumer.RoundRobinAssignor (Kafka 4.4.0).
 Differs  nowhere.
 

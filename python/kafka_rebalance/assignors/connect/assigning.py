@@ -24,7 +24,7 @@ def handle(
 def assign_eager(
     workers: Sequence[str], config: Mapping[str, int], *, engine: Engine = "rust"
 ) -> dict[str, Work]:
-    """Runs the eager assignor; `workers` are in member order, `config` is connector -> tasks."""
+    """Runs the eager assignor; `workers` are in member order, `config` is as in `ConnectSpec`."""
     if check_engine(engine) == "reference":
         return eager.assign(workers, config)
     return _core.connect_eager(workers, config)

@@ -2,12 +2,12 @@
 """Connect eager: all work stops, and then all work is assigned to the workers in turn.
 
 1. The workers form a circle, by id.
-2. The connectors, by name, go each to the next worker of the circle.
-3. The tasks, by connector and number, go each to the next worker; the circle continues where step 2
-   stopped.
+2. Each connector, in the order of names, goes to the next worker of the circle.
+3. Each task, in the order of connector and number, goes to the next worker; the circle continues
+   where step 2 stopped.
 
-Order    the work of a worker has the order of its assignment's bytes: connectors as in a Java hash
-         set, tasks by connector (`Work.after_wire`).
+Order    a worker's work has the order in which it reads its assignment: connectors as in a Java
+         hash set, tasks grouped by connector (`Work.after_wire`).
 Cost     O(C log C + T).
 Errors   none for a cluster with workers.
 Source   org.apache.kafka.connect.runtime.distributed.EagerAssignor (Connect 4.3.1).

@@ -2,7 +2,7 @@
 """Connect incremental cooperative: only work that has to move stops.
 
 `handle` is one round of the leader: from the work that each worker reports, it computes the work
-that each worker has to start and to stop. The leader's memory between two rounds is a value.
+that each worker has to start and to stop. The caller keeps the leader's memory between two rounds.
 
     handle: (Memory, ConnectSpec, now_ms) -> (Memory, Result)        no clock, no I/O
 
@@ -12,9 +12,9 @@ that each worker has to start and to stop. The leader's memory between two round
 2. deleted = assigned - configured;  lost = assigned - running - deleted;
    created = configured - assigned - running.
 3. Work that is deleted, or that runs on more than one worker, is revoked.
-4. Lost work waits up to `max_delay_ms` for its worker to return; if no worker is missing, it does
-   not wait. After the wait, lost work goes to the workers that returned without work. If there are
-   none, it counts as created work.
+4. Lost work waits up to `max_delay_ms` for its worker to return. After the wait, it goes to the
+   workers that had no work in some round meanwhile. If there are none, it counts as created work.
+   If no worker is missing, lost work does not wait: it counts as created work at once.
 5. If no work waits, workers with more than an even share lose the excess. If the last round also
    revoked work for this reason, the leader backs off first.
 6. Created and lost work goes to the workers with the least work, ties by id.
@@ -245,7 +245,7 @@ def _above_share(
 
 
 def _deal(workers: list[_Worker], new: Sequence[T], held: Callable[[_Worker], list[T]]) -> None:
-    """Gives each item to a worker with the least work; sorts the workers by their work, then id."""
+    """Sorts the workers by items held, then id; gives each new item to one with the fewest."""
     workers.sort(key=lambda worker: (len(held(worker)), name_key(worker.worker)))
     left = list(reversed(new))
     while left:
@@ -273,7 +273,7 @@ def _remember(leader: _Leader, spec: ConnectSpec, lost: Work) -> Memory:
 
 
 def backoff_ms(rounds: int, max_delay_ms: int) -> int:
-    """Returns the back-off in ms after this many rounds that revoked work: 40, 1600, …
+    """Returns the back-off in ms for this number of revoking rounds in succession: 40, 1600, …
 
     The result is truncated from a double, so it may be one less than the maximum delay.
 

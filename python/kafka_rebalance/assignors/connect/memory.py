@@ -12,7 +12,7 @@ class Memory:
 
     assigned                the work of all workers, and the lost work that waits; sorted
     revoked                 the work that the round revoked; sorted
-    candidates              the workers that returned without work, in the order of their return
+    candidates              the workers that had no work in a round while lost work waited
     scheduled_rebalance_ms  the time of the next round in ms; 0 if none is scheduled
     """
 

@@ -24,7 +24,10 @@ class ConnectSpec:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The work that each worker starts and stops, and the delay until the next round (0: none)."""
+    """The work that each worker starts and stops; the next round follows after `delay_ms`.
+
+    If no round is scheduled, `delay_ms` is 0.
+    """
 
     assigned: Mapping[str, Work]
     revoked: Mapping[str, Work]

@@ -26,7 +26,7 @@ def task_key(task: Task) -> tuple[bytes, int]:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Connectors and tasks in a meaningful order, without duplicates."""
+    """Connectors and tasks without duplicates; answers depend on their order."""
 
     connectors: tuple[str, ...] = ()
     tasks: tuple[Task, ...] = ()
@@ -74,7 +74,11 @@ class Work:
         return Work(tuple(connectors), tuple(tasks))
 
     def after_wire(self) -> "Work":
-        """Returns the work in the order of its bytes, in which tasks are grouped by connector."""
+        """Returns the work in the order in which a worker reads it from the leader's bytes.
+
+        Connectors have hash order. Tasks are grouped by connector: first those of the connectors in
+        `connectors`, in that hash order; then those of others, in order of first appearance.
+        """
         first = self.in_hash_order().connectors
         by_connector: dict[str, list[Task]] = {connector: [] for connector in first}
         for task in self.tasks:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Uniform for a group whose members subscribe to different names.
+"""Uniform for a group whose members subscribe to different topics.
 
 1. Each member keeps what it owns of topics to which it still subscribes.
-2. Topics are sorted by partitions for each subscriber, most first; then fewer subscribers first;
-   then by id.
+2. Topics are sorted by partitions per subscriber, most first; then by number of subscribers, fewest
+   first; then by id.
 3. Each unassigned partition, topic by topic, goes to the subscriber with the smallest load (number
    of partitions).
 4. Topics with two or more subscribers are balanced, in at most 16 sweeps: while the loads of a
@@ -40,7 +40,7 @@ def assign(view: View, assignor: str) -> dict[str, Target]:
 
 
 class _Builder:
-    """A member is its position in the view; `owners[topic][partition]` is a member or None."""
+    """Members are numbered as in the view; `owners[topic][partition]` is a number or None."""
 
     def __init__(self, view: View, assignor: str) -> None:
         self.view = view

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Uniform for a group whose members all subscribe to the same names.
+"""Uniform for a group whose members all subscribe to the same topics.
 
 1. The topics are those of the first member, in the order of a copied `HashSet`. The partitions that
    no member owns are unassigned, topic by topic.
@@ -69,7 +69,7 @@ def assign(view: View, assignor: str) -> dict[str, Target]:
 
 
 def _kept(old: Target, topics: HashSet[Uuid], quota: int) -> tuple[Target, list[IdPartition]]:
-    """Returns what a member keeps, and what it revokes of these topics.
+    """Returns the partitions that a member keeps, and those of `topics` that it revokes.
 
     A target from which nothing is taken is not copied, so it keeps its order.
     """

@@ -2,14 +2,16 @@
 """The brokers' range: assigns a run of each topic's partitions to each sorted subscriber.
 
 1. Members are sorted: static ones by instance id, then the others by member id.
-2. In a homogeneous group, all members have the topics of the first member, in that member's order.
-   In any other group, each topic is shared by the members that subscribe to it.
-3. A topic of n partitions and k subscribers: each gets n/k of them, the first n mod k one more.
+2. In a homogeneous group, the first member's topics are shared by all members, in that member's
+   order. In any other group, each topic is shared by the members that subscribe to it.
+3. Of a topic with n partitions and k subscribers, each subscriber gets n // k, the first n % k
+   subscribers one more.
 
 Order    a member's topics have the order of a `HashMap` with room for the first member's topics, or
          in a heterogeneous group with room for all names of the member's own subscription.
 Cost     O(M log M + S + P): M members, S subscriptions, P partitions.
-Errors   those of `view_of`; racks and present targets are ignored.
+Errors   those of `view_of`.
+Ignores  racks and present targets.
 Source   org.apache.kafka.coordinator.group.assignor.RangeAssignor (Kafka 4.4.0); KIP-848.
 """
 

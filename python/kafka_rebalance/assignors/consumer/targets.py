@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A group as an assignor on the broker sees it: members, topic ids, and the target of each member.
 
-1. Members stand in the order of a default `HashMap` that is filled in the group's order.
-2. A member's names are a copied `HashSet`; its topics are the ids of those names, in this order.
-   A name without a topic has no id.
-3. The group is homogeneous if each subscribed name is subscribed by all members.
+1. Members have the order of a default `HashMap` that is filled in the group's order.
+2. The names to which a member subscribes have the order of a copied `HashSet`; its topics are the
+   ids of those names, in this order. A name without a topic has no id.
+3. The group is homogeneous if all members subscribe to the same names.
 4. The present target of a member is its `owned_partitions`: a default `HashMap` from topic id to a
    copied `HashSet` of partitions, in the order of the target's record.
 
@@ -85,7 +85,7 @@ def view_of(group: GroupSpec, assignor: str) -> View:
 
 
 def copied(target: Target) -> Target:
-    """Returns a copy that an assignor may change: its map and its sets may have another order."""
+    """Returns a copy that an assignor may change; as in Kafka, it may have another order."""
     new: Target = HashMap(uuid_hash, slots_for(len(target)))
     for topic, partitions in target.items():
         new.put(topic, HashSet.copied(integer_hash, partitions))

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The brokers' uniform: gives every member equally many partitions, and moves few.
 
-1. A homogeneous group, whose members subscribe to the same names: `homogeneous.py`.
+1. A homogeneous group, whose members subscribe to the same topics: `homogeneous.py`.
 2. Any other group: `heterogeneous.py`.
 
-Errors   those of `view_of`; AssignorThrows where Kafka's class throws. Racks are ignored.
+Errors   those of `view_of`; AssignorThrows where Kafka's class throws.
+Ignores  racks.
 Source   org.apache.kafka.coordinator.group.assignor.UniformAssignor (Kafka 4.4.0); KIP-848.
 """
 

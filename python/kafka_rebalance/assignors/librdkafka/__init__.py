@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""librdkafka's assignors in Python: the reference of the core (docs/behaviour/librdkafka.md)."""
+"""librdkafka's assignors in Python, a reference for the core (docs/behaviour/librdkafka.md)."""
 
 from . import claims, cooperative_sticky, range, round_robin, subscriptions
 

@@ -4,10 +4,11 @@
 1. The *holder* of a partition is the last member that claims it, whatever its generation.
 2. The claims to a partition are sorted by generation. If two neighbours in this order have equal
    generations, the partition has no owner and no holder.
-3. Else the newest claim decides the *owner*, and the second newest the previous owner. An old claim
-   can thus name a holder that is not the owner; both are kept.
+3. Else the newest claim decides the *owner*, and the second newest the previous owner. The holder
+   is another member than the owner if the last claim is not the newest; both are kept.
 
-Order    librdkafka's hash map lists the newest key first, so this file reads dicts in reverse.
+Order    librdkafka's hash map lists the key first that was added last, so this file reads dicts in
+         reverse.
 Source   librdkafka 2.16 (prepopulateCurrentAssignments).
 Differs  from Kafka's general algorithm: there, a partition has no owner only if its two newest
          claims have equal generations.
@@ -32,7 +33,7 @@ class _Claim(NamedTuple):
 
 @dataclass(slots=True)
 class Settled:
-    """Settled claims; `owned` has a list for each member, in the group's order."""
+    """Settled claims. `owned` has a list for each member; the members have the group's order."""
 
     owned: dict[str, list[TopicPartition]]
     holder: dict[TopicPartition, str] = field(default_factory=dict)

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """librdkafka's cooperative sticky: assigns with `general`, but withholds moving partitions.
 
-1. `general` assigns. A partition's *owner* is the last member that claims it: all claims count,
-   however old they are.
+1. `general` assigns. In this file, a partition's *owner* is the last member that claims it: all
+   claims count, however old they are.
 2. A partition that has an owner goes to the owner if `general` assigned it to that member; else no
    member receives it in this round.
 3. A partition without an owner goes to the member to which `general` assigned it.
 4. A partition that `general` assigned to no member (its topic was deleted or has no subscriber)
    goes back to its owner.
 
-Quirk    step 2 treats two members with one instance id as one; the owner gets the partition.
+Quirk    step 2 treats two members with equal instance ids as one; the owner gets the partition.
 Cost     that of `general`.
 Errors   AssignorThrows where the leader's process dies; NeverEnds.
 Source   librdkafka 2.16 (rd_kafka_sticky_assignor_assign_cb,

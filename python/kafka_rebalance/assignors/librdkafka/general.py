@@ -2,9 +2,9 @@
 """librdkafka's version of Kafka's general sticky algorithm, which it runs for all groups.
 
 1. The candidates of a partition are the members that can have it. Partitions are sorted by number
-   of candidates, topic and number. If all have equal candidates, the order is another one: the
-   member with the most partitions left adds one, first one with a previous owner, until no member
-   has any left; then the unowned partitions follow.
+   of candidates, topic and number. If every member can have every partition, the order is another
+   one: the member with the most owned partitions left adds one of them, if possible one with a
+   previous owner, until no member has any left; then the unowned partitions follow.
 2. Each member keeps its owned partitions, except those of topics that it left and those that do
    not match its rack. If any member loses a partition here, the group has a *revocation*.
 3. Each unassigned partition goes to the candidate with the fewest partitions; ties go by id. With
@@ -15,9 +15,9 @@
 5. Balance: passes over the unassigned partitions (unless step 2 had a revocation), then passes over
    all partitions, each until a pass moves nothing. A partition goes back to its previous owner if
    this member has at least two partitions fewer than the holder; else to the candidate with the
-   fewest partitions, if any candidate has at least two fewer.
-6. Step 5 is undone if it did not lower the score (that of Kafka's algorithm) and some member kept
-   a partition in step 2.
+   fewest partitions, if any candidate has at least two fewer than the holder.
+6. Step 5 is undone if it did not lower the score (that of Kafka's algorithm), its passes over all
+   partitions moved something, and some member kept a partition in step 2.
 
 Quirks: a member that sends an empty rack matches no rack, and a member whose rack is null matches
 all. A partition moves away from its holder, which may not be its owner (see `claims.py`).
@@ -56,7 +56,7 @@ def assign(
 
 
 class SentRacks:
-    """The racks of members and partitions; no member has one if racks make no difference."""
+    """The racks of members and partitions. If they make no difference, no member has a rack."""
 
     def __init__(
         self, group: GroupSpec, members: Sequence[Member], partitions: Sequence[TopicPartition]
@@ -72,7 +72,7 @@ class SentRacks:
             raise dies("a subscription has no rack, because its version is older than 3")
 
     def mismatch(self, member_id: str, tp: TopicPartition) -> bool:
-        """Returns whether the member's rack, even an empty one, holds no replica of `tp`."""
+        """Returns whether the member has a rack, even an empty one, without a replica of `tp`."""
         rack = self._of_member.get(member_id)
         return rack is not None and rack not in self._of_partition[tp]
 

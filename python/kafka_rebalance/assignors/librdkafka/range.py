@@ -12,7 +12,7 @@
 
 Order    a member's list has the order of assignment: steps 2 and 3 of all topics, then step 4.
 Cost     O(P + S log S): P partitions, S subscriptions; with co-partitioned racks O(P * members).
-Errors   none; a topic without metadata is skipped.
+Errors   none, even for a topic without metadata: it is skipped.
 Source   librdkafka 2.16 (rd_kafka_range_assignor_assign_cb); KIP-881.
 Differs  from Kafka's in the order of subscribers and of the answer, and in step 3.
 """

@@ -4,9 +4,10 @@
 1. The members form a circle in the order of `by_instance`. Topics are sorted by name.
 2. Each partition goes to the next member of the circle that subscribes to its topic.
 
-Order    members by_instance, topics by their bytes.
+Order    members by `by_instance`; topics by the bytes of their names.
 Cost     that of Kafka's round-robin.
-Errors   none; racks are ignored.
+Errors   none.
+Ignores  racks.
 Source   librdkafka 2.16 (rd_kafka_roundrobin_assignor_assign_cb).
 Differs  from Kafka's: static members do not come before dynamic members in the circle.
 """

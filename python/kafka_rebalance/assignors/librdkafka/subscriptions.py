@@ -28,7 +28,10 @@ def members_with_topics(group: GroupSpec) -> list[Member]:
 
 
 def subscribers_of(group: GroupSpec) -> dict[str, list[Member]]:
-    """Returns the subscribers of each topic that has partitions; both have the group's order."""
+    """Returns topic -> its subscribers; topics without partitions or subscribers are left out.
+
+    Topics and members have the group's order.
+    """
     listed = [(member, frozenset(member.topics)) for member in members_with_topics(group)]
     found = {
         topic: [member for member, topics in listed if topic in topics]
@@ -42,19 +45,22 @@ def topics_by_name(group: GroupSpec) -> dict[str, Topic]:
 
 
 def compare_by_instance(a: Member, b: Member) -> int:
-    """Compares instance ids, or member ids if one has no instance id; so it is not transitive."""
+    """Compares instance ids, or member ids if either has no instance id. It is not transitive."""
     if a.group_instance_id is not None and b.group_instance_id is not None:
         return _compare(name_bytes(a.group_instance_id), name_bytes(b.group_instance_id))
     return _compare(name_bytes(a.member_id), name_bytes(b.member_id))
 
 
 def by_instance(members: Iterable[Member]) -> list[Member]:
-    """Returns the members as librdkafka's sort leaves them."""
+    """Returns the members in the order in which librdkafka sorts them."""
     return merge_sort(list(members), compare_by_instance)
 
 
 def merge_sort(items: list[T], compare: Callable[[T, T], int]) -> list[T]:
-    """Sorts as glibc's `qsort`: if `compare` is not transitive, the algorithm decides the order."""
+    """Sorts by merging, as glibc's `qsort` does.
+
+    If `compare` is not transitive, the result depends on this algorithm.
+    """
     if len(items) < 2:
         return items
     middle = len(items) // 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The brokers' simple: shares each partition among so many members that each member gets one.
+"""The brokers' simple: if members outnumber the partitions, several members share each partition.
 
 A homogeneous group is one pool of its members and of the initialised partitions of its topics. In
 any other group each topic is a pool of its own, with its subscribers. For T partitions and k
@@ -9,8 +9,8 @@ members in a pool:
    partitions, spread evenly over the members.
 2. Each member holds the partitions of its present target, initialised or not. Topics to which it
    no longer subscribes are removed.
-3. Members that hold more than they want give partitions up. Then partitions that more than S
-   members hold are taken from members.
+3. Members that hold more than they want give partitions up. Then a partition that more than S
+   members hold is taken from the members beyond S.
 4. Each partition with fewer than S members goes to members that hold fewer than they want. These
    members form a circle, and each partition continues where the one before it stopped.
 
@@ -73,7 +73,7 @@ def _room(size: int) -> int:
 
 
 class _Pool:
-    """Partitions that members share; a member is its position in the `View`.
+    """Partitions that members share; members are numbered as in the `View`.
 
     `holders` maps partitions to members, `held` maps members to partitions.
     """
@@ -125,7 +125,7 @@ class _Pool:
         self.own_copy(m)[tp[0]].remove(tp[1])
 
     def take_from_crowded(self) -> Iterator[int]:
-        """Takes partitions that more than `shared_by` members hold; yields the members."""
+        """Where too many members hold a partition, takes it from some of them; yields these."""
         for tp, members in self.holders.items():
             for m in list(members)[: max(len(members) - self.shared_by, 0)]:
                 members.remove(m)

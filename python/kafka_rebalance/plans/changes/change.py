@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The base class of all changes, and `apply`, which edits a group without any rebalance.
 
-A change is one event or more (`events`): a bounce has two for each member, which leaves and comes
-back; most changes have one. After each event a live group rebalances until it has settled
-(`plans/rounds.py`). `members.py` and `topics.py` have the changes, `text.py` lists all of them.
-Mirror: `src/plans/changes/change.rs`.
+A change is one event or more (`events`): most changes are one, but the bounce of a dynamic member
+is two, because it leaves and comes back. After each event a live group rebalances until it has
+settled (`plans/rounds.py`). `members.py` and `topics.py` have the changes, `text.py` lists all of
+them. Mirror: `src/plans/changes/change.rs`.
 
-A change that does not fit the group is a GroupError at `change`: fewer partitions than now, or no
-member left. A change that refers to a topic, member, client or rack which the group lacks is
-NotAffected, so that one change can be applied to many groups.
+A change that does not fit the group is a GroupError at `change`: for example, fewer partitions than
+now, or no member left. A change that refers to a topic, member, client or rack which the group
+lacks is NotAffected, so that one change can be applied to many groups.
 """
 
 import re
@@ -28,7 +28,7 @@ _COUNT = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
 class Verb(NamedTuple):
-    """The first word of a change's text, and an option's name; `default` is for an absent value."""
+    """The first word of a change's text, and its option's name; `default` is for no value."""
 
     name: str
     metavar: str
@@ -37,10 +37,9 @@ class Verb(NamedTuple):
 
 
 class Change(ABC):
-    """A change of a group, with the text from which it is parsed.
+    """A change of a group. Its `str` is a text that parses to an equal change.
 
-    `text.CHANGES` lists the subclasses that `plan` and the command line know. The `str` of a change
-    is a text that parses to an equal change.
+    `text.CHANGES` lists the subclasses that `plan` and the command line know.
     """
 
     __slots__ = ()
@@ -60,7 +59,10 @@ class Change(ABC):
         """Returns the events of this change. Errors: GroupError at `change`, NotAffected."""
 
     def renamed(self, ids: MadeUp) -> Self:
-        """Returns the change with the ids of new members in the draw `ids` (see `made_up.py`)."""
+        """Returns the change with made-up names of draw 0 replaced by those of the draw `ids`.
+
+        See `made_up.py`.
+        """
         del ids
         return self
 

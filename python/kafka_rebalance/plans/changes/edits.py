@@ -16,7 +16,7 @@ class Edited(NamedTuple):
     """A group after an event.
 
     `renamed`      maps the new ids of members that came back to their old ids.
-    `rebalances`   is False if the event starts no rebalance: a static member returns in time.
+    `rebalances`   is False if the event starts no rebalance, as when a static member restarts.
     `starts_over`  is True for a change of assignor: members revoke all partitions and claim none.
     `waiting`      are partitions that no member reads until a rebalance begins, because their
                    member is down and its session has not ended.
@@ -43,9 +43,9 @@ AS_IT_IS = GroupEvent("rebalance as it is", lambda group, _: Edited(group))
 
 
 def find_member(group: GroupSpec, name: str) -> Member:
-    """Returns the member with this member_id, group_instance_id or short name (as in reports).
+    """Returns the member with this member_id, group_instance_id or shortened member_id.
 
-    Errors: NotAffected; GroupError if several members have the short name.
+    Errors   NotAffected; GroupError if several members have this shortened member_id.
     """
     for field in ("member_id", "group_instance_id"):
         for member in group.members:

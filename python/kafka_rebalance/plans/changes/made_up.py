@@ -10,8 +10,8 @@ The name of a new member has one of these origins:
 
     given     the change names it: `client-id=`, `instance-id=`
     shared    all members have one client id, and the new member has it too
-    counted   the next number: orders-10 after orders-9; every instance id that is not given
-    copied    the name of the member that was copied, if this name has no number or is shared
+    counted   the next number, as orders-10 after orders-9; all instance ids that are not given
+    copied    the name of the copied member, if it has no number or some members share it
     known     the member restarts, and keeps its name
 
 Names affect the answers, because `range` and `roundrobin` sort the members by id. So a draw also
@@ -74,7 +74,8 @@ class MadeUp:
     """Makes up the ids of one draw; no id occurs twice.
 
     `made` are the newcomers so far, in order. `aliases` maps member ids and instance ids of draw 0
-    to those of this draw, `client_aliases` maps client ids.
+    to those of this draw, `client_aliases` maps client ids. `places_guessed` is True if the racks
+    of new replicas were guessed.
     """
 
     def __init__(self, group_id: str, draw: Draw = PLANNED) -> None:
@@ -94,7 +95,7 @@ class MadeUp:
     def newcomer(
         self, name: str, basis: Basis, taken: Collection[str], *, is_static: bool
     ) -> Newcomer:
-        """Makes up an id of `name`, a dash and a UUID; the id is not in `taken`."""
+        """Makes up an id that is not in `taken`: `name`, a dash and a UUID."""
         while True:
             random = uuid.uuid5(uuid.NAMESPACE_OID, f"{self._group_id}/{self._draw}/{self._count}")
             self._count += 1
@@ -126,8 +127,8 @@ class MadeUp:
         """Returns a name in place of the guess `name`, at another position among `names`.
 
         `names` are sorted. For the first newcomer, each draw takes another position, so that the
-        draws cover all positions. A later newcomer moves by a random distance. Draw 0 keeps the
-        guess. The returned name is not in `taken`.
+        draws together spread over all positions. For a later newcomer, a random distance is added
+        to this position. Draw 0 keeps the guess. The returned name is not in `taken`.
         """
         if self._draw == 0 or not basis.is_guess:
             return name

@@ -27,8 +27,8 @@ class AddMembers(Change):
 
     They copy the member `like` (a member_id or group_instance_id; default: the member that joined
     last): its subscription, its rack (unless `rack` is set), and whether it is static. Their names
-    are guessed (`made_up.py`), unless `client_id` or `instance_id` names the first new member.
-    Later ones get the next numbers, except that a client id without a number is shared by all.
+    are guessed (`made_up.py`), unless `client_id` or `instance_id` names the first new member: then
+    the others get the next numbers, except that a client id without a number is shared by all.
     """
 
     count: int
@@ -269,7 +269,7 @@ class BounceMembers(Change):
 
 @dataclass(frozen=True, slots=True)
 class SwitchAssignor(Change):
-    """The group's first rebalance by another assignor.
+    """The group's first rebalance with another assignor.
 
     The members have been restarted with both assignors in their configuration. So they are eager,
     revoke all partitions before they join, and claim none: the new assignor starts without owned

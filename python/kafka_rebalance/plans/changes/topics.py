@@ -17,7 +17,7 @@ class AddPartitions(Change):
     """A topic's number of partitions grows to `partitions`.
 
     If the racks of replicas are known, the racks of new replicas are guessed as Kafka places them:
-    a new partition has as many racks as old partitions of the topic, in turn from all known racks.
+    each new partition gets as many racks as an old partition has, in turn from all known racks.
     """
 
     topic: str
@@ -142,7 +142,7 @@ class RemoveTopics(Change):
 
 @dataclass(frozen=True, slots=True)
 class Resubscribe(Change):
-    """A member (or every member, if `member` is None) subscribes to these topics instead."""
+    """A member (or every member, if `member` is None) subscribes to these topics and no others."""
 
     topics: tuple[str, ...]
     member: str | None = None

@@ -31,7 +31,10 @@ class ClusterRound:
 
 @dataclass(frozen=True, slots=True)
 class RoundAnswer:
-    """One rebalance, with the work before and after; `memory` is None in an eager cluster."""
+    """One rebalance: the work reported (`running`), the result, and the work after it.
+
+    `memory` is the leader's memory after the rebalance; None in an eager cluster.
+    """
 
     round: ClusterRound
     running: Mapping[str, Work]
@@ -81,7 +84,7 @@ class ConnectCluster:
         for worker in own:
             if round_.apply is not None and worker not in round_.apply:
                 after[worker] = own[worker]
-            elif self._eager:  # an eager worker has stopped all its work before
+            elif self._eager:  # an eager worker stopped all its work before the rebalance
                 after[worker] = result.assigned[worker]
             else:
                 kept = (own if self._own_order else reported)[worker] - result.revoked[worker]

@@ -28,7 +28,7 @@ _MAX_FOLLOWING = 100  # the most rounds after one event; a real cluster settles 
 
 
 class _Events:
-    """A cluster in virtual time; `due_ms` is the time of the leader's scheduled rebalance."""
+    """A cluster in virtual time; `due_ms` is when the leader's scheduled rebalance begins."""
 
     def __init__(
         self, cluster: ConnectCluster, running: Mapping[str, Work], config: dict[str, int]

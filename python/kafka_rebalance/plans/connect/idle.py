@@ -47,7 +47,7 @@ def running(after: Mapping[str, Work]) -> Work:
 
 
 def backing_off(answer: RoundAnswer) -> str | None:
-    """Returns why the leader leaves the load uneven; None if it balances the load."""
+    """Returns the reason if the leader backs off and so leaves the load uneven; else None."""
     memory = answer.memory
     if memory is None or not (memory.revoked_in_previous and memory.delay_ms > 0):
         return None

@@ -36,7 +36,7 @@ class LevelMoves:
 
     `keep[c, m]` partitions of topic class c stay with member m. `more[m]` lists the classes of
     which m gains partitions, with the number from each. `moves` counts all gained partitions.
-    The prices are those of the inequality above.
+    The prices are those of the bound in the module's docstring.
     """
 
     moves: int

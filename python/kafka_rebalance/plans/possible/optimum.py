@@ -62,7 +62,7 @@ class Level:
 class Possible:
     """The best balance, and the fewest partitions that have to move to reach it.
 
-    `assignment` has this balance with these moves. `levels` prove the balance; the prices, one for
+    `assignment` reaches it with these moves. `levels` prove the balance; the prices, one for
     each topic and each member (`moves.py`), prove that fewer moves do not suffice.
     """
 
@@ -104,9 +104,9 @@ class Possible:
 def best_possible(group: GroupSpec, *, engine: Engine = "rust") -> Possible:
     """Returns the best balance of a group, and the least moves to it from the present owners.
 
-    A partition moves if its last owner is not its first owner, or if it had no owner. If several
-    members claim a partition, the claim of the newest generation counts; if two members claim it in
-    that generation, it has no owner.
+    A partition moves if its new owner is not its present owner, or if it has no present owner. If
+    several members claim a partition, the claim of the newest generation counts; if two members
+    claim it in that generation, it has no present owner.
     """
     require_group(group)
     if check_engine(engine) == "rust":

@@ -20,7 +20,7 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class ChangeTotals:
-    """The totals of one change ("": the next rebalance), with percentiles of the groups' moves."""
+    """The totals of one change, with percentiles of the groups' moves; "" is the next rebalance."""
 
     change: str
     groups: int
@@ -55,7 +55,7 @@ class ClusterTotals:
 
 @dataclass(frozen=True, slots=True)
 class WorstGroup:
-    """One of the worst groups, with the change that causes this, and the command to explain it."""
+    """One of the worst groups: the change that makes it so, and a command that explains it."""
 
     cluster: str | None
     group_id: str

@@ -57,7 +57,7 @@ def moves(changes: Sequence[ChangeTotals]) -> str:
 
 
 def racks(lost: Mapping[str, ChangeTotals]) -> str:
-    """Draws how many groups are affected by the loss of each rack, and how."""
+    """Draws for the loss of each rack how many groups are affected, and how."""
     shown = dict(list(lost.items())[:_MOST_BARS])
     figure, axes = _axes(1.3 + 0.6 * len(shown))
     totals = shown.values()

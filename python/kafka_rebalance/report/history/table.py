@@ -65,7 +65,7 @@ def print_group(
     *,
     everything: bool,
 ) -> None:
-    """Prints one group's rebalances in the order of time, the last ones if there are many."""
+    """Prints one group's rebalances in the order of time; if there are many, only the last ones."""
     shown = rows if everything else rows[-_MOST_ROWS:]
     print(f"{group_id}: {counted(len(rows), 'record')}, {counted(total_moves(rows), 'move')}")
     if len(shown) < len(rows):
@@ -98,7 +98,7 @@ def print_patterns(patterns: Sequence[Pattern]) -> None:
 
 
 def pattern_text(one: Pattern, names: Mapping[str, str]) -> str:
-    """Returns a pattern with its evidence, and what would have changed it."""
+    """Returns a pattern with its times and generations, and what would have prevented it."""
     place = f"{clock(one.first_ms)} to {clock(one.last_ms)[11:]}, generations"
     instead = f". Instead: {one.instead}" if one.instead else ""
     return f"{one.kind}: {shortened(one.told, names)} ({place} {runs(one.generations)}){instead}."
@@ -124,7 +124,7 @@ def row_text(row: RecordedRebalance, names: Mapping[str, str]) -> str:
 
 
 def print_replay(replayed: Sequence[ReplayedRebalance]) -> None:
-    """Prints how many answers are equal, by assignor and leader's library; then the others."""
+    """Prints how many answers are equal by assignor and leader's library; then the unequal ones."""
     rows = [
         [one.protocol, one.leader_library, f"{one.equal} of {one.computed}", str(one.not_computed)]
         for one in replay_shares(replayed)
@@ -141,7 +141,7 @@ def print_replay(replayed: Sequence[ReplayedRebalance]) -> None:
 def print_counterfactuals(
     rows: Sequence[RecordedRebalance], played: Sequence[Counterfactual]
 ) -> None:
-    """Prints what each assignor would have done, added up over all groups."""
+    """Prints the recorded totals of all groups, and those that each assignor would have had."""
     held = [row for row in rows if row.is_rebalance and row.members]
     print(f"Recorded: {counted(len(held), 'rebalance')}, {counted(total_moves(held), 'move')}")
     cells = []
@@ -166,7 +166,10 @@ def print_counterfactuals(
 
 
 def _with_static(played: Sequence[Counterfactual], *, static: bool) -> list[Counterfactual]:
-    """Returns one answer of each group; without absences there is only that for dynamic members."""
+    """Returns one answer for each group, by static or dynamic members.
+
+    A group in which no member came back has only an answer by dynamic members.
+    """
     chosen: dict[str, Counterfactual] = {}
     for one in played:
         if not one.is_static or static:
@@ -178,7 +181,7 @@ def clock(time_ms: int) -> str:
     """Returns date and time in UTC, to the second."""
     try:
         return datetime.fromtimestamp(time_ms / 1000, tz=UTC).strftime("%Y-%m-%d %H:%M:%S")
-    except (OverflowError, ValueError, OSError):  # a record may hold any number
+    except (OverflowError, ValueError, OSError):  # a record may have any number as its time
         return f"{time_ms} ms"
 
 

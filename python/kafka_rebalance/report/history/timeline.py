@@ -32,7 +32,7 @@ LOOKS = {
     "asked for": ("#c2571a", "A"),
     "coordinator": ("#222222", "!"),
 }
-"""The colour and the letter of each cause; other records are grey."""
+"""The colour and the letter of each cause; records with another cause are grey."""
 
 OTHER = ("#7d7d7d", "·")
 MOST_COLUMNS, MOST_MEMBERS = 120, 40
@@ -86,7 +86,7 @@ def legend(rows: Sequence[RecordedRebalance]) -> str:
 
 
 def _rows(generations: Sequence[RecordedGeneration]) -> dict[str, dict[int, RecordedMember]]:
-    """Returns name -> column -> member; names are client or instance ids where they are unique."""
+    """Returns name -> column -> member; a name is an instance or client id, if it is unique."""
     shared = {
         identity
         for one in generations

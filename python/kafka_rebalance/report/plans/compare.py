@@ -20,8 +20,8 @@ Times = Mapping[str, Timed]
 def print_comparison(comparison: Comparison, times: Times, assumed: str) -> None:
     """Prints all assignors, the recommendation with its reason, and how to change to it.
 
-    `times` has the figures, in seconds, of the assignors that were simulated; `assumed` describes
-    the assumptions of the simulation. If there are no times, `assumed` is the reason.
+    `times` has the simulated assignors' figures in seconds. `assumed` is the text of the
+    simulation's assumptions; without times, it is the reason why there are none.
     """
     group = comparison.group
     print(comparison.title)

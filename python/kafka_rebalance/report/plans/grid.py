@@ -21,10 +21,10 @@ class Cell(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The cells by row and partition; a row for each member, new members last.
+    """The cells by row and partition. Each member has a row; new members are last.
 
-    A member that returns from a restart keeps its row. `names` are the rows' short names. `counts`
-    are their numbers of partitions before and after; None if the member was absent.
+    A member that returns from a restart keeps its row. `names` has the short name of each row's
+    member; `counts` has its numbers of partitions before and after, None while it is absent.
     """
 
     title: str

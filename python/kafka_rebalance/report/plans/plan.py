@@ -76,7 +76,7 @@ def print_figures(plan: RebalancePlan, figures: Figures) -> None:
 
 
 def print_wrapped(text: str, indent: str = "", more: str = "") -> None:
-    """Prints a sentence wrapped to the tables' width; `more` indents all but the first line."""
+    """Prints a text wrapped to the tables' width; the first line is not indented by `more`."""
     then = indent + more
     print(
         textwrap.fill(
@@ -112,7 +112,10 @@ def its(number: int) -> str:
 
 
 def step_notes(step: Step) -> list[str]:
-    """Returns notes on a step, apart from its rounds; each is printed after the cause."""
+    """Returns the notes on a step that do not concern one of its rounds.
+
+    Each is printed after the step's cause.
+    """
     notes = []
     if step.waiting and step.rounds:
         notes.append(
@@ -275,7 +278,7 @@ _ASSUMED = {
 
 
 def _assumed(plan: RebalancePlan) -> list[str]:
-    """Returns a sentence for each kind of guess at the new members' names."""
+    """Returns a sentence for each way in which the new members' names were guessed."""
     lines = []
     for basis, text in _ASSUMED.items():
         for is_static in (False, True):

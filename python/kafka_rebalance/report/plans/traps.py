@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the rebalances in which a leader with librdkafka dies, or the group never settles."""
+"""Prints warnings of rebalances in which a librdkafka leader dies, or the group never settles."""
 
 from collections.abc import Iterator, Sequence
 
@@ -16,7 +16,7 @@ _ENDS = {
 
 
 def print_traps(traps: Sequence[Trap]) -> None:
-    """Prints a warning for each kind of trap, or nothing if there is none."""
+    """Prints the warnings, or nothing if there is no trap."""
     for text in trap_sentences(traps):
         print_wrapped(text)
 

@@ -103,7 +103,7 @@ def total_cells(one: Totals, held: str) -> list[str]:
 
 
 def print_settlings(runs: Mapping[str, Run]) -> None:
-    """Prints how long each event took to settle; events at the same time count as one."""
+    """Prints how long the group took to settle after each event; events at one time are one."""
     tables = {name: settlings(run) for name, run in runs.items()}
     first = next(iter(tables.values()))
     what = [f"{cut(each.what, 40)} at {each.at_ms / 1000:,.1f} s" for each in first]
@@ -122,5 +122,5 @@ def print_settlings(runs: Mapping[str, Run]) -> None:
 
 
 def settled_text(settled_ms: int | None, at_ms: int) -> str:
-    """Returns the seconds until the event settled, or "not" if another event came first."""
+    """Returns the seconds from an event until the group settled, or "not" if it did not."""
     return "not" if settled_ms is None else f"{(settled_ms - at_ms) / 1000:,.2f}"

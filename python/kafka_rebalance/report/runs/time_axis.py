@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Maps times to positions on an axis that shows busy times in full, and shortens quiet times.
 
-A time is busy while a rebalance runs or a partition has no holder, with a margin on both sides; an
-interval of busy time is a span. Between two spans, the axis has a cut of fixed width. Within a span
-the axis is linear, and all spans have one scale.
+A time is busy while a rebalance runs, while a partition has no holder, and at an event of the
+scenario. A span is an interval of busy times with a margin on both sides. Between two spans, the
+axis has a cut of fixed width. Within a span the axis is linear, and all spans have one scale.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ _STEPS_S = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_200, 3_600)
 
 @dataclass(frozen=True, slots=True)
 class TimeAxis:
-    """Maps times to positions from 0 to 1. `spans` are the busy times in ms; the rest is cut."""
+    """Maps times in ms to positions from 0 to 1. Only times in `spans` are shown in full."""
 
     spans: tuple[tuple[int, int], ...]
 
@@ -45,7 +45,7 @@ class TimeAxis:
         return (1.0 - cuts) / max(sum(end - start for start, end in self.spans), 1)
 
     def place(self, at_ms: float) -> float:
-        """Returns the position of a time. Times in a cut are spread evenly over its width."""
+        """Returns the position of a time. The times of a cut are spread evenly over its width."""
         return min(self._place(at_ms), 1.0)
 
     def _place(self, at_ms: float) -> float:

@@ -55,8 +55,8 @@ class Mark(NamedTuple):
 class Timeline:
     """The rows and bars of a picture.
 
-    `steps` has pairs: a time, and the number of partitions without a holder from then on. `most` is
-    the largest such number. `left_out` is the number of members without a row.
+    `steps` has pairs: a time in ms, and the number of partitions without a holder from then on;
+    `most` is the largest of these numbers. `left_out` is the number of members without a row.
     """
 
     axis: TimeAxis

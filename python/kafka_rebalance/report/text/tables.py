@@ -29,7 +29,7 @@ def print_table(
 ) -> None:
     """Prints a table; columns are right-aligned, except for the first and those in `left`.
 
-    With `whole`, the first column is wrapped only if nothing else helps.
+    With `whole`, the first column is wrapped only if the table is too wide otherwise.
     """
     for line in table_lines(columns, rows, width(), left=left, whole=whole):
         print(line)
@@ -60,7 +60,7 @@ def table_lines(
 
 
 class _Layout(NamedTuple):
-    """The widths of the columns; if `above`, the first cell of a row has lines of its own."""
+    """The widths of the columns. If `above`, the first cell of each row has lines of its own."""
 
     widths: list[int]
     gap: int

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Steps 6 and 7 of the general algorithm: passes over the partitions, until a pass moves none.
+//! Step 6 of the general algorithm: passes over the partitions until a pass moves none. Step 7: the
+//! moves of step 6 are undone if they did not lower the score.
 //!
 //! Shortcuts that cannot change the answer:
 //! - Before every partition, Kafka tests whether the group is balanced, and stops if it is. For a
@@ -9,11 +10,11 @@
 //! - Before a move, the result of the test is usually known already (`is_balanced.rs`).
 //! - If any subscriber has at least two partitions fewer than the owner, then so does the smallest
 //!   subscriber (the one with the fewest partitions), and only the smallest is tested. But Kafka's
-//!   class throws if it meets a fixed subscriber first. So the subscribers of a topic of fixed
-//!   members are searched as in Kafka (`is_above_other`).
-//! - If each owner in a run has at most one partition more than the smallest member of the group,
-//!   no partition of the run moves (`is_settled`).
-//! - Only the subscribers of one topic at a time are kept sorted by size (`Smallest`).
+//!   class throws if it meets a fixed subscriber first. So if a topic has a fixed subscriber, its
+//!   subscribers are searched in Kafka's order (`is_above_other`).
+//! - If each owner of a run's partitions has at most one partition more than the smallest member of
+//!   the group, no partition of the run moves (`is_settled`).
+//! - The tree that finds the smallest member has only the subscribers of one topic (`Smallest`).
 
 use super::owners::Owners;
 use super::smallest::Smallest;
@@ -25,7 +26,7 @@ use crate::error::GroupError;
 use crate::group::lists::Lists;
 use crate::group::model::{MemberId, PartitionId, TopicId};
 
-/// The number of the first pass whose state is saved. Passes that end usually end before it.
+/// The number of the first pass whose state is saved. Most groups need fewer passes.
 const FIRST_SAVED_PASS: usize = 8;
 
 /// The state on which later passes depend. The order of a member's partitions is not part of it.
@@ -57,7 +58,7 @@ pub struct Balance<'c, 'g, 'a> {
     pub(super) witness: Option<Witness>,
     /// Whether the present assignment is known to be unbalanced.
     pub(super) unbalanced: bool,
-    /// A checksum of all owners. Different owners almost never have equal sums.
+    /// A checksum of all partitions' owners. Different owners almost never have equal sums.
     sum: u64,
     /// Members that are not fixed, in the order of Kafka's map; empty unless `build.ghosts`.
     pub(super) order: Vec<MemberId>,
@@ -88,7 +89,7 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
         initializing: bool,
     ) -> Result<(Lists, Vec<MemberId>), GroupError> {
         let build = &self.build;
-        // Step 7 can undo the moves only if some member owned something at the beginning.
+        // Step 7 can undo the moves only if some member kept a partition in step 3.
         let before = (!initializing).then(|| build.current.lists());
         let contested = |run: &Run| build.is_contested(build.claims.topic(run.start));
         let all = build.topics.iter().map(|&t| build.claims.of_topic(t));
@@ -125,7 +126,7 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
         let mut saved: Option<(u64, State)> = None;
         while self.pass(runs)? {
             moved_any = true;
-            // A pass depends only on the state, so passes never end if a state occurs again.
+            // A pass depends only on the state, so the passes never end if a state occurs again.
             passes += 1;
             let known = saved.as_ref().filter(|(sum, _)| *sum == self.sum);
             if known.is_some_and(|(_, state)| *state == self.state()) {
@@ -176,7 +177,7 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
         Ok(moved)
     }
 
-    /// Whether Kafka's class neither moves a partition of this run nor throws at one.
+    /// Whether it is certain that Kafka's class moves no partition of this run and does not throw.
     fn is_settled(&self, run: &Run) -> bool {
         let build = &self.build;
         let has_other_reasons = build.ghosts
@@ -214,8 +215,9 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
     }
 
     /// Whether any subscriber has at least two partitions fewer than the owner. If the owner is
-    /// near the partition, subscribers near it come first. The order matters only for exceptions:
-    /// Kafka's class throws if it meets a fixed subscriber before a smaller one.
+    /// near the partition (in a rack with a replica), subscribers near the partition come first.
+    /// The order matters only for exceptions: Kafka's class throws if it meets a fixed subscriber
+    /// before one with few enough partitions.
     fn is_above_other(
         &self,
         id: PartitionId,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The partitions that each member holds, in the order in which it got them.
 //!
-//! While partitions move, there are no lists of members, only one log. A member's list has the
-//! partitions that the member got and still holds, in the order of the log.
+//! While partitions move, members have no lists: one log records which member got which partition.
+//! A member's list is made from it: the partitions that the member still holds, in log order.
 
 use crate::assignors::classic::claims::NOBODY;
 use crate::group::lists::Lists;
@@ -11,7 +11,7 @@ use crate::group::model::{MemberId, PartitionId};
 /// Marks an entry of the log whose partition was taken away.
 const GONE: PartitionId = PartitionId::MAX;
 
-/// The length at which the gaps in the log are closed, while members hold `held` partitions.
+/// The length of the log at which its gaps are closed; the members hold `held` partitions.
 fn with_gaps(held: usize) -> usize {
     held + held / 8 + 1024
 }
@@ -74,7 +74,7 @@ impl Holdings {
         self.held += 1;
     }
 
-    /// Takes a partition from a member; if the member holds it twice, only the first entry.
+    /// Takes a partition from a member (only the first entry, if the member holds it twice).
     pub fn take(&mut self, member: MemberId, id: PartitionId) {
         let place = match &self.holder {
             None => Some(self.place[id as usize] as usize),

@@ -5,8 +5,8 @@
 //! all their topics and all partitions of these topics.
 //!
 //! Shortcuts that cannot change the answer:
-//! - The next move is itself a witness, unless its gainer already has all partitions that it can
-//!   have (`shows_imbalance`).
+//! - The gainer and the partition of the next move are a witness, unless the gainer already has all
+//!   partitions that it can have (`shows_imbalance`).
 //! - The witness of an earlier test is still a proof if its member could still take the partition
 //!   (`still_holds`).
 //! - In a search for a new witness, only the largest owner of each topic (the one with the most
@@ -59,7 +59,7 @@ impl Balance<'_, '_, '_> {
         Ok(!self.unbalanced)
     }
 
-    /// Whether a witness found earlier still proves imbalance. If so, a new search would succeed.
+    /// Whether a witness found earlier still proves imbalance, so that no new search is needed.
     fn still_holds(&self, known: Witness) -> bool {
         let build = &self.build;
         let size = build.current.size(known.gainer);

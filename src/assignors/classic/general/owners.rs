@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `Owners` in `general.py`: the member order of Kafka's map `currentAssignment`.
 //!
-//! The order matters only if two members may hold one partition. So it cannot change the answer
-//! that `Owners` exists only for such groups.
+//! The order matters only if two members may hold one partition, so only such groups have an
+//! `Owners`.
 
 use crate::assignors::classic::claims::Claims;
 use crate::group::model::MemberId;

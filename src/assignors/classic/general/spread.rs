@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The smallest and the largest number of partitions of a member, updated at every move. Members
-//! that are fixed do not count.
+//! The smallest and the largest number of partitions of a member, updated at every move. Fixed
+//! members do not count.
 
 pub struct Spread {
     /// `members[n]` is the number of members with n partitions.

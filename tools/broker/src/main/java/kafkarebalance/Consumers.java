@@ -28,7 +28,7 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
- * Runs many real Kafka consumers in one JVM; JSON lines on standard input are the commands.
+ * Runs many real Kafka consumers in one JVM. Standard input has the commands, one JSON line each.
  *
  * <pre>
  * Consumers BOOTSTRAP_SERVER
@@ -52,7 +52,7 @@ public final class Consumers {
     private static final long LOOK_AGAIN_MS = 200;
     private static final long STABLE_TIMEOUT_MS = 60_000;
     private static final long CLOSE_TIMEOUT_MS = 3_000;
-    /** A group counts as stable after so many equal looks: a cooperative group is briefly stable between two rounds. */
+    /** So many equal looks in a row mean stable: a cooperative group is briefly stable between two rebalances. */
     private static final int SAME_LOOKS = 3;
 
     private static final Map<String, String> ASSIGNORS = Map.of(

@@ -27,9 +27,14 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  * Runs one real Kafka consumer in its own JVM, so that it can be killed, and prints its callbacks.
  *
  * <pre>
- * OneConsumer DESCRIPTION       {"topics": ["t"], "poll_ms": 100, "configs": {"group.id": "g", ...}}
- * start                         on standard input: subscribes and polls
- * close                         calls KafkaConsumer.close() and ends; the end of the input does this, too
+ * OneConsumer DESCRIPTION       with {"topics": ["t"], "poll_ms": 100, "configs": {"group.id": "g", ...}}
+ * </pre>
+ *
+ * Standard input has two lines:
+ *
+ * <pre>
+ * start       subscribes and polls
+ * close       calls KafkaConsumer.close() and ends; the end of the input does this, too
  * </pre>
  *
  * Standard output has a JSON line for every event, with the time in ms since 1970:
@@ -142,7 +147,7 @@ public final class OneConsumer {
             line.put("generation_id", consumer.groupMetadata().generationId());
             line.put("member_id", consumer.groupMetadata().memberId());
         }
-        // A callback runs within a poll that has not ended.
+        // A callback runs within a poll that has not ended; the time since the poll before it counts, too.
         line.put("gap_ms", polledMs == 0 ? 0 : Math.max(gapMs, now - polledMs));
         line.put("answer_ms", metric("heartbeat-response-time-max"));
         line.put("joining_ms", metric("rebalance-latency-total"));
@@ -155,7 +160,7 @@ public final class OneConsumer {
         gapMs = 0;
     }
 
-    /** The metric's value, rounded; 0 before the first measurement. */
+    /** Returns the metric's value, rounded; 0 before the first measurement. */
     private long metric(String name) {
         for (Map.Entry<MetricName, ? extends Metric> one : consumer.metrics().entrySet()) {
             if (one.getKey().group().equals(METRICS) && one.getKey().name().equals(name)) {

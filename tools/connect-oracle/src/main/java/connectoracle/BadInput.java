@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package connectoracle;
 
-/** The line is JSON but not a script. */
+/** Thrown for a line that is JSON but not a script. */
 final class BadInput extends RuntimeException {
     private static final long serialVersionUID = 1L;
 

@@ -20,7 +20,7 @@ import org.apache.kafka.connect.runtime.distributed.ScriptedWorker;
 import org.apache.kafka.connect.storage.ClusterConfigState;
 import org.apache.kafka.connect.util.ConnectorTaskId;
 
-/** Plays a script's rounds with Connect's workers. A separate coordinator acts as the leader; it joins no group. */
+/** Plays a script's rounds (rebalances) with Connect's workers. The leader is a coordinator that is not among them. */
 final class Cluster implements AutoCloseable {
     private static final long CONFIG_OFFSET = 1;
 
@@ -50,7 +50,7 @@ final class Cluster implements AutoCloseable {
         return apply(round, members, answers);
     }
 
-    /** Plays one rebalance; returns the time of the leader's computation, with or without decoding and encoding. */
+    /** Plays one rebalance; returns the time of the leader's computation in ns, with or without the codecs. */
     long time(Round round, boolean wire) {
         List<JoinGroupResponseMember> members = prepare(round);
         if (wire) {
@@ -109,7 +109,7 @@ final class Cluster implements AutoCloseable {
             String id = member.memberId();
             ScriptedWorker worker = workers.get(id);
             ByteBuffer bytes = answers.get(id);
-            // Eager: in the order of the decoded bytes. Incremental: in the assignor's own order, before encoding.
+            // The eager answer has the order of the decoded bytes, the incremental one the order before encoding.
             ExtendedAssignment assigned =
                     script.eager() ? ScriptedWorker.read(bytes) : leader.answered().get(id);
             ObjectNode own = told.putObject(id);

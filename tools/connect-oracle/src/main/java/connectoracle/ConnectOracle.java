@@ -17,7 +17,7 @@ import java.io.OutputStreamWriter;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 
-/** Reads scripts as JSON lines and answers with Connect's classes; {@code --time} measures the last round instead. */
+/** Reads scripts as JSON lines, and plays them with Connect's classes; {@code --time} measures the last rounds. */
 public final class ConnectOracle {
     private static final ObjectMapper JSON =
             new ObjectMapper().enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
@@ -39,7 +39,7 @@ public final class ConnectOracle {
         for (String line = input.readLine(); line != null; line = input.readLine()) {
             output.write(JSON.writeValueAsString(answer(line, timed)));
             output.write('\n');
-            // Flush only if no more input is ready: then the caller may wait for this answer.
+            // Flush only if no more input is ready, because the caller may then wait for this answer.
             if (!input.ready()) {
                 output.flush();
             }

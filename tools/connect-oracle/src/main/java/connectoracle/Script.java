@@ -21,14 +21,17 @@ record Script(String id, boolean eager, int maxDelayMs, boolean ownOrder, List<R
     private static final int DEFAULT_MAX_DELAY_MS = 300_000;
 
     /**
-     * One rebalance. {@code config} is connector -> number of tasks; {@code apply} has the workers that apply their
-     * assignments, and null means all workers.
+     * One rebalance. {@code config} maps each connector to its number of tasks. {@code apply} has the workers that
+     * apply their assignments; null means all workers.
      */
     record Round(
             long timeMs, List<Worker> workers, Map<String, Integer> config, Set<String> inconsistent,
             Set<String> apply, boolean generationMismatch, boolean newLeader) {}
 
-    /** A worker. If {@code connectors} or {@code tasks} is null, the worker keeps its work of the last round. */
+    /**
+     * A worker. If {@code connectors} and {@code tasks} are null, it reports the work that it has. A worker that was
+     * not in the round before has none, unless it is {@code retained}.
+     */
     record Worker(String id, Set<String> connectors, Set<ConnectorTaskId> tasks, boolean retained) {}
 
     static Script of(JsonNode line) {

@@ -7,8 +7,8 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * Measures the leader's computation of a script's last round in a warm JVM. A round changes the leader's memory, so
- * each repetition plays the whole script with a new leader and times only the last round.
+ * Measures the leader's computation in a script's last round, in a warm JVM. A round changes the leader's memory, so
+ * each repetition plays the whole script with a new leader, and times only the last round.
  */
 final class Timing {
     private static final long WARM_NS = 8_000_000_000L;

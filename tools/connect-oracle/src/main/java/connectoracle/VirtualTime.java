@@ -4,7 +4,7 @@ package connectoracle;
 import java.util.function.Supplier;
 import org.apache.kafka.common.utils.Time;
 
-/** A clock that the script sets. */
+/** A clock that is set to the time of each round. */
 final class VirtualTime implements Time {
     private long nowMs;
 

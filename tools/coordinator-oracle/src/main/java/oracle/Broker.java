@@ -45,7 +45,10 @@ import org.apache.kafka.coordinator.group.metrics.GroupCoordinatorMetrics;
 import org.apache.kafka.coordinator.group.modern.share.ShareGroupConfig;
 import org.apache.kafka.server.share.persister.NoOpStatePersister;
 
-/** Kafka's group coordinator with parts of a broker, but on one thread, with a virtual clock and a log in memory. */
+/**
+ * Kafka's group coordinator with parts of a broker, but with a virtual clock and a log in memory. All events run on the
+ * caller's thread.
+ */
 final class Broker {
     static final TopicPartition PARTITION = new TopicPartition(Topic.GROUP_METADATA_TOPIC_NAME, 0);
 
@@ -66,7 +69,10 @@ final class Broker {
         start();
     }
 
-    /** Unloads the coordinator, then loads a new one from the log. */
+    /**
+     * Unloads the partition's groups, and loads them again from the log. If settings change, the groups are loaded by a
+     * new coordinator with these settings.
+     */
     void reload(Map<String, Object> changed) throws ReflectiveOperationException {
         unload();
         if (!changed.isEmpty()) {
@@ -106,16 +112,18 @@ final class Broker {
                 .withAuthorizerPlugin(Optional.empty())))
             .withTime(clock)
             .withTimer(clock)
+            // A write may wait, while the log holds it, for any virtual time.
             .withWriteTimeout(Duration.ofDays(10_000))
             .withCoordinatorRuntimeMetrics(silent())
             .withCoordinatorMetrics(metrics)
             .withSerializer(new GroupCoordinatorRecordSerde())
             .withCompression(Compression.NONE)
             .withAppendLingerMs(OptionalInt.of(0))
+            // Classic groups give it no task, so it starts no thread.
             .withExecutorService(Executors.newCachedThreadPool())
             .withCachedBufferMaxBytesSupplier(() -> 1 << 20)
             .build();
-        // The public builder would start its own threads, so call the constructor.
+        // The public builder would start its own threads, so call the only constructor, which is not public.
         Constructor<?> constructor = GroupCoordinatorService.class.getDeclaredConstructors()[0];
         constructor.setAccessible(true);
         service = (GroupCoordinatorService) constructor.newInstance(new LogContext(""), config, runtime, metrics,
@@ -135,7 +143,7 @@ final class Broker {
         }
     }
 
-    /** Returns a client address without a host name, as a broker has it. */
+    /** Returns the address of a client; it has no host name, as in a broker. */
     private static InetAddress client() {
         try {
             return InetAddress.getByAddress(new byte[] {127, 0, 0, 1});
@@ -150,7 +158,7 @@ final class Broker {
             SecurityProtocol.PLAINTEXT, ClientInformation.EMPTY, false);
     }
 
-    /** Wraps the builder of the shard, to keep a reference to the shard: {@code group} reads the shard's state. */
+    /** Wraps the builder of the shard in order to keep the shard, whose state {@code group} reads. */
     @SuppressWarnings("unchecked")
     private CoordinatorShardBuilder<GroupCoordinatorShard, CoordinatorRecord> seen(
         CoordinatorShardBuilder<GroupCoordinatorShard, CoordinatorRecord> builder) {

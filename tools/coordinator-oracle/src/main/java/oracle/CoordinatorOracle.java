@@ -124,7 +124,7 @@ public final class CoordinatorOracle {
         settings.put(GroupCoordinatorConfig.GROUP_MAX_SESSION_TIMEOUT_MS_CONFIG, number(command, "max_st", 1_800_000));
         settings.put(GroupCoordinatorConfig.OFFSET_METADATA_MAX_SIZE_CONFIG, number(command, "meta_max", 4096));
         settings.put(GroupCoordinatorConfig.OFFSETS_RETENTION_MINUTES_CONFIG, number(command, "ret_min", 10080));
-        // Expired offsets are removed only by the command "cleanup".
+        // No timer removes expired offsets; only the command "cleanup" does.
         settings.put(GroupCoordinatorConfig.OFFSETS_RETENTION_CHECK_INTERVAL_MS_CONFIG, Long.MAX_VALUE / 4);
         broker = new Broker(settings, this::timerEvent, this::recordEvent);
     }

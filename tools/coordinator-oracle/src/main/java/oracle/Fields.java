@@ -10,7 +10,7 @@ import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.RequestContext;
 import org.apache.kafka.common.requests.TransactionResult;
 
-/** Reads fields of a command, with defaults for absent ones; bytes and error codes are text. */
+/** Reads a command's fields, with defaults for absent ones. In commands and answers, bytes and error codes are text. */
 final class Fields {
     private Fields() { }
 

@@ -26,7 +26,7 @@ import org.apache.kafka.storage.internals.log.VerificationGuard;
 
 /** One partition of __consumer_offsets in memory; commands can delay appends or make them fail. */
 final class MemoryLog implements PartitionWriter, CoordinatorLoader<CoordinatorRecord> {
-    /** A record, or the marker of a producer's transaction; producerId -1 means none. */
+    /** A record or, with {@code marker}, the end of a transaction. Outside of transactions, producerId is -1. */
     record Entry(byte[] key, byte[] value, long producerId, TransactionResult marker) { }
 
     private final List<Entry> entries = new ArrayList<>();

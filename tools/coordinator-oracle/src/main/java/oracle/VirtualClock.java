@@ -16,7 +16,7 @@ import org.apache.kafka.server.util.timer.TimerTaskEntry;
 
 /** A clock that moves only when it is advanced, with the timers that depend on it. */
 final class VirtualClock implements Time, Timer {
-    /** How often a timer may run in one millisecond; our {@code VirtualBroker} has an equal limit. */
+    /** The number of times that a timer may run in one millisecond; our {@code VirtualBroker} has an equal limit. */
     private static final int TIMES_AT_A_MOMENT = 3;
 
     private record Armed(long at, long sequence, TimerTask task) { }
@@ -54,8 +54,8 @@ final class VirtualClock implements Time, Timer {
     }
 
     /**
-     * Runs each timer that is due within {@code ms}, at its own time. A timer can start itself again and again for the
-     * present millisecond: after TIMES_AT_A_MOMENT runs, it waits for the next millisecond.
+     * Runs each timer that is due within {@code ms}, at its due time. A timer of a group can start itself again and
+     * again for the present millisecond; after TIMES_AT_A_MOMENT runs, it waits for the next millisecond.
      */
     @Override
     public boolean advanceClock(long ms) {
@@ -114,7 +114,7 @@ final class VirtualClock implements Time, Timer {
         return key != null && (key.startsWith("join-") || key.startsWith("sync-") || key.startsWith("heartbeat-"));
     }
 
-    /** Returns the coordinator's name of a timer; null for timers of the runtime. */
+    /** Returns the name that the coordinator gave to a timer; null for timers of the runtime. */
     private static String keyOf(TimerTask task) {
         try {
             Field key = task.getClass().getDeclaredField("val$key");

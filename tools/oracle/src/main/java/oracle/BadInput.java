@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package oracle;
 
-/** The line is JSON but not a valid request. */
+/** Thrown for a line that is JSON but not a valid request. */
 final class BadInput extends RuntimeException {
     private static final long serialVersionUID = 1L;
 

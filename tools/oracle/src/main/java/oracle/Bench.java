@@ -7,7 +7,7 @@ import java.io.IOException;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 
-/** Measures Kafka's own classes: contract lines in, times out, for the benchmark. */
+/** Measures Kafka's own assignors for the benchmark: reads contract lines, and prints the times of calls in ms. */
 public final class Bench {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final int LEAST_CALLS = 5;
@@ -36,7 +36,7 @@ public final class Bench {
         double[] times = new double[MOST_CALLS];
         int count = 0;
         long start = System.nanoTime();
-        // Fewer than LEAST_CALLS calls are enough if they take ten times the budget. This also limits the warm-up.
+        // Fewer than LEAST_CALLS calls are enough if they take ten times as long. This limits the warm-up, too.
         while (count < MOST_CALLS) {
             double spent = (System.nanoTime() - start) / 1e9;
             if (spent > seconds && (count >= LEAST_CALLS || spent > 10 * seconds)) {

@@ -118,7 +118,7 @@ final class Cases {
         return new Cluster("oracle", List.copyOf(brokers.values()), partitions, Set.of(), Set.of());
     }
 
-    /** Returns one partition's replicas, made from their racks; null is a broker without a rack. */
+    /** Returns one partition's replicas, made from their racks; a null rack stands for a broker without a rack. */
     private static Node[] replicas(JsonNode racks, Map<Optional<String>, Node> brokers) {
         var replicas = new ArrayList<Node>();
         if (racks != null && !racks.isNull()) {
@@ -149,7 +149,7 @@ final class Cases {
         return read;
     }
 
-    /** Returns a newest client's subscription; it has one generation, both in its field and in the user data. */
+    /** Returns the subscription of a newest client. For sticky assignors, field and user data have one generation. */
     private static Subscription newest(String assignor, JsonNode member) {
         refuseWhatOnlyBytesSay(member);
         List<String> topics = Fields.texts(member, "topics");

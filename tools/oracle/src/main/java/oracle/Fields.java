@@ -68,7 +68,7 @@ final class Fields {
         return value.intValue();
     }
 
-    /** Returns an array; an absent one is empty. */
+    /** Returns an array; an absent array counts as empty. */
     static JsonNode array(JsonNode object, String name) {
         JsonNode value = value(object, name);
         if (value == null) {
@@ -80,7 +80,7 @@ final class Fields {
         return value;
     }
 
-    /** Returns an array of strings; an absent one is empty. */
+    /** Returns an array of strings; an absent array counts as empty. */
     static List<String> texts(JsonNode object, String name) {
         var texts = new ArrayList<String>();
         for (JsonNode text : array(object, name)) {
@@ -89,7 +89,7 @@ final class Fields {
         return texts;
     }
 
-    /** Returns an array of {@code [topic, partition]}; an absent one is empty. */
+    /** Returns an array of {@code [topic, partition]}; an absent array counts as empty. */
     static List<TopicPartition> pairs(JsonNode object, String name) {
         var pairs = new ArrayList<TopicPartition>();
         for (JsonNode pair : array(object, name)) {

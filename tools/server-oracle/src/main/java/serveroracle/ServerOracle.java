@@ -16,7 +16,7 @@ import java.io.InputStreamReader;
 import java.io.OutputStreamWriter;
 import java.nio.charset.StandardCharsets;
 
-/** Reads groups as JSON lines, and answers each with the assignor that Kafka's brokers run. */
+/** Reads groups as JSON lines, and computes each group's assignment with Kafka's own assignors for brokers. */
 public final class ServerOracle {
     private static final ObjectMapper JSON =
             new ObjectMapper().enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
@@ -37,7 +37,7 @@ public final class ServerOracle {
         }
     }
 
-    /** The answer to one line, or {@code oracle_error} for a line that is no group. */
+    /** Returns the answer to one line, or {@code oracle_error} for a line that is no group. */
     private static String answer(String line) throws IOException {
         ObjectNode answer;
         try {

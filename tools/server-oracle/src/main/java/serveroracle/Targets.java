@@ -42,7 +42,7 @@ import org.apache.kafka.image.MetadataProvenance;
 final class Targets {
     private Targets() {}
 
-    /** Returns {@code assignment} in the order of the records, or {@code error} if Kafka's classes throw. */
+    /** Returns {@code assignment}, with partitions in Kafka's order, or {@code error} if Kafka's classes throw. */
     static ObjectNode answer(JsonNode group) {
         Map<Uuid, String> names = names(group);
         CoordinatorMetadataImage image = image(group);
@@ -129,13 +129,13 @@ final class Targets {
         return members;
     }
 
-    /** The present target of each member, as Kafka reads it from the record. */
+    /** Returns the present target of each member, as Kafka reads it from the member's record. */
     private static Map<String, Assignment> before(JsonNode group, Map<Uuid, String> names) {
         Map<String, Uuid> ids = new HashMap<>();
         names.forEach((id, name) -> ids.put(name, id));
         Map<String, Assignment> before = new HashMap<>();
         for (JsonNode member : group.withArray("members")) {
-            // A record has a topic once.
+            // A record has one entry for a topic, but the group's line may have several.
             Map<Uuid, List<Integer>> lists = new LinkedHashMap<>();
             for (JsonNode owned : member.path("owned_partitions")) {
                 var list = lists.computeIfAbsent(ids.get(owned.get("topic").textValue()), key -> new ArrayList<>());
@@ -149,7 +149,7 @@ final class Targets {
         return before;
     }
 
-    /** The names of all topics, deleted ones too. */
+    /** Returns the names of all topics by id, those of deleted topics, too. */
     private static Map<Uuid, String> names(JsonNode group) {
         Map<Uuid, String> names = new HashMap<>();
         for (JsonNode topic : group.withArray("topics")) {
@@ -165,7 +165,7 @@ final class Targets {
         return names;
     }
 
-    /** The cluster's metadata; a topic without partitions is not in it. */
+    /** Returns the cluster's metadata, without topics that have no partitions. */
     private static CoordinatorMetadataImage image(JsonNode group) {
         var delta = new MetadataDelta.Builder().setImage(MetadataImage.EMPTY).build();
         for (JsonNode topic : group.withArray("topics")) {

@@ -93,7 +93,7 @@ public final class ScriptedWorker extends WorkerCoordinator {
         }
     }
 
-    /** Sets the worker's work, in this order. */
+    /** Sets the worker's present work, in this order. */
     public void run(Collection<String> connectors, Collection<ConnectorTaskId> tasks) {
         try {
             SNAPSHOT.set(this, new ExtendedAssignment(
@@ -119,7 +119,7 @@ public final class ScriptedWorker extends WorkerCoordinator {
         return incremental.answered;
     }
 
-    /** Does the leader's computation in {@code lead}, and stores its time, without the codecs, in {@code tookNs[0]}. */
+    /** Does the leader's computation of {@code lead} without the codecs; stores its time in ns in {@code tookNs[0]}. */
     public Object compute(
             int generation, int lastCompleted, ClusterConfigState config, List<JoinGroupResponseMember> members,
             Supplier<Long> clock, long[] tookNs) {
@@ -136,7 +136,7 @@ public final class ScriptedWorker extends WorkerCoordinator {
         return computed;
     }
 
-    /** Returns the time at which the leader wants another rebalance; 0 means none. */
+    /** Returns the time in ms at which the leader wants another rebalance; 0 means that it wants none. */
     public long scheduledRebalanceMs() {
         return incremental.scheduledRebalance;
     }

@@ -36,7 +36,7 @@ def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "r
     algorithm, "reference" the readable one in Python; their answers are equal. A custom assignor
     runs in Python with either engine.
 
-    Errors   GroupError at `assignor` for an unknown name, or if neither call nor group name one;
+    Errors   GroupError at `assignor` for an unknown name, or if call and group name none;
              GroupError at `assignment` for a wrong answer of a custom assignor; AssignorThrows
              where Kafka's class throws; TypeError for a wrong type of group or name.
     """
@@ -48,7 +48,7 @@ def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "r
         return from_columns(member_ids, _core.assign(group.interned(), name))
     row = SERVER_SIDE[name] if name in SERVER_SIDE else BUILT_IN[name]
     answer = row.assign(group)
-    # In `answer`, members have the order of Java's map; in an Assignment, they have join order.
+    # `answer` may have the order of Java's map; an Assignment has the members in join order.
     assignment = {member.member_id: answer[member.member_id] for member in group.members}
     withholds = isinstance(row, BuiltIn) and row.withholds
     shares = isinstance(row, ServerSide) and row.shares
@@ -57,7 +57,10 @@ def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "r
 
 
 def assignor_of(group: GroupSpec, assignor: str | None) -> str:
-    """Returns `assignor`; if it is None, the group's own one. Errors: those of `assign`."""
+    """Returns `assignor` or, if it is None, the group's own.
+
+    Errors   GroupError if both are None; TypeError for a wrong type of group or name.
+    """
     require_group(group)
     name = group.assignor if assignor is None else assignor
     if name is None:

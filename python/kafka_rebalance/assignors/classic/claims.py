@@ -19,8 +19,8 @@ constrained algorithm assigns next, else the general one.
    later claim of an older generation is ignored. If the generations are equal, neither claim is
    believed, and the partition is *multiply owned* from then on.
 3. The first non-empty subscription is the reference. The subscriptions are equal if each later one
-   has as many entries as the reference has topics, and no other topics. Earlier ones are not tested:
-   they count as equal, and their members get partitions.
+   has as many entries as the reference has topics, and no other topics. The earlier ones, which are
+   empty, count as equal, and their members get partitions.
 
 Source   AbstractStickyAssignor.allSubscriptionsEqual, memberData of both assignors (Kafka 4.4.0).
 """

@@ -144,7 +144,7 @@ class _Builder:
 class _Loads:
     """Walks the subscribers of one topic from both ends of their order by load.
 
-    `sizes` has the current loads; the order (but for swaps) is that of the loads at first.
+    `sizes` has the current loads. `_sorted` keeps the order of the first loads, except for swaps.
     The least loaded members are a range at the front. After each walk over this range, its load is
     one higher, and members that have this load join it. The most loaded members are a range at the
     end; after each walk over it, its load is lower, and members that have this load join it.

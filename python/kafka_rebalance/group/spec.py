@@ -154,7 +154,7 @@ class GroupSpec:
 
     @property
     def limit(self) -> int:
-        """Returns the limit for edited copies: MAX_PARTITIONS, or the group's number if larger."""
+        """Returns the limit for edited copies: MAX_PARTITIONS, or the group's total if larger."""
         return max(MAX_PARTITIONS, sum(topic.partitions for topic in self.topics))
 
     def partition_counts(self) -> dict[str, int]:

@@ -42,7 +42,7 @@ class SentRequest:
 
 @dataclass(slots=True)
 class Membership:
-    """A member's state; `effects` are those of the current event. A time that is unset is None."""
+    """A member's state; `effects` are those of the current event."""
 
     config: GroupConfig
     rng: random.Random

@@ -33,7 +33,7 @@ from .rounds import protocol_of
 
 @dataclass(frozen=True, slots=True)
 class ClientLibrary:
-    """A client library. `assignors/registry.py` has the libraries of each assignor.
+    """A client library. `assignors/registry.py` lists the libraries that have each assignor.
 
     `mixes` means that a list may have eager and cooperative assignors. `joins_once` False means
     that a member joins once for each listed assignor, so it cannot change from one to the other.

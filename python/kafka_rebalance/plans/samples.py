@@ -50,7 +50,7 @@ class Samples:
 
     @property
     def depends(self) -> frozenset[TopicPartition]:
-        """Returns the partitions whose last owner differs between the draws and the plan."""
+        """Returns the partitions whose last owner is not the same in the plan and all draws."""
         return frozenset(
             tp for tp, ends in self.ends.items() if len({*ends, self.planned.get(tp, "")}) > 1
         )

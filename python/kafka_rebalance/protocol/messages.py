@@ -23,7 +23,7 @@ class JoinGroupProtocol(NamedTuple):
 
 
 class MemberIdentity(NamedTuple):
-    """A member that leaves; only the instance id is set if an administrator removes the member."""
+    """A member that leaves or is removed; an administrator may give only the instance id."""
 
     member_id: str
     group_instance_id: str | None = None
@@ -95,7 +95,7 @@ class LeaveGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetCommit:
-    """Offsets of a member, or of a client that is no member (generation -1).
+    """Offsets of a member, or of a client that is not a member (generation -1).
 
     Only versions 2 to 4 have `retention_ms`; -1 and None mean the broker's own setting.
     """

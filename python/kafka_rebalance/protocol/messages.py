@@ -284,7 +284,7 @@ class FetchedOffset(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetFetchResponse:
-    """Committed offsets, in the request's order."""
+    """Committed offsets, in the request's order; sorted by partition if it asks for all."""
 
     error_code: ErrorCode = ErrorCode.NONE
     offsets: tuple[FetchedOffset, ...] = ()
@@ -344,7 +344,7 @@ class ListedGroup(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListGroupsResponse:
-    """Groups, in the order in which they were created."""
+    """The coordinator's groups, or those in the requested states."""
 
     error_code: ErrorCode = ErrorCode.NONE
     groups: tuple[ListedGroup, ...] = ()

@@ -56,7 +56,7 @@ from .refusals import refuse
 
 
 def counted_ids() -> Callable[[], str]:
-    """Returns a function that makes ids of 36 characters: 1, 2, … So every run has equal ids."""
+    """Returns a function that makes UUIDs of the numbers 1, 2, …, so every run has equal ids."""
     numbers = count(1)
     return lambda: str(UUID(int=next(numbers)))
 

@@ -51,7 +51,7 @@ _ESCAPE = re.compile(rf"\\(?:{_PAIR}|(u[dD][89a-fA-F]..)|.)")
 
 
 def parse(line: str | bytes) -> Any:
-    """Returns one JSON value. Errors: GroupError at `line` if this is not JSON in UTF-8."""
+    """Returns one JSON value. Errors: GroupError at `line` if the line is not JSON in UTF-8."""
     try:
         text = line.decode("utf-8") if isinstance(line, bytes) else line
         if not isinstance(text, str):

@@ -61,7 +61,7 @@ impl Numbers {
         self.partitions[id as usize]
     }
 
-    /// The number of partitions with an id.
+    /// The number of partitions that have an id.
     pub fn count(&self) -> usize {
         self.partitions.len()
     }

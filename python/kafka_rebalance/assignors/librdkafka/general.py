@@ -20,8 +20,8 @@
 6. Step 5 is undone if it did not lower the score (that of Kafka's algorithm), its passes over all
    partitions moved something, and some member kept a partition in step 2.
 
-Quirks: a member that sends an empty rack matches no rack, and a member whose rack is null matches
-all. A partition moves away from its holder, which may not be its owner (see `claims.py`).
+Quirks: an empty rack counts as a rack, in which there is usually no replica; a member whose rack is
+null matches all. A partition moves away from its holder, which may not be its owner (`claims.py`).
 
 Order    members by (partitions owned, id); dicts are read in reverse, as in `claims.py`.
 Cost     O(moves * C) at worst: the test after a move reads all C pairs (candidate, partition).

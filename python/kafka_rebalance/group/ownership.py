@@ -24,7 +24,7 @@ _PAIR: Callable[[tuple[str, int]], TopicPartition] = partial(tuple.__new__, Topi
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """The least, most and mean partitions of a member, and their population standard deviation."""
+    """Partitions per member: the least, the most, the mean, the population standard deviation."""
 
     min: int
     max: int

@@ -29,7 +29,7 @@ pub struct TopicPartition {
 #[derive(Clone)]
 pub struct Topic<'a> {
     pub name: &'a str,
-    /// 0 also stands for a topic without metadata: assignors skip both kinds of topics.
+    /// 0 for a topic without partitions or without metadata: assignors skip both.
     pub partitions: u32,
     /// Index of the topic's first entry in `GroupSpec::replica_racks`; None if racks are unknown.
     pub(crate) racks: Option<u32>,

@@ -404,8 +404,8 @@ impl<'a> GroupBuilder<'a> {
         })
     }
 
-    /// Validates the group with the checks of `_validate` in `group/spec.py`, in the same order and
-    /// with the same texts.
+    /// Validates the group. All these checks are also in `_validate` (`group/spec.py`), in the same
+    /// order and with the same texts.
     pub fn finish(mut self, max_partitions: u64) -> Result<GroupSpec<'a>, GroupError> {
         self.share_subscription();
         self.check_topics(max_partitions)?;

@@ -24,7 +24,7 @@ pub struct Comparison {
 }
 
 /// Plans the changes with each assignor and recommends one assignor. An error comes with the index
-/// of its change.
+/// of the change that caused it, if a change did.
 pub fn compare(
     group: &GroupSpec,
     changes: &[Change],

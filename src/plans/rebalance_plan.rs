@@ -37,7 +37,7 @@ pub fn play(
     Ok(played.figures(group))
 }
 
-/// A plan after its changes: the group at the end, and the record of all rounds.
+/// A plan after its changes: the group at the end, and the tally of all rounds.
 pub struct Played<'a, 'i> {
     pub draft: Draft<'a>,
     pub ids: MadeUp<'a>,

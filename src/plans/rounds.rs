@@ -189,7 +189,7 @@ impl<'i> Tally<'i> {
         let eager = starts_over || !group.assignor.withholds();
         let mut seen: Vec<Assignment> = Vec::new();
         for _ in 0..MOST_ROUNDS {
-            // 1. Members claim the partitions that their protocol lets them keep.
+            // 1. Members claim partitions; after a change of assignor, they claim none.
             let held = group.spec();
             let sent = if starts_over {
                 forgetful(group.spec())

@@ -37,7 +37,7 @@ def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "r
     algorithm, "reference" the readable one in Python; their answers are equal. A custom assignor
     runs in Python with either engine.
 
-    Errors   GroupError at `assignor` for an unknown name, or if neither call nor group name one;
+    Errors   GroupError at `assignor` for an unknown name, or if call and group name none;
              GroupError at `assignment` for a wrong answer of a custom assignor; AssignorThrows
              where Kafka's class throws; TypeError for a wrong type of group or name.
     """
@@ -70,7 +70,10 @@ def _in_join_order(
 
 
 def assignor_of(group: GroupSpec, assignor: str | None) -> str:
-    """Returns `assignor`; if it is None, the group's own one. Errors: those of `assign`."""
+    """Returns `assignor` or, if it is None, the group's own.
+
+    Errors   GroupError if both are None; TypeError for a wrong type of group or name.
+    """
     require_group(group)
     name = group.assignor if assignor is None else assignor
     if name is None:

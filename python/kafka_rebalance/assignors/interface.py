@@ -33,11 +33,11 @@ class Assignor(Protocol):
 
     @property
     def version(self) -> int:
-        """Returns the version of the user data, or 0 if the assignor sends none."""
+        """Returns the version of the assignor: 0 for Kafka's own."""
 
     @property
     def supported_protocols(self) -> Sequence[RebalanceProtocol]:
-        """Returns the rebalance protocols, in order of preference."""
+        """Returns the rebalance protocols that the assignor supports."""
 
     def subscription_user_data(self, topics: Iterable[str]) -> bytes | None:
         """Returns the user data that the member sends with a subscription to `topics`."""

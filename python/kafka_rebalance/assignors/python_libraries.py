@@ -4,8 +4,8 @@
 Use them for groups whose leader runs the library without this project's plug-ins. They run in
 Python only, so batches and Spark do not have them.
 
-1. Each member is encoded as the library's own consumer sends it: an object of the class receives
-   the member's owned partitions, and then makes the subscription.
+1. Each member is encoded as the library's own consumer sends it: the class receives the member's
+   owned partitions, if it reads them, and makes the subscription.
 2. The class assigns. Its errors become AssignorThrows.
 
 Quirk    the classes iterate over sets of names, so an answer may depend on Python's hash seed, as

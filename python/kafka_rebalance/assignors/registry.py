@@ -96,7 +96,7 @@ BUILT_IN = {
 
 
 class ServerSide(NamedTuple):
-    """The row of a server-side assignor; `shares` is whether several members share a partition."""
+    """The row of a server-side assignor; `shares`: whether members can share a partition."""
 
     assign: Callable[[GroupSpec], dict[str, list[TopicPartition]]]
     shares: bool = False
@@ -118,7 +118,7 @@ SERVER_SIDE: dict[str, ServerSide | OfTasks] = {
 """The assignors of the brokers. `assign` runs them; `plan` does not play their rounds yet."""
 
 KAFKAS = tuple(name for name in BUILT_IN if "/" not in name)
-"""The names of Kafka's own assignors."""
+"""The names of Kafka's own assignors that members can list."""
 
 ONLY_PYTHON = "runs in Python only, by the library's own class"
 """The core's error for a dialect of a Python library; `bulk/lines.py` then assigns in Python."""
@@ -140,7 +140,7 @@ _custom: dict[str, Assignor] = {}
 def register(assignor: Assignor) -> None:
     """Makes a custom assignor known by its `name`, everywhere in this process.
 
-    Bulk functions (`assign_batch`, Spark) run in the compiled core, which has no custom assignors.
+    `assign_batch` and Spark run in the compiled core, which has no custom assignors.
 
     Errors   TypeError for an object that is not an `Assignor`; ValueError for a built-in name.
     """
@@ -183,7 +183,7 @@ def protocol_name(name: str) -> str:
 
 
 def assignor_names() -> list[str]:
-    """Returns the names of built-in assignors, Kafka's own first, then those of custom ones."""
+    """Returns the names of built-in assignors, then those of custom ones."""
     return [*in_core(), *_custom]
 
 

@@ -56,9 +56,9 @@ def plan_batch(
 
     Answer   columns group_id, assignor, those of `Figures`, not_affected, error, error_kind. A bad
              group, or a group with a change that does not fit, has an error and null figures. If a
-             group lacks the topic, member, client or rack to which a change refers, this change is
-             left out for the group and listed in not_affected. If no change is left, the figures
-             are null.
+             group lacks the topic, member, client or rack to which one of the call's `changes`
+             refers, this change is left out for the group and listed in not_affected. If no change
+             is left, the figures are null.
     """
     threads = _threads(threads)
     answers = _core.plan_batch(_one_batch(batch), assignor, changes, max_partitions, threads)
@@ -127,7 +127,7 @@ def _whole_numbers(table: Any) -> Any:
 
 
 def _schema(pa: Any) -> Any:
-    """Returns the columns of the contract as Arrow types."""
+    """Returns the Arrow schema for a list of groups; not all columns of the contract are in it."""
     text, number = pa.string(), pa.int32()
 
     def structs(**fields: Any) -> Any:

@@ -10,15 +10,15 @@ equal effects and equal states.
 
 The caller calls `handle(Tick(), t)` when `next_deadline_ms()` is `t`, carries out every Append and
 reports Appended or AppendFailed, and sends every Respond. A response that depends on an append in
-flight is sent when that append is durable. Effects are in the order in which they happened. Within
+flight waits for the result of that append. Effects are in the order in which they happened. Within
 one step, Kafka sends responses in the order of a hash map; here, members receive responses in the
 order in which they joined.
 
 A Tick runs one deadline, the earliest, because Kafka queues each expired timer as an event behind
-the waiting requests. While more deadlines are due, `next_deadline_ms()` returns the present time.
+the waiting requests. While more deadlines are due, `next_deadline_ms()` is not in the future.
 If all rebalance timeouts of a group are 0, a deadline can be armed for the present time again and
 again, until a session ends. A host that stops its clock during Ticks must then let time pass:
-`VirtualBroker` adds a millisecond when one deadline has run 3 times. The simulator need not do
+`VirtualBroker` adds 1 ms when one deadline has run 3 times at one time. The simulator need not do
 this, because its members have timeouts of at least 1 ms.
 
 Source   GroupCoordinatorService, GroupCoordinatorShard of Kafka 4.4.0, classic groups.
@@ -56,7 +56,7 @@ from .refusals import refuse
 
 
 def counted_ids() -> Callable[[], str]:
-    """Returns a function that makes ids of 36 characters: 1, 2, … So every run has equal ids."""
+    """Returns a function that makes UUIDs of the numbers 1, 2, …, so every run has equal ids."""
     numbers = count(1)
     return lambda: str(UUID(int=next(numbers)))
 
@@ -164,10 +164,10 @@ def _receive(state: CoordinatorState, event: interface.Received) -> None:
         if isinstance(request, messages.JoinGroup) and refusal in _ECHOES_ID:
             response = messages.JoinGroupResponse(error_code=refusal, member_id=request.member_id)
         if isinstance(request, messages.ListGroups) and refusal is ErrorCode.NOT_COORDINATOR:
-            response = messages.ListGroupsResponse()  # this broker coordinates no groups
+            response = messages.ListGroupsResponse()  # this coordinator has no groups
         is_loading = refusal is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         if isinstance(request, messages.Heartbeat) and is_loading:
-            response = messages.HeartbeatResponse()  # sessions do not end while the log is loaded
+            response = messages.HeartbeatResponse()  # sessions do not end during the load
         state.respond(event.request_id, response)
     elif isinstance(request, messages.FindCoordinator):
         raise ValueError("any broker answers FindCoordinator: see find_coordinator()")

@@ -47,7 +47,10 @@ class StoreAssignment:
 
 @dataclass(frozen=True, slots=True)
 class ReplaceStatic:
-    """After the append, the static member `before` has a new id without a rebalance."""
+    """After the append, a static member has a new id, but there is no rebalance.
+
+    `before` is the member with its old id.
+    """
 
     group: Group
     before: ClassicGroupMember
@@ -69,7 +72,7 @@ Continuation = StoreAssignment | ReplaceStatic | SendResponse | None
 
 
 class Created(NamedTuple):
-    """A new group whose first record is not durable; `before` has the offsets older than it."""
+    """A new group whose first record is not durable; `before`: the offsets older than the group."""
 
     group: Group
     before: frozenset[OffsetValue]
@@ -90,7 +93,7 @@ class Write:
 
 @dataclass(slots=True)
 class Waiting:
-    """A response that is held back until the appends in `append_ids` are durable."""
+    """A response that is held back until all appends in `append_ids` have a result."""
 
     request: Request
     response: Response
@@ -103,7 +106,7 @@ class CoordinatorState:
 
     A new group is in `created` until the next append, whatever that append contains. Requests that
     read only durable groups see the group when this append is durable. If the append fails, the
-    group is removed.
+    group is removed, unless it has newer offsets.
     """
 
     config: CoordinatorConfig
@@ -138,7 +141,7 @@ class CoordinatorState:
         self.effects.append(Respond(request_id, response))
 
     def respond_when_durable(self, request_id: int, request: Request, response: Response) -> None:
-        """Sends the response when all appends in flight, on which it may depend, are durable."""
+        """Sends the response when all appends in flight, on which it may depend, have a result."""
         if self.writes:
             self.waiting[request_id] = Waiting(request, response, set(self.writes))
         else:
@@ -188,7 +191,7 @@ class CoordinatorState:
         self.deadlines.arm(key, self.now_ms + timeout_ms)
 
     def renew_session(self, group: Group, member: ClassicGroupMember) -> None:
-        """Starts the member's session anew, because the member has proved that it is alive."""
+        """Starts the member's session anew; it has no end if the host vouches for the member."""
         if self.vouched and (group.group_id, member.member_id) not in self.silent:
             self.end_session(group, member.member_id)
         else:

@@ -42,7 +42,8 @@ class Deadlines:
         """Sets `key`'s deadline to `at_ms`, in place of an older deadline."""
         armed = self._armed[key] = _Armed(at_ms, next(self._sequence), key)
         heapq.heappush(self._heap, armed)
-        # Each heartbeat arms its key again and leaves a stale entry. If many are stale, all go.
+        # Each heartbeat arms its key again and leaves a stale entry. If many entries are stale, all
+        # stale entries are removed.
         if len(self._heap) > 64 + 4 * len(self._armed):
             self._heap = list(self._armed.values())
             heapq.heapify(self._heap)

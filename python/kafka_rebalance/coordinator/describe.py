@@ -2,8 +2,8 @@
 """DescribeGroups and ListGroups: show groups to administrators.
 
 Both requests read durable groups, so a group whose first record is still in flight is absent.
-A description has metadata and protocol only in Stable, and the last assignment in every state. An
-absent group is described as Dead; from version 6 on, the response also has an error (KIP-1043).
+A description has metadata and protocol only in Stable, and the stored assignments in every state.
+An absent group is described as Dead; from version 6 on, the response also has an error (KIP-1043).
 """
 
 from kafka_rebalance.protocol import messages

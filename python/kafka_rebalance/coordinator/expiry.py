@@ -3,7 +3,8 @@
 
     group                                         the retention time of an offset starts with
     no type (offsets only)                        its commit
-    Empty                                         the moment when the group became Empty
+    Empty                                         the moment when the group became Empty; if that
+                                                  is not known, its commit
     Stable consumers, subscriptions known         its commit; a subscribed topic never expires
     any other group                               offsets never expire
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The events that `Coordinator.handle` takes, and the effects that it returns.
 
-An event reports something that happened; an effect asks the host to do something.
+An event reports something that happened; an effect asks the host to do something, or informs it.
 
     Received                        a request; Respond follows at once or after a later event
     Appended, AppendFailed          the result of an Append

@@ -2,13 +2,14 @@
 """JoinGroup: decides who may join, with which member id, and whether the group rebalances.
 
     check, in this order                          error
+    0. a member id, but no such group             UNKNOWN_MEMBER_ID
     1. capacity (`group.max.size`)                GROUP_MAX_SIZE_REACHED
     2. the group's protocols                      INCONSISTENT_GROUP_PROTOCOL
     3. no member id: a known static member gets a new id, a new static member is added;
        a dynamic member gets an id and rejoins    MEMBER_ID_REQUIRED (KIP-394; from version 4 on)
     4. a member id: pending, known, fenced?       UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID
-    5. a known member: if its protocols are unchanged, the JoinGroup is answered at once; changed
-       protocols, or the JoinGroup of a Stable group's leader, start a rebalance
+    5. a known member: in PreparingRebalance, the JoinGroup is parked; in other states, a rebalance
+       starts if its protocols have changed or it leads a Stable group; else it is answered at once
 
 Source   GroupMetadataManager.classicGroupJoin; docs/behaviour/coordinator.md#3-joingroup;
          KIP-345 (static members), KIP-394, KIP-814 (skip_assignment).
@@ -201,7 +202,7 @@ def replaced(state: CoordinatorState, then: ReplaceStatic) -> None:
         response = replace(joined(group, member, group.joined_members()), skip_assignment=leads)
     else:
         # A client that does not know `skip_assignment` would assign again if it were the leader. So
-        # the response names the old id as leader, and the member acts as a follower.
+        # the response has the leader id from before, and the member acts as a follower.
         response = replace(joined(group, member), leader=then.old_leader or "")
     state.answer_join(group, member, response)
 

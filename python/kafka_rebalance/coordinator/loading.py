@@ -55,7 +55,7 @@ def _replay(state: CoordinatorState, entry: LogEntry) -> None:
         case wire.OffsetCommitKey(group_id, topic, partition), None:
             state.offsets.load(Forget(group_id, (topic, partition)), entry.position)
         case wire.OffsetCommitKey(group_id, topic, partition), wire.OffsetCommitValue():
-            # Offsets without a group record come from clients that are not members of a group.
+            # Without a record of its own (so far), a group has only offsets.
             state.groups.setdefault(group_id, Group(group_id, state.now_ms))
             commit = Commit(group_id, (topic, partition), _offset(value), entry.producer_id)
             state.offsets.load(commit, entry.position)

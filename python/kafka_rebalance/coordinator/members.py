@@ -43,7 +43,10 @@ class ClassicGroupMember:
         raise KeyError(protocol_name)
 
     def is_excused(self) -> bool:
-        """Returns whether the member waits for a response, so that its session cannot expire."""
+        """Returns whether the member waits for a response, so that its session cannot expire.
+
+        A new member is never excused.
+        """
         return not self.is_new and (self.parked_join is not None or self.parked_sync is not None)
 
 

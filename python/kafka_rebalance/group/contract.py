@@ -2,8 +2,9 @@
 """Reads and writes contract lines: JSON lines with one group each (docs/contract.md).
 
 This module checks the type and the range of each field; `group/spec.py` checks the whole group.
-Errors have the path of the field. Unknown fields are ignored. `src/group/contract.rs` reads lines
-in bulk: it checks in the order of this module, and its errors have equal texts.
+Errors have the path of the field. Unknown fields are ignored. `src/group/contract.rs` reads the
+lines of bulk calls: its checks have the order of this module, and its errors have equal texts,
+except for those of the JSON parser.
 """
 
 import json
@@ -51,7 +52,7 @@ _ESCAPE = re.compile(rf"\\(?:{_PAIR}|(u[dD][89a-fA-F]..)|.)")
 
 
 def parse(line: str | bytes) -> Any:
-    """Returns one JSON value. Errors: GroupError at `line` if this is not JSON in UTF-8."""
+    """Returns one JSON value. Errors: GroupError at `line` if the line is not JSON in UTF-8."""
     try:
         text = line.decode("utf-8") if isinstance(line, bytes) else line
         if not isinstance(text, str):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads fields of parsed JSON. Each function checks one type; its error has the field's path."""
+"""Reads fields of parsed JSON, and checks their types; errors have the field's path."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar

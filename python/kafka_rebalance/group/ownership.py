@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Assignments as values: which member owns which partitions. `after - before` is a `Delta`:
 
-kept         = owned ∩ target
-revoked      = owned - target
-gained       = target - owned
-transferring = revoked from one ∩ assigned to another
+kept         = before ∩ after
+revoked      = before - after
+gained       = after - before
+transferring = revoked from one member ∩ gained by another
 """
 
 import math
@@ -24,7 +24,7 @@ _PAIR: Callable[[tuple[str, int]], TopicPartition] = partial(tuple.__new__, Topi
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """The least, most and mean partitions of a member, and their population standard deviation."""
+    """Partitions per member: the least, the most, the mean, the population standard deviation."""
 
     min: int
     max: int

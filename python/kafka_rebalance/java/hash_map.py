@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`java.util.HashMap` and `HashSet` with values, for keys that are numbers, ids or partitions.
+"""`java.util.HashMap` with its values, and `HashSet`; keys are numbers, ids or partitions.
 
 `hash_table.py` computes the order of the keys; keys with equal hashes are ordered by comparing the
 keys. `put` and `compute_if_absent` add a new key at different places, as in Java.

@@ -73,7 +73,8 @@ def copied_slots(size: int) -> int:
 def java_grouping_order(names: Sequence[str]) -> list[str]:
     """Returns names in the order of a default `HashMap` that `computeIfAbsent` fills with them.
 
-    Repeated names count: the next entry doubles a full table, even if its name is present.
+    A repeated name can change the order: a full table is doubled before the name is looked up, even
+    if the name is present.
 
     >>> java_grouping_order(["b", "a", "q", "a"])  # in slot 1, a new name goes to the front
     ['q', 'a', 'b']

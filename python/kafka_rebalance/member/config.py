@@ -45,7 +45,7 @@ class ConsumerConfig:
         return self.max_poll_interval_ms
 
     def assignors(self) -> dict[str, Assignor]:
-        """Returns new assignor objects by name, in order of preference; each has its own memory."""
+        """Returns the assignors by name, preferred first; each built-in one is a new object."""
         names = self.partition_assignment_strategy
         try:
             return {name: built_in(name) if name in BUILT_IN else custom(name) for name in names}
@@ -100,12 +100,12 @@ GroupConfig = ConsumerConfig | WorkerConfig
 
 
 def join_timeout_ms(config: GroupConfig) -> int:
-    """Returns the timeout of a JoinGroup, which can be parked for the whole rebalance timeout."""
+    """Returns the timeout of a JoinGroup; the answer can take the whole rebalance timeout."""
     return max(config.request_timeout_ms, config.rebalance_timeout_ms + 5_000)
 
 
 def _check_times(config: GroupConfig) -> None:
-    """Raises a GroupError for a time below 1 ms, or a heartbeat interval that is too long."""
+    """Raises a GroupError if a time of `_NOT_0` is below 1 ms, or heartbeats too far apart."""
     for name in _NOT_0:
         if getattr(config, name, 1) < 1:
             raise GroupError(name, f"{getattr(config, name)} is less than 1 ms")

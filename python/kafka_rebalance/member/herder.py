@@ -62,7 +62,7 @@ class Herder:
     is_reconfigured: bool = False  # connectors or tasks have changed, so a rebalance is needed
     reconfigured: set[str] = field(default_factory=set)  # connectors whose tasks must restart
     assignment: wire.ConnectAssignment | None = None  # the last one received
-    work: Work | None = None  # all assigned work; None until an assignment, and after a loss
+    work: Work | None = None  # all assigned work; None until assigned, after `give_up`, `lose`
     running: Work = NOTHING  # started and not yet stopped
     is_resolved: bool = True  # all assigned work is started
     is_rejoin_requested: bool = False
@@ -204,7 +204,7 @@ class Herder:
         return self.is_reconfigured or self.newest.offset != self.configuration.offset
 
     def _read_updates(self, state: Membership) -> None:
-        """Applies a newer configuration to the herder, before the rebalance that follows."""
+        """Applies the newest configuration to the herder; requests a rebalance if it needs one."""
         assert self.assignment is not None
         self.configuration = self.newest
         # While a rebalance is scheduled, a configuration of another offset needs a rejoin, too.
@@ -213,7 +213,7 @@ class Herder:
         self.is_rejoin_requested = self.is_reconfigured or is_unsettled
         self.is_reconfigured = False
         if self.assignment.version > wire.EAGER:
-            # Tasks with new settings stop now; the rebalance assigns them anew.
+            # The tasks of changed connectors stop now; the rebalance assigns them anew.
             anew = tuple(one for one in self.running.tasks if one.connector in self.reconfigured)
             self._stop(state, Work((), anew))
             self.reconfigured.clear()

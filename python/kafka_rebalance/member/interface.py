@@ -42,7 +42,7 @@ class Unsubscribe:
 
 @dataclass(frozen=True, slots=True)
 class Poll:
-    """The application calls poll(); `positions` are (partition, next offset) of read records."""
+    """The application calls poll(); `positions` pair partitions with the next offsets to read."""
 
     positions: tuple[tuple[TopicPartition, int], ...] = ()
 

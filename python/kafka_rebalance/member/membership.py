@@ -42,7 +42,7 @@ class SentRequest:
 
 @dataclass(slots=True)
 class Membership:
-    """A member's state; `effects` are those of the current event. A time that is unset is None."""
+    """A member's state; `effects` are those of the current event."""
 
     config: GroupConfig
     rng: random.Random
@@ -150,7 +150,7 @@ class Membership:
             self.heartbeat_failures += 1
 
     def _backoff_ms(self, failures: int) -> int:
-        """Returns `retry.backoff.ms` doubled by each failure, ± 20 %, at most the maximum."""
+        """Returns the back-off: doubled by each failure, ± 20 %, at most `retry.backoff.max.ms`."""
         most = self.config.retry_backoff_max_ms
         delay = min(self.config.retry_backoff_ms << min(failures, 32), most)
         return min(round(delay * self.rng.uniform(0.8, 1.2)), most)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Defines a member's reaction to each error code of each response, as tables.
+"""Defines a member's reactions to the error codes of responses, as tables.
 
 Source   AbstractCoordinator and ConsumerCoordinator (Kafka 4.4.0): JoinGroupResponseHandler,
          SyncGroupResponseHandler, HeartbeatResponseHandler, OffsetCommitResponseHandler;

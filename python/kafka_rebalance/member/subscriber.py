@@ -2,8 +2,9 @@
 """The role of a consumer: its metadata, its callbacks, and its work as a leader.
 
     prepare     commits; then an eager member revokes everything, and a cooperative member revokes
-                partitions of topics that it left; without a generation all partitions are lost.
-                While an eager member waits for its commit, poll returns no records
+                partitions of topics to which it no longer subscribes; without a generation all
+                partitions are lost. While an eager member waits for its commit, poll returns no
+                records
     protocols   the subscription and the owned partitions, encoded for every assignor
     lead        assigns, and from then on watches the topics of all members
     take        calls onPartitionsRevoked, then onPartitionsAssigned; after a revocation the member
@@ -215,7 +216,7 @@ class Subscriber:
         return None
 
     def give_up(self, state: Membership) -> None:
-        """Revokes all partitions before the member leaves; without a generation they are lost."""
+        """Revokes all partitions; without a generation, or during a join, they are lost instead."""
         if self.owned:
             sure = state.generation.is_known and state.state not in (
                 MemberState.PREPARING_REBALANCE,

@@ -33,10 +33,10 @@ from .rounds import protocol_of
 
 @dataclass(frozen=True, slots=True)
 class ClientLibrary:
-    """A client library. `assignors/registry.py` has the libraries of each assignor.
+    """A client library. `assignors/registry.py` lists the libraries that have each assignor.
 
-    `mixes` means that a list may have eager and cooperative assignors. `joins_once` False means
-    that a member joins once for each listed assignor, so it cannot change from one to the other.
+    `mixes` means that a list may have eager and cooperative assignors. If `joins_once` is False, a
+    member joins separately for each listed assignor, so it cannot change from one to the other.
     """
 
     name: str

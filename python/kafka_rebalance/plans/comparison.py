@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares all assignors for one group, and recommends one with its reason.
+"""Compares assignors for one group, and recommends one, with the reason.
 
 Each step of the rule compares the candidates that were equal in the steps before:
 
@@ -8,16 +8,18 @@ Each step of the rule compares the candidates that were equal in the steps befor
 3. The fewest partition-rounds without a reader (each partition counts once for each such round).
 4. The fewest moves.
 5. The largest share of partitions read in the rack of a replica.
-6. The group's own assignor, which needs no migration; then the first in the registry's order.
+6. The group's own assignor, which needs no migration; then the first in the registry's order (or
+   in the caller's, if the caller names the assignors).
 
 Every assignor is planned as if the group already used it, from the partitions that the members own
 now. `migration` has the steps and costs of the change to the recommended assignor. If client ids
-reveal the members' clients (`clients.py`), only assignors of these clients are recommended.
+reveal the members' clients (`clients.py`), a change to a built-in assignor is recommended only if
+all these clients have it.
 
 Dialects ("librdkafka/range", another library's version of an assignor) are candidates if the
 group's assignor is a dialect, if a librdkafka member led the group last, or if the caller names
-them. A group of Java members never gets the answers of a dialect. Candidates of another library
-than the group's own assignor are recommended only if none of its own library settles.
+them. Assignors of a library other than that of the group's own assignor are recommended only if
+none of its own library settles.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -187,7 +189,7 @@ class _Measure(NamedTuple):
     """A criterion of the rule; the candidate with the smallest value is the best.
 
     `words` is a text that compares the values of two candidates; `show` is the format of a value.
-    `equal` is the text that follows: the two candidates are equal in all earlier criteria.
+    `equal` is the text after it, which says that both are equal in all earlier criteria.
     """
 
     words: str

@@ -22,7 +22,7 @@ from .rounds import Round, Step, as_claimed, claiming
 
 
 class CorePlan:
-    """The core's steps, and the groups between them; `ids` makes up the ids that the core used."""
+    """The core's steps, and the groups between them; `ids` makes up the same ids as the core."""
 
     def __init__(
         self, core: "_core.Plan", group: GroupSpec, changes: tuple[Change, ...], ids: MadeUp

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Describes the present state of a group: who owns what, how even that is, and what is wrong.
 
-Every finding is computed from the group alone, and names the command that shows more. A finding is
-not always a fault: a member may be idle on purpose.
+Every finding is computed from the group alone; most name the subcommand that shows more. A finding
+is not always a fault: a member may be idle on purpose.
 
     unread      a member subscribes to the partition's topic, but no member owns the partition
     doubled     several members own the partition
-    stale       a member owns a partition that does not exist, or whose topic it does not read
+    stale       a member owns a partition that does not exist, or does not subscribe to its topic
     idle        members own nothing
     uneven      a more even assignment is possible
     far         a member reads partitions of which no replica is in its rack
@@ -75,8 +75,8 @@ class Description:
     """The present state of a group.
 
     `assignment` has the partitions that the members own now. `balance` is that of these partitions,
-    `possible` is the best one. `lags` has the records not yet consumed, for each partition with a
-    committed offset; None if the offsets were not read (as for a group from a file).
+    `possible` is the best one. `lags` counts the records not yet consumed, for each partition with
+    a committed offset; None if the offsets were not read (as for a group from a file).
     """
 
     group: GroupSpec
@@ -205,7 +205,7 @@ def _loads(
 
 
 def _far(group: GroupSpec, assignment: Assignment) -> list[tuple[str, TopicPartition]]:
-    """Returns (member, partition) if the member's rack is known and holds no known replica."""
+    """Returns (member, partition) if both have known racks and no replica is in the member's."""
     racks = {topic.name: topic.racks or () for topic in group.topics}
     found = []
     for member in group.members:
@@ -265,7 +265,7 @@ def _next_rebalance(group: GroupSpec, engine: Engine) -> Iterator[Finding]:
 def _moves(group: GroupSpec, engine: Engine) -> Iterator[Finding]:
     try:
         planned = plan(group, group.assignor, (), engine=engine)
-    except NeverEnds:  # a later round of this rebalance hangs
+    except NeverEnds:  # `endless` does not play the assignors of other libraries
         yield Finding("hangs", "the next rebalance never ends", ask="plan")
         return
     figures = planned.figures()

@@ -2,7 +2,7 @@
 """The facts of an explanation: each is a sentence about one step of an assignor.
 
 This file has the facts of range and round-robin, `sticky_facts.py` those of the sticky assignors.
-`step` is a short name of the step. `reasons.py` finds the facts in a run of the reference;
+`step` is a short name of the step. `reasons.py` runs the assignor in Python to find the facts;
 `tests/test_explanations_are_true.py` compares each fact with another run.
 """
 

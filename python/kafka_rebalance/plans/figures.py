@@ -24,10 +24,12 @@ class Figures:
     `waiting`             partitions whose member is down without a rebalance: a static member that
                           restarts, or a member in a lost rack until its session ends. No member
                           reads these partitions for that time, which is not counted in rounds.
-    `leaderless`          partitions that lost all replicas with a rack: assigned, but not readable.
+    `leaderless`          partitions that have lost all replicas, because a rack is lost: they are
+                          assigned, but no member can read them.
     `balance_*`           partitions per member: before the changes, after, and the best possible.
     `rack_share_*`        the share of partitions that are read in the rack of a replica, out of
-                          those whose racks are known; None if no racks are known.
+                          those for which the racks of the reader and of a replica are known; None
+                          if there are none.
     `depends_on_ids`      True if the plan has members whose ids are made up.
     `owns_nothing`        True if no member owns anything at the beginning, so that every assigned
                           partition counts as a move (`GroupSpec.owning` sets the owners).
@@ -92,7 +94,7 @@ def rack_share(
 ) -> float | None:
     """Returns the share of partitions that are read in the rack of a replica.
 
-    A partition counts only if the racks of its reader and its replicas are known; None if no
+    A partition counts only if the racks of its reader and of a replica are known; None if no
     partition counts.
     """
     racks = {topic.name: topic.racks for topic in group.topics if topic.racks is not None}

@@ -13,8 +13,8 @@ rebalance:
    of all members, then the simple changes of step 2 and single restarts. Each is played alone.
 
 Cost     a few rebalances for each change; `most_plays` and `most_work` limit them, and `untried`
-         counts the changes beyond the limit. A group with equal subscriptions, or under an assignor
-         that always ends, costs only a comparison of lists.
+         counts the changes beyond the limit. Without given changes, a group with equal
+         subscriptions, or under an assignor that always ends, costs only a comparison of lists.
 Differs  from a live group in the ids of new members; with other ids the rebalance may end.
 """
 
@@ -36,7 +36,7 @@ from .rounds import play
 
 MOST_PLAYS = 200
 MOST_WORK = 1_000_000
-"""The most partitions and subscriptions of all groups played, added up; they take some seconds."""
+"""The most partitions and subscriptions, added up over all groups played: some seconds of work."""
 
 _MAY_NEVER_END = tuple(name for name in KAFKAS if BUILT_IN[name].remembers)
 _ALWAYS_END = tuple(name for name in KAFKAS if name not in _MAY_NEVER_END)

@@ -55,7 +55,7 @@ from .samples import Samples, count_ends, enough_draws
 
 @dataclass(frozen=True, slots=True)
 class RebalancePlan:
-    """Every rebalance from the given group to the group in which the changes end.
+    """Every rebalance from the given group to the group after all changes.
 
     `possible` is the best result that was possible from the beginning. `newcomers` are members that
     do not exist yet: their real ids will differ, and ids break ties (`samples.py`). If
@@ -209,7 +209,7 @@ class RebalancePlan:
 
         Each round has a heading, the assignor's steps, and the owners before and after it.
 
-        Errors   GroupError at `partition` if it exists neither before nor after the changes.
+        Errors   GroupError at `partition` if no group of the plan has it.
         """
         return explain(self.group, self.steps, partition)
 

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plays one rebalance after another, until a group has settled.
 
-    eager         all members revoke all partitions, join, and are assigned: one round
+    eager         all members revoke all partitions, join, and get new ones: one round
     cooperative   members keep reading while the leader assigns. A member that loses partitions
                   revokes them and joins again; the next round assigns them. Rounds repeat until
                   no member loses partitions
 
 1. Cooperative members first revoke partitions of topics to which they no longer subscribe, and
-   claim the other partitions that they hold. Eager members claim their whole last assignment.
+   claim the other partitions that they hold. Eager members claim their whole last assignment;
+   after a change of assignor, members claim nothing.
 2. The leader's assignor computes the answer.
 3. Compare the answer with the partitions held before: kept, revoked and gained partitions.
 4. Find the partitions that no member reads in this round: all in an eager round, those that no
@@ -91,9 +92,9 @@ class Step(Late):
     """One event and the rounds that it causes, if any.
 
     `before` is the group when the rounds begin, `after` when they end, both with the partitions
-    that the members hold. `origins` maps a member that existed when the plan began to its id at
-    that time. `waiting` are partitions whose member is down before any round, `leaderless` are
-    partitions that lose all their replicas (see `changes.edits.Edited`).
+    that the members hold. `origins` maps each id of a member that existed when the plan began to
+    its id at that time. `waiting` are partitions whose member is down before any round,
+    `leaderless` are partitions that lose all their replicas (see `changes.edits.Edited`).
     """
 
     cause: str

@@ -5,7 +5,7 @@ Member ids break ties: by name for range and roundrobin, in Java's hash order fo
 assignors. A plan uses made-up ids for new members. Each *draw* plays the plan again with other ids,
 chosen at random from a seed. Then a partition
 
-    is certain   if it ends at one and the same member in every draw, or always at a new member
+    is certain   if it ends at the same member in the plan and in every draw, or always at a new one
     depends      if it ends at different members
 
 A draw changes the UUIDs. If the name before a new member's UUID is a guess, a draw changes it too:
@@ -50,7 +50,7 @@ class Samples:
 
     @property
     def depends(self) -> frozenset[TopicPartition]:
-        """Returns the partitions whose last owner differs between the draws and the plan."""
+        """Returns the partitions whose last owner is not the same in the plan and all draws."""
         return frozenset(
             tp for tp, ends in self.ends.items() if len({*ends, self.planned.get(tp, "")}) > 1
         )

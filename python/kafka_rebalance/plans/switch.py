@@ -11,7 +11,7 @@ both assignors in its list (the new one first), then with the new assignor alone
 3. A member is eager unless all assignors of its list are cooperative. An eager member revokes all
    partitions. It claims its last assignment only if the selected assignor is eager and also made
    that assignment.
-4. Cooperative members that lost partitions join again; each of these joins starts a rebalance.
+4. If cooperative members lost partitions, they join again, which starts another rebalance.
 
 Source   ConsumerCoordinator: the protocol is the highest that all assignors of the list support;
          onJoinPrepare, onJoinComplete. ClassicGroup.selectProtocol. KIP-429, KIP-345.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The messages between coordinators and members: requests, responses, error codes, states."""
+"""The messages between coordinators and clients: requests, responses, error codes, states."""
 
 from .coordinator_lookup import Node as Node
 from .coordinator_lookup import find_coordinator as find_coordinator

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds a group's coordinator, and the broker from which a client requests the coordinator.
+"""Finds a group's coordinator, and the broker that a client asks for it.
 
 Source   GroupMetadataManager.partitionFor (Utils.abs), KafkaApis FindCoordinator;
          NetworkClient.leastLoadedNode.
@@ -59,7 +59,7 @@ class Node:
 
 
 def least_loaded_node(nodes: Sequence[Node], offset: int) -> Node | None:
-    """Returns the node to use. The scan starts at `offset`, which the caller draws at random.
+    """Returns the node to use, or None. The scan starts at `offset`, drawn at random by the caller.
 
     1. ready: the first node with no request in flight, else the node with the fewest
     2. connecting: the last such node of the scan

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Defines the Kafka error codes that responses to group requests can have."""
+"""Defines the Kafka error codes of responses to group requests, and of failed appends."""
 
 from enum import IntEnum
 
@@ -61,7 +61,7 @@ _APPEND_ERRORS = {
 
 
 def of_append_error(error: ErrorCode) -> ErrorCode:
-    """Returns the response's error code if the record of a JoinGroup or SyncGroup failed."""
+    """Returns the response's error code after a failed append for a JoinGroup or SyncGroup."""
     return _APPEND_ERRORS.get(error, error)
 
 

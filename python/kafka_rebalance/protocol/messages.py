@@ -23,7 +23,7 @@ class JoinGroupProtocol(NamedTuple):
 
 
 class MemberIdentity(NamedTuple):
-    """A member that leaves; only the instance id is set if an administrator removes the member."""
+    """A member that leaves or is removed; an administrator may give only the instance id."""
 
     member_id: str
     group_instance_id: str | None = None
@@ -95,7 +95,7 @@ class LeaveGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetCommit:
-    """Offsets of a member, or of a client that is no member (generation -1).
+    """Offsets of a member, or of a client that is not a member (generation -1).
 
     Only versions 2 to 4 have `retention_ms`; -1 and None mean the broker's own setting.
     """
@@ -284,7 +284,7 @@ class FetchedOffset(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetFetchResponse:
-    """Committed offsets, in the request's order."""
+    """Committed offsets, in the request's order; sorted by partition if it asks for all."""
 
     error_code: ErrorCode = ErrorCode.NONE
     offsets: tuple[FetchedOffset, ...] = ()
@@ -344,7 +344,7 @@ class ListedGroup(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListGroupsResponse:
-    """Groups, in the order in which they were created."""
+    """The coordinator's groups, or those in the requested states."""
 
     error_code: ErrorCode = ErrorCode.NONE
     groups: tuple[ListedGroup, ...] = ()

@@ -41,7 +41,8 @@ pub struct Claims<'g, 'a> {
     /// Whether a subscription is empty or repeats a topic. Kafka's test for `equal_subscriptions`
     /// can then be wrong.
     pub odd_subscription: bool,
-    /// By topic: the id of its first partition; `u32::MAX` if no member subscribes to the topic.
+    /// By topic: the id of its first partition; `u32::MAX` if the topic does not exist or has no
+    /// subscriber.
     base: Vec<u32>,
     topic_of: Vec<TopicId>,
     existing: u32,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `cooperative_sticky.py`: assigns as sticky, but withholds a partition from its new
-//! owner while another member must first revoke it.
+//! Mirror of `cooperative_sticky.py`: assigns as sticky does, but withholds a partition from its
+//! new owner while another member must first revoke it.
 
 use super::claims::{Claims, NOBODY, Sent, settle};
 use super::{constrained, general};

@@ -47,8 +47,7 @@ fn in_hash_order(group: &GroupSpec, topics: &[TopicId]) -> Vec<TopicId> {
     order.iter().map(|&i| topics[i as usize]).collect()
 }
 
-/// Runs: each is a sequence of neighbouring members with equal subscriptions. Only the subscription
-/// of a run's first member is read.
+/// Runs: each is a sequence of neighbouring members with equal subscriptions.
 struct Runs {
     /// By member: the number of its run, ascending.
     of_member: Vec<u32>,

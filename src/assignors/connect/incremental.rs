@@ -331,8 +331,8 @@ fn above_share(held: &[usize], total: usize) -> Vec<usize> {
     surplus
 }
 
-/// Assigns `new` work. Again and again, the workers that hold the fewest get one entry each, in the
-/// order of their ids.
+/// Assigns `new` work to the workers, sorted by the entries they hold, then by id. Again and again,
+/// those that hold the fewest get one entry each, in this order.
 fn deal<T: Copy>(workers: &mut [Worker], new: &[T], held: impl Fn(&mut Worker) -> &mut Vec<T>) {
     let mut order: Vec<(usize, WorkerId, usize)> = workers
         .iter_mut()

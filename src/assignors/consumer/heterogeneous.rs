@@ -60,7 +60,7 @@ impl<'v, 'g, 'a> Builder<'v, 'g, 'a> {
                     }
                 ]
             });
-        // 2. Sort the topics by partitions for each subscriber.
+        // 2. Sort the topics by partitions per subscriber.
         let subscribed = |&topic: &TopicId| !subscribers[topic as usize].is_empty();
         let mut topics: Vec<TopicId> = (0..subscribers.len() as TopicId)
             .filter(subscribed)
@@ -132,7 +132,7 @@ impl<'v, 'g, 'a> Builder<'v, 'g, 'a> {
     fn assign_rest(&mut self) {
         // 3. Each unassigned partition goes to the subscriber with the smallest load.
         for topic in self.topics.clone() {
-            // Most topics have no partition to assign, so their subscribers need not be sorted.
+            // If no partition is unassigned, the subscribers need not be sorted.
             if !self.owners[topic as usize].contains(&NO_OWNER) {
                 continue;
             }

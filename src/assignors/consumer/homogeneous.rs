@@ -59,7 +59,7 @@ pub fn assign(view: &View, assignor: &str) -> Result<Assignment, GroupError> {
     Ok(view.answer(&targets))
 }
 
-/// The number of these topics' partitions, and those of the partitions that no member owns.
+/// The number of these topics' partitions, and a list of those that no member owns.
 fn partitions_of(view: &View, topics: &HashMap<()>) -> (usize, Vec<TopicPartition>) {
     let mut owned = PartitionSet::new(view.group);
     for &tp in &view.group.owned {

@@ -184,7 +184,8 @@ impl<'g, 'a> View<'g, 'a> {
         })
     }
 
-    /// The answer with these lists, one for each of `members`, and with its anomalies.
+    /// The answer with these lists, in the order of `members`, and with its anomalies. A missing
+    /// list is empty.
     pub fn answer_of(&self, lists: impl Iterator<Item = Vec<TopicPartition>>) -> Assignment {
         let mut answer = self.sound(lists);
         answer.find_anomalies(self.group, false);

@@ -61,13 +61,13 @@ impl Numbers {
         self.partitions[id as usize]
     }
 
-    /// The number of partitions with an id.
+    /// The number of partitions that have an id.
     pub fn count(&self) -> usize {
         self.partitions.len()
     }
 }
 
-/// The decided claims of all members.
+/// Settled claims.
 pub struct Settled {
     pub numbers: Numbers,
     /// By member: its claims, believed or not, in the order of its subscription.
@@ -80,7 +80,7 @@ pub struct Settled {
     pub previous: Vec<MemberId>,
 }
 
-/// Settles the claims of `members`: those that subscribe to any topic.
+/// Settles the claims of `members` (those with topics).
 pub fn settle(group: &GroupSpec, members: &[MemberId]) -> Result<Settled, GroupError> {
     let version = |&m: &MemberId| group.members[m as usize].as_sent.version();
     if members.iter().any(|m| version(m) == 0) {

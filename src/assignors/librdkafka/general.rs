@@ -21,8 +21,8 @@ const FIRST_SAVED_PASS: usize = 8;
 
 type Lists = Vec<Vec<PartitionId>>;
 
-/// Assigns all partitions to `members`: those that subscribe to any topic. Returns the ids of the
-/// partitions, and the list of each member.
+/// Assigns partitions to `members` (those with topics). Returns the ids of the partitions, and the
+/// list of each member.
 pub fn assign(
     group: &GroupSpec,
     members: &[MemberId],
@@ -392,7 +392,7 @@ impl<'g> Build<'g> {
         Ok(())
     }
 
-    /// Whether no member could take a partition from a member that has more partitions.
+    /// True if loads differ by at most 1, or no member can take a partition from one with more.
     fn is_balanced(&self) -> Result<bool, GroupError> {
         if self.interrupt.is_requested() {
             return Err(GroupError::new("assignor", "interrupted"));

@@ -29,10 +29,10 @@ pub fn assign(group: &GroupSpec) -> Assignment {
         a.subscribers == b.subscribers && a.partitions == b.partitions
     };
     for topics in topics.chunk_by_mut(together) {
-        // 3. Assign partitions of co-partitioned topics by racks.
+        // 3. By racks, assign partitions of co-partitioned topics.
         if topics.len() > 1 {
             assign_together(topics, &mut assignment);
-        // 2. Assign partitions of a topic that is not co-partitioned by racks.
+        // 2. By racks, assign partitions of a topic that is not co-partitioned.
         } else if topics[0].needs_racks {
             topics[0].assign_ranges(TopicShare::rack_matches, &mut assignment);
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A group that changes and rebalances edit in place. (Python makes a new `GroupSpec` for each
+//! A group, edited in place by changes and by rebalances. (Python makes a new `GroupSpec` for each
 //! edit.) Topics and racks keep their numbers. Names are borrowed from the group before the first
 //! change; only new names are copied.
 
@@ -51,7 +51,7 @@ pub struct Draft<'a> {
     /// Partitions that members held while they were down (because of a restart or a lost rack), in
     /// the order of events.
     pub waiting: Vec<TopicPartition>,
-    /// Partitions that lost their last replica; in the order of events.
+    /// Subscribed partitions that lost their last replica, in the order of events.
     pub leaderless: Vec<TopicPartition>,
 }
 

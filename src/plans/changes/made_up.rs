@@ -127,7 +127,7 @@ impl<'a> MadeUp<'a> {
     }
 
     /// Returns the racks in the order in which new replicas use them. The order is a guess: the
-    /// plan itself (draw 0) keeps `racks`, and the other draws shuffle them. Draws with odd numbers
+    /// plan itself (draw 0) keeps `racks`, the other even draws shuffle `racks`, and odd draws
     /// shuffle `perhaps`, which also has racks that may have no brokers.
     pub fn placement(
         &mut self,

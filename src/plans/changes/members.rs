@@ -194,8 +194,8 @@ pub fn bounce<'a>(
             .to_owned();
         if is_static.unwrap_or(instance.is_some()) {
             group.wait_for(group.members[m].owned.clone());
-            // The member is back before its session timeout: it gets a new member id and keeps its
-            // place in the group (KIP-345).
+            // The member is back before its session times out: it gets a new member id and keeps
+            // its place in the group (KIP-345).
             if let Some(instance) = instance {
                 let taken = group.member_ids();
                 let member_id = ids.newcomer(&instance, Basis::Known, &taken, true);
@@ -208,7 +208,7 @@ pub fn bounce<'a>(
         let mut taken_id = None;
         let mut back = group.members.remove(m);
         let mut cause = format!("{name} leaves and comes back");
-        // The group is empty while the member is away, so nobody rebalances.
+        // If it is the only member, the group is empty meanwhile, so nobody rebalances.
         if group.members.is_empty() {
             taken_id = Some(back.member_id.clone());
         } else {

@@ -21,7 +21,7 @@ pub fn levels(classes: &Classes) -> Vec<ClassLevel> {
     let mut members: Vec<u32> = (0..classes.members.len() as u32).collect();
     let mut found = Vec::new();
     while !members.is_empty() {
-        // 1. Find the least load that the member with the most partitions must have.
+        // 1. Find the smallest possible load of the member with the most partitions.
         let load = least_load(classes, &topics, &members);
         if load == 0 {
             found.push(ClassLevel {

@@ -18,9 +18,9 @@ constrained algorithm assigns next, else the general one.
 2. The first claim to a partition is believed. A later claim of a newer generation replaces it; a
    later claim of an older generation is ignored. If the generations are equal, neither claim is
    believed, and the partition is *multiply owned* from then on.
-3. The subscriptions are equal if each has as many entries as the first non-empty subscription has
-   topics, and no other topics than that subscription. The empty subscriptions before it are not
-   tested: they count as equal, and their members get partitions.
+3. The first non-empty subscription is the reference. The subscriptions are equal if each later one
+   has as many entries as the reference has topics, and no other topics. The earlier ones, which are
+   empty, count as equal, and their members get partitions.
 
 Source   AbstractStickyAssignor.allSubscriptionsEqual, memberData of both assignors (Kafka 4.4.0).
 """
@@ -145,7 +145,7 @@ def field_generation(member: Member) -> int:
 
 
 def _in_user_data(member: Member) -> list[TopicPartition]:
-    """Returns owned partitions in the order of the user data, which a hash map groups by topic."""
+    """Returns owned partitions in the order of the user data: by topic, as a hash map has them."""
     owned = member.owned_partitions
     if member.user_data == "none":
         return []

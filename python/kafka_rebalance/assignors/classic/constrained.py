@@ -4,8 +4,9 @@
 T partitions on m members: every member gets at least q = T // m, and X = T % m members one more.
 
 1. Each member, in hash order, keeps its owned partitions up to its share, in the order of partition
-   number and topic. The share of the first X members that own q + 1 partitions or more is q + 1;
-   the share of all others is q. Partitions above the share are recorded as revoked.
+   number and topic, except those that do not match its rack. The share of the first X members that
+   own q + 1 such partitions or more is q + 1; the share of all others is q. Partitions above the
+   share, and those that do not match, are recorded as revoked.
 2. A walk over all partitions, by topic and number, compares them with the sorted kept partitions;
    the partitions that are not kept are unassigned.
 3. Two lists of members are sorted by id. The *short* members have fewer than q partitions; those of
@@ -19,7 +20,7 @@ T partitions on m members: every member gets at least q = T // m, and X = T % m 
 Quirks: if a kept partition does not exist, step 2 counts all partitions behind it as unassigned,
 even the kept ones. The hash order decides which members keep an extra partition.
 
-Order    members in hash order in step 1, by name from step 3 on.
+Order    members in hash order in step 1, by id from step 3 on.
 Cost     O(P log P); with racks O(P * members).
 Errors   AssignorThrows if partitions that do not exist are kept, and step 2 therefore finds too few
          or too many unassigned partitions for the members' shares.
@@ -42,7 +43,10 @@ from .racks import Racks
 
 @dataclass(slots=True)
 class Constrained:
-    """The assignment. `transferring` has the new owners of partitions that others claim."""
+    """The assignment. `transferring` maps partitions to their new owners.
+
+    These partitions must first be revoked by another member, or they are multiply owned.
+    """
 
     assignment: dict[str, list[TopicPartition]]
     transferring: dict[TopicPartition, str]

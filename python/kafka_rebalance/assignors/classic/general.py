@@ -18,14 +18,15 @@
 7. Step 6 is undone if it did not lower the score (the differences of all pairs of members, added
    up), its passes over all partitions moved something, and some member kept a partition in step 3.
 
-Quirks: when the movement record (`movements.py`) moves another partition instead, this can undo the
-last move; then the passes never end. A partition can go back to a previous owner that no longer
-subscribes to the topic; if that owner is fixed, Kafka's class throws. If a kept partition does not
-exist, all partitions behind it count as unassigned, as in the constrained algorithm.
+Quirks: when the movement record (`movements.py`) moves another partition instead, this can undo an
+earlier move; then the passes may never end. A partition can go back to a previous owner that no
+longer subscribes to the topic; if that owner is fixed, Kafka's class throws. If a kept partition
+does not exist, all partitions behind it count as unassigned, as in the constrained algorithm.
 
 Order    members by (partitions held, id); subscribers of a topic and claims in hash order;
          partitions that the movement record sends back, in the order of a hash set.
-Cost     each move of step 6 tests all P partitions and S subscriptions: O(moves * (P + S)).
+Cost     each move of step 6 tests all P partitions and, for each member, the partitions of its
+         topics (S in all): O(moves * (P + S)).
 Errors   AssignorThrows where Kafka's class looks up a fixed member; NeverEnds if a state occurs
          again in step 6.
 Source   AbstractStickyAssignor.GeneralAssignmentBuilder (Kafka 4.4.0).

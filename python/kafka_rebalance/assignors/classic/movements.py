@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records the moves of the general sticky algorithm, to keep partitions from moving in circles.
 
-Suppose that a partition is to move from member c to member d, and that another partition of its
-topic moved from d to c in this run of the assignor. Then that other partition moves back to d
-instead: this changes the numbers of partitions of c and d as intended, and the two moves of the
-other partition cancel out.
+Suppose that a partition is to move to member d, and that c is its first owner in this run of the
+assignor (its present owner, if it has not moved yet). If another partition of its topic moved from
+d to c in this run, that one moves back to d instead. If c is still the present owner, the numbers
+of partitions of c and d change as intended; if not, c loses a partition in place of the present
+owner.
 
 If several such partitions exist, the first one in a Java HashSet moves back. The order in this set
 depends on all insertions and removals.

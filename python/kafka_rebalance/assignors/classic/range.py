@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Range: assigns contiguous runs of each topic's partitions to the sorted subscribers.
 
-Each topic is assigned by itself, so the first members get the extra partition of every topic, and
+Each topic is assigned by itself, so the first members get the extra partitions of every topic, and
 the skew grows with the number of topics. With racks, partitions go first to members in the rack of
 a replica, as far as the members' shares allow.
 
 1. The topics are visited in the order of Java's hash table. The subscribers of a topic have the
    order of `static_first`.
 2. Rack pass, if racks make a difference for any topic. Topics are co-partitioned if they have equal
-   subscribers and equal numbers of partitions: their partitions with one number go together to the
+   subscribers and equal numbers of partitions: their partitions of equal number go together to the
    first subscriber whose rack matches all of them and who has room in each topic. In any other
    topic for which racks make a difference, each member in order takes the first partitions that
    match its rack. (A member without a rack matches every partition.)
@@ -16,7 +16,7 @@ a replica, as far as the members' shares allow.
 4. After a rack pass, every list is sorted by topic and partition.
 
 Order    members by `static_first`; topics by `java_hash_order`, visible only without a rack pass.
-Cost     O(P + S log S): P partitions, S subscriptions; with co-partitioned racks O(P * members).
+Cost     in the core O(P + S log S): P partitions, S subscriptions; with racks O(P * members).
 Errors   none, even for a topic without metadata: it is skipped.
 Source   org.apache.kafka.clients.consumer.RangeAssignor (Kafka 4.4.0); rack pass: KIP-881.
 Differs  nowhere.

@@ -8,7 +8,7 @@
 
 Order    a worker's work has the order in which it reads its assignment: connectors as in a Java
          hash set, tasks grouped by connector (`Work.after_wire`).
-Cost     O(C log C + T).
+Cost     O(W + C + T) and sorting: W workers, C connectors, T tasks.
 Errors   none for a cluster with workers.
 Source   org.apache.kafka.connect.runtime.distributed.EagerAssignor (Connect 4.3.1).
 Differs  nowhere.

@@ -13,15 +13,16 @@ that each worker has to start and to stop. The caller keeps the leader's memory 
    created = configured - assigned - running.
 3. Work that is deleted, or that runs on more than one worker, is revoked.
 4. Lost work waits up to `max_delay_ms` for its worker to return. After the wait, it goes to the
-   workers that had no work in some round meanwhile. If there are none, it counts as created work.
-   If no worker is missing, lost work does not wait: it counts as created work at once.
+   workers that had no work in some round of the wait. If there are none, it counts as created work.
+   If no worker is missing when the wait would begin, lost work counts as created work at once.
 5. If no work waits, workers with more than an even share lose the excess. If the last round also
    revoked work for this reason, the leader backs off first.
-6. Created and lost work goes to the workers with the least work, ties by id.
+6. Created connectors go to the workers with the fewest connectors, created tasks to those with the
+   fewest tasks. Ties go to the worker that had fewer before this step, then by id.
 
-Order    workers are in the hash order of their ids; a worker loses work from the front of its
-         report; new work is sorted by name.
-Cost     O(W + C + T) and sorting.
+Order    workers are in the hash order of their ids; in step 5, a worker loses work from the front
+         of its report; in step 6, created work comes first, then lost work, each sorted by name.
+Cost     O(W + C + T) and sorting: W workers, C connectors, T tasks.
 Errors   AssignorThrows if there are no workers.
 Source   IncrementalCooperativeAssignor (Connect 4.3.1); KIP-415, KIP-810 (back-off).
 Differs  for a few maximum delays (1207 ms, 3049 ms, …: 146 of the first 1.5 million), Java's

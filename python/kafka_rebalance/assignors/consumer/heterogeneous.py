@@ -14,7 +14,7 @@
 Order    members by their load, then by their position in the view (`_Loads`). A partition is moved
          from the end of its owner's partitions of the topic.
 Quirk    if two members own a partition, the later member counts as its owner, and both keep it.
-Errors   Kafka's class throws if a member owns a partition that its topic does not have.
+Errors   Kafka's class throws if a member keeps a partition that its topic does not have (step 1).
 Source   UniformHeterogeneousAssignmentBuilder (Kafka 4.4.0).
 """
 
@@ -144,7 +144,7 @@ class _Builder:
 class _Loads:
     """Walks the subscribers of one topic from both ends of their order by load.
 
-    `sizes` has the current loads; the members stay in the order of their loads at the beginning.
+    `sizes` has the current loads. `_sorted` keeps the order of the first loads, except for swaps.
     The least loaded members are a range at the front. After each walk over this range, its load is
     one higher, and members that have this load join it. The most loaded members are a range at the
     end; after each walk over it, its load is lower, and members that have this load join it.

@@ -38,7 +38,7 @@ Target = HashMap[Uuid, HashSet[int]]
 
 @dataclass(frozen=True, slots=True)
 class MemberView:
-    """A member; `names` is the number of subscribed names, `topics` has the ids of their topics."""
+    """A member; `names` counts its subscribed names, `topics` has ids of those with partitions."""
 
     member: Member
     names: int

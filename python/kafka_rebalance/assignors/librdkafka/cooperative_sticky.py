@@ -3,11 +3,11 @@
 
 1. `general` assigns. In this file, a partition's *owner* is the last member that claims it: all
    claims count, however old they are.
-2. A partition that has an owner goes to the owner if `general` assigned it to that member; else no
-   member receives it in this round.
+2. If `general` assigned a partition to its owner, the owner gets it; if to another member, no
+   member gets it in this round.
 3. A partition without an owner goes to the member to which `general` assigned it.
-4. A partition that `general` assigned to no member (its topic was deleted or has no subscriber)
-   goes back to its owner.
+4. A partition that `general` assigned to no member (it no longer exists, or its topic has no
+   subscriber) goes back to its owner.
 
 Quirk    step 2 treats two members with equal instance ids as one; the owner gets the partition.
 Cost     that of `general`.

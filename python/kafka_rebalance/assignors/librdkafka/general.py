@@ -5,8 +5,9 @@
    of candidates, topic and number. If every member can have every partition, the order is another
    one: the member with the most owned partitions left adds one of them, if possible one with a
    previous owner, until no member has any left; then the unowned partitions follow.
-2. Each member keeps its owned partitions, except those of topics that it left and those that do
-   not match its rack. If any member loses a partition here, the group has a *revocation*.
+2. Each member keeps its owned partitions, except those that do not exist, those of topics that it
+   left, and those that do not match its rack. If a member loses a partition that has candidates,
+   the group has a *revocation*.
 3. Each unassigned partition goes to the candidate with the fewest partitions; ties go by id. With
    racks, a first pass considers only members near the partition (a replica is in their rack) and
    members without a rack.
@@ -19,11 +20,11 @@
 6. Step 5 is undone if it did not lower the score (that of Kafka's algorithm), its passes over all
    partitions moved something, and some member kept a partition in step 2.
 
-Quirks: a member that sends an empty rack matches no rack, and a member whose rack is null matches
-all. A partition moves away from its holder, which may not be its owner (see `claims.py`).
+Quirks: an empty rack counts as a rack, in which there is usually no replica; a member whose rack is
+null matches all. A partition moves away from its holder, which may not be its owner (`claims.py`).
 
 Order    members by (partitions owned, id); dicts are read in reverse, as in `claims.py`.
-Cost     each move of step 5 tests all P partitions and S subscriptions: O(moves * (P + S)).
+Cost     O(moves * C) at worst: the test after a move reads all C pairs (candidate, partition).
 Errors   AssignorThrows where the leader's process dies; NeverEnds.
 Source   librdkafka 2.16 (rd_kafka_sticky_assignor_assign_cb).
 """
@@ -202,7 +203,7 @@ class _Build:
         insort(self.by_size, self._entry(source))
 
     def _is_balanced(self) -> bool:
-        """Returns whether no member could take a partition of a member that has more."""
+        """Returns True if loads differ by at most 1, or no member can take from one with more."""
         if self.by_size[0][0] >= self.by_size[-1][0] - 1:
             return True
         owner = {tp: m for m, owned in reversed(self.current.items()) for tp in owned}

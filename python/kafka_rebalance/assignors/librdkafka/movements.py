@@ -13,6 +13,7 @@ process; here, `AssignorThrows` is raised in these cases:
 - The first partition of a list has moved on while others are still in the list, and the list is
   looked up again.
 - The record of a partition disagrees with its holder (an assertion of librdkafka).
+- The record of a partition names a list that has been removed.
 
 A partition that moved back keeps its record, although no list contains it.
 
@@ -35,7 +36,7 @@ class _Pair(NamedTuple):
 
 @dataclass(slots=True)
 class _Moved:
-    """The partitions that moved between one pair; the list's key is the record of `keeper`."""
+    """The list of one pair. librdkafka's key for this list is the record of `keeper`."""
 
     keeper: TopicPartition
     partitions: list[TopicPartition] = field(default_factory=list)

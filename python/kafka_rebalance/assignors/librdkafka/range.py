@@ -6,12 +6,12 @@
    Neighbours that are equal in all three are co-partitioned.
 2. If a topic is not co-partitioned and racks make a difference for it, each subscriber in order
    takes the first partitions that match its rack, up to its share.
-3. The partitions with one number in all co-partitioned topics go to the first subscriber whose rack
-   has a replica of each, and whose share is not used up in any of these topics.
+3. In co-partitioned topics, partitions of equal number go together to the first subscriber whose
+   rack has a replica of each, and whose share is not used up in any of these topics.
 4. In each topic, every subscriber in order takes the first unassigned partitions, up to its share.
 
 Order    a member's list has the order of assignment: steps 2 and 3 of all topics, then step 4.
-Cost     O(P + S log S): P partitions, S subscriptions; with co-partitioned racks O(P * members).
+Cost     in the core O(P + S log S): P partitions, S subscriptions; with racks O(P * members).
 Errors   none, even for a topic without metadata: it is skipped.
 Source   librdkafka 2.16 (rd_kafka_range_assignor_assign_cb); KIP-881.
 Differs  from Kafka's in the order of subscribers and of the answer, and in step 3.
@@ -65,7 +65,7 @@ def _topic_shares(group: GroupSpec) -> list[TopicShare]:
 
 
 def _alike(topic: TopicShare) -> tuple[list[bytes], int]:
-    """Returns a key that is equal for co-partitioned topics; a shorter list of ids sorts first."""
+    """Returns a key that is equal for co-partitioned topics; step 1 sorts by it."""
     ids = [name_bytes(member.member_id) for member in topic.subscribers]
     return ids, len(topic.partition_racks)
 

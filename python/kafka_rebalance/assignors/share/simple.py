@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The brokers' simple: if members outnumber the partitions, several members share each partition.
 
-A homogeneous group is one pool of its members and of the initialised partitions of its topics. In
-any other group each topic is a pool of its own, with its subscribers. For T partitions and k
-members in a pool:
+A homogeneous group (all subscribe to the same topics) is one pool of its members and of the
+initialised partitions of its topics. In any other group each topic is a pool of its own, with its
+subscribers. For T partitions and k members in a pool:
 
 1. Each partition is shared by S members: k / T, rounded up. Together, the members want S * T
    partitions, spread evenly over the members.
-2. Each member holds the partitions of its present target, initialised or not. Topics to which it
-   no longer subscribes are removed.
+2. Each member holds the partitions of its present target, initialised or not. In a homogeneous
+   group, topics to which it no longer subscribes are removed.
 3. Members that hold more than they want give partitions up. Then a partition that more than S
-   members hold is taken from the members beyond S.
+   members hold is taken from the first of them, until S are left.
 4. Each partition with fewer than S members goes to members that hold fewer than they want. These
    members form a circle, and each partition continues where the one before it stopped.
 

@@ -28,7 +28,10 @@ _COUNT = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
 class Verb(NamedTuple):
-    """The first word of a change's text, and its option's name; `default` is for no value."""
+    """The first word of a change's text, and the name of its option.
+
+    `default` is the option's value if none is given.
+    """
 
     name: str
     metavar: str

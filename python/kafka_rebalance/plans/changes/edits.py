@@ -15,7 +15,7 @@ from .made_up import Basis, MadeUp, is_short_name, prefix_of
 class Edited(NamedTuple):
     """A group after an event.
 
-    `renamed`      maps the new ids of members that came back to their old ids.
+    `renamed`      new id -> old id, for each member that came back.
     `rebalances`   is False if the event starts no rebalance, as when a static member restarts.
     `starts_over`  is True for a change of assignor: members revoke all partitions and claim none.
     `waiting`      are partitions that no member reads until a rebalance begins, because their

@@ -10,13 +10,14 @@ The name of a new member has one of these origins:
 
     given     the change names it: `client-id=`, `instance-id=`
     shared    all members have one client id, and the new member has it too
-    counted   the next number, as orders-10 after orders-9; all instance ids that are not given
-    copied    the name of the copied member, if it has no number or some members share it
+    counted   the next number, as orders-10 after orders-9; an instance id that is not given is
+              always counted
+    copied    the name of the copied member, if it has no number, or if some members share it
     known     the member restarts, and keeps its name
 
-Names affect the answers, because `range` and `roundrobin` sort the members by id. So a draw also
-moves a guessed name (counted, copied) to another position in the sorted names. Mirror:
-`src/plans/changes/made_up.rs`.
+Names affect the answers, because `range` and `roundrobin` sort the members by id. So every draw
+except that of the plan itself (draw 0) also moves a guessed name (counted, copied) to another
+position in the sorted names. Mirror: `src/plans/changes/made_up.rs`.
 
 Source   GroupMetadataManager's member ids: `clientId + "-" + UUID` (KIP-394, KIP-345).
 """
@@ -147,12 +148,12 @@ class MadeUp:
 
 
 def prefix_of(client_id: str | None, member_id: str) -> str:
-    """Returns the client id; if it is unknown, the part of the member id before the UUID."""
+    """Returns the client id, else the member id without its UUID, else "consumer"."""
     return client_id or _UUID.sub("", member_id) or "consumer"
 
 
 def is_short_name(name: str, member_id: str) -> bool:
-    """Returns whether `name` is the member id, cut within the UUID after four digits or more."""
+    """Returns whether `name` begins the member id, with at least four digits of its UUID."""
     uuid = _UUID.search(member_id)
     return uuid is not None and len(name) >= uuid.start() + 5 and member_id.startswith(name)
 

@@ -15,7 +15,7 @@ from .edits import Edited, GroupEvent, error, find_member, held_by, restarted, w
 from .made_up import Basis, MadeUp, client_names, instance_names, prefix_of
 
 MOST_NEW_MEMBERS = 100_000
-"""The most members that may join at once. It is far above any real group."""
+"""The most members that may join at once: far more than any real group has."""
 
 _OPTIONS = ("rack", "client-id", "instance-id", "like")
 _OPTION = re.compile(r",(rack|client-id|instance-id)=")
@@ -120,8 +120,8 @@ class RemoveMembers(Change):
 
     With a `rack`, the rack's brokers are also lost, with their replicas. If all replicas of a
     partition were in the rack, no broker leads it: the partition stays in the metadata and is
-    assigned, but no member can read it. The members in the rack are killed: they do not leave, and
-    the rebalance begins when their sessions have timed out.
+    assigned, but no member can read it. The members in the rack are killed: they send no
+    LeaveGroup, and the rebalance begins when their sessions have timed out.
 
     Source   MetadataResponse.convertToNodeArray: a replica on a broker that is down has no rack;
              ConsumerCoordinator.MetadataSnapshot: a leader that has a rack itself asks for a

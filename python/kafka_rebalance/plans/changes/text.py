@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Changes as short texts, with one grammar in Python, on the command line and in data frames.
 
-    change  = verb ("=" | " ") value          add-members=2   partitions orders=24
+    change  = verb [("=" | " ") value]        add-members=2   partitions orders=24
     --verb value                              a change as an option of the command line
 
 Mirror: `src/plans/changes/text.rs`.

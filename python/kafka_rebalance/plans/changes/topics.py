@@ -17,7 +17,8 @@ class AddPartitions(Change):
     """A topic's number of partitions grows to `partitions`.
 
     If the racks of replicas are known, the racks of new replicas are guessed as Kafka places them:
-    each new partition gets as many racks as an old partition has, in turn from all known racks.
+    each new partition gets as many racks as the old partition with the most racks has, in turn
+    from all known racks.
     """
 
     topic: str

@@ -24,7 +24,7 @@ _WAIT = re.compile(r"([0-9]{1,9})\s*(ms|s|m|h)")
 _WORKER = re.compile(r"(?:worker\s+(\S+)\s+(leaves|returns|joins)|leader\s+(\S+)\s+(leaves))")
 _CONNECTOR = re.compile(r"connector\s+(\S+)\s+(?:(deleted)|tasks=([0-9]{1,7}))")
 _UNIT_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
-_MAX_FOLLOWING = 100  # the most rounds after one event; a real cluster settles after a few rounds
+_MAX_FOLLOWING = 100  # the most rounds in a row; a real cluster settles after a few rounds
 
 
 class _Events:

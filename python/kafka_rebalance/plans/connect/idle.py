@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the work that no worker runs after a round, why it is idle, and when it will run again."""
+"""Finds the work that no worker runs after a round, why, and when the leader will assign it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -7,8 +7,7 @@ phase finds distances from the source by Dijkstra on reduced costs, and sends fl
 arcs, whose reduced cost is 0. No arc with room ever has a negative reduced cost, which proves the
 result. Mirror: `src/plans/possible/flow.rs`.
 
-Cost     a phase is O(E) in `largest` and O(E log V) in `cheapest`; phases are few, because
-         distances are small integers here.
+Cost     phases are few, because distances are small integers here.
 Source   Dinic 1970; Ahuja, Magnanti, Orlin: Network Flows, chapter 9.8 (primal-dual).
 """
 
@@ -62,7 +61,7 @@ class Flow:
         return total
 
     def reachable(self, source: int) -> list[bool]:
-        """Returns for each node whether more flow could be sent to it."""
+        """Returns for each node whether more flow could be sent to it along tight arcs."""
         return [level is not None for level in self._levels(source)]
 
     def _reduced(self, tail: int, arc: int) -> int:

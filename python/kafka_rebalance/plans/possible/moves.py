@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the least moves to the best balance, with prices that prove that no fewer moves suffice.
+"""Finds the least moves to the best balance, with prices that prove that fewer do not suffice.
 
 Levels are independent: members of higher levels are full, so the topics of a level go only to the
 members of this level. In each level the cheapest flow shows which partitions are kept:

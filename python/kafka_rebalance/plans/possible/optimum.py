@@ -7,7 +7,7 @@
 4. Turn counts into partitions: each member keeps its first ones, by topic and number, and the other
    partitions are assigned in that order.
 
-Mirror: `src/plans/possible.rs`.
+Mirror: `src/plans/possible/optimum.rs`.
 
 >>> from kafka_rebalance import GroupSpec, Member, Topic, TopicPartition, best_possible
 >>> a, b = (TopicPartition("t", p) for p in range(2))

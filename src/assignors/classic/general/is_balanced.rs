@@ -5,8 +5,8 @@
 //! all their topics and all partitions of these topics.
 //!
 //! Shortcuts that cannot change the answer:
-//! - The gainer and the partition of the next move are a witness, unless the gainer already has all
-//!   partitions that it can have (`shows_imbalance`).
+//! - The gainer and the partition of the next move are a witness, unless the gainer does not
+//!   subscribe to the topic or already has all partitions that it can have (`shows_imbalance`).
 //! - The witness of an earlier test is still a proof if its member could still take the partition
 //!   (`still_holds`).
 //! - In a search for a new witness, only the largest owner of each topic (the one with the most
@@ -41,7 +41,7 @@ impl Balance<'_, '_, '_> {
                 .is_ok_and(|better| better.as_ref().is_some_and(shows))
     }
 
-    /// Whether the group is balanced: no member could take a partition from a larger owner.
+    /// Whether the group is balanced: it has no witness.
     pub(super) fn is_balanced(&mut self) -> Result<bool, GroupError> {
         if self.unbalanced {
             return Ok(false);
@@ -113,8 +113,8 @@ impl Balance<'_, '_, '_> {
         largest
     }
 
-    /// Whether any member could take a partition from a larger owner. This is Kafka's own test, for
-    /// groups in which a partition may be owned twice.
+    /// Whether the group has a witness. This is Kafka's own test, for groups in which a partition
+    /// may be owned twice.
     fn can_anybody_gain(&self) -> Result<bool, GroupError> {
         let build = &self.build;
         let lists = build.current.lists();

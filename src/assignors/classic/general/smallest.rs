@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Finds the member with the fewest partitions; of equal members, the first. It is a tournament
-//! tree: each node holds the smaller of its two children, so a change updates one path to the root.
+//! A tournament tree that finds the member with the fewest partitions; of equal members, the first.
+//! Each node holds the smaller of its two children, so a change updates one path to the root.
 
 /// Size and index of a member in one number, which sorts by size, then index. `NONE` stands for a
 /// member that takes no part in balancing.

@@ -55,7 +55,7 @@ def _short(row: Row) -> Row:
 
 
 def summary(result: dict[str, Any]) -> str:
-    """Returns the machine and the versions, then a table with one row for each comparison."""
+    """Returns machine and versions, a table of comparisons, and lines on growth and plug-ins."""
     about = result["machine"]
     rows = result["rows"]
     versions = ", ".join(about[name] for name in ("system", "rust", "java", "go", "peers"))
@@ -103,7 +103,7 @@ def _mean_and_least(ratios: list[float]) -> str:
 
 
 def _plug_ins(rows: Iterable[Row]) -> list[str]:
-    """Returns one line for each case in which our assignors ran with a Python client's types."""
+    """Returns one line for each case: the time of our plug-in, and of the client's own assignor."""
     lines = []
     for row in rows:
         ours, theirs = row["ours"].get("ms"), row["theirs"].get("ms")
@@ -157,7 +157,11 @@ _QUESTIONS: list[tuple[str, str, Callable[[Row], bool]]] = [
 
 
 def _ratio(row: Row, peer: str, field: str) -> float | None:
-    """Returns a ratio; `field` is the core's `ms` (from names) or `again_ms`."""
+    """Returns how many times longer the peer takes than the core.
+
+    The core's time is its `field`: `ms` (from names) or `again_ms`. "objects" is Java's time over that
+    of our results as Python objects, for `again_ms` only.
+    """
     if peer == "objects":
         java, mine = row["peers"]["Java"].get("ms"), row.get("borders", {}).get("objects")
         measured = java is not None and mine is not None and field == "again_ms"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures one assignment: `pytest benches/test_assign.py`. Compare figures of one run only.
 
-One member joins a group of 200 members and 2,000 partitions, given as Python objects.
+A member joins; the group then has 200 members and 2,000 partitions. It is given as Python objects.
 """
 
 from typing import Any

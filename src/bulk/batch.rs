@@ -2,7 +2,7 @@
 //! Answers groups in bulk: takes an Arrow record batch of groups, and returns another batch with
 //! one row for each group.
 //!
-//! Names are borrowed from the input's buffers and copied only into the answer.
+//! Names in columns are borrowed from the buffers and copied only into the answer.
 
 pub mod cells;
 pub mod columns;
@@ -55,8 +55,7 @@ pub struct Answer<'a> {
 /// Answers every group of a batch; the row of a bad group has its `error` set.
 ///
 /// Columns and fields are found by name, in any order; unknown ones are ignored. A required column
-/// that is missing is an error. So is a column whose type differs from the contract's (the format
-/// of groups in columns and lines).
+/// that is missing is an error. So is a column of a type that docs/contract.md does not allow.
 pub fn assign_batch(
     batch: &RecordBatch,
     options: Options,

@@ -47,7 +47,7 @@ pub fn numbers<'a, N: ArrowPrimitiveType, R>(
     rows.iter().map(of).collect()
 }
 
-/// A column of texts that grows by single rows.
+/// Builds a column of texts.
 #[derive(Default)]
 pub struct Texts {
     bytes: Vec<u8>,
@@ -63,7 +63,7 @@ impl Texts {
         self.lengths.push(text.map(str::len));
     }
 
-    /// Adds the last `count` texts once more; none of them is null.
+    /// Adds the last `count` texts once more; none of them may be null.
     pub fn repeat(&mut self, count: usize) {
         let ends = &mut self.lengths.ends;
         let first = ends.len() - 1 - count;

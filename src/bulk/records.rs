@@ -27,7 +27,7 @@ use crate::wire::group_records::{GroupMetadataValue, Key, decode_group, decode_k
 use crate::wire::sent_members::{leader_library, user_data};
 use crate::wire::{ReadAssignment, ReadSubscription, decode_assignment, decode_subscription};
 
-/// The subscription version of the newest Java client. A row does not show this version.
+/// The subscription version of the newest Java client. A row shows it only with user data.
 const NEWEST_VERSION: i16 = 3;
 
 /// A group as its record describes it.
@@ -46,7 +46,7 @@ pub struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// Whether this is a consumer group with members. Only such a group has an assignment.
+    /// Whether this is a consumer group with members.
     pub fn is_answered(&self) -> bool {
         self.kind == "consumer" && !self.members.is_empty()
     }
@@ -71,7 +71,7 @@ pub struct Member<'a> {
     pub sent: Option<(i16, Option<&'static str>)>,
 }
 
-/// A row: the group's id (None if the key is unreadable), and the group.
+/// A row: the group's id (None if the key has none), and the group or an error.
 pub type Row<'a> = (Option<&'a str>, Result<Group<'a>, String>);
 
 /// Partition counts and replica racks of a cluster's topics.

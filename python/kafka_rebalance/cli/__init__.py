@@ -33,7 +33,7 @@ COMMANDS = {
 }
 """Each command with its line in the help; the module of that name has the command's options.
 
-The order is that in which a new user needs the commands; those for many groups come later.
+The order is that in which a new user needs the commands.
 """
 
 _LIVE = "--bootstrap-server broker:9092"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance compare`: plays the given changes under every assignor, side by side."""
+"""`kafka-rebalance compare`: plays the given changes under several assignors, side by side."""
 
 import argparse
 from collections.abc import Sequence
@@ -122,7 +122,7 @@ def _show(compared: list[Comparison], args: argparse.Namespace) -> None:
 
 
 def _times(one: Comparison) -> tuple[dict[str, Timed], str]:
-    """Returns the times of each assignor and the assumptions; else no times, and the reason."""
+    """Returns each assignor's times and the assumptions, or no times and the reason."""
     changes = parse_changes(one.changes)
     times: dict[str, Timed] = {}
     names = [each.assignor for each in one.candidates if each.figures is not None]

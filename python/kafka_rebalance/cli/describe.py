@@ -66,7 +66,7 @@ def _lags(
 
 
 def _given(args: argparse.Namespace, group: GroupSpec) -> str:
-    """Returns the options that select this input and group, quoted for a shell."""
+    """Returns the arguments that select this input and group, quoted for a shell."""
     source = [args.file]
     if args.file is None:
         source = ["--bootstrap-server", args.bootstrap_server]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kafka_rebalance.spark.jobs import Done
 
 _EXAMPLES = 20
-"""How many groups at most are in the file that `_advice` writes for its command."""
+"""The largest number of groups in the file that `_advice` writes."""
 
 _WORDS = {
     "assign": "who owns what in every group",
@@ -262,7 +262,7 @@ def _report(
 
 
 def _advice(args: argparse.Namespace, spark: "SparkSession", groups: "DataFrame") -> str:
-    """Writes some groups whose assignor never ends to a file; returns a command for the first."""
+    """Writes a file with some groups whose assignor never ends; returns a command for the first."""
     from kafka_rebalance.spark import jobs, schema
 
     answers = spark.read.parquet(args.output)

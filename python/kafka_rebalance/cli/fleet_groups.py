@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the groups of a Spark job, and makes the command that explains one of them."""
+"""Reads the groups of a Spark job, and makes a command that plans or compares one of them."""
 
 import argparse
 import os
@@ -34,7 +34,7 @@ def read(
 def command(
     args: argparse.Namespace, file: Path | str, group_id: str | None, changes: Sequence[Any]
 ) -> str:
-    """Returns a command that plans or compares one group with the options of this job."""
+    """Returns a command that plans or compares one group, with the assignor of this job."""
     words = ["kafka-rebalance", "compare" if args.word == "compare" else "plan", os.fspath(file)]
     if group_id is not None:
         words += ["--group", group_id]

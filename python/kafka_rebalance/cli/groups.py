@@ -160,7 +160,7 @@ class Tally:
     not_affected: dict[str, tuple[int, str]] = field(default_factory=dict)
 
     def leave_out(self, lines: Sequence[str], *, all_of_them: bool) -> None:
-        """Counts the changes that do not affect a group; each line is `CHANGE: problem`."""
+        """Counts a group for each change that does not affect it; a line is `CHANGE: problem`."""
         self.unaffected += all_of_them
         for line in lines:
             change = line.partition(": ")[0]
@@ -190,7 +190,7 @@ class Tally:
 
 
 class AnsweredGroup(NamedTuple, Generic[GroupAnswer]):
-    """An answer about a group; `alone` is True if the input has no other group."""
+    """An answer about a group; `alone` is True if no other group was read."""
 
     answer: GroupAnswer
     not_affected: list[str]

@@ -132,7 +132,7 @@ def _recorded(args: argparse.Namespace) -> Recorded:
         return recorded_generations(read_records(*args.files))
     from kafka_rebalance.live import offsets_records
 
-    # Pictures and plays need each generation; rows alone take much less memory.
+    # --replay, --what-if and --output need each generation; rows alone take much less memory.
     needs_all = args.replay or args.what_if or args.output is not None
     with item_progress("records") as advance:
         read = offsets_records(
@@ -146,7 +146,7 @@ def _recorded(args: argparse.Namespace) -> Recorded:
 def _compute(args: argparse.Namespace, recorded: Recorded) -> int:
     """Plays the records again, and prints what came out equal, or what would have happened.
 
-    Returns the number of rebalances or groups that could not be computed; a difference is a result.
+    Returns the number of rebalances or groups that could not be computed; a difference is no error.
     """
     from kafka_rebalance.report.history.table import print_counterfactuals, print_replay
 

@@ -64,7 +64,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_assignor(parser: argparse.ArgumentParser) -> None:
-    """Adds the option that replaces the group's own assignor."""
+    """Adds the options that replace the group's own assignor and its leader."""
     parser.add_argument(
         "--assignor",
         metavar="NAME",
@@ -84,7 +84,7 @@ def add_leader(parser: argparse.ArgumentParser) -> None:
 
 
 class _Answer(NamedTuple):
-    """The plan that is shown, and those of all leaders; these are empty with --assignor."""
+    """The plan that is shown, and those of all possible leaders (none with --assignor)."""
 
     planned: RebalancePlan
     led: tuple[LedPlan, ...] = ()
@@ -94,7 +94,7 @@ class _Answer(NamedTuple):
         return next((one for one in self.led if one.plan is self.planned), None)
 
     def leading(self) -> dict[str, Any]:
-        """Returns who leads, for JSON: nothing if Kafka's own assignor certainly answers."""
+        """Returns who leads, for JSON; nothing with --assignor, or if Kafka's own surely answers."""
         if self.shown is None or (len(self.led) == 1 and not library_of(self.planned.assignor)):
             return {}
         others = [one.to_dict() for one in self.led if one is not self.shown]

@@ -21,7 +21,7 @@ from .options import MOST_DIGITS
 
 
 def serve(args: argparse.Namespace) -> int:
-    """Serves until Ctrl-C or SIGTERM, and returns the exit code."""
+    """Serves until SIGTERM, and returns the exit code; Ctrl-C raises KeyboardInterrupt."""
     config = CoordinatorConfig(group_initial_rebalance_delay_ms=args.initial_delay_ms)
     server = Server(
         served_topics(args), host=args.host, port=args.port, config=config, log_dir=args.log_dir
@@ -41,7 +41,7 @@ def served_topics(args: argparse.Namespace) -> list[ServedTopic]:
 
 
 def _topics(args: argparse.Namespace) -> Iterator[tuple[ServedTopic, str]]:
-    """Yields each topic with its place in the options, which an error about the topic names."""
+    """Yields each topic with its place in the options, for errors about the topic."""
     lines = [] if args.topics_of is None else args.topics_of.read_bytes().splitlines()
     for number, line in enumerate(lines, 1):
         path = f"--topics-of {args.topics_of}:{number}"

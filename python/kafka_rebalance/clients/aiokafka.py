@@ -3,8 +3,8 @@
 
 The setting takes classes, as for aiokafka's own assignors, or instances. aiokafka does not pass its
 `client_rack` to assignors, so the rack (KIP-881) is a parameter of the instance:
-`partition_assignment_strategy=[Range(rack_id="b")]`. Each consumer has its own memory, even if
-consumers share a class or an instance. aiokafka has no cooperative rebalancing.
+`partition_assignment_strategy=[Range(rack_id="b")]`. Each consumer remembers its own last
+assignment, even if consumers share a class or an instance. aiokafka has no cooperative rebalancing.
 
 Differs  from aiokafka's own sticky assignor, which never sends its generation.
 """

@@ -23,7 +23,7 @@ log = logging.getLogger("kafka_rebalance.clients")
 
 
 class ClientNames(NamedTuple):
-    """One client library's names for the attributes that both libraries have."""
+    """One client library's names for things that kafka-python and aiokafka both have."""
 
     module: str
     """The module of the coordinator's class."""

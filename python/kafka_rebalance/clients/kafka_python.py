@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kafka's assignors as classes for kafka-python 3 and its `partition_assignment_strategy`.
 
-The setting takes a class, an instance, or a function that returns an instance; each consumer has
-its own memory. kafka-python does not pass its `client_rack` to assignors, so the rack (KIP-881) is
-a parameter of the assignor: `partition_assignment_strategy=[Range(rack_id="b")]`.
+The setting takes a class, an instance, or a function that returns an instance; each consumer
+remembers its own last assignment. kafka-python does not pass its `client_rack` to assignors, so the
+rack (KIP-881) is a parameter of the assignor: `partition_assignment_strategy=[Range(rack_id="b")]`.
 
 Differs  from kafka-python's own assignors: its range loses some static members, and its
          cooperative-sticky sends neither generation nor rack. After a revocation,
@@ -134,7 +134,7 @@ class CooperativeSticky(_Assignor):
     def _held(
         self, consumer: Any, known: ConsumerMemory, subscribed: frozenset[str]
     ) -> Iterable[tuple[str, int]]:
-        """Returns the subscribed partitions that the consumer still reads."""
+        """Returns the subscribed partitions that the consumer still holds; none if it is eager."""
         if consumer is None:
             return known.still(subscribed)
         if consumer._rebalance_protocol is not RebalanceProtocol.COOPERATIVE:

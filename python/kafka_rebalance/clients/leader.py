@@ -43,7 +43,7 @@ def answer(
 def _racks(
     client: ClientNames, cluster: Any, topic: str, count: int, brokers: Mapping[Any, str | None]
 ) -> tuple[tuple[str | None, ...], ...] | None:
-    """Returns the racks of each partition's replicas; None if no broker has a rack."""
+    """Returns the racks of each partition's replicas; None if `brokers` has no rack."""
     if not any(brokers.values()):
         return None
     # Neither client has a public method for the replicas of all partitions.

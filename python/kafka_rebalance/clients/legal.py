@@ -7,8 +7,8 @@
    with an AssertionError, and other clients would join again with equal claims for ever. So Kafka's
    assignor computes a second answer, without members that subscribe to nothing, and without the
    claims that no member can keep: claims to topics that the member does not subscribe to, and to
-   partitions that do not exist.
-3. If the second answer has this problem too, or if Kafka's class throws or never ends, range
+   partitions that do not exist. It also does so if the first call throws or never ends.
+3. If the second call has one of these problems too, or would get what the first one got, range
    computes the answer of this generation: range needs no claims, and always has an answer. In a
    cooperative group, no member gets a partition that another member claims until the next
    generation, as with Kafka's cooperative assignor.

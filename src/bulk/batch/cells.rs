@@ -37,7 +37,7 @@ pub fn count(number: i64, noun: &str, path: impl FnOnce() -> String) -> Result<u
     count_from(0, number, noun, path)
 }
 
-/// A number from `least` to the largest of 32 bits.
+/// A number from `least` to `i32::MAX`.
 pub fn count_from(
     least: i64,
     number: i64,

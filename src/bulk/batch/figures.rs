@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Writes plans and comparisons as columns, which have the figures' names in `plans/figures.py`.
+//! Writes plans and comparisons as columns; figures have the names of `plans/figures.py`.
 
 use std::sync::Arc;
 

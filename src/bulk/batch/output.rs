@@ -18,7 +18,7 @@ use crate::bulk::nested::{Lengths, Runs, Texts, batch, structs, texts};
 use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 
-/// A list of members with their partitions for each group.
+/// For each group, a list of its members with their partitions.
 #[derive(Default)]
 struct MemberLists {
     members: Lengths,

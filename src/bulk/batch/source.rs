@@ -20,11 +20,12 @@ pub enum Form<'i> {
     Columns,
     /// Contract lines, in the only column.
     Lines,
-    /// Keys and values of groups' records. Only consumer groups with members are answered.
+    /// Keys and values of groups' records. A group without members, or of another kind than consumer
+    /// groups, gets no row.
     Records(&'i Inventory),
 }
 
-/// The groups of a batch that are answered, one in each row of the answer.
+/// The groups of a batch, one for each row of the answer.
 pub struct Source<'a> {
     rows: usize,
     groups: Found<'a>,

@@ -75,7 +75,7 @@ impl<'a> Tasks<'a> {
         })
     }
 
-    /// Reads the fields of the last member.
+    /// Reads the fields of the member that was added to `builder` last.
     pub fn read(
         &self,
         builder: &mut GroupBuilder<'a>,

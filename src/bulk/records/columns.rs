@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Writes groups that were read from records as columns, in the order that Spark expects.
+//! Writes groups, read from records, as columns in the order that Spark expects.
 
 use std::sync::Arc;
 

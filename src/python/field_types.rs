@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Checks quickly, for `group/field_types.py`, whether a Python group has exactly the types that
-//! `group/model.py` declares. If not, the Python module searches for the wrong field.
+//! `group/model.py` declares. If not, the Python module searches for a wrong field.
 
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -13,8 +13,8 @@ struct Classes<'c, 'py> {
     pair: &'c Bound<'py, PyType>,
 }
 
-/// Returns true only if every value has the exact declared type, and no value is that of a streams
-/// group. If not, a value may still have an allowed type, so the Python check decides.
+/// Returns true only if every value has the exact declared type and the fields of streams groups
+/// are None. If not, the values may still be allowed, so the Python check decides.
 #[pyfunction]
 pub fn has_its_types<'py>(
     group: &Bound<'py, PyAny>,

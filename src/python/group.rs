@@ -21,7 +21,7 @@ struct Topic {
     initialized: Option<Vec<u32>>,
 }
 
-/// The fields of `model.Member`.
+/// The fields of `model.Member` that assignors read.
 #[derive(FromPyObject)]
 struct Member {
     member_id: PyBackedStr,

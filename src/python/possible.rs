@@ -19,7 +19,7 @@ pub struct Level {
     partitions: i64,
 }
 
-/// The fields of `optimum.Possible`; `member_prices` has each member's index and its price.
+/// The fields of `optimum.Possible`; `member_prices` has pairs of a member's index and its price.
 #[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
 pub struct Possible {
     least_moves: i64,

@@ -40,10 +40,10 @@ class _Token(NamedTuple):
 def token_source(
     properties: Mapping[str, str], options: Mapping[str, str], timeout_s: float
 ) -> Callable[[], str]:
-    """Returns a function that returns a valid token, and renews the token before it expires.
+    """Returns a function that returns a token; it renews an endpoint's token before this expires.
 
-    `options` are those of the JAAS entry. Errors: ClusterError without any secret: from this call
-    for missing settings, from the returned function if it gets no token.
+    `options` are those of the JAAS entry. Errors: ClusterError, whose text has no secret: this call
+    raises it for bad settings, the returned function if it gets no token.
     """
     url = properties.get(_ENDPOINT)
     if url is None:

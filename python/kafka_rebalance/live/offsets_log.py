@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads all records of `__consumer_offsets` that a live cluster has.
 
-1. The cluster reports each partition's first and last offset; later records are left out.
+1. The cluster reports the first offset and the end of each partition; records that are written
+   later are left out.
 2. One consumer without a group reads one partition after another, so the caller can finish each
    partition before the next one begins.
 
 Order    partitions by number; records by offset.
-Errors   ClusterError: no connection, a missing permission, or no progress for the timeout.
+Errors   ClusterError: no connection, no permission, or no progress within the request timeout.
 """
 
 import importlib
@@ -44,7 +45,7 @@ def offsets_records(
     """Yields the records up to the end that the topic had at the start.
 
     `configs` are made by `client_configs`. `on_progress` is called with the number of offsets that
-    are read, and of all; compaction leaves offsets without a record, so this counts both.
+    are done, and of all; both include offsets whose records were removed by compaction.
     """
     ranges = _ranges(bootstrap_server, configs)
     total = sum(end - start for start, end in ranges.values())
@@ -87,7 +88,7 @@ def _polls(
     consumer.assign([place])
     consumer.seek(place, start)
     idle = IdleLimit(idle_s, partition, end)
-    # The position also moves over gaps of compaction and the markers of transactions.
+    # The position also moves over gaps left by compaction and the markers of transactions.
     while (position := consumer.position(place)) is not None and position < end:
         idle.check(position)
         polled = consumer.poll(timeout_ms=_POLL_MS).get(place, ())

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the leaders of live groups from the records of `__consumer_offsets`.
 
-DescribeGroups does not return the leader. The newest record of a group contains it. The records of
-a group are in one partition, which is read from its beginning: with many offset commits in it, this
-takes a while. The user needs Read on the topic `__consumer_offsets`.
+DescribeGroups does not return the leader. The newest metadata record of a group contains it. The
+records of a group are in one partition, which is read from its beginning: with many offset commits
+in it, this takes a while. The user needs Read on the topic `__consumer_offsets`.
 """
 
 import importlib
@@ -19,7 +19,7 @@ from .cluster import kafka_module
 
 TOPIC = "__consumer_offsets"
 IDLE_S = 30.0
-"""Reading ends with an error if no record arrives for this time."""
+"""After so many seconds without progress, reading ends with an error."""
 
 _GROUP_KEY = (2).to_bytes(2, "big")
 _POLL_MS = 200
@@ -79,7 +79,7 @@ def _read(kafka: Any, consumer: Any, groups: set[str]) -> dict[str, str]:
 
 
 def _keep(leaders: dict[str, str], groups: set[str], record: Any) -> None:
-    """Keeps the leader of the newest record; a deleted group and an unreadable record have none."""
+    """Keeps the leader in the record; a deleted group has none. Skips a record it cannot read."""
     if record.key is None or record.key[:2] != _GROUP_KEY:
         return
     try:

@@ -7,7 +7,7 @@ Trust    `ssl.truststore.certificates` (PEM text), else `ssl.truststore.location
 Key      `ssl.keystore.key` with `ssl.keystore.certificate.chain` (PEM text), else the first private
          key of `ssl.keystore.location`.
 Types    a file's content shows its type (JKS, PKCS12 or PEM); `ssl.*.type` is not read.
-Errors   ClusterError with the name of the setting, and without a password.
+Errors   ClusterError with the name of the setting, never with a password.
 """
 
 import re
@@ -84,7 +84,7 @@ def _identify(context: ssl.SSLContext, properties: Mapping[str, str]) -> None:
 
 
 def _load_text(context: ssl.SSLContext, pem: str, password: str | None) -> None:
-    """Loads a key and its chain through a temporary file, because Python reads them only there."""
+    """Loads a key and its chain from a temporary file, because Python reads only files."""
     with tempfile.TemporaryDirectory(prefix="kafka-rebalance-") as directory:
         file = Path(directory) / "key.pem"
         file.touch(mode=0o600)
@@ -104,7 +104,7 @@ def _load(context: ssl.SSLContext, file: Path, password: str | None) -> None:
 
 
 def _lines(text: str) -> str:
-    """Returns PEM text with line breaks: in a properties file, they are missing."""
+    """Returns PEM text with line breaks: in a properties file, they may be missing."""
     return _BLOCK.sub(
         lambda block: (
             f"-----BEGIN {block[1]}-----\n"

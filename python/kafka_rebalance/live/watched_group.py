@@ -4,10 +4,10 @@
 1. The group is described again and again; a group that is rebalancing, empty or unknown is waited
    for.
 2. It has settled if several descriptions in a row are equal: more if a partition has no owner,
-   because a cooperative group is then between two rounds.
-3. A settled state is yielded if it differs from the one before.
+   because a cooperative group may then be between two rounds.
+3. A settled state is yielded if it differs from the one yielded before.
 
-Reading changes nothing. Rebalances that follow each other faster than the descriptions are one.
+Reading changes nothing. Rebalances between two settled states are seen as one.
 """
 
 import time

@@ -25,7 +25,7 @@ CLUSTER = "kafka-rebalance-serve"
 class ServedTopic(NamedTuple):
     """A topic with its number of partitions; no partition has records.
 
-    `racks` has the racks of each partition's replicas, None for a broker without one.
+    `racks` has the racks of each partition's replicas, None for a broker without a rack.
     """
 
     name: str

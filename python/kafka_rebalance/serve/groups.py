@@ -113,7 +113,7 @@ _REQUESTS = {
 
 
 async def _offset_commit(asked: Asked, ask: Ask, has: Has) -> Mapping[str, Any]:
-    """Commits the offsets of partitions that exist; if there are none, asks no coordinator."""
+    """Commits the offsets of partitions that exist; without any, does not ask the coordinator."""
     body = asked.body
     entries = [(topic.name, one) for topic in body.topics for one in topic.partitions]
     offsets = tuple(

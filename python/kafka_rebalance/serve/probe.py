@@ -114,7 +114,7 @@ class Probe:
     # Cases ----------------------------------------------------------------------------------------
 
     async def ask(self, case: ProbeCase) -> Result:
-        """Returns the contract result of the client's answer."""
+        """Returns the client's answer as the fields of a result line (docs/contract.md)."""
         job = _Job(case)
         self._waiting.append(job)
         await self._notify()

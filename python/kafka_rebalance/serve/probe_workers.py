@@ -4,7 +4,7 @@
     python -m kafka_rebalance.serve.probe_workers LIBRARY ADDRESS ASSIGNOR CONSUMERS
 
 Each consumer has a group and a client id of its own, so each leads its group. Consumers join again
-at once when SyncGroup is refused. The process ends when its standard input ends.
+when SyncGroup is refused. The process ends when its standard input ends.
 """
 
 import asyncio

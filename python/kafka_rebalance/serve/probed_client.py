@@ -21,7 +21,7 @@ _MOST_ASKED = 64
 
 
 def worker_command(library: str, address: str, assignor: str) -> list[str]:
-    """Returns the command of a library's own worker."""
+    """Returns the command that starts `probe_workers` with a library."""
     module = f"{__package__}.probe_workers"
     consumers = str(CONSUMERS[library])
     return [sys.executable, "-m", module, library, address, assignor, consumers]
@@ -68,7 +68,7 @@ class ProbedClient:
         await self.probe.__aexit__()
 
     async def results(self, cases: Iterable[ProbeCase]) -> AsyncIterator[Result]:
-        """Yields a contract result for each case, in order.
+        """Yields the fields of a result line (docs/contract.md) for each case, in order.
 
         Errors: GroupError if the client cannot run.
         """

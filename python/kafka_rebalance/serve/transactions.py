@@ -19,7 +19,7 @@ MOST_PRODUCERS = 10_000
 
 @dataclass(frozen=True)
 class Producer:
-    """A producer with the state of its transaction, under Kafka's name."""
+    """A producer; `state` is Kafka's name for the state of its transaction."""
 
     producer_id: int
     epoch: int

@@ -202,7 +202,7 @@ def _in_workers(
 ) -> DataFrame:
     """Runs a bulk function of the core on the groups, once for each call, with mapInArrow.
 
-    Spark adds a column `cluster` of the groups to the answers. The core runs in one thread, because
+    A column `cluster` of the groups is copied to the answers. The core runs in one thread, because
     a Spark task has one core. The pickled function imports its modules itself, so that executors do
     not need this module.
     """

@@ -72,7 +72,7 @@ def read_groups(
 
 
 def _passing_over(records: DataFrame) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
-    """Returns the records, and a function that counts those that `current_groups` skips."""
+    """Returns the records, and a function that counts those that no classic group wrote."""
     found = Observation()
     kind = kind_of_record()
     counts = [f.count_if(kind == name).alias(f"records: {name}") for name in OTHER_KINDS]
@@ -109,8 +109,8 @@ def _with_text_cluster(frame: DataFrame) -> DataFrame:
 def assignable(groups: DataFrame) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
     """Returns the groups that can be assigned, and a function that counts the others by kind.
 
-    Left out are groups from records that have no members, or are not consumer groups; they are not
-    errors. Call the function after a job has run.
+    Of groups from records, those without members and those that are not consumer groups are left
+    out; they are not errors. Call the function after a job has run.
     """
     if "kind" not in groups.columns or "state" not in groups.columns:
         return groups, dict
@@ -211,7 +211,7 @@ def contract_lines(
 
 
 def _line(row: dict[str, Any]) -> str:
-    """Returns a contract line: without nulls and extra columns, with topics by name."""
+    """Returns a contract line: without nulls and `cluster`, with topics by name."""
     row.pop("cluster", None)
     names = [topic["name"] for topic in row["topics"] or ()]
     for member in row["members"] or ():

@@ -194,7 +194,7 @@ class OffsetRange(InputPartition):
 
 
 class _RangeReader:
-    """The part that runs on executors: it has only the source and its range."""
+    """Divides offsets into ranges on the driver, and reads a range on an executor."""
 
     def __init__(self, source: _Source) -> None:
         self._source = source

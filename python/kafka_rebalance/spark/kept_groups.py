@@ -14,8 +14,9 @@ The directory:
 A micro-batch has five steps:
 
 1. Take the records that the table does not have yet: `offset >= next[partition]`. If there is no
-   such record, the micro-batch was applied before a crash, or has no records of groups: stop here.
-2. Join them with the current table, and keep the last record of each key.
+   such record, the micro-batch was applied before a crash, or has no records of groups: go on with
+   step 5.
+2. Add them to the current table, and keep the last record of each key.
 3. Write the result to a new directory, whose name no other run uses.
 4. Replace `current.json` in one step (write beside it, fsync, rename).
 5. Remove old tables, except the last few before the current one: queries may still read them.
@@ -115,7 +116,7 @@ class Pointer:
             return None
 
     def replace(self, path: Path) -> None:
-        """Replaces the directory's pointer with this one, durably and in one step."""
+        """Replaces the directory's pointer with this one, in one step."""
         aside = path / f"{CURRENT}.{uuid.uuid4().hex[:8]}.tmp"
         with aside.open("w", encoding="utf-8") as file:
             json.dump(asdict(self), file, indent=1)

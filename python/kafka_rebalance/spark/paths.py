@@ -42,7 +42,9 @@ def format_of(path: str, *, plain: bool = True) -> str:
 
 
 def check_local(source: str, target: str, *, overwrite: bool) -> None:
-    """Refuses an input that does not exist, and an output that exists or overlaps the input.
+    """Refuses an input that does not exist, and an output that overlaps the input.
+
+    An output that exists is refused without `overwrite`.
 
     Paths in other file systems are not checked: Spark itself reports their problems.
 

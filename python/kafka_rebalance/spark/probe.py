@@ -34,8 +34,8 @@ def probe_executors(
     """Runs small tasks that import this package, and returns the Pythons of their executors.
 
     Spark decides which executors run the tasks. Errors: SparkFailedError with one sentence, if a
-    task finds no version of this package or not the driver's (with the task's Python), and if the
-    cluster starts no executors within `seconds`, because a job would then wait for ever.
+    task lacks pyarrow, the driver's version of this package or its version of Python, and if the
+    tasks do not end within `seconds`, because a job might then wait for ever.
     """
 
     def look(_: int) -> tuple[str, str, str, str | None, str | None]:

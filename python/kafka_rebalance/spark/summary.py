@@ -39,7 +39,7 @@ def fleet_summary(plans: DataFrame, *, worst: int = WORST) -> DataFrame:
 
     `plans` are those of `plan_groups` or `plan_each_change`. The result has one row for each
     `cluster` and `change` (if the plans have these columns), else one row. The plans are read once;
-    besides totals, only the rows of the `worst` groups leave their tasks.
+    besides totals and percentiles, only the rows of the `worst` groups leave their tasks.
 
     Raises SchemaError for other columns; GroupError for a `worst` below 1.
     """

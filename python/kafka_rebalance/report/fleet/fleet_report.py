@@ -20,7 +20,7 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class ChangeTotals:
-    """The totals of one change, with percentiles of the groups' moves; "" is the next rebalance."""
+    """The totals of one change ("": the next rebalance), with percentiles of the groups' moves."""
 
     change: str
     groups: int
@@ -69,7 +69,7 @@ class WorstGroup:
 
 @dataclass(frozen=True, slots=True)
 class FleetReport:
-    """The data of the page. `spreads` and `possible` are histograms over the present groups."""
+    """The data of the page. `spreads` and `possible` are histograms: spreads now and at best."""
 
     title: str
     notes: Sequence[str]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Histories as tables of at most 100 columns: the worst groups, or one group's rebalances."""
+"""Prints histories as tables: groups, one group's rebalances, replays and counterfactuals."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ def print_groups(
     *,
     everything: bool,
 ) -> None:
-    """Prints a line for each group, the one with the most rebalances first."""
+    """Prints a line for each group, or only for the worst; most rebalances first."""
     order = group_order(groups)
     shown = order if everything else order[:WORST]
     print_table(GROUP_COLUMNS, [group_cells(name, groups, patterns) for name in shown], left=(5, 6))
@@ -65,7 +65,7 @@ def print_group(
     *,
     everything: bool,
 ) -> None:
-    """Prints one group's rebalances in the order of time; if there are many, only the last ones."""
+    """Prints one group's rebalances in order of time: all (`everything`), or only the last ones."""
     shown = rows if everything else rows[-_MOST_ROWS:]
     print(f"{group_id}: {counted(len(rows), 'record')}, {counted(total_moves(rows), 'move')}")
     if len(shown) < len(rows):
@@ -105,7 +105,7 @@ def pattern_text(one: Pattern, names: Mapping[str, str]) -> str:
 
 
 def row_text(row: RecordedRebalance, names: Mapping[str, str]) -> str:
-    """Returns the causes with their members, for example `came (orders-3-5f2e), back (…)`."""
+    """Returns the causes with their members, for example `came (orders-3-5f2e); back (…)`."""
     if row.error is not None:
         return f"cannot be read: {row.error}"
     texts = []
@@ -124,7 +124,7 @@ def row_text(row: RecordedRebalance, names: Mapping[str, str]) -> str:
 
 
 def print_replay(replayed: Sequence[ReplayedRebalance]) -> None:
-    """Prints how many answers are equal by assignor and leader's library; then the unequal ones."""
+    """Prints how many answers are equal by assignor and leader's library; then the others."""
     rows = [
         [one.protocol, one.leader_library, f"{one.equal} of {one.computed}", str(one.not_computed)]
         for one in replay_shares(replayed)
@@ -166,9 +166,9 @@ def print_counterfactuals(
 
 
 def _with_static(played: Sequence[Counterfactual], *, static: bool) -> list[Counterfactual]:
-    """Returns one answer for each group, by static or dynamic members.
+    """Returns one counterfactual for each group, with static or dynamic members.
 
-    A group in which no member came back has only an answer by dynamic members.
+    A group in which no member came back has only one with dynamic members.
     """
     chosen: dict[str, Counterfactual] = {}
     for one in played:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One group's history as SVG: a row for each member, a column for each record, coloured by cause.
 
-Columns stand side by side in the order of time; below them is the time of every few columns. A
+Columns are in order of time; below every eighth one are its time and its generation. A
 member that comes back under a new id stays in its row if its name is unique in the group.
 """
 
@@ -41,7 +41,7 @@ _LABEL_EVERY = 8
 
 
 def timeline(recorded: Recorded) -> str:
-    """Returns the picture of one group's last records, with a note of what it leaves out."""
+    """Returns the picture of one group's last records, with a note on what it leaves out."""
     columns = [(row, one) for row, one in recorded if one is not None][-MOST_COLUMNS:]
     rows = _rows([one for _, one in columns])
     shown = list(rows)[:MOST_MEMBERS]
@@ -86,7 +86,7 @@ def legend(rows: Sequence[RecordedRebalance]) -> str:
 
 
 def _rows(generations: Sequence[RecordedGeneration]) -> dict[str, dict[int, RecordedMember]]:
-    """Returns name -> column -> member; a name is an instance or client id, if it is unique."""
+    """Returns name -> column -> member; a name that is not unique is replaced by member ids."""
     shared = {
         identity
         for one in generations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints comparisons as tables of at most 100 columns; settings to paste are never wrapped."""
+"""Prints comparisons at most 100 characters wide; settings to paste are never wrapped."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -69,7 +69,7 @@ _LENGTHS = (
 
 
 def _print_clock(comparison: Comparison, times: Times) -> None:
-    """Prints the assignor that is best in seconds, if it is not the recommended one."""
+    """Prints the assignor that is best in seconds, if it is better than the recommended one."""
     recommended = comparison.recommended or ""
     mine = times.get(recommended)
     if mine is None or mine.unread.median is None:

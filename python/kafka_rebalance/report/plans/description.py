@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the present state of a group: its members and findings, in at most 100 columns."""
+"""Prints the present state of a group: its members and findings."""
 
 from collections.abc import Sequence
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reports who leads: other client libraries have their own assignors under the names of Kafka's.
 
-Of one group, a report has the figures of the leader's assignor, and the answers of other members
-that may lead. If the leader's assignor has no plan, and for many groups, there is a warning.
+The report of a plan has the figures of the leader's assignor, and the answers of other members that
+may lead. If these are unknown, for comparisons and for many groups, there is only a warning.
 """
 
 from collections import Counter
@@ -27,7 +27,7 @@ _DIALECTS = {
 def leading_lines(led: Sequence[LedPlan], shown: LedPlan) -> Iterator[str]:
     """Yields sentences about the leaders whose answer is shown, and about each other answer.
 
-    They yield nothing if Kafka's own assignor certainly answers.
+    Yields nothing if only Kafka's own assignor can answer.
     """
     if library_of(shown.assignor) and shown.leaders:
         yield f"The figures are those of {shown.assignor}: {_lead(shown)}."
@@ -66,7 +66,7 @@ def _answer(one: LedPlan) -> str:
 
 
 def leader_note(group: GroupSpec, assignor: str | None) -> str | None:
-    """Returns a warning if a member with another library led the group last, else None."""
+    """Returns a warning if another library led last and `assignor` is Kafka's, else None."""
     library = group.leader_library
     if library in (None, "java") or library_of(assignor):
         return None

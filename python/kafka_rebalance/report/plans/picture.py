@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws a plan as a PNG: a grid of members by partitions, or bars; legible without colours."""
+"""Draws a plan as a picture: a grid of members by partitions, or bars; legible without colours."""
 
 from itertools import groupby
 from pathlib import Path
@@ -12,7 +12,7 @@ from kafka_rebalance.report.text.names import cut
 from .grid import Cell, Grid, grid_of
 
 _MOST_ROWS, _MOST_COLUMNS, _MOST_BARS = 40, 100, 60
-# Fill, hatch and sign of a cell; each of the three is enough to distinguish the kinds of cells.
+# Fill, hatch and sign of a cell; the fills alone, or the signs alone, show what kind it is.
 _LOOK = {
     Cell.KEPT: ("#d0d0d0", "", ""),
     Cell.REVOKED: ("#ffffff", "////", "−"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints a plan as tables of at most 100 columns; for a large group, only members with changes."""
+"""Prints a plan as tables; members without changes are left out unless `everything` is printed."""
 
 import textwrap
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ _MOST_NAMED = 60
 
 
 def print_plan(plan: RebalancePlan, samples: Samples | None, *, everything: bool) -> None:
-    """Prints figures, then the kept, revoked and gained partitions of each round."""
+    """Prints figures, then the changes of each round; long lists end early without `everything`."""
     figures = plan.figures()
     print(plan.title)
     print_figures(plan, figures)
@@ -144,7 +144,7 @@ def step_notes(step: Step) -> list[str]:
 
 
 def _without_rack(step: Step) -> str | None:
-    """Returns a note on the members that may run in the lost rack, because theirs is unknown."""
+    """Returns a note on the members that may run in the lost rack: their racks are unknown."""
     unknown = sum(member.rack_id is None for member in step.before.members)
     if not unknown:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws a run as a PNG: who holds each partition over time; legible without colours."""
+"""Draws runs as pictures: who holds each partition over time; legible without colours."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +15,7 @@ from .timeline import Bar, Look, Timeline, timeline_of
 # The shades are so light that black text is legible on them, and they differ in brightness.
 SHADES = ("#9ecae1", "#fdd0a2", "#c7e9c0", "#dadaeb", "#fee391", "#d9d9d9", "#f7b6d2", "#bdbdbd")
 HATCHES = ("", "||", "--", "..")
-"""The marks of members with one shade: members 0 to 7 have none, members 8 to 15 the first."""
+"""The marks of members with the same shade: members 0 to 7 have none, members 8 to 15 have `||`."""
 
 SAME_SHADE = "held, by another member with this shade"
 _WIDTH = 11.0
@@ -39,7 +39,7 @@ def draw_run(run: Run, path: Path) -> None:
 
 
 def draw_runs(runs: Mapping[str, Run], path: Path) -> None:
-    """Draws several runs of one scenario, one below the other, with one time scale."""
+    """Draws several runs of one scenario, one below the other, with the same time scale."""
     shown = {name: timeline_of(run) for name, run in runs.items()}
     busy = [span for one in shown.values() for span in one.axis.spans]
     first = next(iter(runs.values()))

@@ -103,7 +103,7 @@ def total_cells(one: Totals, held: str) -> list[str]:
 
 
 def print_settlings(runs: Mapping[str, Run]) -> None:
-    """Prints how long the group took to settle after each event; events at one time are one."""
+    """Prints the time to settle after each event; events at the same time count as one."""
     tables = {name: settlings(run) for name, run in runs.items()}
     first = next(iter(tables.values()))
     what = [f"{cut(each.what, 40)} at {each.at_ms / 1000:,.1f} s" for each in first]

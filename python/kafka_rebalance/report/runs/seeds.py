@@ -13,7 +13,7 @@ Shown = Callable[[int], str]
 
 
 def print_seeds(runs: Mapping[str, SeedRuns]) -> None:
-    """Prints each event and the totals of one run, or several runs side by side."""
+    """Prints the events and totals of one run under several seeds, or several runs side by side."""
     first = next(iter(runs.values()))
     print(first.title)
     if all(one.assumed == first.assumed for one in runs.values()):
@@ -36,7 +36,10 @@ def seeds_text(seeds: Sequence[int]) -> str:
 
 
 def spread_text(one: Spread, shown: Shown, never: str = "never") -> str:
-    """Returns text such as `2.8–3.4 (3.1)`, or `7` for equal values, or `never` for no values."""
+    """Returns text such as `2.8–3.4 (3.1)`, or `7` for equal values.
+
+    `never` stands for the runs in which it never happens.
+    """
     if one.least is None or one.median is None or one.most is None:
         return never if one.never else "-"
     if one.is_one or (not one.never and shown(one.least) == shown(one.most)):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Maps times to positions on an axis that shows busy times in full, and shortens quiet times.
 
-A time is busy while a rebalance runs, while a partition has no holder, and at an event of the
+A time is busy while a rebalance runs, while nobody works on a partition, and at an event of the
 scenario. A span is an interval of busy times with a margin on both sides. Between two spans, the
 axis has a cut of fixed width. Within a span the axis is linear, and all spans have one scale.
 """
@@ -68,7 +68,7 @@ class TimeAxis:
         ]
 
     def ticks(self, most: int = 14) -> list[tuple[float, str]]:
-        """Returns (position, label) of round times within the spans, about `most` of them."""
+        """Returns about `most` (position, label): round times; the middle of a span without any."""
         total_s = sum(end - start for start, end in self.spans) / 1000
         step = next((s * 1000 for s in _STEPS_S if total_s / s <= most), 3_600_000)
         found: list[tuple[float, str]] = []

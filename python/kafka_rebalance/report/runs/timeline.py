@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computes a run's picture: bars for the holders, and the number of partitions without a holder.
+"""Computes a run's picture: bars for the holders, and how many partitions nobody works on.
 
 There is a row for each partition. If there are too many partitions, there is a row for each member,
 with the number of partitions that it holds.
@@ -45,7 +45,7 @@ class Bar(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """An event on the time axis: a rebalance, or a line of the scenario."""
+    """The scenario's events at one time, on the time axis."""
 
     at_ms: int
     label: str
@@ -55,8 +55,8 @@ class Mark(NamedTuple):
 class Timeline:
     """The rows and bars of a picture.
 
-    `steps` has pairs: a time in ms, and the number of partitions without a holder from then on;
-    `most` is the largest of these numbers. `left_out` is the number of members without a row.
+    `steps` has pairs: a time in ms, and how many partitions nobody works on from then on; `most` is
+    the largest of these numbers. `left_out` is the number of members without a row.
     """
 
     axis: TimeAxis

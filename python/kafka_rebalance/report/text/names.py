@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shortens names and lists of partitions for people; different names stay different."""
+"""Shortens names and lists of partitions for people."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence

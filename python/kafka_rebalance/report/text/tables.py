@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints tables as wide as the terminal, at most 100 columns.
+"""Prints tables that fit the terminal, at most 100 characters wide.
 
 A cell that is too long continues in the next line: if possible it breaks after a word, else after a
 sign inside a word (`-`, `_`, `.`, `/`, `:`, `,`). If that is not enough, the first cell of each row

@@ -8,6 +8,7 @@ has three more parameters; the star marks values that Kafka's benchmark does not
                     buckets     five sets of members, each subscribed to its own topics
                     three *     each member subscribes to 3 random topics
                     tenth *     each member subscribes to a random tenth of the topics
+                    sevenths *  each member subscribes to one topic, 12 members to each
     kind            full        no member owns a partition yet
                     joins       every member owns its partitions of an earlier assignment, except
                                 one that has just joined
@@ -115,7 +116,7 @@ def _subscriptions(case: Case, names: list[str], present: int) -> Iterator[tuple
 
 
 def grid() -> Iterator[Case]:
-    """Yields all combinations of Kafka's parameters that give each topic a partition."""
+    """Yields all combinations that give each topic a partition; only `two racks` is not Kafka's."""
     for racks in ("none", "racks", "two racks"):
         for members in (100, 500, 1000, 5000, 10_000):
             for per_member in (5, 10, 50):

@@ -13,7 +13,7 @@
 3. Checks that each group without a tombstone occurs once, with its last generation.
 
 With --history, step 2 runs `rebalance_history`, with each record's offset as its time in ms, and
-step 3 checks that there is one row for each record of a group.
+step 3 checks that there is one row for each record of a group, without tombstones.
 """
 
 import argparse

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sends the same cases to every peer in one run, and records the times.
+"""Sends cases to peers, and returns the times of their runs.
 
 A peer is a program that reads contract lines (groups as JSON), and answers each with the times of
-its runs, `{"ms": [...]}`. If a peer does not answer in time, it is killed, and larger cases of that
-kind are skipped. If it ends without an answer, its exit code and its last line are recorded.
+its runs, `{"ms": [...]}`. If a peer does not answer in time, it is killed, and cases of that kind
+that are not smaller are skipped. If it ends without an answer, its exit code and its last line are
+the result.
 """
 
 from __future__ import annotations

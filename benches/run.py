@@ -2,7 +2,8 @@
 """`make bench`: measures our core, our interfaces and the peers on the same cases, in one run.
 
 Prints a table of ratios and writes results/grid.{md,jsonl,png}. A ratio is the peer's median time
-divided by the core's. `--quick` measures ten cells, `--full` every cell of Kafka's grid (hours).
+divided by the core's. `--quick` measures ten cells and writes no files; `--full` measures every
+cell of Kafka's grid (hours).
 """
 
 from __future__ import annotations

@@ -3,12 +3,13 @@
 
     python -m benches.spark_cpu --groups 40000
 
-Each group has 20 members that own 100 partitions under cooperative-sticky, with topics and ids of
-its own. It is written in three forms: as a contract row, as a row with indexes into the group's
-topics in place of topic names, and as a record of `__consumer_offsets`. The identity is a
-`mapInArrow` that returns the contract rows unchanged. Each job runs twice in its own process, on
-one core, with batches of 4 MB; only the second run is measured. Its CPU time is that of the
-process, the JVM and the Python workers together. No rows are written.
+Each group has 20 members that own 100 partitions under cooperative-sticky, with ids of its own; its
+topics occur again in every thousandth group. It is written in three forms: as a contract row, as a
+row with indexes into the group's topics in place of topic names, and as a record of
+`__consumer_offsets`. The identity is a `mapInArrow` that returns the contract rows unchanged. Each
+job runs twice in its own process, on one core, with batches of 4 MB; only the second run is
+measured. Its CPU time is that of the process, the JVM and the Python workers together. No rows are
+written.
 """
 
 import argparse

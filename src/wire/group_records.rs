@@ -3,7 +3,8 @@
 //! groups' records in `__consumer_offsets`. Names and bytes are borrowed from the record. Fields
 //! that are not needed are read and dropped.
 //!
-//! An error begins with the field's name; its text is that of the Python module.
+//! An error begins with the field's path; its text is that of the Python module, which does not
+//! check the topic's id.
 
 use crate::java::text::utf8;
 

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fields of streams groups (KIP-1071) in contract lines: reads, checks and writes them.
 
-The tasks of a member are in the line only beside its `process_id`. `src/group/streams.rs` has the
-same checks in the same order.
+A member's tasks are read only if it has a `process_id`. `src/group/streams.rs` checks the same.
 """
 
 from collections.abc import Mapping, Sequence

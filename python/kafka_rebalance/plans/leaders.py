@@ -4,11 +4,12 @@
     plans_by_leader: GroupSpec, changes -> one plan for each dialect that may answer
 
 1. The leader is `group.leader`. If that is unknown, it is any member whose library can have written
-   the last assignments (`group.leader_library`).
+   the last assignments (`group.leader_library`), or any member if none can. If the group has
+   no `leader_library` and its members no `client_library`, the first member is taken.
 2. A leader leads until it leaves. Then the coordinator takes the first member of its hash map. A
    static member that restarts goes on leading under its new id.
-3. Each rebalance of the plan is computed by its leader's dialect: "" is Kafka's own assignor, also
-   for this project's plug-ins. A member of an unknown library counts as one of the last leader's.
+3. Each of these leaders has the dialect of its library: "" is Kafka's own assignor, also for this
+   project's plug-ins. A member whose library is unknown is taken to have the last leader's.
 4. If several dialects remain, each has a plan of all the changes. Plans that end alike, after equal
    rounds, are one.
 
@@ -139,7 +140,7 @@ def _can_have_written(member: str | None, wrote: str) -> bool:
 
 # 2.
 def _leaders(leader: Member, steps: Sequence[Step]) -> Iterator[Member]:
-    """Yields the leader of each rebalance, and new members that might lead it."""
+    """Yields the leader of each step that rebalances; without steps, the given leader."""
     if not steps:
         yield leader
         return

@@ -3,14 +3,15 @@
 
     seen_rebalance: two descriptions of a group at rest -> SeenRebalance
 
-1. The later members start with the partitions that they owned before; a static member that came
-   back owns those of its old id. So the ids of members that joined are the real ones.
+1. The members of the second description start with the partitions that they owned in the first; a
+   static member that came back owns those of its old id. So a member that joined has its real id.
+   If static members only came back, and no partition moved, that is as predicted.
 2. Each assignor that a leader may have (`leaders.py`) plans the next rebalance. If one of the plans
    ends as the group did, the rebalance is as predicted.
-3. If not, one cause after another is tried: the plan with this difference ends as the group did. An
-   assignor that no possible leader had is a cause as well.
+3. If not, causes are tried one after another, until a plan with that difference ends as the group
+   did. An assignor that no possible leader had is tried as a cause, too.
 
-Differs  the members' bytes between both descriptions are unknown. A group that rebalanced twice in
+Differs  what the members sent between the descriptions is unknown. A group that rebalanced twice in
          between is compared with one rebalance.
 """
 
@@ -40,7 +41,8 @@ class SeenRebalance:
     `event`       the differences between the descriptions, as a text
     `assignor`    the assignor whose plan ends as the group did; None if there is none
     `cause`       why the prediction was wrong; None if it was right
-    `elsewhere`   partitions that the most likely plan has at other members, of `partitions` in all
+    `elsewhere`   0 if predicted; else the number of partitions, of `partitions` in all, that the
+                  first plan has at other members
     """
 
     group_id: str
@@ -62,7 +64,7 @@ class SeenRebalance:
 def seen_rebalance(
     before: GroupSpec, after: GroupSpec, *, engine: Engine = "rust"
 ) -> SeenRebalance:
-    """Judges the rebalance between two descriptions. Errors: those of `plan`."""
+    """Judges the rebalance between two descriptions."""
     event, found = _event(before, after), owners(after)
 
     def judged(assignor: str | None, cause: str | None, elsewhere: int) -> SeenRebalance:
@@ -90,7 +92,7 @@ def seen_rebalance(
 
 
 def distance(told: RebalancePlan, after: GroupSpec) -> int:
-    """Returns how many partitions have another owner than in a plan that was told before.
+    """Returns how many partitions have another owner than in a plan that was made before.
 
     New members of the plan stand for the members that joined, in the order of both.
     """

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The broker of a simulation: one coordinator, its log, and its node.
 
-Every node can respond to FindCoordinator; only the coordinator's node responds to other requests.
+Every node responds to FindCoordinator. To other requests, a node without the coordinator responds
+NOT_COORDINATOR.
 An append is durable after the network's `log_ms`.
 """
 

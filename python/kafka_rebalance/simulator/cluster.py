@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated cluster in the view of clients: topics, racks, brokers that leave.
+"""The simulated cluster as clients see it: topics, racks, brokers that leave.
 
 While a broker is away, no member reads the partitions that only this broker can lead, and metadata
 have no rack for its replicas. A broker that has returned responds to metadata requests before it
@@ -92,8 +92,8 @@ class SimulatedCluster:
     def led(self, event: Happening) -> Iterable[str]:
         """Returns the partitions that no broker can lead while the event's broker is away.
 
-        If the event names a rack, these are the partitions with all replicas in that rack; else
-        they are all partitions of the event's topics.
+        These are all partitions of the event's topics (of all topics if it names none). If the
+        event names a rack, only those with all replicas in that rack.
         """
         for name in event.topics or self.partitions:
             racks = self._plans[name].racks or ((),)

@@ -5,7 +5,8 @@
 
 The scenario has the group's topics, members, assignor and racks. The members start in join order
 and own nothing, so before the first change they receive an assignment from their assignor. A
-member's name is its instance id, else its client id; members that share a name are numbered.
+member's name is its instance id, else its client id, else its member id without the UUID; members
+that share a name are numbered.
 Changes are played one after another; each change has time to settle before the next one:
 
     add-members                        the new members start

@@ -76,7 +76,7 @@ class Herders:
             return
 
     def _is_free(self, process: Process, now_ms: int) -> bool:
-        """Returns whether a worker can serve a request now; if not, arms the worker's next poll."""
+        """Returns whether a worker can serve now; arms the next poll of a busy or stuck worker."""
         until = max(process.busy_until_ms, process.polls_from_ms, process.frozen_until_ms)
         worker = process.member
         if not isinstance(worker, Worker) or not worker.is_at_work():

@@ -19,7 +19,7 @@ from .scenario import MemberConfig
 
 @dataclass(frozen=True, slots=True)
 class MemberEntry:
-    """An event of a process and its effects; `incarnation` counts the process's restarts."""
+    """An event of a process and its effects; `incarnation` counts the process's starts."""
 
     at_ms: int
     process: str
@@ -45,8 +45,8 @@ Entry = MemberEntry | CoordinatorEntry
 def lines(journal: Iterable[Entry]) -> Iterator[str]:
     """Yields the run as text, with names in place of ids.
 
-    Left out are heartbeats, unless their response has an error; requests for metadata; and the
-    coordinator's timers and appends.
+    Left out are Heartbeat requests and their responses without an error; requests for metadata; and
+    the coordinator's timers and appends.
     """
     names = IdNames()
     clients: dict[int, str] = {}

@@ -45,7 +45,10 @@ class Stopped(NamedTuple):
 
 
 class Settling(NamedTuple):
-    """When the group had settled after the events at `at_ms`; None if other events came first."""
+    """When the group had settled after the events at `at_ms`.
+
+    `settled_ms` is None if other events, or the end of the run, came first.
+    """
 
     at_ms: int
     what: str
@@ -153,7 +156,7 @@ def chapters(run: Run) -> list[Chapter]:
 
 
 def _events(run: Run) -> dict[int, str]:
-    """Returns the scenario's events as text, by time and in the order of time."""
+    """Returns time -> the scenario's events as text, in the order of time."""
     by_time = grouped(run.happenings, lambda one: one.at_ms)
     return {at: ", ".join(map(str, by_time[at])) for at in sorted(by_time)}
 
@@ -173,17 +176,17 @@ def _working(run: Run) -> dict[str, list[tuple[int, int]]]:
 
 
 def settlings(run: Run) -> list[Settling]:
-    """Returns when the group had settled after the events of each time.
-
-    The result is None if other events came before the group had settled.
-    """
+    """Returns when the group had settled after the events of each time."""
     events = _events(run)
     spans = pairwise([*events, run.until_ms])
     return [Settling(at, events[at], _settled(run, at, until)) for at, until in spans]
 
 
 def _settled(run: Run, from_ms: int, until_ms: int) -> int | None:
-    """Returns the end of the last rebalance or gap in the interval; None if it ended later."""
+    """Returns the end of the interval's last rebalance or gap; None if it is after the interval.
+
+    Without rebalances and gaps, the result is `from_ms`.
+    """
     ends = [from_ms]
     for one in run.rebalances:
         if one.from_ms < until_ms and (one.to_ms is None or one.to_ms > from_ms):

@@ -2,7 +2,8 @@
 """Decides when the simulated clients request metadata.
 
     age       each client does so every `metadata.max.age.ms`, first at a random time
-    missing   a client that subscribes to a missing topic does so every `retry.backoff.max.ms`
+    missing   a client does so every `retry.backoff.max.ms` while a subscribed topic is missing, or
+              no broker answers
     broker    when a broker leaves or returns, all clients do so within `retry.backoff.max.ms`
     pattern   a client that subscribes by pattern does so in each poll that joins, before the join
     leader    a leader does so before it assigns topics to which it does not subscribe

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulates a member's process: a consumer or a worker, its application, and its partitions.
 
-Callbacks take time. Meanwhile the member does nothing else, so requests after a callback leave the
-process later. The application does not poll while it processes records.
+Callbacks take time, so requests after a callback leave the process later; heartbeats do not wait.
+The application does not poll while it processes records.
 """
 
 import random

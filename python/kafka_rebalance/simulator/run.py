@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The result of a run: its rebalances, and the intervals in which members held partitions.
 
-A rebalance lasts from the moment when the group stops being Stable until it is Stable again. Each
-round of it creates a generation. `measure` computes figures of a run.
+A rebalance begins when the group is PreparingRebalance, and ends when it is Stable, Empty or Dead.
+Each round of it creates a generation. `measure` computes figures of a run.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from .scenario import Happening
 
 @dataclass(slots=True)
 class Rebalance:
-    """One rebalance; with `is_cut_off`, the coordinator moved before its end reached the log."""
+    """One rebalance; with `is_cut_off`, the coordinator moved before the rebalance had ended."""
 
     number: int
     causes: list[str]

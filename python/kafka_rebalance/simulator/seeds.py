@@ -50,8 +50,8 @@ class Spread:
 class Part(NamedTuple, Generic[_Figure]):
     """Figures of the time from one scenario event to the next, in one run or over all seeds.
 
-    If the group never settled, `settled_in_ms` is None. `stopped` is the number of members that
-    worked on nothing for a while; `longest_stop_ms` is the longest such time.
+    If the group did not settle in that time, `settled_in_ms` is None. `stopped` is the number of
+    members that worked on nothing for a while; `longest_stop_ms` is the longest such time.
     """
 
     at_ms: int
@@ -115,7 +115,7 @@ def shifted(scenario: Scenario) -> Scenario:
     """Returns the scenario with later events: random delays of up to a heartbeat interval.
 
     Events that belong together have one common delay: all events of a member, and events that
-    follow each other within the interval. The first starts of members are not shifted.
+    follow each other within the interval. Starts of members in the start-up are not shifted.
     """
     interval = max(one.config.heartbeat_interval_ms for one in scenario.members)
     start_up = min(one.start_ms for one in scenario.members) + START_UP_MS

@@ -25,9 +25,9 @@ MOST_WORK = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """Ranges over SEEDS: of the partition-ms without a reader, and of the longest settling time.
+    """Ranges over SEEDS: `unread` in partition-ms without a reader, `settled` in ms.
 
-    `settled` is in ms: the longest time from a change until the group had settled.
+    `settled` is the longest time from an event until the group had settled.
     """
 
     unread: Spread
@@ -72,8 +72,8 @@ def _longest(parts: Sequence[Part[int | None]]) -> int | None:
     """Returns the longest time in which the group settled; None if it had not settled at the end.
 
     If the next event comes before the group has settled, the time continues. So the stop of a
-    static member, after which nothing settles, counts until the member is back and the group has
-    settled.
+    static member, after which the group does not settle, counts until the member is back and the
+    group has settled.
     """
     longest, since = 0, None
     for part in parts:

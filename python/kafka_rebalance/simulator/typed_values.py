@@ -11,7 +11,7 @@ from kafka_rebalance.tracing.text import milliseconds
 
 T = TypeVar("T")
 
-_LONGEST_MS = 2**31 - 1  # Kafka's settings are int32
+_LONGEST_MS = 2**31 - 1  # Kafka's timeouts are int32
 _MOST = 2**31 - 1
 _NUMBER = re.compile(r"[0-9.]+")
 

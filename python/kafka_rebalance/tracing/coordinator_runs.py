@@ -15,8 +15,8 @@ Members have short names such as `c0`, in place of the ids that the coordinator 
     advance 3s (tick 3000)         expire                   delete-topic t
     hold / release / fail-next NOT_ENOUGH_REPLICAS / reload max_size=2 / unload
 
-Every command takes `group=` (default: g). Commands of members also take `id=`, `generation=` and
-`instance=`, which override the member's own values.
+Every command but `config` takes `group=` (default: g). Commands of members also take `id=`,
+`generation=` and `instance=`, which override the member's own values.
 """
 
 from collections.abc import Callable

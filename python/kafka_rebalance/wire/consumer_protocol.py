@@ -15,8 +15,8 @@ class Subscription:
     """The message that a member sends when it joins.
 
     `generation_id` is None if the field is negative or the version has no such field; `rack_id` is
-    None if the field is null or the version has none. An empty rack is no rack for Kafka's classes;
-    librdkafka's distinguish the two.
+    None if the field is null or the version has none. For Kafka's classes, an empty rack is no
+    rack; librdkafka distinguishes the two.
     """
 
     topics: tuple[str, ...]

@@ -82,8 +82,8 @@ def client_library(subscription: Subscription, assignor: str, client_id: str | N
 
     The rules are those of the table in docs/plans.md, which `tools/sent_subscriptions.py` makes
     from real clients. "java" is also this project's plug-ins, which send what Java sends. "python"
-    is kafka-python's or aiokafka's own assignor. Java before 2.4 sent what these send, so only a
-    default client id decides there.
+    is kafka-python's or aiokafka's own assignor. Java before 2.4 sent what these send; only a
+    default client id tells them apart.
     """
     data = subscription.user_data
     if subscription.version >= 2:

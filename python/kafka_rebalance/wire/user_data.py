@@ -10,7 +10,10 @@ from kafka_rebalance.group.model import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class StickyUserData:
-    """The partitions that a sticky member owned; `generation_id` is None in version 0."""
+    """The partitions that a sticky member owned.
+
+    `generation_id` is None in version 0, and for 0 bytes.
+    """
 
     owned_partitions: tuple[TopicPartition, ...]
     generation_id: int | None

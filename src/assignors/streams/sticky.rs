@@ -119,7 +119,7 @@ impl<'a> Topology<'a> {
     }
 }
 
-/// The most tasks that a member may get from its earlier tasks.
+/// A quota: a member with `each` tasks or more gets no more of its earlier tasks.
 struct Quota {
     tasks: i64,
     members: i64,
@@ -143,7 +143,7 @@ impl Quota {
         self.each = -each.unwrap_or(0);
     }
 
-    /// Takes note of a member that now has so many tasks.
+    /// Takes note of a member that now has this many tasks.
     fn count(&mut self, tasks: u32) {
         if i64::from(tasks) == self.each {
             self.members -= 1;
@@ -274,7 +274,7 @@ impl Work {
         }
     }
 
-    /// Gives one replica because of the tasks that members had; returns whether it did.
+    /// Gives one replica to the previous owner or the best candidate; returns whether it did.
     fn give_to_earlier(&mut self, task: u32) -> bool {
         let owner = self.owner_of(task).filter(|&m| !self.has(m, task));
         if self.give_if(owner, task, false) {

@@ -20,10 +20,9 @@
    least loaded process that does not have the task.
 
 Order    members have the order of a default `HashMap`, processes that of a `HashMap` with room for
-         all members. Equal entries of a `PriorityQueue` have the order of its heap. An answer is
-         sorted, as in the record that Kafka writes.
-Quirk    a candidate is replaced only by a later one with a smaller load of the process and fewer
-         tasks.
+         all members. Entries of a `PriorityQueue` with equal keys have the order of its heap. An
+         answer is sorted, as in the record that Kafka writes.
+Quirk    a later candidate is better only if it has fewer tasks and its process has a smaller load.
          Racks, client tags and warm-up tasks have no influence. No warm-up task is assigned.
 Errors   GroupError if the group has no subtopologies, or a member no process id.
 Source   StickyTaskAssignor, ProcessState (Kafka 4.4.0); KIP-1071.
@@ -89,7 +88,7 @@ def _by_subtopology(task: TopicPartition) -> tuple[bytes, int]:
 
 
 class _Quota:
-    """The most tasks that a member may get from its earlier tasks."""
+    """A quota: a member with `each` tasks or more gets no more of its earlier tasks."""
 
     def __init__(self, tasks: int, members: int) -> None:
         self._tasks = tasks
@@ -97,7 +96,7 @@ class _Quota:
         self.each = -(-tasks // members)
 
     def count(self, tasks: int) -> None:
-        """Takes note of a member that now has so many tasks."""
+        """Takes note of a member that now has this many tasks."""
         if tasks == self.each:
             self._members -= 1
             self._tasks -= tasks
@@ -204,7 +203,7 @@ class _Work:
                     break
 
     def _give_to_earlier(self, task: TopicPartition) -> bool:
-        """Gives one replica because of the tasks that members had; returns whether it did."""
+        """Gives one replica to the previous owner or the best candidate; returns whether it did."""
         owner = self.owner.get(task)
         if owner is not None and task in self.process_of[owner].tasks:
             owner = None

@@ -159,8 +159,8 @@ _QUESTIONS: list[tuple[str, str, Callable[[Row], bool]]] = [
 def _ratio(row: Row, peer: str, field: str) -> float | None:
     """Returns how many times longer the peer takes than the core.
 
-    The core's time is its `field`: `ms` (from names) or `again_ms`. "objects" is Java's time over that
-    of our results as Python objects, for `again_ms` only.
+    The core's time is its `field`: `ms` (from names) or `again_ms`. If `peer` is "objects", Java is
+    compared with our results as Python objects, for `again_ms` only.
     """
     if peer == "objects":
         java, mine = row["peers"]["Java"].get("ms"), row.get("borders", {}).get("objects")

@@ -30,7 +30,7 @@ def lines() -> list[bytes]:
 
 
 def messages() -> dict[str, list[bytes]]:
-    """Returns a few inputs for each fuzz target."""
+    """Returns the first inputs for each fuzz target, by its name."""
     user_data = [None, b"", wire.encode_sticky_user_data(OWNED, 3)]
     return {
         "assign_line": lines(),

@@ -14,7 +14,7 @@ pub struct GroupError {
     pub kind: ErrorKind,
 }
 
-/// The reason of an error; each kind has its own exception in Python.
+/// The reason for an error; each kind has its own exception in Python.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
     /// A field of the group is wrong.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! kafka-rebalance: computes what Apache Kafka's assignors compute, partition for partition.
 //!
-//! Each algorithm has a twin in plain Python: the file with this path in `python/kafka_rebalance`.
+//! Each algorithm has a twin in plain Python: the file with its path in `python/kafka_rebalance`.
 //! Only the module `python` uses PyO3; all others can be built and tested without Python.
 
 pub mod assignors;
@@ -15,8 +15,8 @@ pub mod plans;
 mod python;
 pub mod wire;
 
-/// Replaces the system's allocator, because that returns large buffers to the kernel after each
-/// batch, and the next batch then waits for new pages.
+/// Replaces the system's allocator, which returns large buffers to the kernel after each batch, so
+/// that the next batch waits for new pages.
 #[cfg(feature = "mimalloc")]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

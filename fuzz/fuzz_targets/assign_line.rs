@@ -12,7 +12,7 @@ use libfuzzer_sys::fuzz_target;
 const MAX_PARTITIONS: u64 = 200;
 
 fuzz_target!(|line: &[u8]| {
-    // The line's own assignor runs first, then each of Kafka's, because most generated lines name
+    // The line's own assignor runs first, then each of `names`, because most generated lines name
     // no assignor.
     let names = ["range", "roundrobin", "sticky", "cooperative-sticky"];
     let forced = names.map(|name| Assignor::by_name(name).ok());

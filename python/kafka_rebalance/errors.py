@@ -2,13 +2,13 @@
 """The exceptions of this package, with one base class.
 
 A bad group raises `GroupError` with the path of the bad field. A group on which Kafka's own class
-throws raises `AssignorThrows`. In bulk (files, batches, Spark) nothing is raised: the text of the
-exception is the value of the `error` field.
+throws raises `AssignorThrows`. In bulk (files, batches, Spark) such a group raises nothing: the
+text of the exception is the value of the `error` field.
 """
 
 
 class KafkaRebalanceError(Exception):
-    """Base of all exceptions that this package raises on purpose."""
+    """Base of this package's own exceptions."""
 
 
 class GroupError(KafkaRebalanceError, ValueError):
@@ -95,4 +95,4 @@ class SchemaError(KafkaRebalanceError, TypeError):
 
 
 class SparkFailedError(KafkaRebalanceError):
-    """Spark failed; the message is the first line of Spark's own message."""
+    """Spark failed, or its executors cannot run this package; the message has the reason."""

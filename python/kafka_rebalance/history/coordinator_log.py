@@ -161,7 +161,7 @@ def _expressions(table: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 
 def _unwrapped(line: str) -> tuple[str, int | None]:
-    """Returns the text of a line, and the time if a JSON object around it has one."""
+    """Returns the text of a line, and the time of a JSON object around it if the text has none."""
     if not line.lstrip().startswith("{"):
         return line, None
     try:

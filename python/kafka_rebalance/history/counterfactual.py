@@ -2,8 +2,8 @@
 """Plays a group's recorded sequence of events under another assignor, or with static members.
 
 1. An event is a record whose members, subscriptions or partition counts differ from those before,
-   or a rebalance that a member asked for. Records of second rounds and after-effects are skipped:
-   the play has its own rounds (`plans/rounds.py`, as `plan` plays them).
+   or a rebalance that a member asked for. Other records are skipped, such as those of second
+   rounds: the play has its own rounds (`plans/rounds.py`, as `plan` plays them).
 2. With static membership, a member that came back within the session timeout stays in the group:
    its partitions wait for it, unread, and its return causes no rebalance.
 3. After each event, the members rebalance until they have settled. They own the partitions that
@@ -78,9 +78,10 @@ def counterfactuals(
     *,
     engine: Engine = "rust",
 ) -> list[Counterfactual]:
-    """Plays one group's records under each of Kafka's assignors, without and with static members.
+    """Plays one group's records under each of Kafka's assignors; if members came back, twice.
 
-    The static members' session timeout is the shortest that covers 95% of the recorded absences.
+    The second time, those that came back in time are static: their session timeout is the shortest
+    that covers 95% of the recorded absences.
     """
     inventory = {topic.name: topic for topic in topics}
     back = [one for row, _ in recorded for one in row.back]
@@ -147,7 +148,7 @@ def _existing(
 def _events(
     recorded: Recorded, inventory: Mapping[str, Topic], session_ms: int | None
 ) -> Iterator[_Event]:
-    """Yields the events of the play, with each member under its id of `_static_names`."""
+    """Yields the events of the play, with each member under the id from `_static_names`."""
     names, absent = _static_names(recorded, session_ms)
     counts: dict[str, int] = {}
     present: dict[str, Member] = {}
@@ -175,7 +176,8 @@ def _static_names(
 ) -> tuple[dict[str, str], dict[int, list[str]]]:
     """Returns member id -> its id in the play, and index of a record -> members that are down.
 
-    A member keeps its first id if it is static, or if it came back within `session_ms`.
+    A member keeps its first id if it came back within `session_ms`, or if it is static and is not
+    in `back`.
     """
     names: dict[str, str] = {}
     instances: dict[str, str] = {}

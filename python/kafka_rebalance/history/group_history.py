@@ -9,8 +9,8 @@
    that were ever assigned or claimed shows that partitions were added.
 5. A cooperative member that claimed what the last record did not give it must join again.
 6. If nothing differs, a member asked for the rebalance. If a topic is assigned only now, the leader
-   learned of it late: an after-effect. Any rebalance within two seconds of the one before is an
-   after-effect, too: a topic lost its last subscriber, a new leader saw unequal subscriptions,
+   learned of it late: an after-effect. Any such rebalance within two seconds of the one before is
+   an after-effect, too: a topic lost its last subscriber, a new leader saw unequal subscriptions,
    partitions were added, or a client, such as kafka-python on a busy machine, joined again at
    once. A static restart with other topics is a resubscription.
 
@@ -80,8 +80,8 @@ class GroupHistory:
         self._armed: dict[str, int] = {}
         self._kinds: set[str] = set()  # the causes of the last record
         self._new_leader = False
-        # For how many more generations there may be an after-effect: of a topic that lost its last
-        # subscriber, and of a static member that restarted with other topics.
+        # For how many more records a rebalance may be due to a topic that lost its last subscriber,
+        # or to a static member that restarted with other topics.
         self._topic_lost = 0
         self._other_topics = 0
 

@@ -31,10 +31,10 @@ CONSUMER = "consumer"
 
 @dataclass(frozen=True, slots=True)
 class RecordedMember:
-    """A member in a record. `subscription` is None if its bytes cannot be read.
+    """A member in a record.
 
-    `assignment` is None if there is none, or if these bytes or those of the subscription cannot be
-    read.
+    `subscription` and `assignment` are both None if the bytes of one of them cannot be read, or if
+    the group is no consumer group; `assignment` also if there is none.
     """
 
     member_id: str
@@ -120,7 +120,7 @@ class RecordedGeneration:
 def read_generation(
     key: GroupMetadataKey, value: bytes, partition: int, offset: int, written_ms: int
 ) -> RecordedGeneration:
-    """Reads a group's record. Errors: WireError; bytes of members never are an error."""
+    """Reads a group's record. Errors: WireError; unreadable bytes of members are no error."""
     read = decode_value(key, value)
     if not isinstance(read, GroupMetadataValue):
         raise WireError("value: not that of a classic group")
@@ -141,7 +141,7 @@ def read_generation(
 
 
 def _member(sent: MemberMetadata, *, is_consumer: bool) -> RecordedMember:
-    """Returns a member. A client may send any bytes; those that cannot be read become None."""
+    """Returns a member. A client may send any bytes, so these need not be readable."""
     subscription: Subscription | None = None
     assignment: AssignmentData | None = None
     if is_consumer:

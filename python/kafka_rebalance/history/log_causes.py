@@ -7,8 +7,8 @@ record. Then:
 
 1. a member that is gone has left, or its session expired, as its own line states. A line about a
    leave may stand before or after the rebalance that it causes, so the member id decides.
-2. a member that came and went between two records has only lines;
-3. a rebalance in which no member came or went has the reason that its member sent, if it sent one;
+2. a member that came and went between two records is only in lines, and becomes a cause "came";
+3. a rebalance in which no member came or went has the reason that a member sent, if one sent any;
    without one it is an after-effect if it began soon after the record before: a line has the time
    of the beginning, a record only that of the end;
 4. late writes of the coordinator are a cause outside the group.
@@ -88,10 +88,10 @@ def with_log(rows: Sequence[RecordedRebalance], log: CoordinatorLog) -> list[Rec
 def with_events(
     rows: Sequence[RecordedRebalance], events: Iterable[CoordinatorEvent]
 ) -> list[RecordedRebalance]:
-    """Returns the rows with the causes of events whose times are those of the records."""
+    """Returns the rows with the causes of `events`, whose times are in the zone of the records."""
     rounds = _rounds(events)
     found = []
-    seen: dict[str, set[str]] = defaultdict(set)  # all members of a group's records so far
+    seen: dict[str, set[str]] = defaultdict(set)  # the members that a group's rows so far name
     written: dict[str, int] = {}  # the time of a group's last record
     for row in rows:
         lines = _nearest(rounds.get((row.group_id, row.generation_id), []), row)
@@ -183,7 +183,11 @@ def _causes(
 
 
 def _asked(cause: Cause, asked: CoordinatorEvent, soon_ms: int) -> Cause:
-    """Returns a cause in which no member came or went, as the first member to join again said."""
+    """Returns the cause as the first member that rejoined explains it.
+
+    A better reason replaces the cause. Without a reason, the member is added to it, or a cause
+    "asked for" soon after the record before becomes an after-effect.
+    """
     said = asked.said or "not_said"
     who = (asked.member_id,) if asked.member_id else ()
     if kind := _BY_REASON.get(said):

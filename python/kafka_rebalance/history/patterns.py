@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds patterns in one group's history: repeated events, and what would have prevented them.
+"""Finds patterns in the histories of groups: repeated events, and what would have prevented them.
 
 storm           more than `STORM` rebalances in a window of ten minutes
 rolling         at least half of the members restarted one after another, each once
@@ -90,7 +90,7 @@ def _pattern(
 
 
 def _storms(rows: Sequence[RecordedRebalance], most: int, window_ms: int) -> Iterator[Pattern]:
-    """Yields the storms; one lasts while the window before each rebalance has more than `most`."""
+    """Yields the storms; one lasts while each window up to a rebalance has more than `most`."""
     storm: list[RecordedRebalance] = []
     first = 0
     for last, row in enumerate(rows):
@@ -237,7 +237,7 @@ def _never_settles(rows: Sequence[RecordedRebalance]) -> Iterator[Pattern]:
 
 
 def _idle(rows: Sequence[RecordedRebalance]) -> Iterator[Pattern]:
-    """Yields the members that had no partition in all records from their first to their last."""
+    """Yields a pattern for each member that had no partition in any of its records."""
     seen: dict[str, list[RecordedRebalance]] = defaultdict(list)
     for row in rows:
         for member in row.idle:

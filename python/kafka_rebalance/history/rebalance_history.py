@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The history of all groups in records of `__consumer_offsets`, on one machine.
 
-To save time, only the key of a commit is decoded, and equal keys are decoded once.
+To save time, only the key of a commit is decoded, and decoded keys are cached.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,14 +22,14 @@ from .records import OffsetsRecord
 _Row = tuple[RecordedRebalance, RecordedGeneration | None]
 
 Recorded = Sequence[_Row]
-"""Rows with the generations that they were made from; None if a record cannot be read."""
+"""Rows with the generations that they were made from; None if unreadable, or not needed later."""
 
 
 def rebalance_history(records: Iterable[OffsetsRecord]) -> list[RecordedRebalance]:
     """Returns a row for each record of each classic group, in the order of time.
 
-    The records may come in any order; those of other kinds of groups have no row. A record that
-    cannot be read becomes a row with an `error`.
+    The records may come in any order; those of other kinds of groups have no row. A record whose
+    value cannot be read becomes a row with an `error`.
     """
     return [row for row, _ in recorded_generations(records)]
 

@@ -36,7 +36,7 @@ CAUSES = {
     "written again": "one generation's record was written twice",
     "coordinator": "the coordinator's own writes were late",
 }
-"""Each cause in words, in the order in which a row names its main cause."""
+"""Each cause in words, the weightiest first."""
 
 CAUSE_RANK = {kind: rank for rank, kind in enumerate(CAUSES)}
 
@@ -80,7 +80,7 @@ class RecordedRebalance:
     `joined`, `left`  member ids, without those that are `back` under a new id in this record.
     `seconds`         the time since the group's previous record; None for the first one.
     `gap`             generations that lack a record before this one; `gap_reason` is why.
-    `causes`          in order of their weight: the first one is the main cause.
+    `causes`          the first one is the main cause.
     `partitions`      how many partitions have an owner; `idle` are the members without any.
     `again`           whether the record before has the same generation; this is no rebalance.
     `error`           why the record cannot be read; then only its group, place and times are known.
@@ -164,5 +164,5 @@ def resubscribed(before: RecordedGeneration, after: RecordedGeneration) -> tuple
 
 
 def total_moves(rows: Sequence[RecordedRebalance]) -> int:
-    """Returns how many partitions got a new owner: moved at once, or gained without an owner."""
+    """Returns how many partitions got a new owner: moved from another one, or gained from none."""
     return sum(row.moved + row.gained for row in rows)

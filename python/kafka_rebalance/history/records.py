@@ -2,7 +2,8 @@
 """Reads records of `__consumer_offsets` from files: JSON lines, or Parquet as Spark writes it.
 
 A JSON line has `partition`, `offset`, `timestamp` (ms), and `key` and `value` in base64; `value` is
-null for a tombstone. A name that ends in `.gz` is unzipped; a directory is read as Parquet files.
+null for a tombstone. A file whose name ends in `.gz` is unzipped; a directory, or a file whose name
+ends in `.parquet`, is read as Parquet.
 """
 
 import base64
@@ -110,7 +111,7 @@ def _check_types(path: str, schema: "pyarrow.Schema") -> None:
     """Raises a GroupError that names a column that is missing or has a wrong type."""
     from pyarrow import types
 
-    binary = (types.is_binary, types.is_large_binary, types.is_null)  # tombstones alone: null
+    binary = (types.is_binary, types.is_large_binary, types.is_null)  # null: if all are null
     wanted = {
         "partition": ("a whole number", (types.is_integer,)),
         "offset": ("a whole number", (types.is_integer,)),

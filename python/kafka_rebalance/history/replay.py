@@ -2,17 +2,18 @@
 """Computes each recorded rebalance again, from the inputs in its record.
 
 1. Members are made of the bytes that they sent, in the order of the record.
-2. Partition counts are those of the inventory, and those that the record needs: the highest
-   partition of each topic that was assigned or claimed. The counts of the past may differ from
-   both. A new leader may lack the metadata of a topic that only others subscribe to, and assigns
-   nothing of it, whatever they claim: at last, such topics are left out.
-3. The assignor is Kafka's; of librdkafka, its own; of the Python libraries, Kafka's (the plug-ins)
-   or their own, if the library is installed.
-4. The answer is compared partition by partition; of a leader that writes as Java does, also the
-   order within each member.
+2. Partition counts are tried in turn. First those of the inventory, if they are enough for the
+   record. Then the smallest that the record needs: one more than the highest partition of each
+   topic that was assigned or claimed. At last these without some topics: a new leader may lack the
+   metadata of a topic that only others subscribe to, and assigns nothing of it, whatever they
+   claim. The counts of the past may differ from all of these.
+3. If the leader used librdkafka, the assignor is librdkafka's; if it used a Python library, Kafka's
+   (a plug-in), then those of the Python libraries that are installed; else it is Kafka's.
+4. The answer is compared partition by partition; if the leader writes as Java does, the order
+   within each member is compared, too.
 
 The first equal answer counts. If none is equal, the result has the first difference. An error ends
-the attempts at once. A record has neither the racks of partitions, nor which fields a leader
+the attempts at once. A record shows neither the racks of partitions, nor the fields that a leader
 ignored.
 """
 
@@ -65,7 +66,7 @@ class ReplayedRebalance:
 
 
 class ReplayShare(NamedTuple):
-    """How many rebalances with one assignor and one library of the leader were computed equal."""
+    """The counts of rebalances with one assignor and one library of the leader."""
 
     protocol: str
     leader_library: str

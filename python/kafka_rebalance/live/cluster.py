@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connects to a cluster through kafka-python's admin client, or reports why this is not possible.
+"""Connects kafka-python's clients to a cluster, or reports why this is not possible.
 
-kafka-python tries to connect until its time is over, and drops the reasons of failures. This module
-keeps the reasons, and the error has the last one. If another attempt would fail for the same
-reason, no other is made. Secrets are removed from kafka-python's debug log.
+kafka-python tries to connect until its time is over, and drops the reasons for failures. This
+module keeps the last one for the error. If another attempt would fail for the same reason, no other
+is made. Secrets are removed from kafka-python's debug log.
 """
 
 import importlib
@@ -102,7 +102,7 @@ class _Failure(NamedTuple):
 
 
 class _Connections:
-    """Watches the connections of one client, and keeps the reasons of failures."""
+    """Watches the connections of one client, and keeps the reason for the last failure."""
 
     def __init__(self, errors: Any, settings: Mapping[str, Any]) -> None:
         self._errors, self._settings = errors, settings

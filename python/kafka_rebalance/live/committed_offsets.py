@@ -41,7 +41,7 @@ def group_lags(
         latest = dict.fromkeys(known, offsets.OffsetSpec.LATEST)
         level = offsets.IsolationLevel.READ_COMMITTED
         ends = admin.list_partition_offsets(latest, level) if known else {}
-    # A committed offset beyond the end comes from an earlier topic with this name.
+    # A committed offset beyond the end may come from an earlier topic with this name.
     return {
         group_id: {
             TopicPartition(*tp): max(0, ends[tp].offset - offset)

@@ -6,7 +6,7 @@ visits workers in the order of the hashes of their ids (`connect-host:port-<uuid
 neither that order nor the ids. So the events are played many times, each time with other orders and
 ids (a draw):
 
-    orders   rotations, so that each item is at the front in some draw; every fourth is a shuffle
+    orders   rotations, so that other items come to the front; every fourth draw is a shuffle
     ids      a random UUID for each worker and draw
 """
 
@@ -22,7 +22,7 @@ from kafka_rebalance.plans.connect import RoundAnswer
 from kafka_rebalance.plans.connect.cluster_changes import play_events
 
 _MOST_DRAWS, _LEAST_DRAWS = 64, 8
-_MOST_WORK = 200_000  # a limit for the number of connectors and tasks times the number of draws
+_MOST_WORK = 200_000  # connectors and tasks, times draws; _LEAST_DRAWS may exceed it
 _SHUFFLES = 4  # every fourth draw is a shuffle
 
 Item = str | Task
@@ -122,7 +122,7 @@ class _Names:
         return self._names[member_id]
 
     def in_event(self, event: str) -> str:
-        """Returns the event `worker W joins` with the worker's id in place of W."""
+        """Returns an event such as `worker W joins` with the worker's id in place of W."""
         words = event.split()
         if len(words) > 1 and words[0] in ("worker", "leader"):
             words[1] = self.id_of(words[1])

@@ -5,13 +5,13 @@ REST returns the statuses that workers last wrote to the cluster's status topic.
 
 - A worker that runs nothing is missing. No endpoint lists workers: `/`, `/health`, `/admin` and
   `/connector-plugins` describe only the worker that answers, without its id. Add an idle worker by
-  an event in the script: `worker host:port joins`.
+  an event: `worker host:port joins`.
 - A dead worker is still listed, with all work that it ran, until the leader assigns that work to
   other workers, up to `scheduled.rebalance.max.delay.ms` later. Until then, a worker that returned
   is listed with its old work too. If a worker has just left, read again after the delay.
 - Workers have the ids of the REST interface, `host:port`. A real leader orders workers by the
   hashes of their member ids, `connect-host:port-<uuid>`. So it may choose another one of several
-  equal workers; the number of connectors and tasks of each worker is right.
+  equal workers; `connect_draws.py` finds what depends on that.
 """
 
 import base64
@@ -45,7 +45,8 @@ def read_cluster(
     `config` maps a connector to its number of tasks. `url` is the URL of any worker:
     `http://host:8083`, `https://user:password@host/path`. `properties` are settings of a client:
     `ssl.*` for https, and `basic.auth.user.info`, which is "user:password". The notes name
-    connectors and tasks that are configured but run nowhere, and those that failed.
+    connectors and tasks that run nowhere, those that failed, and tasks that are no longer
+    configured.
 
     Order    workers by id, connectors and tasks by name; the leader uses other orders.
     Errors   ClusterError.

@@ -3,7 +3,7 @@
 
 1. Every broker lists the groups that it coordinates.
 2. The broker describes its groups, with the bytes that members wrote as subscriptions and leaders
-   as assignments. `kafka_rebalance.wire` decodes the bytes, not the client library.
+   as assignments. The bytes are decoded by `kafka_rebalance.wire`, not by the client library.
 3. Metadata contains the partitions of the subscribed topics, and the racks of their replicas.
 
 Reading changes nothing: it joins no group, commits no offset and creates no topic. The groups are
@@ -74,8 +74,8 @@ class _Listed(NamedTuple):
 class Progress(NamedTuple):
     """How far a snapshot has come.
 
-    `done` of `total` groups are read. In `changed` of them, a member has joined or left since the
-    groups were listed: the group's state differs. A group that is Stable again does not count.
+    `done` of `total` groups are read. In `changed` of them, the state differs from that in the list
+    of groups, for example because a member joined. A group that is Stable again does not count.
     """
 
     done: int
@@ -98,21 +98,22 @@ def snapshot(
     because the user lacks a permission. A group named by the caller always yields a line, if
     necessary `{"group_id": ..., "error": "state: Empty, ..."}`. A group in the middle of a
     rebalance yields an error line in both cases, because its members' subscriptions and assignments
-    are unavailable then. `on_progress` is called before the first group and after every 200.
+    are unavailable then. `on_progress` is called at the start, after every 200 groups, and at the
+    end.
 
     `bootstrap_server` is "host:port", or several separated by commas. `configs` are settings of
     kafka-python's KafkaAdminClient; `client_configs` makes them from Kafka's own settings.
 
     DescribeGroups does not report the generation. A member that rejoins sends its last generation,
-    in the subscription or in the user data. The group's present generation is at least one more
-    than the newest of these (failed rebalances add to it). If no member sent a generation, as in a
-    group that has just formed, `generation_id` is null.
+    in the subscription or in the user data. `generation_id` is one more than the newest of these;
+    the group's own may be larger, because failed rebalances add to it. If no member sent a
+    generation, as in a group that has just formed, it is null.
 
     A member whose client is not Kafka's newest has `subscription_version` and `user_data`. They
     describe the form of the member's last subscription; its next one will have this form, too.
 
-    Raises MissingExtra without kafka-python 3 and ClusterError if the cluster cannot be read, both
-    when the first line is requested.
+    Raises MissingExtra without kafka-python 3, when the first line is requested; ClusterError if
+    the cluster cannot be read.
     """
     if isinstance(group_ids, str):
         raise TypeError("group_ids: a sequence of names, not one string")
@@ -340,7 +341,7 @@ def _given(described: Any, at: str) -> wire.AssignmentData | None:
 
 
 def _member(sent: Member, held: Iterable[TopicPartition], generation_id: int | None) -> _Line:
-    """Returns a contract member, with the partitions and the form of its next subscription."""
+    """Returns a contract line's member: what it holds, and the form of its next subscription."""
     member = {
         "member_id": sent.member_id,
         "group_instance_id": sent.group_instance_id,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads Java's key stores and trust stores: JKS by itself, PKCS12 with `cryptography`.
+"""Reads Java's key stores and trust stores: JKS in plain Python, PKCS12 with `cryptography`.
 
 JKS      a magic number, the version and the number of entries; then the entries: a private key with
          its certificate chain (tag 1), or a trusted certificate (tag 2). The last 20 bytes are the

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parts that both readers of a Kafka log use: bounds, settings, columns, errors.
 
-Settings have librdkafka's names ("bootstrap.servers", "sasl.password") for both clients. Their
+Settings have librdkafka's names ("bootstrap.servers", "sasl.password") for both clients. Secret
 values never appear in the text of an error: `cluster_errors` removes them.
 """
 

@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! group_id | assignor | assignment: [{member_id, partitions: [{topic, partitions: [int]}]}]
-//! | anomalies: [{kind, topic, partition, member_id}] | standby (as assignment) | error | error_kind
+//! | anomalies: [{kind, topic, partition, member_id}] | standby (as assignment) | error
+//! | error_kind
 //! ```
 
 use std::borrow::Cow;

@@ -20,8 +20,8 @@ pub enum Form<'i> {
     Columns,
     /// Contract lines, in the only column.
     Lines,
-    /// Keys and values of groups' records. A group without members, or of another kind than consumer
-    /// groups, gets no row.
+    /// Keys and values of groups' records. A group without members, or that is no consumer group,
+    /// gets no row.
     Records(&'i Inventory),
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The consumer protocol: subscriptions and assignments (versions 0 to 3), and the sticky
-//! assignors' user data. Bytes are written and read as Kafka's Java classes do it, even if names
-//! are not UTF-8.
+//! assignors' user data. They are written and read as in Kafka's Java classes, which also read
+//! names that are not UTF-8.
 //!
 //! ```text
 //! subscription   topics [string], user data bytes?,
@@ -43,9 +43,9 @@ pub struct Subscription<'a, Partitions> {
     pub topics: Vec<Cow<'a, str>>,
     pub user_data: Option<Cow<'a, [u8]>>,
     pub owned_partitions: Partitions,
-    /// None if the field is negative.
+    /// None if the field is negative or absent.
     pub generation_id: Option<i32>,
-    /// None if the field is null. Empty means no rack for Kafka's classes, but not for librdkafka.
+    /// None if it is null or absent. Empty means no rack for Kafka's classes, not for librdkafka.
     pub rack_id: Option<Cow<'a, str>>,
 }
 

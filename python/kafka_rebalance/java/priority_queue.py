@@ -39,7 +39,7 @@ class PriorityQueue(Generic[T]):
         heap[at] = key, entry
 
     def poll(self) -> T | None:
-        """Removes the first entry; the last one takes its place, and moves down. None if empty."""
+        """Takes out the first entry (None if empty); the last one replaces it, and moves down."""
         heap = self._heap
         if not heap:
             return None

@@ -106,7 +106,7 @@ def distance(told: RebalancePlan, after: GroupSpec) -> int:
 
 
 def owners(group: GroupSpec) -> Owners:
-    """Returns the last member that owns each partition."""
+    """Returns the owner of each partition: the last member that has it."""
     held = Assignment.owned(group).items()
     return {(tp.topic, tp.partition): member_id for member_id, owned in held for tp in owned}
 

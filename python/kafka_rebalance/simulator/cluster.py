@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The simulated cluster as clients see it: topics, racks, brokers that leave.
 
-While a broker is away, no member reads the partitions that only this broker can lead, and metadata
-have no rack for its replicas. A broker that has returned responds to metadata requests before it
-has loaded its topics: for `unseen_ms` of the scenario's event, they are missing from the metadata.
+While a broker is away, no member reads the partitions that only this broker can lead. If the event
+names the broker's rack, metadata have no rack for its replicas. A broker that has returned responds
+to metadata requests before it has loaded its topics: for `unseen_ms` of the scenario's event, they
+are missing from the metadata.
 
 Source   KRaftMetadataCache (a broker publishes topics as it replays the log), MetadataResponse (a
          replica whose broker is not alive is a node without rack).

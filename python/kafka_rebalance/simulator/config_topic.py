@@ -14,7 +14,7 @@ from kafka_rebalance.member import ConfigurationUpdated
 
 
 class ConfigTopic:
-    """The topic. `connectors` and `newest` read its contents, the other methods write to it."""
+    """The topic. `connectors` and `newest` show its contents; the other methods write to it."""
 
     def __init__(self, connectors: Mapping[str, int]) -> None:
         self.offset = 0

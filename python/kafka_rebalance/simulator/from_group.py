@@ -7,7 +7,7 @@ The scenario has the group's topics, members, assignor and racks. The members st
 and own nothing, so before the first change they receive an assignment from their assignor. A
 member's name is its instance id, else its client id, else its member id without the UUID; members
 that share a name are numbered.
-Changes are played one after another; each change has time to settle before the next one:
+Changes are played one after another; the group has time to settle after each:
 
     add-members                        the new members start
     remove-members, -member, -client   the members close
@@ -55,7 +55,7 @@ PLAYABLE = (
 )
 """The verbs of the changes that can be played."""
 
-_JOIN_STEP_MS = 10  # between the starts of two members, so that members join in order
+_JOIN_STEP_MS = 10  # between two members' starts (less in large groups), so that they join in order
 _JOINED_WITHIN_MS = 2_000  # less than the broker's initial delay
 _SPARE_MS = 5_000  # added to the session timeout of a member whose session must end
 

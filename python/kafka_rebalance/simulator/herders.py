@@ -114,7 +114,7 @@ class Herders:
             self._agenda.push(written_ms, ClientRequest(request.happening, request.place + 1))
 
     def _send_to_workers(self, now_ms: int) -> int:
-        """Sends the newest configuration to every worker; returns when the record is in the log."""
+        """Sends the newest configuration to all workers; returns the time when the log has it."""
         written = now_ms + self._log_ms
         for process in self._processes.values():
             if isinstance(process.member, Worker):

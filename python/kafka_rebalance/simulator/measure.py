@@ -102,8 +102,8 @@ def _moves(run: Run, from_ms: int) -> int:
 def stops(run: Run) -> list[Stopped]:
     """Returns the intervals in which a member worked on nothing, between times of work.
 
-    An interval in which the member's process was down or stuck does not count. If the member
-    received an empty assignment in the interval, its stop ends there. Order: by time.
+    An interval that overlaps an absence of the member does not count. If the member received an
+    empty assignment in the interval, its stop ends there. Order: by time.
     """
     away = grouped(run.absences, lambda one: one.member)
     empty = grouped(run.empty_handed, lambda one: one[0])

@@ -125,13 +125,13 @@ class Process:
         return sends
 
     def _give(self, names: list[str], at: int) -> int:
-        """Stops all `names` at once; returns when the last has stopped."""
+        """Stops all `names` at once; returns the time at which the last has stopped."""
         for one in names:
             self.holds.give(one, self.name, at)
         return at + self.plan.work.cost_ms(self.plan.work.stop_cost_ms, len(names))
 
     def _take(self, names: list[str], at: int) -> int:
-        """Starts `names`, as many at a time as the costs allow; returns when all have started."""
+        """Starts `names`, as many at a time as costs allow; returns the time when all are ready."""
         assert self.member is not None
         work = self.plan.work
         for place, one in enumerate(names, 1):

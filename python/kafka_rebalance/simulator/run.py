@@ -31,7 +31,7 @@ class Rebalance:
 
 
 class Absence(NamedTuple):
-    """An interval in which a member's process was down, or stuck."""
+    """An interval in which a member's process was down, stuck, or unable to read its partitions."""
 
     member: str
     from_ms: int

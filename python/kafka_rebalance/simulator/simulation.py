@@ -170,7 +170,7 @@ class Simulation:
         self._deliver(process.name, process.incarnation, news)
 
     def _deliver(self, name: str, incarnation: int, event: m.MemberEvent) -> None:
-        """Passes an event to a process, unless this incarnation of the process has ended."""
+        """Passes an event to a process, unless this incarnation has ended or is frozen."""
         process = self._processes[name]
         if process.incarnation != incarnation or not process.is_up:
             if isinstance(event, m.Answered) and isinstance(event.response, JoinGroupResponse):

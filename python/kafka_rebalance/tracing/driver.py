@@ -22,7 +22,7 @@ from .virtual_broker import VirtualBroker
 
 
 class Driver:
-    """Answers commands: `line` takes text, `command` an object. The Coordinator gets `new_id`."""
+    """Answers commands: `line` takes text, `command` an object. `new_id` makes members' ids."""
 
     def __init__(self, new_id: Callable[[], str] | None = None) -> None:
         self._new_id = new_id

@@ -5,7 +5,7 @@
     metadata     url string, config offset int64; from v1 on the worker's assignment in bytes
     assignment   error int16, leader string, leader's url string, config offset int64, work;
                  from v1 on the work to revoke, and the delay of the next rebalance int32 (ms)
-    work         array of (connector string, task numbers as array of int32); -1 is the connector
+    work         array of (connector string, task numbers as array of int32)
 
 An entry of `work` has the numbers of a connector's tasks, and -1 if the connector itself runs on
 the worker. The caller orders the work. Bytes of a newer version are read up to the last known

@@ -78,7 +78,7 @@ def _no_topics(data: bytes, client_id: str | None) -> bool:
 
 
 def client_library(subscription: Subscription, assignor: str, client_id: str | None) -> str | None:
-    """Returns the library whose assignor wrote the subscription; None if it cannot be told.
+    """Returns the library whose assignor wrote the subscription.
 
     The rules are those of the table in docs/plans.md, which `tools/sent_subscriptions.py` makes
     from real clients. "java" is also this project's plug-ins, which send what Java sends. "python"

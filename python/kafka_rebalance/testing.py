@@ -86,7 +86,7 @@ class RunningBroker:
             self._stop()
 
     def _stop(self) -> None:
-        """Ends the thread even if the server is busy, and frees the log for the next broker."""
+        """Ends the thread, and frees the log for the next broker even if the thread hangs."""
         asyncio.run_coroutine_threadsafe(_cancel_others(), self._loop)
         self._thread.join(PATIENCE_S)
         self._server.close_log()
@@ -176,11 +176,11 @@ class RunningBroker:
         after: int = 0,
         timeout_s: float = PATIENCE_S,
     ) -> StableGeneration:
-        """Waits until the group is Stable with so many members, in a generation beyond `after`.
+        """Waits until the group is Stable with this number of members, in a generation > `after`.
 
-        Set `partitions` to wait also until the members together own so many partitions: between
-        the two rounds of a cooperative rebalance some have no owner, and a first leader may not
-        have seen the topic's metadata yet.
+        Set `partitions` to wait also until the members together own this number of partitions:
+        between the two rounds of a cooperative rebalance some have no owner, and a first leader may
+        not have seen the topic's metadata yet.
 
         Errors   TimeoutError after `timeout_s`.
         """

@@ -40,7 +40,7 @@ class _Token(NamedTuple):
 def token_source(
     properties: Mapping[str, str], options: Mapping[str, str], timeout_s: float
 ) -> Callable[[], str]:
-    """Returns a function that returns a token; it renews an endpoint's token before this expires.
+    """Returns a function that returns a token, and replaces an endpoint's token before it expires.
 
     `options` are those of the JAAS entry. Errors: ClusterError, whose text has no secret: this call
     raises it for bad settings, the returned function if it gets no token.

@@ -61,7 +61,7 @@ def offsets_records(
 
 
 def _ranges(bootstrap_server: str, configs: Mapping[str, Any] | None) -> dict[int, tuple[int, int]]:
-    """Returns the first offset of each partition, and the one after its last record."""
+    """Returns the first offset and the end of each partition."""
     kafka, messages = kafka_module(), importlib.import_module("kafka.protocol.consumer")
     spec = messages.OffsetSpec
     with admin_client(bootstrap_server, configs) as admin, _permitted():

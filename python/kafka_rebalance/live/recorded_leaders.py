@@ -19,7 +19,7 @@ from .cluster import kafka_module
 
 TOPIC = "__consumer_offsets"
 IDLE_S = 30.0
-"""After so many seconds without progress, reading ends with an error."""
+"""Reading ends with an error after this many seconds without progress."""
 
 _GROUP_KEY = (2).to_bytes(2, "big")
 _POLL_MS = 200

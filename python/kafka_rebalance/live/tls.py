@@ -132,7 +132,7 @@ def _read(properties: Mapping[str, str], setting: str) -> bytes:
 
 
 def tls_problem(error: ssl.SSLError) -> str:
-    """Returns the meaning of a TLS error, with the setting that can repair it."""
+    """Returns the meaning of a TLS error, and for most errors what to do."""
     if isinstance(error, ssl.SSLCertVerificationError):
         why = error.verify_message.rstrip(".")
         mend = "ssl.truststore.location needs the CA that signed it"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Answers about the cluster: its topics, its brokers, and partitions without records.
 
-One process stands for all brokers: each has a number and perhaps a rack, and all have one address.
-Broker 1 coordinates all groups. A topic without racks has its replicas on broker 1.
+One process stands for all brokers: each has a number and perhaps a rack, and all have the same
+address. Broker 1 coordinates all groups. A topic without racks has its replicas on broker 1.
 """
 
 import json

@@ -30,7 +30,7 @@ class Limits(NamedTuple):
 
     request_bytes: int = 4 * 1024 * 1024
     large_bytes: int = 64 * 1024 * 1024
-    """The most bytes of all frames above 64 KiB together that are being received."""
+    """The most received bytes of all unfinished frames above 64 KiB together."""
     connections: int = 500
     request_s: float = 30.0
     """The time for a first request, for a frame after its length, and for reading an answer."""
@@ -50,7 +50,7 @@ _ENDS = (
 
 
 class _Connection:
-    """A connection's streams, and the values by which connections are ended if there are many."""
+    """A connection's streams, and the values that decide which one ends if there are too many."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer

@@ -55,7 +55,7 @@ MOST_GROUPS = 10_000
 """Requests that would make one more group are refused with COORDINATOR_NOT_AVAILABLE."""
 SWEEP_S = 600.0
 """The time between two removals of expired offsets, as `offsets.retention.check.interval.ms`."""
-# `advance` handles one deadline at most this often in one millisecond; see `VirtualBroker`.
+# `advance` handles one deadline at most this often in one millisecond, as `VirtualBroker` does.
 _TIMES_AT_A_MOMENT = 3
 _MAKES_GROUP = (messages.JoinGroup, messages.OffsetCommit, messages.TxnOffsetCommit)
 

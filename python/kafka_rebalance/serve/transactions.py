@@ -70,7 +70,7 @@ class Transactions:
         return {"error_code": error}
 
     def error(self, asked: Asked) -> KafkaError:
-        """Returns the error of a request with this transactional id, producer id and epoch."""
+        """Returns the error if the transactional id, producer id or epoch is wrong, else `none`."""
         known = self._producers.get(asked.body.transactional_id)
         if known is None or known.producer_id != asked.body.producer_id:
             return KafkaError.invalid_producer_id_mapping

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DataFrame functions that call the Rust core: one row for each group, in Arrow batches."""
+"""DataFrame functions that call the Rust core with Arrow batches of groups."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -146,11 +146,11 @@ def compare_groups(
 ) -> DataFrame:
     """Plans the changes of every group by every assignor, and recommends one: COMPARE_SCHEMA.
 
-    The rule is that of `kafka_rebalance.compare`: the most even result wins; ties are broken by the
-    fewest partition-rounds without a reader, then the fewest moves, then the largest share of
-    partitions read in the rack of a replica, then the group's own assignor. If a group lacks the
-    topic, member, client or rack to which a change refers, the change is left out for this group.
-    A column `cluster` is the first column of the answers.
+    The rule is that of `kafka_rebalance.compare`, in short: the most even result wins; ties are
+    broken by the fewest partition-rounds without a reader, then the fewest moves, then the largest
+    share of partitions read in the rack of a replica, then the group's own assignor. If a group
+    lacks the topic, member, client or rack to which a change refers, the change is left out for
+    this group. A column `cluster` is the first column of the answers.
 
     Raises SchemaError for columns that do not fit the contract; GroupError at `changes[i]` for a
     change that cannot be read or that switches the assignor.

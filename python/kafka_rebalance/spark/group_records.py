@@ -51,7 +51,7 @@ class GroupRecords:
         return latest.select(*keys, "key", "value")
 
     def inventories(self) -> "Inventories":
-        """Collects the topics in the driver, and returns them."""
+        """Collects the topics on the driver, and returns them."""
         names = ("cluster", "name", "partitions", "racks")
         known = [name for name in names if name in self.topics.columns]
         return Inventories(self.topics.select(known).toArrow(), self.assume_assigned)

@@ -33,9 +33,9 @@ def probe_executors(
 ) -> list[ExecutorPython]:
     """Runs small tasks that import this package, and returns the Pythons of their executors.
 
-    Spark decides which executors run the tasks. Errors: SparkFailedError with one sentence, if a
-    task lacks pyarrow, the driver's version of this package or its version of Python, and if the
-    tasks do not end within `seconds`, because a job might then wait for ever.
+    Spark decides which executors run the tasks. Errors: SparkFailedError with one sentence if a
+    task lacks pyarrow, or has another version of this package or of Python than the driver; also if
+    the tasks do not end within `seconds`, because a job might then wait for ever.
     """
 
     def look(_: int) -> tuple[str, str, str, str | None, str | None]:

@@ -4,8 +4,8 @@
     history = with_broker_logs(rebalance_history(records), spark.read.text("server.log*"))
 
 1. Each line is read alone (`history/coordinator_log.py`).
-2. The zone of the lines' times is the median difference between "assigned" and its record, for each
-   cluster, to a quarter of an hour.
+2. For each cluster, the zone of the lines' times is the median difference between an "assigned"
+   line and its record, rounded to a quarter of an hour.
 3. A line about late writes names no group; it belongs to each group whose name its timer contains.
 4. Rows and lines of a group stand together, and `history/log_causes.py` reads them, as without
    Spark. One group at a time is in memory.
@@ -86,7 +86,7 @@ def with_broker_logs(history: DataFrame, lines: DataFrame) -> DataFrame:
 
 
 def _shifted(events: DataFrame, history: DataFrame, keys: list[str]) -> DataFrame:
-    """Returns the events with the times of the records' zone."""
+    """Returns the events, with their times in the records' zone."""
     # 2.
     generation = [*keys, "group_id", "generation_id"]
     written = history.groupBy(*generation).agg(

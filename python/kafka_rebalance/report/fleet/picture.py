@@ -40,7 +40,7 @@ def imbalance(now: Sequence[Bin], possible: Sequence[Bin]) -> str:
 
 
 def moves(changes: Sequence[ChangeTotals]) -> str:
-    """Draws the moves of all groups for each shown change, and the fewest for the best balance."""
+    """Draws the moves of all groups by change, and the fewest for the best balance."""
     shown = changes[:_MOST_BARS]
     figure, axes = _axes(1.3 + 0.5 * len(shown))
     at = range(len(shown))
@@ -57,7 +57,7 @@ def moves(changes: Sequence[ChangeTotals]) -> str:
 
 
 def racks(lost: Mapping[str, ChangeTotals]) -> str:
-    """Draws how many groups the loss of each shown rack affects, and how."""
+    """Draws how many groups the loss of a rack affects, and how."""
     shown = dict(list(lost.items())[:_MOST_BARS])
     figure, axes = _axes(1.3 + 0.6 * len(shown))
     totals = shown.values()

@@ -44,7 +44,7 @@ _STYLE = """<style>
 def history_page(
     groups: Mapping[str, Recorded], patterns: Sequence[Pattern], title: str, *, most: int = WORST
 ) -> str:
-    """Returns the page for groups by name; the `most` groups that rebalanced most are shown."""
+    """Returns the page for groups by name; the `most` worst groups have timelines."""
     rows = {
         name: [row for row, _ in recorded if row.is_rebalance] for name, recorded in groups.items()
     }

@@ -124,7 +124,7 @@ def row_text(row: RecordedRebalance, names: Mapping[str, str]) -> str:
 
 
 def print_replay(replayed: Sequence[ReplayedRebalance]) -> None:
-    """Prints how many answers are equal by assignor and leader's library; then the others."""
+    """Prints how many answers are equal, by assignor and leader's library; then the others."""
     rows = [
         [one.protocol, one.leader_library, f"{one.equal} of {one.computed}", str(one.not_computed)]
         for one in replay_shares(replayed)
@@ -178,7 +178,7 @@ def _with_static(played: Sequence[Counterfactual], *, static: bool) -> list[Coun
 
 
 def clock(time_ms: int) -> str:
-    """Returns date and time in UTC, to the second."""
+    """Returns the date and time in UTC, to the second."""
     try:
         return datetime.fromtimestamp(time_ms / 1000, tz=UTC).strftime("%Y-%m-%d %H:%M:%S")
     except (OverflowError, ValueError, OSError):  # a record may have any number as its time

@@ -35,7 +35,7 @@ def draw_plan(plan: RebalancePlan, path: Path) -> None:
 
 
 def _cells(grid: Grid, figure_class: Any) -> Any:
-    """Draws two panels, one above the other, so that a partition has one column in both."""
+    """Draws two panels, one above the other, so that a partition has the same column in both."""
     rows, columns = len(grid.names), len(grid.partitions)
     labels = [cut(name, 36) for name in grid.names]
     left = max(map(len, labels)) * 0.075 + 0.3

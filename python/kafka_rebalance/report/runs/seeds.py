@@ -38,7 +38,7 @@ def seeds_text(seeds: Sequence[int]) -> str:
 def spread_text(one: Spread, shown: Shown, never: str = "never") -> str:
     """Returns text such as `2.8–3.4 (3.1)`, or `7` for equal values.
 
-    `never` stands for the runs in which it never happens.
+    `never` is the text for runs without the figure.
     """
     if one.least is None or one.median is None or one.most is None:
         return never if one.never else "-"

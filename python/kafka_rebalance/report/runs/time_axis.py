@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Maps times to positions on an axis that shows busy times in full, and shortens quiet times.
 
-A time is busy while a rebalance runs, while nobody works on a partition, and at an event of the
+A time is busy while a rebalance runs, while nobody works on some partition, and at an event of the
 scenario. A span is an interval of busy times with a margin on both sides. Between two spans, the
-axis has a cut of fixed width. Within a span the axis is linear, and all spans have one scale.
+axis has a cut of fixed width. Within a span the axis is linear; all spans have the same scale.
 """
 
 from collections.abc import Iterable, Sequence

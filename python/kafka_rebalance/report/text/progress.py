@@ -13,7 +13,7 @@ from typing import BinaryIO
 def byte_progress(source: BinaryIO) -> Iterator[Callable[[BinaryIO], None]]:
     """Shows how much of a file has been read; call the yielded function with the file."""
     total = _size(source)
-    if total is None or sys.stdout.isatty():  # a pipe has no size, a terminal needs no bar
+    if total is None or sys.stdout.isatty():  # a pipe has no size; a terminal shows the lines
         yield lambda _: None
         return
     with _bar("groups", total) as update:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fields of streams groups (KIP-1071) in contract lines: reads, checks and writes them.
 
-A member's tasks are read only if it has a `process_id`. `src/group/streams.rs` checks the same.
+A member's tasks are read only if it has a `process_id`. The mirrors are `src/group/contract.rs`
+(reading) and `src/group/streams.rs` (checks of ids and of the total).
 """
 
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,8 @@
     plans_by_leader: GroupSpec, changes -> one plan for each dialect that may answer
 
 1. The leader is `group.leader`. If that is unknown, it is any member whose library can have written
-   the last assignments (`group.leader_library`), or any member if none can. If the group has
-   no `leader_library` and its members no `client_library`, the first member is taken.
+   the last assignments (`group.leader_library`), or any member if none can. If the group has no
+   `leader_library` and its members no `client_library`, the first member is taken.
 2. A leader leads until it leaves. Then the coordinator takes the first member of its hash map. A
    static member that restarts goes on leading under its new id.
 3. Each of these leaders has the dialect of its library: "" is Kafka's own assignor, also for this

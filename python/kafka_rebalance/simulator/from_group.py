@@ -6,8 +6,8 @@
 The scenario has the group's topics, members, assignor and racks. The members start in join order
 and own nothing, so before the first change they receive an assignment from their assignor. A
 member's name is its instance id, else its client id, else its member id without the UUID; members
-that share a name are numbered.
-Changes are played one after another; the group has time to settle after each:
+that share a name are numbered. Changes are played one after another; after each, the group has time
+to settle:
 
     add-members                        the new members start
     remove-members, -member, -client   the members close
@@ -16,7 +16,7 @@ Changes are played one after another; the group has time to settle after each:
     partitions                         the topic grows
     add-topics                         the topics are created; all members subscribe by pattern
 
-Other changes cannot be played, because a simulated consumer never changes its subscription.
+Other changes cannot be played.
 """
 
 import re

@@ -5,7 +5,7 @@
 
 1. The members of the second description start with the partitions that they owned in the first; a
    static member that came back owns those of its old id. So a member that joined has its real id.
-   If static members only came back, and no partition moved, that is as predicted.
+   If static members came back, nothing else changed and no partition moved, that is as predicted.
 2. Each assignor that a leader may have (`leaders.py`) plans the next rebalance. If one of the plans
    ends as the group did, the rebalance is as predicted.
 3. If not, causes are tried one after another, until a plan with that difference ends as the group

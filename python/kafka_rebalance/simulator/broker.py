@@ -2,8 +2,7 @@
 """The broker of a simulation: one coordinator, its log, and its node.
 
 Every node responds to FindCoordinator. To other requests, a node without the coordinator responds
-NOT_COORDINATOR.
-An append is durable after the network's `log_ms`.
+NOT_COORDINATOR. An append is durable after the network's `log_ms`.
 """
 
 from collections.abc import Callable

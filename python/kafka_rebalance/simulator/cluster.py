@@ -93,8 +93,8 @@ class SimulatedCluster:
     def led(self, event: Happening) -> Iterable[str]:
         """Returns the partitions that no broker can lead while the event's broker is away.
 
-        These are all partitions of the event's topics (of all topics if it names none). If the
-        event names a rack, only those with all replicas in that rack.
+        These are the partitions of the event's topics (of all topics if it names none). If the
+        event names a rack, these are only those with all replicas in that rack.
         """
         for name in event.topics or self.partitions:
             racks = self._plans[name].racks or ((),)

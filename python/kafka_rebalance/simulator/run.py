@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The result of a run: its rebalances, and the intervals in which members held partitions.
 
-A rebalance begins when the group is PreparingRebalance, and ends when it is Stable, Empty or Dead.
+A rebalance begins when the group becomes PreparingRebalance, and ends when it becomes Stable, Empty
+or Dead.
 Each round of it creates a generation. `measure` computes figures of a run.
 """
 

@@ -17,7 +17,8 @@
 
 A scenario of Kafka Connect has `[connectors]` in place of topics, and `[workers]` and `[[worker]]`
 in place of members. Times are durations with a unit (`250ms`, `3s`, `5m`). Settings have Kafka's
-names, but `session_timeout` for `session.timeout.ms`. Errors: GroupError with the field's path.
+names in the form `session_timeout` (`session.timeout.ms`). Errors: GroupError with the field's
+path.
 """
 
 import sys

@@ -20,7 +20,8 @@ from .consumer_groups import snapshot
 
 EVERY_S = 0.5
 _EQUAL, _EQUAL_WITH_HOLES = 3, 12
-"""How many equal descriptions in a row mean that the group has settled."""
+"""How many equal descriptions in a row mean that the group has settled; holes are partitions that
+have no owner."""
 
 
 def settled_states(

@@ -96,12 +96,12 @@ def _subscriptions(value: Any) -> list[bytes]:
 def subscription_bytes(member: Member, assignor: str) -> bytes:
     """Returns the bytes that the member's library sends for this assignor.
 
-    Java's newest client sorts topics and partitions. For an assignor of another library, the bytes
-    have the order of the member's fields.
+    Java's newest client sorts topics and partitions. For other clients, the bytes have the order of
+    the member's fields.
     """
     library, _, protocol = assignor.rpartition("/")
     user_data = _user_data(member, protocol)
-    # Eager sticky members report what they own in the user data alone.
+    # Eager sticky members report what they own only in the user data.
     owned = () if protocol == "sticky" else member.owned_partitions
     if member.subscription_version is None and not library:
         sorted_as_java = Subscription(

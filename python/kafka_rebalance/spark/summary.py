@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns answers of many groups into rows by partition; plans into totals and histograms."""
+"""Turns answers of many groups into rows by partition, and plans into totals and histograms."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f

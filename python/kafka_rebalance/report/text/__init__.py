@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text that all reports share: tables, names, progress bars, the frame of HTML pages."""
+"""Text that reports share: tables, names, colours, progress bars, the frame of HTML pages."""

@@ -2,8 +2,7 @@
 """The result of a run: its rebalances, and the intervals in which members held partitions.
 
 A rebalance begins when the group becomes PreparingRebalance, and ends when it becomes Stable, Empty
-or Dead.
-Each round of it creates a generation. `measure` computes figures of a run.
+or Dead. Each round of it creates a generation. `measure` computes figures of a run.
 """
 
 from collections.abc import Mapping

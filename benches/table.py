@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a benchmark's results as Markdown, and as JSON lines from which `read` restores them.
+"""Writes a benchmark's results as Markdown, and as JSON lines that `read` reads again.
 
     python -m benches.table        writes results/grid.md anew from results/grid.jsonl
 

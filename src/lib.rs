@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! kafka-rebalance: computes what Apache Kafka's assignors compute, partition for partition.
 //!
-//! Each algorithm has a twin in plain Python: the file with its path in `python/kafka_rebalance`.
+//! Each algorithm has a twin in plain Python: a file of the same path in `python/kafka_rebalance`.
 //! Only the module `python` uses PyO3; all others can be built and tested without Python.
 
 pub mod assignors;

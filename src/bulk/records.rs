@@ -71,7 +71,7 @@ pub struct Member<'a> {
     pub sent: Option<(i16, Option<&'static str>)>,
 }
 
-/// A row: the group's id (None if the key has none), and the group or an error.
+/// A row: the group's id (None if the key is not a classic group's), and the group or an error.
 pub type Row<'a> = (Option<&'a str>, Result<Group<'a>, String>);
 
 /// Partition counts and replica racks of a cluster's topics.

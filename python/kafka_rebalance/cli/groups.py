@@ -54,7 +54,7 @@ def add_input(parser: argparse.ArgumentParser) -> None:
 
 
 def add_changes(parser: argparse.ArgumentParser, only: Container[str] | None = None) -> None:
-    """Adds an option for each verb, or for those in `only`; all append to `changes`, in order."""
+    """Adds options for all verbs (add-members, …), or those in `only`; all append to `changes`."""
     changes = parser.add_argument_group(
         "changes",
         "Played in the order given; each one settles before the next. MEMBER is a member_id or a "

@@ -94,7 +94,10 @@ class _Answer(NamedTuple):
         return next((one for one in self.led if one.plan is self.planned), None)
 
     def leading(self) -> dict[str, Any]:
-        """Returns who leads, for JSON; nothing with --assignor or if Kafka's own surely answers."""
+        """Returns who leads, for JSON.
+
+        Nothing with --assignor, or if Kafka's own assignor certainly answers.
+        """
         if self.shown is None or (len(self.led) == 1 and not library_of(self.planned.assignor)):
             return {}
         others = [one.to_dict() for one in self.led if one is not self.shown]

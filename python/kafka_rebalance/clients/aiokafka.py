@@ -58,7 +58,7 @@ class _OfBoth:
 
 
 class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
-    """A consumer's assignor: its subscription, its memory, and the assignment if it leads."""
+    """A consumer's assignor: its subscription, its last assignment, and the answer if it leads."""
 
     name: ClassVar[str]
     rack_id: str | None = None
@@ -109,8 +109,8 @@ def _joined(
 ) -> Iterable[tuple[str, str | None, Subscription]]:
     """Yields member id, instance id and subscription, decoded from the members' own bytes.
 
-    aiokafka itself decodes only version 0 and no instance ids. The bytes are in the variable
-    `response` of the coordinator's function that calls the assignor.
+    aiokafka itself decodes only fields of version 0, and no instance ids. The bytes are in the
+    variable `response` of the coordinator's function that calls the assignor.
     """
     response = called.get("response")
     sent = {one[0]: one for one in response.members} if response else {}

@@ -37,7 +37,7 @@ _VERSION = 3
 
 
 class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
-    """A consumer's assignor: its subscription, its memory, and the assignment if it leads."""
+    """A consumer's assignor: its subscription, its last assignment, and the answer if it leads."""
 
     name: ClassVar[str]
 
@@ -50,7 +50,7 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
         return [RebalanceProtocol.EAGER]
 
     def assign(self, cluster: Any, members: Sequence[Any]) -> dict[str, Any]:
-        """Returns a ConsumerProtocolAssignment for each of `members`, as decoded from JoinGroup."""
+        """Returns a ConsumerProtocolAssignment for each of `members` (decoded from JoinGroup)."""
         group_id = getattr(calling(CLIENT).get("self"), "group_id", "")
         group = [self._member(member) for member in members]
         return {

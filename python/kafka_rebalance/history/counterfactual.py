@@ -78,10 +78,10 @@ def counterfactuals(
     *,
     engine: Engine = "rust",
 ) -> list[Counterfactual]:
-    """Plays one group's records under each of Kafka's assignors; if members came back, twice.
+    """Plays one group's records under each of Kafka's assignors, without and with static members.
 
-    The second time, those that came back in time are static: their session timeout is the shortest
-    that covers 95% of the recorded absences.
+    The plays with static members are left out if no member came back. Their session timeout is the
+    shortest that covers 95% of the recorded absences.
     """
     inventory = {topic.name: topic for topic in topics}
     back = [one for row, _ in recorded for one in row.back]

@@ -3,7 +3,7 @@
 
 1. A record of the generation before: a static member was replaced, or the record written twice.
 2. Members are compared by id. A newcomer is back under a new id if a member with its instance id,
-   or with its client id and host, went in this step or in the ten minutes before.
+   or with its client id and host, went in this record or in the ten minutes before.
 3. How a member went: `departures.py`.
 4. Another protocol is a switch, other topics are a resubscription. A partition number above all
    that were ever assigned or claimed shows that partitions were added.

@@ -36,7 +36,7 @@ CAUSES = {
     "written again": "one generation's record was written twice",
     "coordinator": "the coordinator's own writes were late",
 }
-"""Each cause in words, the weightiest first."""
+"""Each cause in words, the most important first."""
 
 CAUSE_RANK = {kind: rank for rank, kind in enumerate(CAUSES)}
 
@@ -82,7 +82,7 @@ class RecordedRebalance:
     `gap`             generations that lack a record before this one; `gap_reason` is why.
     `causes`          the first one is the main cause.
     `partitions`      how many partitions have an owner; `idle` are the members without any.
-    `again`           whether the record before has the same generation; this is no rebalance.
+    `again`           whether the record before has the same generation; if so, it is no rebalance.
     `error`           why the record cannot be read; then only its group, place and times are known.
     """
 

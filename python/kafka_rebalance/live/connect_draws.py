@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the parts of a prediction about a Connect cluster that depend on facts REST lacks.
+"""Finds the parts of a prediction about a Connect cluster that depend on facts that REST lacks.
 
 A leader revokes a worker's connectors and tasks in the order in which the worker started them, and
 visits workers in the order of the hashes of their ids (`connect-host:port-<uuid>`). REST shows
 neither that order nor the ids. So the events are played many times, each time with other orders and
 ids (a draw):
 
-    orders   rotations, so that other items come to the front; every fourth draw is a shuffle
+    orders   rotations, so that different items come first; every fourth draw is a shuffle
     ids      a random UUID for each worker and draw
 """
 
@@ -22,7 +22,7 @@ from kafka_rebalance.plans.connect import RoundAnswer
 from kafka_rebalance.plans.connect.cluster_changes import play_events
 
 _MOST_DRAWS, _LEAST_DRAWS = 64, 8
-_MOST_WORK = 200_000  # connectors and tasks, times draws; _LEAST_DRAWS may exceed it
+_MOST_WORK = 200_000  # at most so many items times draws, unless _LEAST_DRAWS needs more
 _SHUFFLES = 4  # every fourth draw is a shuffle
 
 Item = str | Task

@@ -473,7 +473,7 @@ def test_memory_is_bounded_by_the_bytes_that_are_there() -> None:
 
 
 def test_an_empty_rack_is_kept() -> None:
-    """Java reads it as none; librdkafka's cooperative-sticky, of which it is the default, does not."""
+    """Java reads it as none; librdkafka, whose default it is, does not in cooperative-sticky."""
     for rack_id in ("", None):
         sent = wire.encode_subscription(wire.Subscription(("t",), rack_id=rack_id))
         assert wire.decode_subscription(sent).rack_id == rack_id

@@ -12,10 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kafka_rebalance as kr
+from kafka_rebalance.assignors.registry import KAFKAS
 from kafka_rebalance.bulk.lines import assign_lines
 from kafka_rebalance.group import contract
 from tests.support.contract_lines import (
     VALID,
+    VALID_STREAMS,
     Path,
     as_bytes,
     error_text,
@@ -51,9 +53,11 @@ def _places(value: Any, at: Path = ()) -> list[Path]:
 
 
 @settings(max_examples=500)
-@given(st.data(), st.sampled_from(["range", "roundrobin", "sticky", "cooperative-sticky"]))
+@given(st.data(), st.sampled_from([*KAFKAS, "streams/sticky"]))
 def test_both_engines_answer_mutated_lines_alike(data: st.DataObject, assignor: str) -> None:
     line: Any = valid_line_with(("assignor",), assignor)
+    if assignor == "streams/sticky":
+        line = copy.deepcopy(VALID_STREAMS)
     for _ in range(data.draw(st.integers(1, 4))):
         path = data.draw(st.sampled_from(_places(line)))
         at = line

@@ -19,32 +19,12 @@ from kafka_rebalance import StreamsMember, Subtopology, TaskOffset
 from kafka_rebalance.java.priority_queue import PriorityQueue
 from tests.support import contract_lines, generate_streams
 from tests.support.contract_lines import MAX
+from tests.support.contract_lines import VALID_STREAMS as LINE
 
 if TYPE_CHECKING:
     from kafka_rebalance.assignors.registry import Engine
 
 NAME = "streams/sticky"
-LINE: dict[str, Any] = {
-    "group_id": "g",
-    "assignor": NAME,
-    "topics": [],
-    "members": [
-        {
-            "member_id": "m0",
-            "topics": [],
-            "process_id": "p0",
-            "active_tasks": [{"subtopology_id": "0", "partitions": [0, 1]}],
-            "standby_tasks": [{"subtopology_id": "0", "partitions": [2]}],
-            "task_offsets": [{"subtopology_id": "0", "partition": 2, "offset": 7}],
-        },
-        {"member_id": "m1", "topics": [], "process_id": "p1"},
-    ],
-    "subtopologies": [
-        {"subtopology_id": "0", "tasks": 3, "stateful": True},
-        {"subtopology_id": "1", "tasks": 1, "stateful": False},
-    ],
-    "num_standby_replicas": 1,
-}
 TASKS = ("members", 0, "active_tasks")
 OFFSET = ("members", 0, "task_offsets", 0)
 

@@ -476,7 +476,7 @@ def test_memory_is_bounded_by_the_bytes_that_are_there() -> None:
 
 
 def test_an_empty_rack_is_kept() -> None:
-    """librdkafka's assignors distinguish an empty rack, their default, from null; Java's do not."""
+    """Java reads it as none; librdkafka, whose default it is, does not in cooperative-sticky."""
     for rack_id in ("", None):
         sent = wire.encode_subscription(wire.Subscription(("t",), rack_id=rack_id))
         assert wire.decode_subscription(sent).rack_id == rack_id

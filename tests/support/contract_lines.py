@@ -43,6 +43,27 @@ VALID: dict[str, Any] = {
         {"member_id": "m1", "group_instance_id": "i1", "topics": ["t"]},
     ],
 }
+VALID_STREAMS: dict[str, Any] = {
+    "group_id": "g",
+    "assignor": "streams/sticky",
+    "topics": [],
+    "members": [
+        {
+            "member_id": "m0",
+            "topics": [],
+            "process_id": "p0",
+            "active_tasks": [{"subtopology_id": "0", "partitions": [0, 1]}],
+            "standby_tasks": [{"subtopology_id": "0", "partitions": [2]}],
+            "task_offsets": [{"subtopology_id": "0", "partition": 2, "offset": 7}],
+        },
+        {"member_id": "m1", "topics": [], "process_id": "p1"},
+    ],
+    "subtopologies": [
+        {"subtopology_id": "0", "tasks": 3, "stateful": True},
+        {"subtopology_id": "1", "tasks": 1, "stateful": False},
+    ],
+    "num_standby_replicas": 1,
+}
 ABSENT = object()
 
 Path = tuple[str | int, ...]

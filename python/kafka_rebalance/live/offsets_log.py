@@ -11,9 +11,11 @@ Errors   ClusterError: no connection, no permission, or no progress within the r
 """
 
 import importlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
+
+from kafka_rebalance.protocol.coordinator_lookup import partition_for
 
 from .cluster import admin_client, consumer_client, kafka_module
 from .consumer_groups import ClusterError
@@ -40,14 +42,19 @@ def offsets_records(
     bootstrap_server: str,
     *,
     configs: Mapping[str, Any] | None = None,
+    groups: Collection[str] | None = None,
     on_progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Iterator[ReadRecord]:
     """Yields the records up to the end that the topic had at the start.
 
-    `configs` are made by `client_configs`. `on_progress` is called with the number of offsets that
-    are done, and of all; both include offsets whose records were removed by compaction.
+    Given `groups`, only the partitions with the records of these groups are read. `configs` are
+    made by `client_configs`. `on_progress` is called with the number of offsets that are read, and
+    of all; compaction leaves offsets without a record, so this counts both.
     """
     ranges = _ranges(bootstrap_server, configs)
+    if groups is not None:
+        of_groups = {partition_for(group_id, len(ranges)) for group_id in groups}
+        ranges = {place: offsets for place, offsets in ranges.items() if place in of_groups}
     total = sum(end - start for start, end in ranges.values())
     more = {"max_poll_records": _POLL_RECORDS, "max_partition_fetch_bytes": _FETCH_BYTES}
     idle_s = (configs or {}).get("request_timeout_ms", 30_000) / 1000

@@ -174,11 +174,24 @@ def test_describe_shows_the_library_and_the_evidence(
 ) -> None:
     empty = kr.Member("r", ("t",), client_library="librdkafka", rack_id="")
     default = kr.Member("d", ("t",), client_id="aiokafka-0.14.0", client_library="aiokafka")
-    one = kr.GroupSpec("g", (kr.Topic("t", 4),), (empty, default), "range", 1, leader="d")
+    java = kr.Member("j", ("t",), client_library="java")
+    python = kr.Member("p", ("t",), client_library="python")
+    members = (empty, default, java, python)
+    one = kr.GroupSpec("g", (kr.Topic("t", 4),), members, "range", 1, leader="d")
     text, answer = told(["describe"], one, tmp_path, capsys)
-    assert "librdkafka" in text
+    assert all(name in text for name in ("librdkafka", "Java", "kafka-python or aiokafka"))
     assert answer["leader"] == "d"
     assert [(m["client_library"], m["client_evidence"]) for m in answer["members"]] == [
         ("librdkafka", "bytes: subscription version 3, an empty rack"),
         ("aiokafka", "client id aiokafka-0.14.0"),
+        ("java", "bytes: subscription version 3"),
+        ("python", "bytes: subscription version 3"),
     ]
+
+
+def test_a_member_with_two_dialects_is_named_once() -> None:
+    members = (kr.Member("a", ("t",)), kr.Member("b", ("t",)))
+    topics = (kr.Topic("t", 4),)
+    one = kr.GroupSpec("g", topics, members, "roundrobin", 1, leader_library="python")
+    (led,) = kr.plans_by_leader(one)
+    assert led.leaders == ("a", "b")

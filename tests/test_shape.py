@@ -242,3 +242,14 @@ def test_only_what_is_used_is_imported(command: str, absent: tuple[str, ...]) ->
     imported = set(ran.stdout.rpartition("imported:")[2].split())
     assert "kafka_rebalance" in imported
     assert imported.isdisjoint(f"kafka_rebalance.{room}" for room in absent)
+
+
+def test_each_job_on_spark_asks_for_the_drivers_python() -> None:
+    """Without it, a local session runs `python3` from PATH, which may lack pyarrow."""
+    before = []
+    for path in (PACKAGE / "spark").glob("*.py"):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        jobs = [n for n, line in enumerate(lines) if ".mapInArrow(" in line]
+        before += [lines[n - 1].strip() for n in jobs]
+    assert len(before) >= 8
+    assert [line for line in before if not line.startswith("use_this_python(")] == []

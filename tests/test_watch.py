@@ -100,7 +100,7 @@ def test_watch_follows_real_consumers() -> None:
         first = ConfluentCooperative(broker.address, "a")
         broker.wait_until_stable("billing", members=1)
         watch = watching(
-            broker.address, "--json", "--changes", "2", "--for", "100",
+            broker.address, "--json", "--rebalances", "2", "--for", "100",
             "--add-members", "1,client-id=b",
         )  # fmt: skip
         assert watch.stderr is not None

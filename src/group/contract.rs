@@ -240,12 +240,13 @@ fn as_sent(fields: &Fields, at: &str) -> Result<AsSent> {
         let newest = i32::from(NEWEST_SUBSCRIPTION);
         integer(value, place, "subscription version", 0, newest).map(|version| version as u8)
     });
+    let version = version.transpose()?;
     let user_data = optional_string(fields, "user_data", at)?.map(|name| {
         let wrong = |problem| GroupError::new(path(at, "user_data"), problem);
         UserData::by_name(name).map_err(wrong)
     });
     Ok(AsSent {
-        subscription_version: version.transpose()?,
+        subscription_version: version,
         user_data: user_data.transpose()?,
         user_data_generation_id: generation(fields, "user_data_generation_id", at)?,
         ..AsSent::default()

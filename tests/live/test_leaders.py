@@ -95,7 +95,7 @@ def test_the_leader_of_a_mixed_group(tmp_path: Path, capsys: pytest.CaptureFixtu
             (led,) = kr.plans_by_leader(group, [change])
             (following,) = led.leaders
             command = [sys.executable, "-m", "kafka_rebalance", "watch", "--bootstrap-server",
-                       server, "--group", GROUP, "--json", "--changes", "1", "--for", "90",
+                       server, "--group", GROUP, "--json", "--rebalances", "1", "--for", "90",
                        "--change", change]  # fmt: skip
             with subprocess.Popen(
                 command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 LIB = Path(__file__).resolve().parent.parent.parent / "tools" / "broker" / "target" / "lib"
 START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 15.0
+LOG_TIMES = ("showDateTime=true", "dateTimeFormat=yyyy-MM-dd HH:mm:ss,SSS")
 SMALL_JVM = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 PROPERTIES = {
@@ -55,9 +56,6 @@ PROPERTIES = {
 
 class BrokerError(RuntimeError):
     """A broker or worker failed, or was too slow; the message states the problem."""
-
-
-LOG_TIMES = ("showDateTime=true", "dateTimeFormat=yyyy-MM-dd HH:mm:ss,SSS")
 
 
 def java(
@@ -99,8 +97,7 @@ class Broker:
     `properties` are added to the configuration of every node. `listeners` are further listeners of
     node 0, each with its security protocol. `bootstrap_server` is the plaintext address for
     clients; `addresses` has those of `listeners`. A node's log has warnings, and all lines of
-    `loggers`. `directory` contains node-N/ with configuration,
-    data and log.
+    `loggers`. `directory` contains node-N/ with configuration, data and log.
     """
 
     def __init__(

@@ -56,7 +56,7 @@ EXAMPLES = {
         f"plan {_LIVE} --group payments --bounce-members --output plan.html",
     ],
     "compare": [f"compare {_LIVE} --group payments --add-members 1"],
-    "watch": [f"watch {_LIVE} --group payments --add-members 1 --changes 1"],
+    "watch": [f"watch {_LIVE} --group payments --add-members 1 --rebalances 1"],
     "simulate": [
         "simulate rolling-bounce --compare eager,cooperative,static",
         "simulate --from groups.jsonl --group payments --bounce-members --seeds 20",

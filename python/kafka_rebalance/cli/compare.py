@@ -11,7 +11,7 @@ from kafka_rebalance.assignors.registry import (
     library_of,
     unknown,
 )
-from kafka_rebalance.errors import GroupError
+from kafka_rebalance.errors import AssignorThrows, GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans import Comparison, Endless, compare, endless
@@ -81,7 +81,10 @@ def _as_led(group: GroupSpec, changes: Sequence[Change], args: argparse.Namespac
     """Returns the group under librdkafka's assignor, if every member that may lead has that one."""
     if group.assignor is None or any(isinstance(one, SwitchAssignor) for one in changes):
         return group  # `compare` refuses the switch
-    led = plans_by_leader(group, changes, engine=args.engine)
+    try:
+        led = plans_by_leader(group, changes, engine=args.engine)
+    except AssignorThrows:
+        return group  # `compare` shows the assignors that throw, and recommends another
     certain = led[0].assignor if len(led) == 1 else None
     return group.edited(assignor=certain) if library_of(certain) == "librdkafka" else group
 

@@ -136,10 +136,13 @@ def _recorded(args: argparse.Namespace) -> Recorded:
     needs_all = args.replay or args.what_if or args.output is not None
     with item_progress("records") as advance:
         read = offsets_records(
-            args.bootstrap_server, configs=cluster_configs(args), on_progress=advance
+            args.bootstrap_server,
+            configs=cluster_configs(args),
+            groups=None if args.group is None else (args.group,),
+            on_progress=advance,
         )
         records = (OffsetsRecord(*one) for one in read)
-        rows = recorded_in_order(records)
+        rows = recorded_in_order(records, args.group)
         return in_time((row, one if needs_all else None) for row, one in rows)
 
 

@@ -200,11 +200,12 @@ def _show_leaders(answer: _Answer) -> None:
     from kafka_rebalance.report.plans.plan import print_wrapped
 
     planned, shown = answer.planned, answer.shown
-    for line in () if shown is None else leading_lines(answer.led, shown):
-        print_wrapped(line)
-    answered = shown is not None and shown.leaders
+    lines = [] if shown is None else list(leading_lines(answer.led, shown))
+    answered = lines or (shown is not None and shown.leaders)
     if note := None if answered else leader_note(planned.group, planned.assignor):
-        print_wrapped(note)
+        lines.append(note)
+    for line in lines:
+        print_wrapped(line)
 
 
 def _how_long(planned: RebalancePlan) -> "tuple[Timed | None, str]":

@@ -32,9 +32,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add_cluster(parser)
     parser.add_argument("--group", metavar="G", required=True, help="the group to follow")
-    parser.add_argument(
-        "--changes", type=whole(1), metavar="N", dest="most", help="end after N rebalances"
-    )
+    parser.add_argument("--rebalances", type=whole(1), metavar="N", help="end after N rebalances")
     parser.add_argument(
         "--for", type=seconds, metavar="S", dest="for_s", help="end after S seconds"
     )
@@ -58,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
             told = None
             seen += 1
         before = after
-        if seen == args.most:
+        if seen == args.rebalances:
             break
     print(f"kafka-rebalance: {counted(seen, 'rebalance')}, {wrong} not as predicted",
           file=sys.stderr)  # fmt: skip

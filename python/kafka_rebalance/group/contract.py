@@ -35,6 +35,7 @@ from .model import (
     Topic,
     TopicPartition,
     UserData,
+    in_runs,
     quoted,
     unknown_user_data,
     uuid_of,
@@ -260,7 +261,7 @@ def _member_to_dict(member: Member) -> dict[str, Any]:
     _add_known(line, member, "group_instance_id", "client_id", "client_host")
     line["topics"] = list(member.topics)
     if member.owned_partitions:
-        line["owned_partitions"] = group_by_topic(member.owned_partitions)
+        line["owned_partitions"] = in_runs(member.owned_partitions)
     _add_known(line, member, "generation_id", "rack_id", *_AS_SENT, "client_library")
     return line if member.streams is None else line | streams.member_to_dict(member.streams)
 
@@ -269,16 +270,6 @@ def _add_known(line: dict[str, Any], source: object, *names: str) -> None:
     for name in names:
         if (value := getattr(source, name)) is not None:
             line[name] = value
-
-
-def group_by_topic(partitions: tuple[TopicPartition, ...]) -> list[dict[str, Any]]:
-    """Groups adjacent partitions of one topic, in their order: `[{"topic", "partitions"}, …]`."""
-    runs: list[dict[str, Any]] = []
-    for topic, partition in partitions:
-        if not runs or runs[-1]["topic"] != topic:
-            runs.append({"topic": topic, "partitions": []})
-        runs[-1]["partitions"].append(partition)
-    return runs
 
 
 def dumps(line: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ import re
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from kafka_rebalance.java.order import name_key
 
@@ -183,3 +183,13 @@ def _static_key(member: Member) -> tuple[bool, bytes]:
     if member.group_instance_id is not None:
         return False, name_key(member.group_instance_id)
     return True, name_key(member.member_id)
+
+
+def in_runs(partitions: Iterable[tuple[str, int]], name: str = "topic") -> list[dict[str, Any]]:
+    """Groups adjacent partitions of one topic, in their order: `[{name, "partitions"}, …]`."""
+    runs: list[dict[str, Any]] = []
+    for topic, partition in partitions:
+        if not runs or runs[-1][name] != topic:
+            runs.append({name: topic, "partitions": []})
+        runs[-1]["partitions"].append(partition)
+    return runs

@@ -11,7 +11,7 @@ from typing import Any
 from kafka_rebalance.errors import GroupError
 
 from .field_paths import MAX_INT32, each, flag, integer, object_, optional_integer, required, string
-from .model import StreamsMember, Subtopology, TaskOffset, TopicPartition, quoted
+from .model import StreamsMember, Subtopology, TaskOffset, TopicPartition, in_runs, quoted
 
 MIN_INT64, MAX_INT64 = -(2**63), 2**63 - 1
 
@@ -88,11 +88,11 @@ def check_topology(
             raise GroupError(f"subtopologies[{i}].subtopology_id", problem)
         _check_count(one.tasks, f"subtopologies[{i}].tasks", least=1)
     _check_count(standby_replicas or 0, "num_standby_replicas", least=0)
-    total = all_tasks(subtopologies, standby_replicas or 0)
-    if total > max_tasks:
+    total, limit = all_tasks(subtopologies, standby_replicas or 0), min(max_tasks, MAX_INT32)
+    if total > limit:
         raise GroupError(
             "subtopologies",
-            f"{total} active and standby tasks in all, more than the limit of {max_tasks}; "
+            f"{total} active and standby tasks in all, more than the limit of {limit}; "
             "raise max_partitions if that is meant",
         )
 
@@ -113,14 +113,8 @@ def member_to_dict(member: StreamsMember) -> dict[str, Any]:
     """Returns the fields of a contract line's member; lists that are empty are left out."""
     line: dict[str, Any] = {"process_id": member.process_id}
     for name in ("active_tasks", "standby_tasks"):
-        by_subtopology: dict[str, list[int]] = {}
-        for subtopology_id, partition in getattr(member, name):
-            by_subtopology.setdefault(subtopology_id, []).append(partition)
-        if by_subtopology:
-            line[name] = [
-                {"subtopology_id": subtopology_id, "partitions": partitions}
-                for subtopology_id, partitions in by_subtopology.items()
-            ]
+        if runs := in_runs(getattr(member, name), "subtopology_id"):
+            line[name] = runs
     if member.task_offsets:
         line["task_offsets"] = [
             {"subtopology_id": task.topic, "partition": task.partition, "offset": offset}

@@ -97,22 +97,18 @@ def client_of(member: Member, group_id: str) -> ClientLibrary | None:
     return None
 
 
-_BY_BYTES = {"java": "Java", "python": "kafka-python or aiokafka"}
-
-
-def library_name(member: Member, group_id: str) -> tuple[str, str] | None:
-    """Returns the name of a member's library and the evidence for it; None if there is none.
+def library_evidence(member: Member, group_id: str) -> tuple[str, str] | None:
+    """Returns a member's library, as in `client_library`, and the evidence; None if there is none.
 
     The evidence is the member's default client id, or else the bytes that it sent.
     """
     client = client_of(member, group_id)
     if client is not None:
-        return client.name, f"client id {member.client_id}"
+        return client.name.lower(), f"client id {member.client_id}"
     if member.client_library is None:
         return None
     rack = ", an empty rack" if member.rack_id == "" else ""
-    name = _BY_BYTES.get(member.client_library, member.client_library)
-    return name, f"bytes: subscription version {member.version}{rack}"
+    return member.client_library, f"bytes: subscription version {member.version}{rack}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ from kafka_rebalance.group.model import Member, TopicPartition
 from kafka_rebalance.group.ownership import Assignment, Balance
 from kafka_rebalance.group.spec import GroupSpec, require_group
 
-from .clients import library_name
+from .clients import library_evidence
 from .figures import rack_share
 from .never_ends import endless
 from .possible import best_possible
@@ -113,7 +113,7 @@ class Description:
         }
 
     def _member(self, member: Member) -> dict[str, Any]:
-        library, evidence = library_name(member, self.group.group_id) or (None, None)
+        library, evidence = library_evidence(member, self.group.group_id) or (None, None)
         return {
             "member_id": member.member_id,
             "group_instance_id": member.group_instance_id,

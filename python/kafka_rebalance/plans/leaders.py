@@ -185,10 +185,9 @@ def _different(found: Sequence[LedPlan]) -> Iterator[LedPlan]:
     for one in found:
         for at, other in enumerate(kept):
             if _ends(one) == _ends(other):
-                named = (
-                    other if library_of(one.assignor) else one
-                )  # Kafka's own name, if it is there
-                kept[at] = replace(named, leaders=(*other.leaders, *one.leaders))
+                named = other if library_of(one.assignor) else one  # Kafka's own name first
+                leaders = dict.fromkeys((*other.leaders, *one.leaders))
+                kept[at] = replace(named, leaders=tuple(leaders))
                 break
         else:
             kept.append(one)

@@ -136,8 +136,13 @@ def _started(before: GroupSpec, after: GroupSpec) -> GroupSpec:
         members.append(member.owning(*claims))
     leader = {old: new for new, old in back.items()}.get(before.leader or "", before.leader)
     started = after.edited(members=tuple(members))
-    known = before.generation_id, before.leader_library
-    return replace(started, generation_id=known[0], leader_library=known[1], leader=leader)
+    return replace(
+        started,
+        generation_id=before.generation_id,
+        leader_library=before.leader_library,
+        leader=leader,
+        max_partitions=started.limit,
+    )
 
 
 def _event(before: GroupSpec, after: GroupSpec) -> str:

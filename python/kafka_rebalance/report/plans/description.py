@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 
 from kafka_rebalance.group.model import Member
-from kafka_rebalance.plans.clients import library_name
+from kafka_rebalance.plans.clients import library_evidence
 from kafka_rebalance.plans.description import Description, Finding
 from kafka_rebalance.plans.figures import share_text
 from kafka_rebalance.report.text.names import (
@@ -85,6 +85,14 @@ def finding_text(finding: Finding, names: dict[str, str]) -> str:
     return ": ".join(parts)
 
 
+_LIBRARIES = {"java": "Java", "python": "kafka-python or aiokafka"}
+
+
+def _library(member: Member, group_id: str) -> str:
+    found = library_evidence(member, group_id)
+    return "" if found is None else _LIBRARIES.get(found[0], found[0])
+
+
 def _print_members(
     one: Description, members: Sequence[Member], names: dict[str, str], *, everything: bool
 ) -> None:
@@ -95,7 +103,7 @@ def _print_members(
             cut(names[member.member_id], 36),
             member.group_instance_id or "",
             (member.client_host or "").removeprefix("/"),
-            (library_name(member, one.group.group_id) or ("",))[0],
+            _library(member, one.group.group_id),
             member.rack_id or "",
             str(len(one.assignment[member.member_id])),
             partitions_text(one.assignment[member.member_id], most),

@@ -235,7 +235,7 @@ def _check_the_fenced(scenario: Scenario, journal: list[Entry], seed: int) -> in
     known: set[str] = set()
     gone: set[str] = set()
     refused = 0
-    # Membership counts at the time of the request, because the answer can come later.
+    # Whether a member was removed is noted at its request, because the answer can come later.
     asked: dict[int, tuple[Request, bool, int]] = {}
     for entry in journal:
         if isinstance(entry, MemberEntry):

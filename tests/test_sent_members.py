@@ -238,7 +238,7 @@ def test_a_snapshot_keeps_what_each_member_sends() -> None:
     assert "subscription_version" not in java
     assert (aiokafka["subscription_version"], aiokafka["user_data"]) == (0, "partitions")
     assert (kafka_python["subscription_version"], kafka_python["user_data"]) == (0, "none")
-    # The new member sends what the member a sends, which it is like.
+    # The new member is like member a, so it sends what a sends.
     spec = kr.GroupSpec.from_dict(line | {"topics": [{"name": "t", "partitions": 3}]})
     played = kr.plan(spec, "sticky", ["add-members=1,like=a"])
     assert [m.generation_id for m in played.final.members] == [6, 6, 6, 6]

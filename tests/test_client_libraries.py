@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The library of each real member is recognised by the bytes that it sends to a served broker."""
+"""The library of each real member is recognised by the bytes that it sends to our coordinator."""
 
 from __future__ import annotations
 

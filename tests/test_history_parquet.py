@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records in Parquet: an error names a wrong column, and times are read as Kafka's."""
+"""Records in Parquet: errors name a wrong column; times do not depend on the machine's zone."""
 
 from __future__ import annotations
 

@@ -2,8 +2,9 @@
 """Adds to a generated group the fields that the brokers' assignors read.
 
 A topic's id depends only on its name, so it is the same in all rounds of a group. Many ids have one
-of 12 hashes, which share a slot of a small Java hash table. In share groups, equal hashes are rare:
-there Java orders partitions of equal hash in a tree by object identity, which nobody can reproduce.
+of 12 hashes, which share a slot of a small Java hash table. For share groups, equal hashes are made
+rare: Java orders their partitions of equal hash in a tree by object identity, which nobody can
+reproduce.
 """
 
 from __future__ import annotations

@@ -191,7 +191,7 @@ def live(host: str, port: int, seconds: float) -> Generator[Beside]:
         for consumer in consumers:
             stack.callback(consumer.close)
             while not consumer.owned():
-                pass  # `owned` polls the consumer
+                pass  # `owned` waits for the consumer's thread, which polls
         member, me = by_hand(host, port)
         stack.callback(member.close)
         owned = [min(_settled(consumer)) for consumer in consumers]
@@ -212,7 +212,7 @@ def live(host: str, port: int, seconds: float) -> Generator[Beside]:
 def _settled(consumer: Consumer) -> set[int]:
     """Waits until the consumer has its share in a group of three; returns the share."""
     while len(owned := consumer.owned()) != PARTITIONS // 3:
-        pass  # `owned` polls the consumer
+        pass  # `owned` waits for the consumer's thread, which polls
     return owned
 
 

@@ -190,7 +190,7 @@ def test_a_static_bounce_in_a_mixed_group_is_no_rebalance(broker: RunningBroker)
             members[name].close()
             again = stack.enter_context(closing(started(kind, broker, name, name)))
             while again.owned() != set(before.assignment[name][TOPIC]):
-                pass  # `owned` polls the consumer
+                pass  # `owned` waits for the consumer's thread, which polls
         assert broker.history(GROUP)[-1] == before, broker.history(GROUP)
 
 

@@ -195,7 +195,7 @@ def test_aiokafkas_settings_are_taken_by_aiokafka() -> None:
 
 
 def test_librdkafkas_settings_have_one_kind_and_names_that_it_knows() -> None:
-    """librdkafka 2.16 refuses `sticky`, and lists of eager and cooperative ones (tried by hand)."""
+    """librdkafka 2.16 refuses `sticky` and lists that mix eager and cooperative (tried by hand)."""
     for way, setting, needs, switch in recipes("librdkafka"):
         names = setting.removeprefix("partition.assignment.strategy=").split(",")
         assert {*names} <= {"range", "roundrobin", "cooperative-sticky"}

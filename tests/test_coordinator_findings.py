@@ -148,7 +148,7 @@ def test_the_group_ends_with_the_session_of_its_last_member(played: Played) -> N
 
 
 def test_a_deadline_sees_the_result_of_the_append_of_the_deadline_before_it(played: Played) -> None:
-    """Two sessions time out at once. The append for the first one fails, and so removes a group."""
+    """Two sessions end at once. The append for the first fails, which removes the other group."""
     asks = {"op": "join", "v": 3, "st": 6_000, "protos": [["range", ""]]}
     *_, ended, state = played(
         {**asks, "g": "h"},

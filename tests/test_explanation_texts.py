@@ -21,7 +21,7 @@ def said(members: tuple[Member, ...], assignor: str, topic: Topic) -> list[str]:
 
 
 def test_two_claims_of_one_generation_and_a_newer_one() -> None:
-    """The newest claim is believed, but the constrained algorithm does not keep the partition."""
+    """The newest claim is believed; in the constrained algorithm, nobody keeps the partition."""
     generations = {"a": 1, "b": 1, "c": 2}
     claimants = tuple(
         Member(m, ("t",), owned_partitions=(T0,), generation_id=g) for m, g in generations.items()

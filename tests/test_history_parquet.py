@@ -88,7 +88,7 @@ def test_times_do_not_depend_on_the_machines_zone(
 ) -> None:
     """Spark writes UTC, by default as INT96, which Arrow reads as nanoseconds without a zone."""
     factor = {"ms": 1, "us": 1_000, "ns": 1_000_000}[unit]
-    finer = TIME_MS * factor + factor // 2  # Kafka's own clock has no more than milliseconds
+    finer = TIME_MS * factor + factor // 2  # Kafka's own times are whole milliseconds
     times = arrow.array([finer], arrow.timestamp(unit, zone))
     monkeypatch.setenv("TZ", "America/New_York")
     time.tzset()

@@ -10,8 +10,8 @@ data that only faulty clients send: topics listed twice, partitions that do not 
     case --assign--> answer --own--> members --events--> next case
 
 A seed determines the groups, because each story has one source of random numbers, and no loop runs
-over a set. Groups are valid by the contract: no negative partition, and no topic or member id
-twice.
+over a set. Groups are valid by the contract: no negative partition, no two topics of one name, no
+two members of one id.
 """
 
 from __future__ import annotations

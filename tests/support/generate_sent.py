@@ -167,7 +167,7 @@ CLIENTS: dict[Callable[[_Sent], None], int] = {
 
 
 def _other(rng: random.Random, held: Owned) -> Owned:
-    """Returns all or some of the held partitions, in a random order."""
+    """Returns all or some of the held partitions, perhaps in another order."""
     owned = list(held)
     if rng.random() < 0.5:
         rng.shuffle(owned)

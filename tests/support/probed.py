@@ -78,8 +78,8 @@ def java_command(assignor: str) -> str:
 def newest_generation(case: Case) -> int:
     """Returns the newest generation that Java's assignor reads from a group's members.
 
-    Java's sticky assignors remember the newest generation that they have seen, so that a later
-    group must not be older: the groups are led in the order of this number.
+    Java's sticky assignors remember the newest generation that they have seen, so the groups are
+    led in the order of this number.
     """
     found = [-1]
     for member in case["members"]:

@@ -37,7 +37,7 @@ def by_bytes(case: Case, rng: random.Random) -> Case:
         client(sent)
         if case["assignor"] == "librdkafka/cooperative-sticky" and rng.random() < 0.99:
             sent.version = 3  # an older version makes most leaders crash
-            sent.field_generation = max(-1, sent.field_generation)  # -1 is no generation
+            sent.field_generation = max(-1, sent.field_generation)  # -1 means no generation
         members.append(kept | {"subscription": sent.bytes().hex()})
     return case | {"members": members}
 

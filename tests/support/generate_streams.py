@@ -186,7 +186,7 @@ def _restart_process(story: _Story) -> None:
 
 
 def _report(story: _Story) -> None:
-    """Lets some members report offsets of their tasks, and some of them of other tasks, too."""
+    """Lets some members report offsets of their tasks; some of these report other tasks, too."""
     for member in story.members:
         if story.rng.random() < 0.5:
             tasks = member.active + member.standby

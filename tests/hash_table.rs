@@ -125,7 +125,7 @@ fn grouping_order_is_the_jvms() {
     assert!(checked > 30, "{checked} cases");
 }
 
-/// Two tables with keys in equal order can have keys in different orders after the next change.
+/// Two tables with keys in equal order can have keys in different orders after the same change.
 #[test]
 fn tables_of_one_order_may_differ_in_their_trees() {
     let tie = |_: u32, _: u32| Ordering::Equal;

@@ -28,7 +28,6 @@ fn names_compare_by_utf16_unit() {
     }
 }
 
-/// While each slot of the table is a chain (no tree), `java_hash_order` only sorts names by slot.
 #[test]
 fn ranks_are_the_order_of_all_pairs() {
     let letters = [
@@ -65,6 +64,7 @@ fn utf16(name: &str) -> Vec<u16> {
     name.encode_utf16().collect()
 }
 
+/// While each slot of the table is a chain (no tree), `java_hash_order` only sorts names by slot.
 #[test]
 fn chains_and_table_agree() {
     let mut seed = 1u64;
@@ -88,7 +88,7 @@ fn chains_and_table_agree() {
 
 #[test]
 fn malformed_sequences_as_javas_decoder_counts_them() {
-    // (bytes, number of U+FFFD in Java's `new String(bytes, UTF_8)`, the other characters of it).
+    // (bytes, number of U+FFFD in Java's `new String(bytes, UTF_8)`, its other characters).
     // The oracle tests in `tests/test_wire.py` compare our decoder with Java's on random bytes.
     let cases: &[(&[u8], usize, &str)] = &[
         (b"plain \xc3\xa9", 0, "plain \u{e9}"),

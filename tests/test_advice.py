@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The advice of `compare` fits the client library: assignors, settings, numbers of rebalances."""
+"""Advice that fits the client library, seconds of `compare`, groups left out, texts of `plan`."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_only_assignors_that_the_clients_have_are_recommended() -> None:
 
 
 def recipes(client: str) -> list[tuple[str, str, str | None, str]]:
-    """Returns every possible switch: (way, setting, the import before it, the two assignors)."""
+    """Returns the settings of all switches: (way, setting, import before it, two assignors)."""
     (found,) = (one for one in CLIENTS if one.name == client)
     names = KAFKAS
     return [
@@ -195,7 +195,7 @@ def test_aiokafkas_settings_are_taken_by_aiokafka() -> None:
 
 
 def test_librdkafkas_settings_have_one_kind_and_names_that_it_knows() -> None:
-    """librdkafka 2.16 refuses `sticky`, and lists with eager and cooperative (tried by hand)."""
+    """librdkafka 2.16 refuses `sticky` and lists that mix eager and cooperative (tried by hand)."""
     for way, setting, needs, switch in recipes("librdkafka"):
         names = setting.removeprefix("partition.assignment.strategy=").split(",")
         assert {*names} <= {"range", "roundrobin", "cooperative-sticky"}
@@ -362,7 +362,7 @@ def test_the_best_by_seconds_is_printed_if_rounds_recommend_another() -> None:
 
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns the shipped groups, without the error line among them."""
+    """Returns a file of the shipped groups, without the error line among them."""
     file = tmp_path_factory.mktemp("advice") / "groups.jsonl"
     lines = [line for line in captured_lines() if "error" not in json.loads(line)]
     file.write_text("\n".join(lines), encoding="utf-8")
@@ -371,7 +371,7 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", ["plan", "compare"])
 def test_a_change_that_does_not_affect_a_group_is_no_error(name: str, sample: Path) -> None:
-    """Groups that a change does not affect are only counted."""
+    """Groups that a change does not affect are counted in the text and marked in the JSON."""
     run = command(name, sample, "--partitions", "orders=60", stdin="")
     assert (run.returncode, run.stderr) == (0, "")
     assert "Not affected by partitions orders=60: 15 groups." in run.stdout
@@ -418,7 +418,7 @@ def test_a_change_that_affects_no_group_is_an_error(sample: Path) -> None:
 def test_groups_that_are_left_out_are_called_by_their_right_names(
     group_type: str, protocol_type: str, why: str
 ) -> None:
-    """The reason has the group's real type."""
+    """The reason states what the group really is."""
     with pytest.raises(GroupError) as raised:
         live._fit(live._Listed(0, group_type, protocol_type, "Stable"))
     assert why in raised.value.problem

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every citation of docs/behaviour names a page that exists, and a heading on that page."""
+"""Every citation of docs/behaviour names an existing page; if it has an anchor, a heading there."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / "docs" / "behaviour"
 DIRECTORIES = ("python", "src", "tests", "tools", "docs")
 SUFFIXES = {".java", ".jsonl", ".md", ".py", ".pyi", ".rs", ".sh", ".toml", ".txt"}
-# In other files: `docs/behaviour/X.md#anchor`, or a relative path in a page of docs.
+# In all files: `docs/behaviour/X.md#anchor`, or a relative path in a page of docs.
 CITATION = re.compile(r"\bbehaviour/(?P<page>[\w.-]*\w)(?:#(?P<anchor>[\w-]*))?")
 # On the pages of docs/behaviour: a link to another page, or to a heading of this page.
 LINK = re.compile(r"\]\((?P<page>[\w-]+\.md)?(?:#(?P<anchor>[\w-]*))?\)")

@@ -93,7 +93,7 @@ def test_settings_that_cannot_be_followed(settings: dict[str, str | None], probl
 
 @contextlib.contextmanager
 def answering(sent: bytes | None) -> Iterator[str]:
-    """Serves a port that sends these bytes (None: nothing) and closes each connection."""
+    """Serves a port that sends these bytes and closes each connection; None: it never answers."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:

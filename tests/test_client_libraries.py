@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The library of each real member is recognised by the bytes that it sends to a served broker."""
+"""The library of each real member is recognised by the bytes that it sends to our coordinator."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def sent() -> list[sent_subscriptions.Sent]:
 
 
 def test_every_member_is_recognised(sent: list[sent_subscriptions.Sent]) -> None:
-    """With a client id of the user's, only some bytes tell kafka-python and aiokafka apart."""
+    """With a user's own client id, only cooperative-sticky tells kafka-python from aiokafka."""
     found = {
         (one.library, one.assignor): wire.client_library(one.subscription, one.assignor, "orders-1")
         for one in sent

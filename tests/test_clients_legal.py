@@ -208,7 +208,7 @@ def claiming(member_id: str, topics: tuple[str, ...], claim: TopicPartition) -> 
 
 @pytest.mark.parametrize("client", [KafkaPython, Aiokafka])
 def test_a_resubscribed_consumer_survives(client: Any, caplog: pytest.LogCaptureFixture) -> None:
-    """One of three consumers replaces a topic by another."""
+    """Two of three consumers change their subscriptions, one at a time."""
     ours: Any = ours_kafka if client is KafkaPython else ours_aiokafka
     topics = [Topic("a", 2), Topic("b", 1)]
     members = [client(f"m{n}", [ours.Sticky], ["a", "b"], topics) for n in range(3)]

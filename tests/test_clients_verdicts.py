@@ -179,7 +179,7 @@ def arriving(members: int, over_ms: int, generation_ms: int) -> list[int]:
     arrivals = [n * over_ms // members for n in range(members)]
     waves, since = [1], 0
     while sum(waves) < members:
-        # A generation starts when the first waiting member arrives.
+        # A generation starts when the one before has ended and a member waits.
         until = max(since, arrivals[sum(waves)]) + generation_ms
         waves.append(sum(since <= at < until for at in arrivals[1:]) or 1)
         since = until

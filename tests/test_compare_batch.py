@@ -27,7 +27,7 @@ def _expected(group: kr.GroupSpec, changes: list[str]) -> Any:
 
 
 def _with_clients(rng: random.Random, case: dict[str, Any]) -> dict[str, Any]:
-    """Sets random client ids in 40% of the groups; most of these ids reveal the client library."""
+    """Sets client ids in 40% of the groups; these ids reveal the client library."""
     number = rng.randrange(1, 99)
     names = ["kafka-python-3.0.12", "aiokafka-0.14.0", "rdkafka", f"consumer-{case['group_id']}-"]
     drawn = rng.choice(names)

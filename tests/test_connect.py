@@ -59,7 +59,7 @@ def test_eager_deals_everything_round_robin(engine: Engine) -> None:
 
 
 def test_incremental_does_not_restart_work_that_stays(engine: Engine) -> None:
-    """Worked example F2: round one only revokes, and round two assigns the revoked work."""
+    """Worked example F2: w3 joins; one round only revokes, the next assigns the revoked work."""
     config = {"ct1": 2, "ct2": 1}
     start = [
         {"id": "w1", "connectors": ["ct1"], "tasks": [["ct1", 0], ["ct1", 1]]},
@@ -91,7 +91,7 @@ def test_incremental_does_not_restart_work_that_stays(engine: Engine) -> None:
 def test_lost_tasks_wait_for_their_worker(engine: Engine, returns: bool) -> None:
     """Worked example F3: lost tasks wait scheduled.rebalance.max.delay.ms for their worker.
 
-    After that, other workers receive them.
+    After that, the worker receives them if it has returned, else other workers do.
     """
     config = {"ct": 4}
     back = workers("w1", "w2") if returns else workers("w1")

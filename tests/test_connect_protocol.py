@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Encodes and decodes Connect's messages in every version, and refuses malformed bytes.
 
-`live/test_connect_workers.py` compares with the bytes of real workers.
+`tests/live/test_connect_workers.py` compares with the bytes of real workers.
 """
 
 from __future__ import annotations

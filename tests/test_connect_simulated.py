@@ -75,7 +75,7 @@ def test_a_worker_that_is_killed_gets_its_work_back_within_the_delay() -> None:
     after = [one for one in run.holds if one.from_ms >= 100_000]
     assert {one.partition for one in after} == before  # nothing else moves
     assert {one.member for one in after} == {"w1"}
-    # The work waits for five minutes from the end of the worker's session.
+    # The work waits for five minutes after the rebalance that the end of w1's session causes.
     (missed,) = [one for one in run.rebalances if one.causes == ["w1's session ended"]]
     assert missed.to_ms is not None
     assert all(300_000 <= one.from_ms - missed.to_ms < 300_100 for one in after)
@@ -141,7 +141,7 @@ def _bounce(eager: bool) -> tuple[Happening, ...]:
 
 
 def test_an_upgrade_in_one_bounce() -> None:
-    """One restart of each worker is enough: new workers offer both protocols, old ones only one."""
+    """One restart of each worker is enough: the restarted workers offer the eager protocol, too."""
     connectors = {"files": 5, "orders": 6}
     config = WorkerConfig(connect_protocol="eager", scheduled_rebalance_max_delay_ms=10_000)
     run = simulate(_scenario(*_bounce(eager=False), connectors=connectors, config=config))
@@ -288,7 +288,7 @@ def _drawn(seed: int, protocol: str | None = None) -> Scenario:
     keeper = replace(members[0], name="keeper", start_ms=0)
     connectors = {f"c{n}": rng.randint(0, 5) for n in range(rng.randint(1, 6))}
     # If workers have two protocols, the coordinator does not move, because workers of the older one
-    # could not join after it (see the test above).
+    # could not join after a move (see the test above).
     of_topics = (Kind.GROW, Kind.CREATE_TOPIC, Kind.AWAY)
     kinds = [one for one in Kind if one not in (*of_topics, *(Kind.MOVE for _ in protocols[1:]))]
     happenings = []
@@ -317,7 +317,7 @@ def _drawn(seed: int, protocol: str | None = None) -> Scenario:
 
 
 def _configured_at_the_end(scenario: Scenario) -> list[str]:
-    """Returns connectors and tasks that exist after all creations and deletions, in order."""
+    """Returns the sorted names of the work that exists after all creations and deletions."""
     changes = [one for one in scenario.happenings if one.kind in (Kind.CREATE, Kind.DELETE)]
     later = {name for one in changes if one.kind is Kind.CREATE for name in one.connectors}
     there = {name for name in scenario.connectors if name not in later}

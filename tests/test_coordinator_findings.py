@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One test for each difference from Kafka's coordinator that random runs have found.
+"""Differences from Kafka's coordinator that random runs have found.
 
-Each test plays commands of the driver on our coordinator and on Kafka's own. The random runs are
+Most tests play commands of the driver on our coordinator and on Kafka's own. The random runs are
 those of `tools/differential_coordinator.py`, with raw records, timeouts of 0 and open transactions.
 """
 
@@ -63,7 +63,7 @@ class Played:
 
 @pytest.fixture(scope="module", params=["ours", KAFKA])
 def command(request: pytest.FixtureRequest) -> Iterator[Callable[[Answer], Answer]]:
-    """Yields the function that plays a command on our coordinator, then the one for Kafka's."""
+    """Yields the function that plays a command: on our coordinator, or on Kafka's."""
     if request.param == "ours":
         yield Driver().command
         return
@@ -148,7 +148,7 @@ def test_the_group_ends_with_the_session_of_its_last_member(played: Played) -> N
 
 
 def test_a_deadline_sees_the_result_of_the_append_of_the_deadline_before_it(played: Played) -> None:
-    """Two sessions time out at once. The append for the first one fails, and so removes a group."""
+    """Two sessions end at once. The append for the first fails, which removes the other group."""
     asks = {"op": "join", "v": 3, "st": 6_000, "protos": [["range", ""]]}
     *_, ended, state = played(
         {**asks, "g": "h"},

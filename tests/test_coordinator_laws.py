@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks laws after every step of 20,000 random sequences of requests.
 
-A member sends the next request of a real client, or a stale, fenced or wrong one. Appends are
-delayed and fail. The coordinator moves away and returns.
+A member sends the next request of a real client, or a stale, fenced or wrong one. Some appends
+are delayed or fail. The coordinator moves away and returns.
 """
 
 from __future__ import annotations

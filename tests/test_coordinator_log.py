@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every line that brokers of four releases log about groups is read, in every layout."""
+"""Lines that brokers of four releases logged about groups are read, in several layouts."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def test_three_engines_one_answer_to_connects_scripts(tmp_path: Path) -> None:
 def test_the_oracle_refuses_fields_that_need_the_bytes(
     oracle: Oracle, field: dict[str, Any]
 ) -> None:
-    """From the fields, the oracle would encode the newest client's bytes, but this one is older."""
+    """From the fields, the oracle would encode a new client's bytes; this member sent others."""
     member = {"member_id": "a", "topics": ["t"], "generation_id": 3} | field
     with pytest.raises(OracleError, match="need the bytes in subscription"):
         oracle.ask({"assignor": "sticky", "topics": [], "members": [member]})

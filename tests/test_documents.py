@@ -84,7 +84,10 @@ SCRIPTS = [name for name in EXAMPLES if f"{name} output" in EXAMPLES and name !=
 
 
 def test_the_pages_have_the_examples_that_are_run_here() -> None:
-    """Every example runs: here, or in tests/spark/test_examples.py. No name is used twice."""
+    """Every example in FOUND is used: here, or in tests/spark/test_examples.py.
+
+    No two have the same name.
+    """
     assert len(EXAMPLES) == len(FOUND)
     run = {*COMMANDS, *SCRIPTS, *(f"{name} output" for name in SCRIPTS)}
     assert EXAMPLES.keys() - run == {"group.jsonl", "trace.txt", "spark", "spark output"}

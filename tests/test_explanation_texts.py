@@ -12,7 +12,7 @@ T0 = TopicPartition("t", 0)
 
 
 def said(members: tuple[Member, ...], assignor: str, topic: Topic) -> list[str]:
-    """Returns the explanation of t-0 in a plan of one round, without its last line (the owners)."""
+    """Returns the explanation of t-0 in a plan of one round, without its first and last line."""
     plan = kr.plan(GroupSpec("g", (topic,), members), assignor, engine="reference")
     (heading, *steps), rounds = plan.explain("t-0"), len(plan.rounds)
     assert heading == "rebalance as it is, round 1 (eager):"
@@ -21,7 +21,7 @@ def said(members: tuple[Member, ...], assignor: str, topic: Topic) -> list[str]:
 
 
 def test_two_claims_of_one_generation_and_a_newer_one() -> None:
-    """The newest of three claims is believed, and the partition stays with this claimant."""
+    """The newest claim is believed; in the constrained algorithm, nobody keeps the partition."""
     generations = {"a": 1, "b": 1, "c": 2}
     claimants = tuple(
         Member(m, ("t",), owned_partitions=(T0,), generation_id=g) for m, g in generations.items()

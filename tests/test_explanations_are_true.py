@@ -42,8 +42,8 @@ def _told(
 ) -> Iterator[tuple[Log, TopicPartition, list[Fact]]]:
     """Yields a logged run, a partition and its facts, for some partitions of the group.
 
-    These are the last six partitions that moved and, unless `moved_only`, the first and the last
-    partition of the first six topics.
+    These are the partitions of the last six moves and, unless `moved_only`, the first and the last
+    partition of each of the first six topics.
     """
     try:
         log = Log(group, assignor)
@@ -106,7 +106,7 @@ def _variant(fact: Fact) -> tuple[object, ...]:
 
 
 def _ends_where_it_is(log: Log, tp: TopicPartition, found: list[Fact]) -> None:
-    """Checks that the last fact has the final owner, and is Withheld if the answer has no owner."""
+    """Checks that the last fact names the new owner, and is Withheld if that one has to wait."""
     target = log.holders(log.target if "sticky" in log.assignor else log.answer, tp)
     if len(target) == 1:
         last = found[-1]

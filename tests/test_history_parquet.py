@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records in Parquet: an error names a wrong column, and times are read as Kafka's."""
+"""Records in Parquet: errors name a wrong column; times do not depend on the machine's zone."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_times_do_not_depend_on_the_machines_zone(
 ) -> None:
     """Spark writes UTC, by default as INT96, which Arrow reads as nanoseconds without a zone."""
     factor = {"ms": 1, "us": 1_000, "ns": 1_000_000}[unit]
-    finer = TIME_MS * factor + factor // 2  # Kafka's own clock has no more than milliseconds
+    finer = TIME_MS * factor + factor // 2  # Kafka's own times are whole milliseconds
     times = arrow.array([finer], arrow.timestamp(unit, zone))
     monkeypatch.setenv("TZ", "America/New_York")
     time.tzset()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns of recorded groups, compared with the actions of the recording script."""
+"""Patterns of recorded groups, compared with the recording script, and of made-up groups."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_flapping_client_is_the_one_that_the_script_restarted_most() -> None:
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_candidates_for_static_membership_are_dynamic_members_that_came_back(release: str) -> None:
-    """Only members that the script stopped and started are named."""
+    """Only members that the script made leave and return are named."""
     for found in patterns_of(release, "new ids"):
         assert found.group_id != "ledger"  # its members are static
         known = actions_of(release, found.group_id)

@@ -209,7 +209,7 @@ def test_the_play_equals_plan_for_the_same_sequence(assignor: str) -> None:
 
 @pytest.mark.parametrize("assignor", ["range", "roundrobin", "sticky", "cooperative-sticky"])
 def test_the_play_equals_simulate_for_the_same_sequence(assignor: str) -> None:
-    """The simulator's coordinator writes the records that the play reads; its members do the moves.
+    """The simulator's coordinator writes the records for the play; its members make the moves.
 
     Members join and leave one by one. Simulated members make no periodic commits, so the records
     do not show how a member went.
@@ -254,7 +254,7 @@ def _written(journal: list[Entry]) -> list[OffsetsRecord]:
 
 
 def test_static_members_would_have_spared_the_rolling_restarts() -> None:
-    """The script restarted each of three members twice; for static members, these are no events."""
+    """The script restarted three members twice each; for static members, restarts are no events."""
     recorded = recorded_of("4.4.0", "shop")
     dynamic, static = played(recorded, "range"), played(recorded, "range", static=True)
     assert dynamic.events - static.events == 2 * 6

@@ -65,7 +65,7 @@ def test_an_unknown_leader_is_one_whose_library_fits() -> None:
     without = group().edited(
         members=tuple(kr.Member(m.member_id, m.topics) for m in group().members)
     )
-    assert possible_dialects(without) == {OURS: ("r",)}  # a line by hand is Kafka's own
+    assert possible_dialects(without) == {OURS: ("r",)}  # without libraries: Kafka's own assignor
 
 
 def test_answers_that_agree_are_one() -> None:
@@ -88,7 +88,7 @@ def test_a_static_leader_that_restarts_goes_on_leading() -> None:
 
 
 def test_a_leader_that_dies_leaves_kafkas_own_plan() -> None:
-    """The groups of docs/behaviour/librdkafka.md: the join of c2 kills the leader."""
+    """The group of docs/behaviour/librdkafka.md: the join of c2 kills the leader."""
 
     def member(name: str, topics: str, *claims: kr.TopicPartition) -> kr.Member:
         return kr.Member(name, tuple(topics), owned_partitions=claims, generation_id=1, rack_id="",
@@ -146,7 +146,7 @@ def test_explain_and_compare_use_the_leaders_assignor(
 def test_an_old_member_is_warned_of_before_librdkafka_leads(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Real leaders with librdkafka died each time when a member sent version 0."""
+    """Real leaders with librdkafka died each time a member sent version 0."""
     members = (
         kr.Member("j", ("t",), client_library="java", subscription_version=0),
         kr.Member("r", ("t",), client_library="librdkafka", rack_id=""),

@@ -261,7 +261,7 @@ def test_a_group_that_librdkafka_led_is_warned_before_it_hurts(
 def test_racks_are_warned_of_before_the_change(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """c1 has a rack, and c0 has none: at the next rebalance, the group never settles."""
+    """c1 has a rack, and c0 has none: from the next rebalance on, the group never settles."""
     racks = (("a", "b"), ("b", "c"), ("c", "a"), ("a", "b"))
     topics = (kr.Topic("a", 4, racks),)
     members = (kr.Member("c0", ("a",), rack_id=""), kr.Member("c1", ("a",), rack_id="b"))

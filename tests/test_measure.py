@@ -57,7 +57,7 @@ def test_sums_of_random_runs() -> None:
 
 def _check(run: Run, seed: int) -> None:
     assert all(0 <= one.from_ms < one.to_ms <= run.until_ms for one in run.holds), seed
-    # Chapters cover the whole run and do not overlap.
+    # Chapters follow each other without gaps or overlaps.
     parts = chapters(run)
     assert all(a.to_ms == b.from_ms for a, b in itertools.pairwise(parts)), seed
     unread = unavailability(run)

@@ -44,7 +44,7 @@ def test_the_smallest_cases_never_end(line: bytes, assignor: str, engine: Engine
 
 @pytest.mark.parametrize("group", SMALLEST, ids=IDS)
 def test_the_smallest_groups_end_without_any_part_of_them(group: dict[str, Any]) -> None:
-    """If one member, topic, subscription, claim or last partition is removed, the assignor ends."""
+    """If a member, topic, subscription, claim or part of a topic is left out, the assignor ends."""
     parts = list(never_ends.parts_left_out(group))
     assert len(parts) > 20
     assert never_ends.hanging(parts) == []

@@ -17,7 +17,7 @@ Racks = tuple[tuple[str | None, ...], ...]
 
 
 def _group(racks: Racks, members: str, assignor: str = "range") -> kr.GroupSpec:
-    """Makes a topic with these racks, and a member in each rack of `members`."""
+    """Makes topic t with these racks, and for each letter of `members` a member in that rack."""
     return kr.GroupSpec(
         "g",
         (kr.Topic("t", len(racks), racks),),

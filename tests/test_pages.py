@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pages in a real browser: no parts overlap or are cut off, and no page uses the network."""
+"""Pages in a real browser: no text is cut off, no bar is invisible, and no network is used."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def test_json_is_what_python_says(sample: Path) -> None:
     lines = [json.loads(line) for line in run.stdout.splitlines()]
     assert len(lines) == 20
     by_id = {line["group_id"]: line for line in lines}
-    # `payments` has no topic "orders", but the change adds two members to every group.
+    # `payments` has no topic "orders"; the other change adds two members to every group.
     assert by_id["payments"]["changes"] == ["add-members=2"]
     assert by_id["payments"]["not_affected"] == ['partitions orders=40: there is no topic "orders"']
     changes = ["partitions orders=40", "add-members=2"]

@@ -54,7 +54,7 @@ def check(core: kr.RebalancePlan, reference: kr.RebalancePlan) -> None:
     assert core.figures() == reference.figures()
     assert [*core.unavailable] == [*reference.unavailable]
     assert len(core.steps) == len(reference.steps)
-    # The last step is read first, so that the core has to compute the groups before it then.
+    # The last step is read first: then the core must also compute the groups before it.
     for mine, its in reversed([*zip(core.steps, reference.steps, strict=True)]):
         for step_field in fields(its):
             if step_field.name != "rounds":
@@ -110,7 +110,7 @@ PAIR = GroupSpec(
         ["bounce-members=*", "bounce-members=*,dynamic", "bounce-members=a,static"],
         ["switch-assignor=range", "add-members=2,instance-id=s-1", "remove-member=s-2"],
         ["partitions t=9", "switch-assignor=sticky", "bounce-members=static,dynamic"],
-        # Numbers that the core cannot represent, and changes that do not fit the group.
+        # Numbers and a name that the core cannot represent, and changes that do not fit the group.
         [kr.AddMembers(-1)],
         [kr.AddPartitions("t", 2**40)],
         [kr.AddTopics((("v", -1),))],

@@ -360,7 +360,7 @@ def test_names_that_are_given_or_shared_are_not_varied() -> None:
 
 
 def test_changes_refer_to_a_made_up_member_in_every_sample() -> None:
-    """A later change can have a made-up name, which each sample replaces there, too."""
+    """A later change can contain a made-up name; each sample replaces the name there, too."""
     orders = captured()["orders"]
     for change in ("remove-client=orders-10", "bounce-members=*"):
         plan = kr.plan(orders, None, ["add-members=1", change])

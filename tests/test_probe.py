@@ -43,7 +43,7 @@ def vectors(assignor: str) -> list[tuple[Case, dict[str, Any]]]:
 
 @pytest.mark.parametrize("assignor", ["range", "roundrobin", "cooperative-sticky"])
 def test_librdkafka_answers_as_it_was_recorded(assignor: str) -> None:
-    """Uses every fifth vector. A run by hand over all 1,517 had equal lists and the 21 crashes."""
+    """Uses every fifth vector. A run by hand over all 1,517 gave equal lists and the 21 crashes."""
     pytest.importorskip("confluent_kafka", reason="it is not installed")
     chosen = [(case, one) for case, one in vectors(assignor) if "error" not in one][::5]
     results = led((case for case, _ in chosen), library="confluent-kafka")
@@ -104,7 +104,7 @@ def test_a_python_library_answers_as_its_own_class(
         for case in drawn
         if all(legal.fullmatch(t) for member in case["members"] for t in member["topics"])
     ]
-    # Groups on which the library's class raises an error are left out: it would end the consumer.
+    # Without groups on which the library's class raises an error, which would end the consumer.
     cases = [case for case in cases if "error" not in ours(case)][:40]
     assert len(cases) == 40
     for case, result in zip(cases, led(cases, library=library), strict=True):

@@ -211,7 +211,7 @@ def test_two_thousand_random_records() -> None:
 
 
 def test_corrupt_records_have_the_error_texts_of_the_reference() -> None:
-    """On damaged records, both readers report one error, and still read the other records."""
+    """If a record is damaged, both readers report the same error; other records are read."""
     rng = random.Random(20)
     records: list[tuple[bytes, bytes]] = []
     for _ in range(3_000):

@@ -224,7 +224,7 @@ def _described(
 
 
 def test_a_snapshot_keeps_what_each_member_sends() -> None:
-    """One member uses Java, one aiokafka's own sticky assignor, which sends no generation."""
+    """One member uses Java, one kafka-python, and one aiokafka, which sends no generation."""
     given = AssignmentData(_owned(0), version=3)
     members = [
         _described("j", _sticky(3, _owned(0), 4), given),
@@ -238,7 +238,7 @@ def test_a_snapshot_keeps_what_each_member_sends() -> None:
     assert "subscription_version" not in java
     assert (aiokafka["subscription_version"], aiokafka["user_data"]) == (0, "partitions")
     assert (kafka_python["subscription_version"], kafka_python["user_data"]) == (0, "none")
-    # In the next rebalance, a claim without a generation counts only if it is the only one.
+    # The new member is like member a, so it sends what a sends.
     spec = kr.GroupSpec.from_dict(line | {"topics": [{"name": "t", "partitions": 3}]})
     played = kr.plan(spec, "sticky", ["add-members=1,like=a"])
     assert [m.generation_id for m in played.final.members] == [6, 6, 6, 6]

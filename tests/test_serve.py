@@ -458,7 +458,7 @@ def test_a_group_beyond_the_bound_is_refused(
 def test_a_member_with_no_time_for_a_rebalance_ends_no_timer(broker: RunningBroker) -> None:
     """The static member i2 has a rebalance timeout of 0, and does not join again.
 
-    The rebalance ends only with its session; until then, the server's timer must go on.
+    The rebalance ends only when the session of i2 ends; until then, the server's timer must run.
     """
 
     def sent(one: Connection, name: str, rebalance_timeout: int) -> None:

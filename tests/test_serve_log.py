@@ -213,7 +213,7 @@ def none_is_lost(port: int, answered: dict[int, int]) -> None:
 
 
 def test_a_kill_loses_no_answered_commit(tmp_path: Path) -> None:
-    """`python -m tests.test_serve_log` does this 20 times with 10,000 commits."""
+    """`python -m tests.test_serve_log` kills 20 servers, each after at least 10,000 commits."""
     assert kills(tmp_path, times=3, least=200, rng=random.Random(20)) >= 600
 
 

@@ -4,9 +4,9 @@
     python -m tests.test_serve_soak --seconds 300
 
 The bad clients send random bytes, requests cut short or with changed bytes, a byte now and then,
-and halves of large requests; one holds 1,000 connections. Beside them, in one group, live
+and halves of large requests; one opens 1,000 connections. Beside them, in one group, live
 consumers of confluent-kafka and aiokafka, and a member by hand. Both consumers commit all the time,
-and a lost one would be a rebalance, which the heartbeats of the member by hand would show.
+and a lost consumer would cause a rebalance, which the heartbeats of the member by hand show.
 kafka-python is not among them: see tests/support/served_consumers.py.
 """
 
@@ -46,7 +46,7 @@ CROWD = 1000
 MB = 1024 * 1024
 PATIENCE_S = 60
 MOST_MB = 200
-"""The bound of the server's growth: 64 MiB of large requests, 500 buffers, and what they made."""
+"""The bound of the server's growth: 64 MiB of large requests, and what 500 connections need."""
 VALID = ("metadata", "find_coordinator", "join_group", "heartbeat", "offset_fetch", "list_groups")
 
 
@@ -125,7 +125,7 @@ def changed(attack: Attack, rng: random.Random) -> None:
 
 
 def slow(attack: Attack, rng: random.Random) -> None:
-    """Slow loris: 100 connections send a byte each now and then."""
+    """Slow loris: every 0.2 s, each of 100 connections sends one byte."""
     with ExitStack() as stack:
         ones = [(stack.enter_context(attack.open("slow")), valid(rng)) for _ in range(100)]
         at = 0
@@ -137,7 +137,7 @@ def slow(attack: Attack, rng: random.Random) -> None:
 
 
 def greedy(attack: Attack, rng: random.Random) -> None:
-    """Each announces a large request and sends half of it; together more than the bound."""
+    """20 connections each announce 4 MiB and send half; in all, that is below `large_bytes`."""
     size = Limits().request_bytes
     with ExitStack() as stack:
         for _ in range(20):
@@ -148,7 +148,7 @@ def greedy(attack: Attack, rng: random.Random) -> None:
 
 
 def crowd(attack: Attack, rng: random.Random) -> None:
-    """1,000 connections at once; half of them are silent."""
+    """Opens up to 1,000 connections; about half of them are silent."""
     with ExitStack() as stack:
         for _ in range(CROWD):
             with contextlib.suppress(OSError):
@@ -160,7 +160,7 @@ def crowd(attack: Attack, rng: random.Random) -> None:
         attack.wait(2)
 
 
-# Those beside them --------------------------------------------------------------------------------
+# Consumers beside them ----------------------------------------------------------------------------
 
 
 class Beside(NamedTuple):

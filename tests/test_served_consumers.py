@@ -53,14 +53,14 @@ def broker() -> Iterator[RunningBroker]:
 
 
 def shares(generation: StableGeneration) -> list[int]:
-    """Returns the members' numbers of partitions, sorted; asserts that they have all together."""
+    """Returns the members' numbers of partitions, sorted; asserts that none is left out."""
     owned = [set(topics.get(TOPIC, ())) for topics in generation.assignment.values()]
     assert set.union(*owned) == ALL, generation
     return sorted(map(len, owned))
 
 
 def settled(broker: RunningBroker, members: int) -> StableGeneration:
-    """Waits until so many members have all partitions."""
+    """Waits until this number of members have all partitions."""
     return broker.wait_until_stable(GROUP, members=members, partitions=PARTITIONS)
 
 
@@ -190,7 +190,7 @@ def test_a_static_bounce_in_a_mixed_group_is_no_rebalance(broker: RunningBroker)
             members[name].close()
             again = stack.enter_context(closing(started(kind, broker, name, name)))
             while again.owned() != set(before.assignment[name][TOPIC]):
-                pass  # `owned` polls the consumer
+                pass  # `owned` waits for the consumer's thread, which polls
         assert broker.history(GROUP)[-1] == before, broker.history(GROUP)
 
 

@@ -50,7 +50,7 @@ def test_a_subscriber_by_pattern_sees_a_new_topic_when_its_metadata_are_too_old(
         [one for one in run.rebalances if one.from_ms > 10_000]
         for run in (_run(CREATE, members='pattern = "t|l.*"', seed=seed) for seed in range(1, 9))
     ]
-    # When the first member joins, the others refresh their metadata before they join, so there is
+    # When the first member rejoins, the others refresh their metadata before they join, so there is
     # one rebalance, not three.
     assert {len(each) for each in later} == {1}
     waits = [each[0].from_ms - 60_000 for each in later]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks laws of simulated runs in 10,000 random scenarios with all kinds of events.
+"""Checks laws of simulated runs in 10,000 random scenarios of consumer groups.
 
 Members subscribe by name or by pattern. They crash and pause; topics are created and grow; brokers
 leave, and may return before clients see their topics again.
@@ -130,7 +130,7 @@ def _wants(names: tuple[str, ...], *, by_pattern: bool) -> dict[str, Any]:
 
 
 def _away(rng: random.Random, at: int, *, has_racks: bool) -> Happening:
-    """Makes the absence of a broker that leads all partitions, those of a topic, or of a rack."""
+    """Makes an absence: of a broker that leads all partitions or those of a topic, or of a rack."""
     of: dict[str, Any] = rng.choice(({}, {"topics": ("t",)}, {"rack": "b"} if has_racks else {}))
     return Happening(
         at_ms=at,
@@ -235,7 +235,7 @@ def _check_the_fenced(scenario: Scenario, journal: list[Entry], seed: int) -> in
     known: set[str] = set()
     gone: set[str] = set()
     refused = 0
-    # Membership counts at the time of the request, because the answer can come later.
+    # Whether a member was removed is noted at its request, because the answer can come later.
     asked: dict[int, tuple[Request, bool, int]] = {}
     for entry in journal:
         if isinstance(entry, MemberEntry):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays the scenarios of tests/traces, and compares every message with the stored trace.
+"""Plays the scenarios of tests/traces/simulator, and compares every message with the stored trace.
 
 REWRITE_TRACES=1 replaces the stored traces by the present output.
 """

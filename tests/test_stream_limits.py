@@ -23,7 +23,7 @@ def test_without_a_limit_a_batch_ends_at_the_last_stable_offsets() -> None:
 
 def test_a_limit_is_shared_in_proportion_to_what_is_left() -> None:
     assert next_end({}, BOUNDS, limit=55) == {"0": 50, "1": 45, "2": 7}
-    assert next_end({}, BOUNDS, limit=1) == {"0": 1, "1": 41, "2": 7}  # at least one offset of each
+    assert next_end({}, BOUNDS, limit=1) == {"0": 1, "1": 41, "2": 7}  # one offset each of 0 and 1
     assert next_end({}, BOUNDS, limit=110) == {"0": 100, "1": 50, "2": 7}
 
 

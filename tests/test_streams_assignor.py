@@ -175,7 +175,7 @@ def test_columns_name_bad_fields() -> None:
 
 
 def test_members_keep_tasks_and_states(engine: Engine) -> None:
-    """m0 keeps what the quota of two tasks allows; m1 gets the rest, and a copy of m0's state."""
+    """m0 keeps two tasks, as the quota allows; m1 gets the rest; each has standbys of the other."""
     group = kr.GroupSpec.from_dict(LINE)
     answer = kr.assign(group, engine=engine)
     assert answer.to_dict() == {"m0": [["0", 0], ["0", 1]], "m1": [["0", 2], ["1", 0]]}
@@ -212,7 +212,7 @@ def test_a_list_of_groups_becomes_columns() -> None:
 
 
 def test_a_process_gets_a_task_once(engine: Engine) -> None:
-    """With one process there is no place for a standby task; with two, there is one place."""
+    """With one process, a task has no place for a standby task; with two, it has one."""
     for processes, standby in ((1, 0), (2, 5)):
         members = [
             {"member_id": f"m{n}", "topics": [], "process_id": f"p{n % processes}"}

@@ -32,14 +32,14 @@ def after(before: kr.GroupSpec, *members: kr.Member, assignor: str | None = None
 
 
 def test_a_rebalance_as_predicted(engine: Engine) -> None:
-    """The real id of the member that joined is put in."""
+    """The prediction uses the real id of the member that joined."""
     before = settled("roundrobin", "b", "c")
     later = after(before, *before.members, kr.Member("a-9", ("t", "u")))
     one = seen_rebalance(before, later, engine=engine)
     assert (one.event, one.assignor, one.elsewhere) == ("joined: a-9", "roundrobin", 0)
     assert one.is_predicted
     told = kr.plan(before, None, [kr.AddMembers(1)])
-    assert distance(told, later) == 10  # the plan had the new member last, and really it is first
+    assert distance(told, later) == 10  # the plan has the new member last; its real id is first
     assert distance(kr.plan(before.edited(members=later.members)), later) == 0
 
 

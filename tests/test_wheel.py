@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make wheel` refuses wheels without metadata, and reports the problem of a wheel."""
+"""`make wheel` names missing metadata, and shows the output of a program that fails.
+
+It tries a wheel only in an environment without other packages.
+"""
 
 from __future__ import annotations
 

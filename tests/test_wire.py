@@ -245,9 +245,9 @@ def _string(name: bytes) -> bytes:
 
 
 def _not_utf8(rng: random.Random) -> bytes:
-    """Returns random bytes and malformed UTF-8 sequences.
+    """Returns random bytes, whole characters, and malformed UTF-8 sequences.
 
-    The sequences are cut short, overlong, beyond U+10FFFF, or halves of surrogate pairs.
+    The last are cut short, overlong, beyond U+10FFFF, or halves of surrogate pairs.
     """
     pieces = []
     for _ in range(rng.randint(0, 6)):

@@ -130,7 +130,7 @@ def test_zsh_and_fish() -> None:
 
 
 def options_of(command: str) -> set[str]:
-    """Returns the options of a command and of its own commands, as its parser has them."""
+    """Returns the options of a command and of its subcommands, as its parser has them."""
     found: set[str] = set()
     parsers = [commands_of(_parser([command]))[command]]
     while parsers:

@@ -67,7 +67,7 @@ def compare(block: Block, *, assignors: tuple[str, ...], bytes_too: bool) -> Out
 
 
 def difference(answers: dict[str, Answer]) -> str | None:
-    """Returns the first difference between the engines as text, or None."""
+    """Returns the first difference from Kafka, or a difference of anomalies, as text; or None."""
     first, second = (answers[engine].get("anomalies") for engine in ENGINES)
     what = judge.difference(answers, _differs)
     return "the anomalies differ" if what is None and first != second else what
@@ -103,7 +103,7 @@ def _server_oracle() -> Oracle:
 
 
 def _kafkas(case: Case) -> Answer:
-    """Returns Kafka's answer; if ours is "never ends", Kafka must not answer in PATIENCE_S."""
+    """Returns Kafka's answer; if ours is "never ends", an error if none comes in PATIENCE_S."""
     ours = _ours(case, "rust")
     if "never ends" not in ours.get("error", ""):
         return _oracle().ask(case)
@@ -117,7 +117,7 @@ def _ours(case: Case, engine: Engine) -> Answer:
     def ask() -> Answer:
         group = group_of(case)
         if engine == "rust" and "subscription" in case["members"][0]:
-            # The way over a contract line tests that it has everything that the bytes have.
+            # This tests that a contract line has everything that the bytes have.
             group = kr.GroupSpec.from_json(group.to_json())
         result = kr.assign(group, case["assignor"], engine=engine)
         # The result may compute its lists only here, so an error here is an error of the engine.

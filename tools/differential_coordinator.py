@@ -43,7 +43,7 @@ BLOCK = 500
 REPLAYS = 200
 """How often a run is played again to find out whether Kafka's answers vary, and one equals ours.
 
-In the rarest case of 20,000 runs, one play in twelve did.
+In the rarest case of 20,000 runs, one play in twelve had answers equal to ours.
 """
 SYMBOL = re.compile(r"@\d+x*")
 MEMBER_ID = re.compile(r"\w+-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
@@ -278,7 +278,7 @@ def _differences(path: str, one: Any, other: Any) -> list[tuple[str, Any, Any]]:
 
 
 def compare(block: Block, *, show: int) -> Outcome:
-    """Plays one block of runs; only the first `show` runs with a difference are reduced."""
+    """Plays one block of runs; reduces only the block's first `show` runs with a difference."""
     outcome = Outcome(block.cases)
     number, seed = block.seed % 100_000, block.seed // 100_000
     first = seed * 1_000_000 + number * BLOCK

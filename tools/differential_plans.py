@@ -33,7 +33,7 @@ PLANS = tuple[kr.GroupSpec, list[str], kr.RebalancePlan]
 
 
 def drawn(plans: int, seed: int) -> Iterator[PLANS]:
-    """Yields cases with their plans; a case is skipped if both engines refuse its changes."""
+    """Yields cases with their plans, but none that both engines refuse or that names librdkafka."""
     rng = random.Random(f"plans/{seed}")
     made = 0
     for case in generate(seed, 100 * plans, KAFKAS, _answer):
@@ -79,7 +79,7 @@ def compare(block: Block) -> Outcome:
 
 
 def differences(oracle: Oracle, plans: list[PLANS]) -> Iterator[dict[str, Any]]:
-    """Yields the first difference of each plan."""
+    """Yields up to three differences a plan: of the engines, of a step, and of figures in bulk."""
     for group, texts, plan in plans:
         where: dict[str, Any] = {"name": group.group_id, "changes": texts, "case": group.to_dict()}
         if kr.plan(group, None, texts, engine="reference").to_dict() != plan.to_dict():

@@ -89,7 +89,7 @@ def started(group: kr.GroupSpec, kind: type[_B]) -> tuple[_B, list[TopicPartitio
 def trace() -> None:
     """Prints the moves in the smallest groups that never end, until a state occurs again.
 
-    Each line has the members' numbers of partitions after a move.
+    Each line has the members' numbers of partitions after a move, and then the move.
     """
     for line in SMALLEST.read_bytes().splitlines():
         group = kr.GroupSpec.from_json(line)

@@ -4,8 +4,9 @@
     python -m tools.sent_subscriptions [--java]
 
 Two real consumers of each library and assignor live in a group of their own on a served
-coordinator: one without a rack, one with `client.rack`. The table has what they sent when they
-joined for the last time, and what their leader assigned. Without `--java`, the rows of Java stay.
+coordinator: one without a rack, one with `client.rack`. The table has what the one without a rack
+sent when it joined for the last time, and what it received. Without `--java`, the rows of Java
+stay.
 """
 
 from __future__ import annotations

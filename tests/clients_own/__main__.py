@@ -4,7 +4,7 @@
     python -m tests.clients_own kafka-python
     python -m tests.clients_own aiokafka --source CHECKOUT
 
-Only tests that need no records run. kafka-python's come from its source distribution, of the
+Only tests that need no records run. kafka-python's come from the source distribution of the
 installed version, which pip downloads into build/. aiokafka's source distribution has no tests, so
 they come from a checkout of its repository, at the tag of the installed version. The tests stay
 unchanged, and none of them is part of this project.
@@ -61,8 +61,8 @@ def kafka_python(directory: Path) -> None:
         files.extractall(BUILD / "unpacked", filter="data")
     (unpacked,) = (BUILD / "unpacked").glob("kafka_python-*")
     shutil.copytree(unpacked / "test", directory / "test")
-    # Without the first file, Python's own package `test` comes first. The second one, which starts
-    # a broker's process, is not in the distribution.
+    # Without `__init__.py`, Python's own package `test` comes first. The distribution has no
+    # service.py, which starts a broker's process.
     (directory / "test" / "__init__.py").touch()
     (directory / "test" / "service.py").write_text(NO_SERVICE, encoding="utf-8")
 

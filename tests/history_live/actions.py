@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The actions of the script: each changes one thing in a group, and says what it has done.
+"""The actions of the script.
 
     join          a new member, or one that was stopped before, starts
     leave         a member is closed
-    kill          a member's process ends without a LeaveGroup
+    kill          a member ends without a LeaveGroup
     bounce        a member is closed and, when the group is quiet, started again
     quick bounce  a member is closed and started at once; a static one replaces itself
     crash bounce  a member is killed and started at once
@@ -55,13 +55,13 @@ class Step:
 
 
 def formation(cast: Cast) -> list[Step]:
-    """Starts the group: the first library leads if its member is there first."""
+    """Returns the steps that start the group: one member first, so that it leads."""
     first, *others = (cast.new() for _ in range(START_MEMBERS))
     return [Step("start", starts=(first,)), Step("join", starts=tuple(others))]
 
 
 def deck(cast: Cast) -> Iterator[list[Step]]:
-    """Yields actions without end: each kind of action occurs once in a random order, then again."""
+    """Yields actions without end: the names' list in random order, then again, if possible."""
     while True:
         names = list(_STATIC if cast.kind.is_static else _DYNAMIC)
         cast.random.shuffle(names)
@@ -71,7 +71,7 @@ def deck(cast: Cast) -> Iterator[list[Step]]:
 
 
 def _drawn(name: str, cast: Cast) -> list[Step]:
-    """Returns the steps of an action; none if the group is too small or too large for it."""
+    """Returns the steps of an action; none if it is not possible in this group."""
     there = [cast.parts[number] for number in sorted(cast.parts)]
     one = cast.random.choice(there)
     if name == "join":
@@ -95,7 +95,7 @@ def _drawn(name: str, cast: Cast) -> list[Step]:
         more = cast.topics[topic] + cast.random.randint(1, 3)
         return [Step(name, grows=(topic, more))] if more <= MOST_PARTITIONS else []
     if name == "subscribe":
-        # After a new subscription, kafka-python 3.0.12 often sends no heartbeat any more.
+        # After a new subscription, kafka-python 3.0.12 often stops sending heartbeats.
         there = [part for part in there if part.library != KAFKA_PYTHON]
         if not there:
             return []

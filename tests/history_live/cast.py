@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The groups of a run and their members.
 
-A group has members of one library; `mixed` has two. Each of `KINDS` is a group of its own, and
-larger runs have several of each.
+A group has members of one library; `mixed` has two. A run has one group of each of `KINDS`.
 """
 
 from __future__ import annotations

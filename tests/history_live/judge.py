@@ -57,7 +57,8 @@ class Verdict:
     """What a run showed.
 
     `not_scripted`  rebalances that the script did not cause, such as an expiry on a busy machine.
-    `replayed`      (who led, whether its answer came out equal), counted; `unequal` are the others.
+    `replayed`      (who led, whether its answer came out equal), counted.
+    `unequal`       a text about each answer that did not come out equal.
     """
 
     from_records: Judgement
@@ -131,7 +132,7 @@ def _replayed(
 ) -> tuple[Counter[tuple[str, bool]], list[str]]:
     """Counts by the leader's library, which the script knows.
 
-    Leaders of Java, and of Python with our plug-ins, have Kafka's own assignors.
+    Unless librdkafka led, the equal answer must be that of Kafka's own assignor.
     """
     leaders = {
         (one.group_id, one.joined_ms): libraries[one.group_id, number]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the members: Java members in one JVM or one each, each Python member in its own process."""
+"""Runs the members: Java's in one shared JVM or one JVM each, each Python one in a process."""
 
 from __future__ import annotations
 

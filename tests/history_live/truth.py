@@ -2,8 +2,8 @@
 """The cause of each record, as the script knows it: from its own actions and the members' numbers.
 
 The script, not the record, knows how a member ended, and which action was under way. A record
-shows whose number and id are there. If a member went that the script had not ended, or came that
-it had not started, the cause is not known: a busy machine can end a session.
+shows the members' numbers and ids. If a member went that the script had not ended, or came that it
+had not started, the cause is not known: a busy machine can end a session.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CAUSES = (
     "began", "came", "back", "left", "timed out", "resubscription", "partitions added",
     "static restart", "second round",
 )  # fmt: skip
-"""In the order in which one is the main cause; "second round" is any round that follows."""
+"""A record's first cause in this order is the main one; "second round" is any other round."""
 
 
 class Acted(NamedTuple):
@@ -35,7 +35,7 @@ class Acted(NamedTuple):
 
 
 def causes(records: Sequence[Written], acted: Sequence[Acted]) -> list[str | None]:
-    """Returns the main cause of each record of a group; "" for a new group without members."""
+    """Returns each record's main cause; "" for a new group without members, None if not known."""
     script = _Script(acted)
     found: list[str | None] = []
     before: Written | None = None

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kills a Spark driver repeatedly while it keeps a table of groups up to date.
 
-1. Groups of Java members rebalance: members join and leave, whole groups are deleted.
+1. Groups of Java members rebalance: members join and leave; one group is created and deleted.
 2. Meanwhile the driver is started and killed with SIGKILL, at a random time: the first, third, …
    time after it has replaced the pointer (`current.json`), the other times after its start.
 3. At the end, a driver reads the remaining records. Its table must equal that of a batch job.
@@ -98,7 +98,7 @@ def _rebalance_and_kill(
     seed: int,
     outcome: Outcome,
 ) -> None:
-    """Rebalances groups and kills drivers until there were enough of both and all members left."""
+    """Rebalances groups and kills drivers until there were enough of both; ends the members."""
     killer = _Killer(server, path, kills, seed, outcome)
     _create_topic(server)
     with JavaMembers(server, directory / "java-members.log") as members:
@@ -119,7 +119,7 @@ def _rebalance_and_kill(
 def _rebalance(
     server: str, members: JavaMembers, made: int, meanwhile: Callable[[], None] | None = None
 ) -> None:
-    """Lets every group rebalance: if `made` is odd, a member joins, else the oldest one leaves."""
+    """Lets a member join every group if `made` is odd, else the oldest one leave (from 4 on)."""
     if made % 2:
         members.tell(
             add=[_member(f"g{n}", made, ASSIGNORS[n % len(ASSIGNORS)]) for n in range(GROUPS)]
@@ -161,7 +161,7 @@ def _delete_group(server: str, group_id: str) -> None:
 
 
 def _generations(server: str) -> tuple[int, int]:
-    """Returns the numbers of generations, without each group's first one, and of records."""
+    """Returns the numbers of generations with members, and of records."""
     log = _log(server)
     seen, records = set(), 0
     for partition, bounds in log.bounds().items():
@@ -266,8 +266,8 @@ def _compare(
 ) -> None:
     """Compares the table with a batch job over the records that the table has read.
 
-    The table must have all records before the offsets in `end`. It may have later ones, because a
-    killed member may time out later.
+    It must have read all records before the offsets in `end`. It may have read later ones, because
+    a member that has not left may time out later.
     """
     held = {int(n): offset for n, offset in _pointer(path)["next"].items()}
     behind = {n for n, offset in end.items() if offset > held.get(n, 0)}

@@ -62,7 +62,7 @@ class Phase(NamedTuple):
 class Story(NamedTuple):
     phases: dict[str, Phase]
     rounds: list[LiveRound]
-    ghosts: list[bool]  # whether REST showed work on a dead worker
+    ghosts: list[bool]  # whether REST showed work on a worker without any: dead, then back
 
 
 @pytest.fixture(scope="module")
@@ -237,7 +237,7 @@ def test_every_round_from_the_first_one_on(story: Story, engine: Engine) -> None
 
 
 def test_a_worker_keeps_the_order_of_what_it_runs(story: Story) -> None:
-    """The oracle's workers (Connect's own class) report in the order of live workers."""
+    """The oracle's workers (Connect's own class) list their work in the order of live workers."""
     if not JAR.is_file():
         pytest.skip("the oracle's jar is missing: `make connect-oracle` builds it")
     with ConnectOracle() as oracle:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`history --bootstrap-server` on a real broker: the rows of its records, read independently."""
+"""`history --bootstrap-server` prints the same as `history` with a file of the broker's records."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _member(group_id: str, n: int) -> dict[str, Any]:
 
 
 def _read_by_librdkafka(server: str, path: Path) -> None:
-    """Writes the topic's records as JSON lines: a client that the command does not use reads."""
+    """Writes the topic's records as JSON lines, read by a client that the command does not use."""
     consumer = confluent_kafka.Consumer({"bootstrap.servers": server, "group.id": "reader"})
     partitions = consumer.list_topics(TOPIC).topics[TOPIC].partitions
     places = [confluent_kafka.TopicPartition(TOPIC, p, 0) for p in partitions]

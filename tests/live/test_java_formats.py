@@ -115,7 +115,7 @@ def test_the_formats_are_read_as_java_reads_them(tmp_path: Path) -> None:
 
 
 def _entry(rng: random.Random) -> str:
-    """Returns an entry whose values contain quotes, comments and escapes."""
+    """Returns an entry whose values may contain quotes, comments and escapes."""
 
     def value() -> str:
         quote = rng.choice("\"'")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our coordinator answers the steps of the scenarios as a real broker does.
 
-`make parity` plays all scenarios; this test plays the quick ones. The variable PARITY_OURS can have
+`make parity` plays all scenarios; this test plays the quick ones. The variable PARITY_OURS can be
 the command of another driver (a program that plays them), for example with Kafka's own classes.
 """
 

@@ -165,7 +165,7 @@ def _play(server: str, ours: PlugInMembers, java: JavaMembers, questions: list[A
     await_stable(server, sizes)
     for group_id in FORMS:
         held[group_id] += [ours.held(f"{group_id}-{n}") for n in range(4)]
-    # One member leaves a topic; a new member that never held the topic joins.
+    # rs-1 drops topic t; when the Java member has left, it changes from u to t.
     ours.subscribe("rs-1", ["u"])
     resubscribed = _await(lambda: ours.held("rs-1"), lambda now: {tp.topic for tp in now} == {"u"})
     java.tell(close=["resub-java-1"])
@@ -188,8 +188,8 @@ def test_every_generation_is_what_kafkas_class_answers(played: Played, oracle: O
     """Kafka's class computes each generation from the members' bytes and the brokers' racks.
 
     A leader whose client has no metadata for a topic or broker assigns without it, and rejoins when
-    it has. So Kafka's class is given the topics that the client knew. In a group's last generation,
-    the client must know all topics.
+    it has them. So Kafka's class is given the topics that the client knew. In a group's last
+    generation, the client must know all topics.
     """
     last = {}
     for group_id, value in played.stored:
@@ -255,6 +255,6 @@ def test_a_resubscribed_consumer_survives(played: Played) -> None:
 
 @pytest.mark.parametrize("group_id", ["racks-kp", "racks-ai"])
 def test_racks_count(played: Played, group_id: str) -> None:
-    """The last answer uses the members' racks: without them, it would differ."""
+    """In a group's last generation, the members have sent all three racks."""
     value = [value for name, value in played.stored if name == group_id][-1]
     assert {wire.decode_subscription(m.subscription).rack_id for m in value.members} == set(RACKS)

@@ -25,7 +25,7 @@ def test_the_simulator_does_what_real_consumers_do() -> None:
     found = run.comparisons(ASSIGNORS)
     for one in found:
         print(report.summary(one))
-    # A run that the machine disturbed was repeated; if every attempt was disturbed, this fails.
+    # A run that differed on a busy machine was repeated; if every attempt differed, this fails.
     assert not [(one.disturbed, report.show(one)) for one in found if not one.agrees]
 
 

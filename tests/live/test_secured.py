@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands on a real broker with TLS, SASL and ACLs, with Kafka's own properties files."""
+"""The commands on a real broker with TLS, SASL and ACLs, with properties files as Kafka's tools."""
 
 from __future__ import annotations
 
@@ -258,7 +258,7 @@ def test_missing_permissions_are_named(secured: Secured, run: Run) -> None:
             "error": "topics: no permission: this user needs Describe on Topic hidden",
         }
     ]
-    # With Describe on the cluster only, groups are listed but not described.
+    # With Describe on the cluster but on no group, groups are listed but not described.
     lister = [json.loads(line) for line in seen("lister").out.splitlines()]
     assert {line["group_id"]: line["error"] for line in lister} == {
         name: f"group_id: no permission: this user needs Describe on Group {name}"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m tests.parity --ours CMD [--part quick] [--only NAME ...] [--verbose]`.
+"""`python -m tests.parity [--ours CMD] [--part quick] [--only NAME ...] [--verbose]`.
 
 Plays scenarios on a real broker and on a driver (a coordinator in its own process, started by CMD),
 and prints the differences. Needs Java and the broker's jars. `--record` stores the broker's answers
-for test_recorded.py.
+for test_recorded.py, if all agree.
 """
 
 from __future__ import annotations

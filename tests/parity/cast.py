@@ -115,7 +115,7 @@ class Cast:
         events: Iterable[Mapping[str, Any]],
         groups: Mapping[str, Mapping[str, Any]],
     ) -> Observation:
-        """Returns a step's answer, the events since the last step by request, and the groups."""
+        """Returns a step's answer, the events since the last step (by request), and the groups."""
         told = [
             (*self._asked[event["id"]], event)
             for event in events

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from .scenarios import Scenario
 
 AT_ONCE = 8
-"""The number of scenarios that a broker plays in parallel; most of their time is waits."""
+"""The number of scenarios that a broker plays in parallel; they mostly wait."""
 
 ATTEMPTS = 4
 LATEST_MS = 200.0
-"""A run is repeated if a step was later than this: waits end only 250 ms before deadlines."""
+"""A run with waits is repeated if a step was later than this: deadlines can be 250 ms after one."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def _late(scenario: Scenario, lag_ms: float) -> bool:
 
 
 def _unlucky(result: Result) -> bool:
-    """Returns whether a scenario with sweeps differs, as one can come at a wrong time."""
+    """Returns whether a scenario with sweeps differs: a sweep can come at a wrong time."""
     return result.scenario.needs == "sweeps" and not result.agrees
 
 
@@ -118,7 +118,7 @@ def _play_wire(
     host: str, port: int, scenario: Scenario, wanted: list[Observation] | None = None
 ) -> tuple[list[Observation], float]:
     if scenario.needs == "moves":
-        cluster.prepare(host, port)  # the last scenario moved the coordinator
+        cluster.prepare(host, port)  # an earlier scenario may have moved the coordinator
     prefix = f"{scenario.name}-{uuid.uuid4().hex[:8]}"
     with WirePlayer(host, port, prefix, scenario.doomed) as player:
         return play(scenario, player, wanted), player.lag_ms

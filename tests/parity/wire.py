@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sends Kafka's requests over a socket; the library kio encodes and decodes every byte.
+"""Sends Kafka's requests over a socket; the library kio encodes and decodes the messages.
 
     with Connection("127.0.0.1", 9092, client_id="c") as broker:
         answer = broker.ask("heartbeat", 4, group_id="g", member_id="m", generation_id=1)
@@ -86,8 +86,8 @@ def decoded(api: str, version: int, frame: bytes, correlation_id: int) -> Any:
 class Connection:
     """One TCP connection with at most one request in flight, because Kafka answers in order.
 
-    `ask` sends and waits. `send` only sends; then `waiting` is true until `poll` or `receive` of
-    `Connection` returns the answer.
+    `ask` sends and waits. `send` only sends; then `waiting` is true until `receive` returns the
+    answer.
     """
 
     def __init__(self, host: str, port: int, client_id: str) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m tests.prediction [--changes 112] [--seed 1] [--leaders java,…] [--minutes 40]`.
 
-Takes snapshots of real groups on a real broker, plans changes, makes them, and compares the
+Takes snapshots of real groups on real brokers, plans changes, makes them, and compares the
 results. Also computes every generation of these groups from the members' subscriptions. Writes
 every observation to build/prediction/changes.jsonl, and each wrong prediction (a miss) to a file
 beside it. `--again FILE` judges the observations in such a file again, without a broker. The exit
@@ -103,7 +103,7 @@ def _keep(one: result.Result, out: TextIO) -> None:
 
 
 def _misses(results: list[result.Result], out: Path | None = None) -> None:
-    """Prints a line for each miss, and writes the observations of each miss to a file."""
+    """Prints a line for each miss; given `out`, also writes its observations to a file there."""
     for n, one in enumerate((one for one in results if one.is_miss), 1):
         where = ""
         if out:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes random groups and members for a run, from a seed.
 
-The kinds of groups follow in a fixed cycle: each library of the leader with each of its assignors,
+The kinds of groups follow in a cycle: each library as the leader's, with each of its assignors,
 with members of that library only, and with members of several libraries. kafka-python and aiokafka
 are two libraries each: with our plug-ins, and with their own assignors, which lead only their own
 members. Names, subscriptions, racks, static members and client ids are random.
@@ -149,7 +149,7 @@ def _cast(random: Random, n: int, leader: str, assignor: str, is_mixed: bool, br
         ]
         libraries += random.choices(others, k=random.randint(1, 2))
     is_counted, is_racked, is_alike = (random.random() < 0.5 for _ in range(3))
-    # With different subscriptions, this class raises KeyError (docs/reports): no group forms.
+    # With different subscriptions, kafka-python's class raises KeyError (docs/reports).
     is_alike = is_alike or (leader, assignor) == (OWN_KAFKA_PYTHON, "roundrobin")
     stem, pod = random.choice(_WORDS), random.choice(_WORDS)
     parts = []

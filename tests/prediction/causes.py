@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds why a plan was wrong: for which fields of members it assumed wrong values.
+"""Finds why a plan was wrong: for which fields of members or topics it assumed wrong values.
 
 The plan, with the real member ids, is compared with the generations of the log. In the first round
-with another assignment, one kind of field after another gets the values that members really sent.
+with another assignment, one kind of field after another gets its real values.
 A kind is the cause if the assignment then equals the leader's. If no single kind is the cause, all
 differing kinds are causes.
 """
@@ -54,7 +54,7 @@ def find(observed: Observed, plan: RebalancePlan, records: Sequence[Written]) ->
 def _members(*names: str) -> Mend:
     """Returns a function that gives these fields the members' real values.
 
-    A list in another order is left as it is.
+    A list that differs only in its order is left as it is.
     """
 
     def mend(planned: GroupSpec, real: GroupSpec) -> GroupSpec:

@@ -5,7 +5,7 @@
     leave           remove-member=M         M closes: LeaveGroup
     kill            remove-member=M         M is killed and sends nothing: its session times out
     partitions      partitions T=N          the topic T gets N partitions
-    resubscription  resubscribe=M:T,…       M subscribes to others of the group's topics
+    resubscription  resubscribe=M:T,…       M subscribes to another set of the group's topics
     static bounce   bounce-members=M        a static member is killed, and returns in time
     bounce          bounce-members=M        a dynamic member closes; later it starts again
 
@@ -75,7 +75,7 @@ def deck(cast: Cast) -> list[str]:
 
 
 def draw(event: str, cast: Cast, ids: Mapping[int, str]) -> Happening | None:
-    """Chooses an event's details at random; returns None if no member is suitable.
+    """Chooses an event's details at random; returns None if it is not possible or changes nothing.
 
     `ids` maps the number of a `Part` to its member id.
     """

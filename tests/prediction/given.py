@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judges every generation of a group: is the leader's assignment that of Kafka's assignor?
+"""Judges every generation of a group: do we compute the assignment that the leader sent?
 
 1. Members come from the bytes of their subscriptions (`wire.sent_member`), topics from the cluster
    at the time of the record, in the order in which the members first name them. The assignor is
@@ -8,9 +8,9 @@
 2. Our assignment must equal the leader's: each member has equal partitions; if the leader is a Java
    client, they also have equal order.
 3. The log does not show which topics the leader knew. If the assignments differ, the topics of
-   other times are tried, and the topics without those to which the leader does not subscribe. If
-   one of them explains the leader's assignment, the verdict is OLDER. If only the order differs, it
-   is ORDER. Else it is DIFFERENT, and the cause names the fields that the leader ignored, if that
+   other times are tried, those to which the leader subscribes, and all topics but some. If one of
+   them explains the leader's assignment, the verdict is OLDER. If only the order differs, it is
+   ORDER. Else it is DIFFERENT, and the cause names the fields that the leader ignored, if that
    explains the assignment.
 """
 
@@ -47,7 +47,7 @@ class Verdict(enum.Enum):
 
 @dataclass(frozen=True)
 class Judged:
-    """The verdict on one generation; `cause` is empty if the assignments are equal."""
+    """The verdict on one generation; `cause` is empty for EQUAL and ORDER."""
 
     generation_id: int
     leader: str

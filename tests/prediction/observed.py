@@ -33,7 +33,7 @@ class Inventory:
 class Observed:
     """The observations of one change.
 
-    `before`      the group's line in the snapshot; None when the group starts, without a plan.
+    `before`      the group's line in the snapshot; None at the group's start or without a snapshot.
     `earlier`     the group's newest record when that line was read.
     `records`     the later records, up to the one in which the group settled.
     `inventories` the topics at several times, in order of time.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A member of a client for Python, in its own process, so that it can be killed.
+"""A member that uses a Python client, in its own process, so that it can be killed.
 
 The member receives ("subscribe", topics) and ("close", ()) through a pipe, and ends when the pipe
 closes. If the client raises an error, the member sends the error's last line and ends.

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Result:
-    """The verdicts; `told` is None if there was no plan, or if the group has not settled."""
+    """The verdicts.
+
+    `told` is None if there was no plan, or if the group did not settle and no plan warned of it.
+    """
 
     observed: Observed
     judged: list[Judged]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a cluster with several groups at a time, until enough changes are made or time is over."""
+"""Runs a cluster with several groups at a time, until enough changes are made or time is up."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 MOST_CHANGES_A_GROUP = 3
 FAILED_GROUPS = 10
-"""If more groups than this did not settle, the run starts no further group."""
+"""If more groups than this did not get as far as a change, the run starts no further group."""
 
 
 class _Budget:

@@ -61,7 +61,7 @@ class Expected:
         return None
 
     def away(self, records: Sequence[Written]) -> str | None:
-        """Returns the name of a `staying` member that a later generation lacks, or None.
+        """Returns a text about a `staying` member that a later generation lacks, or None.
 
         On a busy machine, a member can miss its heartbeats; then it is removed and joins again.
         """

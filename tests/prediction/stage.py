@@ -187,7 +187,7 @@ class Stage:
         self._seen(observed, foreseen)
 
     def _ids(self, cast: Cast) -> dict[int, str]:
-        """Returns member number -> member id, from the newest records."""
+        """Returns member number -> member id in the newest record; notes all ids' libraries."""
         parts: dict[int, Part] = {part.session_timeout_ms: part for part in cast.parts}
         ids: dict[int, str] = {}
         for record in self._log.of(cast.group_id):

@@ -2,17 +2,17 @@
 """Judges a change: does the real group end as the plan predicted from the snapshot?
 
 1. Before the change: compute the plan of the leader's library, and play it again DRAWS times with
-   other made-up ids for the new members (samples). If members of several libraries may lead, each
-   has a plan, and the change is right if one of them is.
+   other made-up ids for the new members (samples). If members of several libraries may lead, there
+   is a plan for each library, and the change is right if one of them is.
 2. After the change: map the made-up ids to the members that have joined. The plan is right if the
    members own the planned partitions (`direct`).
 3. If the samples differ, the assignment depends on the ids (`ids_decide`). Then the plan is also
    right if each partition is where some sample had it (`among`), or if a plan with the real ids
-   ends as the group did (`real`). A plan that says that it guesses the racks of new partitions has
-   the real racks put in as well: the plan cannot know racks in which the topics have no replica.
+   ends as the group did (`real`). If a plan guessed the racks of new partitions, it is made again
+   with the real racks: it cannot know racks in which the topics have no replica.
 4. If the samples are equal, a plan that is right only with the real ids is wrong.
-5. If the plan warned that the leader dies, or that the group never settles, then a group that does
-   not settle is right (`warned`).
+5. If the plan warned that the leader dies, or that the group never settles, it is right if the
+   group does not settle (`warned`).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ Holds = dict[str, frozenset[tuple[str, int]]]
 class Foreseen:
     """Step 1: the plan with its samples, or the reason why there is no plan.
 
-    `others` are the plans of other members that may lead; `warning` is the trouble that is told.
+    `others` are the plans of other libraries that may lead; `warning` is what the plans warn of.
     """
 
     plan: RebalancePlan | None
@@ -66,7 +66,7 @@ class Foreseen:
 
 @dataclass(frozen=True)
 class Told:
-    """Steps 2 to 4 for one change that has settled; `causes` is empty if the plan is right.
+    """Steps 2 to 5 for one change; `causes` is empty if the plan is right.
 
     `rounds` counts the generations of the change. `idle` and `unasked` count those without a known
     cause: `idle` of them kept the assignment, `unasked` of them changed it.

@@ -2,7 +2,7 @@
 """`python -m tests.real_groups`: Spark reads thirty real groups while they change.
 
 1. Start a broker; groups of Java, kafka-python, aiokafka and librdkafka members with all assignors,
-   dynamic and static; a Connect cluster; a group of the new protocol. All members commit.
+   dynamic and static; a Connect cluster; a group of the new protocol. All consumers commit.
 2. Members join and leave while a batch job reads `__consumer_offsets`. If a group's snapshots from
    before and after the job are equal, the group in the job's result must equal them.
 3. When all groups are quiet, every group in the result of a second job must equal that of a

@@ -23,7 +23,7 @@ KILLED = "killed"
 
 @dataclass(frozen=True)
 class Event:
-    """A callback. For `assigned`, `joined_ms` is the time of the rebalance's first JoinGroup."""
+    """A callback, or a kill. For `assigned`, the member first sent JoinGroup at `joined_ms`."""
 
     at_ms: int
     member: str

@@ -46,7 +46,7 @@ CLASSES = {
 
 
 class RealityError(RuntimeError):
-    """A consumer did not obey a command; the message has the last lines of its log."""
+    """A consumer did not start, did not end well, or has an unexpected member id."""
 
 
 def prepare(server: str, scenarios: Sequence[Scenario]) -> None:
@@ -141,7 +141,7 @@ def play(scenario: Scenario, server: str, directory: Path) -> Played:
 
 
 class _Sleeper(threading.Thread):
-    """Measures how late this machine's timers are: sleeps, and records when it wakes up."""
+    """Measures how late this machine's timers are: sleeps, and records how late it wakes up."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -231,7 +231,7 @@ class _Jvm:
                 stream.close()
 
     def lags(self) -> list[tuple[int, int]]:
-        """Returns (time, delay) of the consumer's polls, in ms; each line is about one poll."""
+        """Returns (time, largest delay of a poll since the line before) of each line, in ms."""
         return [(line["at_ms"], max(0, line["gap_ms"] - POLL_MS)) for line in self.lines]
 
     def was_overtaken(self) -> bool:
@@ -247,7 +247,7 @@ class _Jvm:
             if line["member_id"] and name_of(line["member_id"]) != self.name:
                 raise RealityError(f"{self.name} is {line['member_id']!r}")
             at_ms, joined_ms = line["at_ms"] - started_ms, None
-            if line["event"] == "assigned":  # `joining_ms` is a sum that now has this rebalance
+            if line["event"] == "assigned":  # `joining_ms`, a sum, now includes this rebalance
                 joined_ms = at_ms - (line["joining_ms"] - joining_ms)
                 joining_ms = line["joining_ms"]
             found.append(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scenario: a group of two grows to four, a member is killed, a static member restarts.
 
-In each phase, the group settles long before the next one begins, so each event has one phase.
+In each phase, the group settles long before the next one begins, so each event is in one phase.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Phase:
 # Generations begin at about 6, 11 and 18 s, and members then send heartbeats every second. So a
 # start at half a second is between two heartbeats.
 STARTS = {"c0": 0, "c1": 1_000, "c2": 10_500, "c3": 17_500}
-KILL_MS = 23_500  # kills c0, the leader; its session times out 5.5 to 7.5 s later
+KILL_MS = 23_500  # kills c0, the leader; its session times out about 6 s later
 BOUNCE_MS = (35_000, 37_000)
 END_MS = 41_000
 

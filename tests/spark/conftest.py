@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One session for all Spark tests, because its start takes longer than the tests."""
+"""One session for all Spark tests, because its start takes long."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def _frame(spark: SparkSession, rows: list[tuple[Any, ...]], schema: str = RECOR
 
 
 def test_the_last_record_of_a_key_wins(spark: SparkSession) -> None:
-    """In a shuffled real log, the record with the largest offset is the last, not the last row."""
+    """In a shuffled real log, a key's record with the largest offset counts, not its last row."""
     log = captured()
     rows = [(key, value, key[-1] % 3, offset) for offset, (key, value) in enumerate(log)]
     random.Random(3).shuffle(rows)
@@ -185,7 +185,7 @@ def test_sparks_own_source_that_reads_nothing(plan: str, silent: bool, silent_if
 
 
 def test_committed_offsets_beside_the_groups(spark: SparkSession) -> None:
-    """Spark returns each partition's last commit, although there are tombstones and bad records."""
+    """Each partition's last record becomes a row: an error if cut short, none if a tombstone."""
     places = [OffsetCommitKey("g", "t", p) for p in range(3)] + [OffsetCommitKey("h", "t", 0)]
     keys = [encode_key(place) for place in places]
     time_ms = 1_795_319_085_565
@@ -279,7 +279,7 @@ def test_one_record_in_a_hundred_is_corrupt(spark: SparkSession) -> None:
 
 
 def _cause(error: str) -> str:
-    """Returns the cause for the text of an error that random bytes had."""
+    """Returns the cause of an error that random bytes had, from its text."""
     if "not known" in error:
         return "unknown version"
     if "null" in error:

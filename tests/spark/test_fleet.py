@@ -112,7 +112,7 @@ def test_its_own_output_of_parquet_and_wrong_usage(tmp_path: Path) -> None:
 
 
 def test_a_summary_of_clusters(tmp_path: Path) -> None:
-    """Each cluster has a directory; the commands on the report's page work."""
+    """Each cluster has a directory; the first command on the report's page works."""
     for cluster in ("eu", "1"):
         place = tmp_path / "lake" / f"cluster={cluster}"
         place.mkdir(parents=True)

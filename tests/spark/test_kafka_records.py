@@ -113,7 +113,7 @@ def _read(spark: SparkSession, cluster: Cluster, client: str, **options: str) ->
 def test_the_groups_are_those_of_a_snapshot(
     spark: SparkSession, cluster: Cluster, client: str
 ) -> None:
-    """Members, owners, assignors and generations from the log equal those of DescribeGroups."""
+    """Members, owners, assignors and leaders' libraries from the log equal those of a snapshot."""
     records = _read(spark, cluster, client)
     assert records.schema == spark.createDataFrame([], RECORDS_SCHEMA).schema
     topics = spark.createDataFrame([("t", 6)], "name string, partitions int")
@@ -144,7 +144,7 @@ def _owners(members: list[dict[str, Any]]) -> dict[str, set[tuple[str, int]]]:
 def test_ranges_and_streams_read_each_record_once(
     spark: SparkSession, cluster: Cluster, client: str
 ) -> None:
-    """With any number of ranges or micro-batches and a limit, each record is read once."""
+    """Cut into ranges, or into micro-batches by a limit, each record is read once."""
     columns = ["partition", "offset", "key", "value", "timestamp", "timestampType"]
     whole = _read(spark, cluster, client).select(*columns).collect()
     assert len({(row["partition"], row["offset"]) for row in whole}) == len(whole) > 20

@@ -65,7 +65,7 @@ def tables(path: Path) -> list[str]:
 
 
 def test_batches_add_up_whatever_is_replayed(spark: SparkSession, tmp_path: Path) -> None:
-    """The log is applied in three batches with shuffled rows; batches are applied again later."""
+    """The log is applied in three batches with shuffled rows; each is followed by old records."""
     tmp_path /= "a path with blanks"
     rng = random.Random(3)
     rows = log()

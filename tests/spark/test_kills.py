@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Spark driver is killed twice while groups rebalance; `python -m tests.kills` does it longer."""
+"""A Spark driver is killed twice while groups rebalance; `python -m tests.kills` kills more."""
 
 from __future__ import annotations
 

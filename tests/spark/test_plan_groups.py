@@ -73,7 +73,7 @@ def test_one_list_of_changes_for_all_and_another_assignor(spark: SparkSession) -
 
 
 def test_what_does_not_concern_a_group_is_no_error(spark: SparkSession) -> None:
-    """A list of changes for many groups may have a topic that only some groups have."""
+    """A list of changes for many groups may name a topic that only some groups have."""
     drawn = [case for case, _ in cases(60)]
     names = [topic["name"] for case in drawn for topic in case["topics"]]
     grows = f"partitions {max(set(names), key=names.count)}=1000"

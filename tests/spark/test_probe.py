@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""If executors lack this package or all packages, the error is one sentence with a remedy."""
+"""If executors lack this package or pyarrow, the error is one sentence with a remedy."""
 
 from __future__ import annotations
 

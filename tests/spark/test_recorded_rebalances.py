@@ -128,7 +128,7 @@ def _lines(release: str) -> list[str]:
 
 
 def _log_frame(spark: SparkSession, clusters: dict[str, list[str]], directory: Path) -> DataFrame:
-    """Writes a log for each cluster, and reads it as Spark reads text."""
+    """Writes a log for each cluster, and lets Spark read them as text."""
     frames = []
     for name, lines in clusters.items():
         path = directory / f"{name}.log"
@@ -138,7 +138,7 @@ def _log_frame(spark: SparkSession, clusters: dict[str, list[str]], directory: P
 
 
 def test_causes_with_logs_equal_those_of_one_machine(spark: SparkSession, tmp_path: Path) -> None:
-    """Each broker's clock is in another zone; one log has no lines about groups."""
+    """One broker's clock is in another zone; another broker's log has no lines about groups."""
     clusters = {release: records_of(release) for release in RELEASES}
     logs = {"4.4.0": _lines("4.4.0"), "3.6.2": _in_zone(_lines("3.6.2"), 5), "2.4.1": ["nothing"]}
     history = rebalance_history(_frame(spark, clusters))
@@ -165,7 +165,7 @@ def _in_zone(lines: list[str], hours: int) -> list[str]:
 def test_late_writes_of_a_coordinator_are_a_cause_of_its_group(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """The line names no group but a timer; it stands before a generation's lines are complete."""
+    """The line names a timer, not a group; it stands before a generation's line "Stabilized"."""
     records = records_of("4.4.0")
     lines = _lines("4.4.0")
     place = next(i for i, line in enumerate(lines) if "shop" in line and "Stabilized" in line)

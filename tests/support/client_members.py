@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Members that run the coordinator code of the Python clients, without a broker.
 
-    member.join()                     returns the subscription bytes of its JoinGroup
-    member.lead(generation, joined)   returns the assignments of its SyncGroup as the leader
-    member.take(generation, bytes)    receives its assignment; sets `rejoins` and `held`
+    member.join()                               returns the subscription bytes of its JoinGroup
+    member.lead(generation, joined, assignor)   returns the leader's assignments for SyncGroup
+    member.take(generation, bytes, assignor)    receives its assignment; sets `rejoins` and `held`
 
 A `Java` is a member whose assignor is Kafka's own class. A `Group` has members of any kind.
 """
@@ -166,7 +166,7 @@ def _kafka_metadata(cluster: Sequence[Topic]) -> Any:
 
 
 class Aiokafka:
-    """A consumer of aiokafka: its coordinator's functions are called without an event loop."""
+    """A consumer of aiokafka: its coordinator's functions run in an event loop of its own."""
 
     def __init__(
         self,

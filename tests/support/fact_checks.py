@@ -2,7 +2,7 @@
 """One check for each kind of fact of an explanation: `CHECKS[type(fact)](log, tp, fact)`.
 
 A check asserts that a fact about partition `tp` is true of a logged run of the assignor. It uses
-the log and the group, never the code that found the fact.
+the log, the group and the assignors, never the code that found the fact.
 """
 
 from __future__ import annotations
@@ -263,7 +263,7 @@ def moved(log: Log, tp: TopicPartition, fact: sticky_facts.Moved) -> None:
         assert fact.instead in [asked for asked, *_ in found]
         assert destination in [
             source for _, went, source, _, _ in log.moved if went == tp
-        ]  # `tp` moved away from this member later
+        ]  # `tp` also moved away from this member
     elif fact.why == "previous":
         assert log.build.previous[tp][0] == destination
         assert fact.source_holds > fact.destination_holds + 1

@@ -10,8 +10,8 @@ data that only faulty clients send: topics listed twice, partitions that do not 
     case --assign--> answer --own--> members --events--> next case
 
 A seed determines the groups, because each story has one source of random numbers, and no loop runs
-over a set. Groups are valid by the contract: no negative partition, and no topic or member id
-twice.
+over a set. Groups are valid by the contract: no negative partition, no two topics of one name, no
+two members of one id.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class _Story:
         self.topic_names = names(rng, [pick(rng, FAMILIES)])
         self.instance_names = names(rng, [pick(rng, FAMILIES)])
         self.static = rng.choice([0, 0, 0, 0.3, 0.7, 1])
-        # The probability that a member has another member's instance id, which no broker permits.
+        # The probability that a static member has another's instance id, which no broker permits.
         self.impostors = rng.choice([0, 0, 0, 0.3]) if self.static else 0
         self.member_racks = rng.choice([0, 0, 0, 0.5, 0.8, 1])
         self.topic_racks = (
@@ -165,7 +165,7 @@ class _Story:
         self.tangle()
 
     def tangle(self) -> None:
-        """Gives members new subscriptions, claims for a few, and a newer generation for some."""
+        """Gives all members new subscriptions, some of them claims, and some a newer generation."""
         self.rng.shuffle(self.members)
         for n, member in enumerate(self.members):
             owns = self.rng.random() < 0.3
@@ -230,7 +230,7 @@ class _Story:
         if self.is_server_side:
             # Sets of partition numbers become trees only in topics of hundreds of partitions.
             counts[rng.randint(129, 800)] = 4
-        # One topic takes at most a third of the free size, so that later topics have some, too.
+        # One topic takes about a third of the room at most, so that room is left for later topics.
         return _Topic(next(self.topic_names), min(pick(rng, counts), 1 + self._room(members) // 3))
 
     def _room(self, members: int) -> int:
@@ -307,7 +307,7 @@ class _Story:
     def _generation(self) -> int | None:
         """Chooses a random generation: often the group's, or an older or newer one, -1 or None."""
         g = self.generation
-        # `pick` takes a dict, which cannot have 0 twice: g - 1 and g - 2 are both 0 in a new group.
+        # Not `pick`, which takes a dict: if g is 0, the first three generations are equal.
         claimed = [g, max(g - 1, 0), max(g - 2, 0), None, -1, g + 1]
         return self.rng.choices(claimed, [12, 4, 2, 2, 1, 1])[0]
 
@@ -368,7 +368,7 @@ def _resubscribe(story: _Story) -> None:
 
 
 def _repeat_topics(story: _Story) -> None:
-    """A member lists topics twice; sometimes the members after it get the same list."""
+    """A member lists topics twice; often, members after it get the same list."""
     rng = story.rng
     at = rng.randrange(len(story.members))
     topics = list(story.members[at].topics)
@@ -401,7 +401,7 @@ def _claim_twice(story: _Story) -> None:
 
 
 def _claim_beyond(story: _Story) -> None:
-    """Members claim partitions that the topic does not have."""
+    """Members claim partitions that do not exist."""
     rng = story.rng
     counts = {topic.name: topic.partitions for topic in story.topics}
     for member in _some(story):
@@ -415,7 +415,7 @@ def _claim_beyond(story: _Story) -> None:
 
 
 def _go_stale(story: _Story) -> None:
-    """Some members send a random generation, mostly old or none, as if they had missed rounds."""
+    """Some members send a random generation, perhaps an old one; half of them claim more."""
     for member in _some(story):
         member.generation_id = story._generation()
         if story.rng.random() < 0.5:
@@ -434,7 +434,7 @@ def _lose_partitions(story: _Story) -> None:
 
 
 def _own_a_stride(story: _Story) -> None:
-    """One member gets all partitions whose numbers share a slot of Java's hash tables."""
+    """One member gets the partitions of a topic whose numbers share a slot of a Java hash table."""
     rng = story.rng
     large = [topic for topic in story.topics if topic.partitions > 128]
     if not large:

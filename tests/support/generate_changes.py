@@ -45,7 +45,7 @@ def changes(rng: random.Random, group: GroupSpec, most: int = 3) -> list[str]:
 
 
 def with_client_ids(rng: random.Random, case: dict[str, Any]) -> dict[str, Any]:
-    """Adds client ids: equal, numbered, one for each process, or only for some members."""
+    """Adds client ids: none, one for all, numbered ones, three in turn, or random ones."""
     members = case["members"]
     first = rng.choice([0, 1, 8, 98])
     ways: list[Callable[[int], str | None]] = [

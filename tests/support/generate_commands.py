@@ -2,10 +2,10 @@
 """Generates random runs of a coordinator, as JSON commands.
 
 Our coordinator and Kafka's play a run. Their member ids differ, so commands have symbols: `@7` is
-the member id from the answer to the JoinGroup of command 7. Each command depends on our
-coordinator's earlier answers: it is the next request of a real client, or a stale or wrong one. A
+the member id from the answer to the JoinGroup of command 7. The requests of a client depend on our
+coordinator's earlier answers: each is the next request of a real client, or a stale or wrong one. A
 run has a theme, so that rare events occur together: any members; static members of one group,
-which may have no time to rejoin; or the offsets and transactions of one group.
+which may have no time to rejoin; or the offsets and transactions of one or two groups.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Client:
     ids: list[str] = field(default_factory=lambda: [""])
     generations: list[int] = field(default_factory=lambda: [-1, 0])
     next: str = "join"
-    busy: bool = False  # the coordinator holds back a request of this client
+    busy: bool = False  # a request of this client has no answer yet
 
 
 class Commands:
@@ -194,7 +194,7 @@ class Commands:
         )
 
     def _raw(self, group: str, topic: str, producer: int) -> Command:
-        """Appends log records in an order that no coordinator writes, then loads the log."""
+        """Makes commands that append random records to the log, and then load it again."""
         rng = self.rng
         key = {"op": "raw", "k": encode_key(OffsetCommitKey(group, topic, 0)).hex()}
         epoch, expires = rng.choice(LEADER_EPOCHS), rng.choice((-1, 5_000))
@@ -271,7 +271,7 @@ class Commands:
         return {"op": "leave", "g": group, "members": members}
 
     def told(self, number: int, answer: Command) -> None:
-        """Receives the answer to the command with this number; its member ids get symbols."""
+        """Receives the answer to the command with this number; it has symbols for member ids."""
         for event in answer.get("events", ()):
             if event["ev"] == "join" and event["id"] in self.by_join:
                 self._joined(self.by_join[event["id"]], event)

@@ -2,8 +2,8 @@
 """Generates random Connect rebalances for the comparison of engines; a seed determines them.
 
 Scripts are difficult on purpose. A script is one cluster in one to twelve rounds. Between two
-rounds, time passes (`_Story.wait`: none, a little, or up to a scheduled time, to the millisecond)
-and events change the cluster (`EVENTS`). A round can also fail (`_Story.mishaps`).
+rounds, time can pass (`_Story.wait`), and events can change the cluster (`EVENTS`). A round can
+also fail (`_Story.mishaps`).
 
     names, max delay --> round --wait, events--> round …
 
@@ -25,7 +25,7 @@ Script = dict[str, Any]
 MOST_ROUNDS = 12
 MOST_WORKERS = 20
 MOST_TASKS = 60
-# Delays around the steps of Connect's exponential back-off: 40, 1600 and 64000 ms.
+# Some of these are steps of Connect's exponential back-off (1, 40, 1600 and 64000 ms).
 MAX_DELAYS_MS = (0, 1, 2, 39, 40, 41, 100, 999, 1000, 1600, 64_000, 2**31 - 1)
 COMMON_MAX_DELAYS_MS = (300_000, 300_000, 600_000, 3_600_000)
 BACKOFF_MS = (1, 40, 999, 1600, 64_000)
@@ -50,7 +50,7 @@ class _Story:
         self.max_delay_ms = self._max_delay_ms()
         self.time_ms = rng.choice([0, 0, 1, 1000, 1_700_000_000_000])
         self.due_ms: list[int] = []
-        # The probability of failures in this script.
+        # A factor of the probabilities of most failures in this script.
         self.misfortune = rng.choice([0, 0, 0.1, 0.3, 1])
         families = [pick(rng, FAMILIES)]
         if rng.random() < 0.15:
@@ -125,7 +125,7 @@ class _Story:
         return wrong
 
     def wait(self) -> None:
-        """Lets time pass, often to within 1 ms of a time at which the leader stops waiting."""
+        """Lets time pass, often to within 1 ms of a time at which the leader may stop waiting."""
         rng = self.rng
         due = [due_ms for due_ms in self.due_ms if due_ms >= self.time_ms]
         if due and rng.random() < 0.4:
@@ -220,7 +220,7 @@ class _Story:
         self.given[rng.choice(self.workers)] = claims
 
     def restart(self) -> None:
-        """All configured work runs in the first round, although the leader does not remember it."""
+        """In the next round, random workers report all configured work as theirs."""
         running: dict[str, dict[str, Any]] = {
             worker: {"connectors": [], "tasks": []} for worker in self.workers
         }

@@ -36,8 +36,8 @@ def by_bytes(case: Case, rng: random.Random) -> Case:
             kept["group_instance_id"] = member["group_instance_id"]
         client(sent)
         if case["assignor"] == "librdkafka/cooperative-sticky" and rng.random() < 0.99:
-            sent.version = 3  # an older one kills most leaders
-            sent.field_generation = max(-1, sent.field_generation)  # as the contract has it
+            sent.version = 3  # an older version makes most leaders crash
+            sent.field_generation = max(-1, sent.field_generation)  # -1 means no generation
         members.append(kept | {"subscription": sent.bytes().hex()})
     return case | {"members": members}
 
@@ -135,7 +135,7 @@ def _librdkafka(sent: _Sent) -> None:
 
 
 def _contradictory(sent: _Sent) -> None:
-    """A faulty client: each field is random and independent of the others."""
+    """A faulty client: its fields are random and need not agree."""
     rng = sent.rng
     sent.version = rng.randint(0, 3)
     rng.shuffle(sent.topics)
@@ -167,7 +167,7 @@ CLIENTS: dict[Callable[[_Sent], None], int] = {
 
 
 def _other(rng: random.Random, held: Owned) -> Owned:
-    """Returns all or some of the held partitions, in a random order."""
+    """Returns all or some of the held partitions, perhaps in another order."""
     owned = list(held)
     if rng.random() < 0.5:
         rng.shuffle(owned)
@@ -208,7 +208,7 @@ def sticky_bytes(owned: Owned, generation: int | None) -> bytes:
 
 
 def _runs(owned: Owned) -> list[tuple[str, list[int]]]:
-    """Returns an entry for neighbouring partitions of one topic, so that the order is kept."""
+    """Returns an entry for each run of partitions of one topic, so that the order is kept."""
     runs: list[tuple[str, list[int]]] = []
     for topic, partition in owned:
         if not runs or runs[-1][0] != topic:

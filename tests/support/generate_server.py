@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Adds to a generated group the fields that the brokers' assignors read.
 
-A topic's id depends only on its name, so it is the same in all rounds of a group. The hashes of
-many ids share a slot of Java's hash tables. Some ids have equal hashes, except in share groups:
-there Java orders partitions of equal hash in a tree by object identity, which nobody can reproduce.
+A topic's id depends only on its name, so it is the same in all rounds of a group. Many ids have one
+of 12 hashes, which share a slot of a small Java hash table. For share groups, equal hashes are made
+rare: Java orders their partitions of equal hash in a tree by object identity, which nobody can
+reproduce.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ Case = dict[str, Any]
 
 
 def for_brokers(case: Case) -> Case:
-    """Returns the case with topic ids, also of deleted topics, and with initialised partitions.
+    """Returns the case with topic ids, also of deleted topics.
 
-    A streams group has no topics, and needs no change.
+    Some share groups also get lists of initialised partitions. A streams group has no topics.
     """
     rng = random.Random(case["group_id"])
     names = {topic["name"] for topic in case["topics"]}
@@ -44,7 +45,7 @@ def for_brokers(case: Case) -> Case:
 
 
 def topic_id(name: str, hashes: int = 12) -> str:
-    """Returns an id; 40% of all ids have one of `hashes` hashes that share a slot."""
+    """Returns an id; 40% of all ids have a hash of 64 * n, with n below `hashes`."""
     rng = random.Random(name)
     most, least = rng.getrandbits(64), rng.getrandbits(64)
     if rng.random() < 0.4:

@@ -3,8 +3,8 @@
 
 A story is one group in one to eight rounds, as in `generate.py`: its members have the tasks that
 the round before gave them, and between two rounds events (`EVENTS`) change the group. Members run
-in few or many processes, so that many loads are equal. Some members report offsets of tasks that
-they no longer have, as a restarted process does; some have tasks that the topology does not have.
+in few or many processes. Some members report offsets of tasks that they no longer have, as a
+restarted process does; some have tasks that the topology does not have.
 
     case --assign--> answer --own--> members --events--> next case
 """
@@ -68,7 +68,7 @@ class _Story:
             self.subtopology_names = names(rng, [pick(rng, FAMILIES)])
         self.replicas = rng.choice([0, 1, 1, 1, 2, 2, 3, 5])
         self.stateful = rng.choice([0.3, 0.7, 1, 1])
-        # Few stateful tasks beside many others: the two quotas are equal, or nearly.
+        # Few stateful tasks: the quotas with and without standby replicas are equal, or nearly.
         self.few_stateful = rng.random() < 0.2
         self.subtopologies: list[dict[str, Any]] = []
         for _ in range(pick(rng, {1: 60, 2: 60, 3: 40, rng.randint(4, 8): 20, 0: 1})):
@@ -76,7 +76,7 @@ class _Story:
         crowded = family in CROWDED or process_family in CROWDED
         sizes = {rng.randint(1, 4): 4, rng.randint(5, 12): 4, rng.randint(13, 40): 2 + 2 * crowded}
         members = pick(rng, sizes)
-        # A small share gives many members one process.
+        # The probability that a new member gets a new process.
         self.new_process = rng.choice([0.1, 0.3, 0.5, 1])
         self.members: list[_Member] = []
         for _ in range(members):
@@ -100,7 +100,7 @@ class _Story:
         return member
 
     def tasks(self, beyond: int = 0) -> list[Task]:
-        """Returns all tasks, and some that the topology does not have."""
+        """Returns all tasks, and for each subtopology `beyond` tasks that it does not have."""
         return [
             (one["subtopology_id"], number)
             for one in self.subtopologies
@@ -168,7 +168,7 @@ def _leave(story: _Story) -> None:
 
 
 def _end_process(story: _Story) -> None:
-    """Lets all members of a process leave."""
+    """Lets all members of a process leave if other members remain."""
     process = story.rng.choice(story.members).process_id
     left = [member for member in story.members if member.process_id != process]
     story.members = left or story.members
@@ -186,7 +186,7 @@ def _restart_process(story: _Story) -> None:
 
 
 def _report(story: _Story) -> None:
-    """Lets some members report offsets of their tasks, or of any tasks."""
+    """Lets some members report offsets of their tasks; some of these report other tasks, too."""
     for member in story.members:
         if story.rng.random() < 0.5:
             tasks = member.active + member.standby
@@ -201,7 +201,7 @@ def _forget(story: _Story) -> None:
 
 
 def _claim(story: _Story) -> None:
-    """Gives a member tasks that other members have, too: as active or as standby tasks."""
+    """Gives a member all tasks of another one, too: as active or as standby tasks."""
     member, other = (story.rng.choice(story.members) for _ in range(2))
     kept = member.active if story.rng.random() < 0.5 else member.standby
     kept += [task for task in other.active + other.standby if task not in kept]
@@ -213,7 +213,7 @@ def _swap_roles(story: _Story) -> None:
 
 
 def _hoard(story: _Story) -> None:
-    """Gives one member most tasks, so that its load is above every quota."""
+    """Gives one member most active tasks."""
     member = story.rng.choice(story.members)
     member.active = [task for task in story.tasks() if story.rng.random() < 0.8]
     for other in story.members:
@@ -227,7 +227,7 @@ def _own_at_random(story: _Story) -> None:
 
 
 def _change_topology(story: _Story) -> None:
-    """Adds a subtopology, removes one, or changes the tasks or the state of one."""
+    """Adds or removes a subtopology, or changes its number of tasks or whether it is stateful."""
     chosen = story.rng.randrange(4)
     if chosen == 0 or not story.subtopologies:
         return story.add_subtopology()

@@ -41,7 +41,7 @@ def _unicode(rng: random.Random) -> Names:
 
 
 def colliding(rng: random.Random) -> Names:
-    """Yields names of equal hash, made of "Aa" and "BB": many in one bucket make it a tree."""
+    """Yields names made of "Aa" and "BB": those of one length have equal hashes."""
     prefix = rng.choice(["", "", "m-", "x"])
     for pairs in itertools.count(6):
         names = ["".join(name) for name in itertools.product(["Aa", "BB"], repeat=pairs)]

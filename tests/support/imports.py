@@ -143,7 +143,7 @@ def upwards(name: str, imports: set[str], rank: dict[str, int], separator: str) 
 
 
 def circles(graph: Imports) -> list[list[str]]:
-    """Returns every circular chain of imports once."""
+    """Returns circular chains of imports: at least one if there is any."""
     found, done = [], set()
 
     def walk(name: str, way: list[str]) -> None:

@@ -47,7 +47,7 @@ class Client:
     generation_id: int | None
 
     def claims(self, assignor: str) -> Held:
-        """Returns the partitions to claim; a cooperative client claims only subscribed topics."""
+        """Returns the partitions to claim; a cooperative client leaves out unsubscribed topics."""
         if assignor != "cooperative-sticky":
             return self.held
         return [tp for tp in self.held if tp[0] in self.member.topics]

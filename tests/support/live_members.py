@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 STABLE_TIMEOUT_S = 60.0
 SAME_LOOKS = 3
-"""A group has settled (it is not between two rounds) if so many looks at it in a row are equal."""
+"""A group has settled (it is not between two rounds) if so many looks in a row find no change."""
 
 
 class JavaMembers:

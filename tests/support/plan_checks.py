@@ -77,7 +77,7 @@ def check_witnesses(group: GroupSpec, possible: Possible) -> None:
     assert all(m in readers[tp] for tp, m in given)
     assert sum(owner.get(tp) != m for tp, m in given) == possible.least_moves
     assert possible.balance == possible.assignment.balance
-    # No balance is better: only members of this level or of earlier ones can read its partitions.
+    # No balance is better: only members of a level or of earlier ones can read its partitions.
     assert sorted(m for level in possible.levels for m in level.members) == sorted(ids)
     topics = [topic for level in possible.levels for topic in level.topics]
     assert sorted(topics) == sorted({tp.topic for tp in readers})

@@ -50,7 +50,7 @@ def ours(case: Case, engine: Engine = "rust") -> Answer:
 
 
 def on_the_wire(assignment: dict[str, Any]) -> dict[str, dict[str, list[int]]]:
-    """Java and Python write an assignment by topic, in the order of first appearance."""
+    """Returns the assignment by topic, in order of appearance, as Java and Python write it."""
     return {member: by_topic(map(tuple, owned)) for member, owned in assignment.items()}
 
 
@@ -58,7 +58,7 @@ def on_the_wire(assignment: dict[str, Any]) -> dict[str, dict[str, list[int]]]:
 
 
 def java_command(assignor: str) -> str:
-    """Four consumers of the program `Consumers`, which reads what to run from its input."""
+    """Returns a command that runs four consumers of the program `Consumers`."""
     configs = {"metadata.max.age.ms": "20", "retry.backoff.ms": "1", "retry.backoff.max.ms": "1"}
     members = [
         {
@@ -76,10 +76,10 @@ def java_command(assignor: str) -> str:
 
 
 def newest_generation(case: Case) -> int:
-    """Java's sticky assignors remember the newest generation of all groups that they have seen.
+    """Returns the newest generation that Java's assignor reads from a group's members.
 
-    A later group must not be older, as in a real consumer's life, so the groups are led in this
-    order.
+    Java's sticky assignors remember the newest generation that they have seen, so the groups are
+    led in the order of this number.
     """
     found = [-1]
     for member in case["members"]:
@@ -100,7 +100,7 @@ def _or_none(generation: int | None) -> int:
 
 
 def java_cases(seed: int, assignor: str) -> Iterator[Case]:
-    """Yields groups without end; their members send bytes of every version and library."""
+    """Yields a million groups; their members send bytes of every version and library."""
     rng = random.Random(f"{seed}/{assignor}/bytes")
     for case in generate(seed, 1_000_000, (assignor,), ours):
         yield by_bytes(case, rng)
@@ -110,7 +110,7 @@ def java_cases(seed: int, assignor: str) -> Iterator[Case]:
 
 
 def librdkafka_cases(seed: int, dialect: str) -> Iterator[Case]:
-    """Yields groups without end; in every second one, the members are given as bytes."""
+    """Yields a million groups; in every second one, the members are given as bytes."""
     rng = random.Random(f"{seed}/{dialect}/bytes")
     for number, case in enumerate(generate(seed, 1_000_000, (dialect,), ours)):
         yield by_bytes(case, rng) if number % 2 else case

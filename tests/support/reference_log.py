@@ -17,10 +17,10 @@ Sizes = dict[str, int]
 class Log:
     """The steps of the reference for one group.
 
-    `after`    the state after each named step; for most steps, the partitions of each member
+    `after`    the state after each named step, for example the partitions of each member
     `given`    (partition, the member that gained it, sizes), in order
     `moved`    (partition that balancing chose, partition that moved, old owner, new owner, sizes),
-               in order; the moved partition can be another one than the chosen one
+               in order; the moved partition can differ from the chosen one
 
     `sizes` has each member's number of partitions before that gain or move.
     """

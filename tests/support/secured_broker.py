@@ -4,10 +4,11 @@
 Listeners  SECURED (SASL_SSL: PLAIN, SCRAM-SHA-512, OAUTHBEARER), MUTUAL (SSL with a certificate of
            the client), and a plaintext one without restrictions.
 Users      "viewer" may Describe all groups and the topic "orders"; "nobody" has no permission;
-           "lister" may Describe the cluster. The certificate's user, CN=viewer, has the permissions
-           of "viewer".
-Stores     openssl and keytool make them: client.p12, client.jks and client.pem contain one key,
-           trust.p12, trust.jks and trust.pem one CA; other-ca.pem is an unused CA.
+           "lister" may Describe the cluster and __consumer_offsets; "reader" may Read
+           __consumer_offsets. The certificate's user, CN=viewer, has the permissions of "viewer".
+Stores     openssl and keytool make them: client.p12, client.jks and client.pem contain the same
+           key; trust.p12, trust.jks and ca.pem contain the CA. other-ca.pem is a CA that signed no
+           certificate of the broker or the client.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ class Consumer(ABC):
                     raise
 
     def committed(self, partition: int) -> int:
-        """Waits until the consumer owns the partition; returns its committed offset."""
+        """Waits until the consumer owns the partition; returns its `position`."""
         deadline = time.monotonic() + PATIENCE_S
         while partition not in self.owned():
             assert time.monotonic() < deadline, self.client_id

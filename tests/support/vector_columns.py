@@ -11,7 +11,7 @@ import kafka_rebalance as kr
 
 
 def columns_answer(vectors: list[dict[str, Any]]) -> None:
-    """Asserts that each row has the vector's assignment, in its order, or the error "throws"."""
+    """Asserts that each row has the vector's answer, in its order, or the error kind "throws"."""
     rows = pa.RecordBatch.from_pylist([one["case"] for one in vectors])
     for vector, answer in zip(vectors, kr.assign_batch(rows).to_pylist(), strict=True):
         expected = vector["expected"]

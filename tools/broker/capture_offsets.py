@@ -154,7 +154,7 @@ def capture() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
 
 
 def _java_members(members: JavaMembers) -> None:
-    """Adds eager, cooperative and static members, and closes some of them."""
+    """Adds Java members of several kinds, and closes some of them."""
     modern = {"group.protocol": "consumer", "heartbeat.interval.ms": None}
     members.tell(
         add=[

@@ -52,7 +52,7 @@ public final class Consumers {
     private static final long LOOK_AGAIN_MS = 200;
     private static final long STABLE_TIMEOUT_MS = 60_000;
     private static final long CLOSE_TIMEOUT_MS = 3_000;
-    /** So many equal looks in a row mean stable: a cooperative group is briefly stable between two rebalances. */
+    /** This many equal looks in a row mean stable: a cooperative group is briefly stable between two rebalances. */
     private static final int SAME_LOOKS = 3;
 
     private static final Map<String, String> ASSIGNORS = Map.of(

@@ -100,7 +100,7 @@ final class Cluster implements AutoCloseable {
             Round round, List<JoinGroupResponseMember> members, Map<String, ByteBuffer> answers) {
         ObjectNode answer = JsonNodeFactory.instance.objectNode();
         if (!script.eager()) {
-            // All workers receive one delay.
+            // All workers receive the same delay.
             answer.put("delay", leader.answered().get(members.get(0).memberId()).delay());
             answer.put("scheduled_rebalance_ms", leader.scheduledRebalanceMs());
         }

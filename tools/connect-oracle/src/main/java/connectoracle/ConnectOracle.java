@@ -17,7 +17,7 @@ import java.io.OutputStreamWriter;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 
-/** Reads scripts as JSON lines, and plays them with Connect's classes; {@code --time} measures the last rounds. */
+/** Reads scripts as JSON lines, and plays them with Connect's classes; {@code --time} measures their last rounds. */
 public final class ConnectOracle {
     private static final ObjectMapper JSON =
             new ObjectMapper().enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);

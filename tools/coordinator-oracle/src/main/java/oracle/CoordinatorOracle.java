@@ -141,7 +141,7 @@ public final class CoordinatorOracle {
             request.protocols().add(new JoinGroupRequestData.JoinGroupRequestProtocol()
                 .setName(one.get(0).asText()).setMetadata(bytes(one.get(1).asText())));
         }
-        // For version 0, this class sets the rebalance timeout to the session timeout.
+        // For version 0, JoinGroupRequest sets the rebalance timeout to the session timeout.
         JoinGroupRequest received = new JoinGroupRequest(request, (short) number(command, "v", 9));
         then(broker.service.joinGroup(context(ApiKeys.JOIN_GROUP, command, 9), received.data(), BUFFERS), (response, error) ->
             joinEvent(id, error == null ? response : new JoinGroupResponseData().setErrorCode(code(error).code())));

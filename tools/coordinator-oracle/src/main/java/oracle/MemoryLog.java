@@ -24,7 +24,7 @@ import org.apache.kafka.coordinator.group.GroupCoordinatorRecordSerde;
 import org.apache.kafka.storage.internals.log.LogConfig;
 import org.apache.kafka.storage.internals.log.VerificationGuard;
 
-/** One partition of __consumer_offsets in memory; commands can delay appends or make them fail. */
+/** One partition of __consumer_offsets in memory; commands can delay the completion of appends or let them fail. */
 final class MemoryLog implements PartitionWriter, CoordinatorLoader<CoordinatorRecord> {
     /** A record or, with {@code marker}, the end of a transaction. Outside of transactions, producerId is -1. */
     record Entry(byte[] key, byte[] value, long producerId, TransactionResult marker) { }

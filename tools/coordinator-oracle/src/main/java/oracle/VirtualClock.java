@@ -16,7 +16,7 @@ import org.apache.kafka.server.util.timer.TimerTaskEntry;
 
 /** A clock that moves only when it is advanced, with the timers that depend on it. */
 final class VirtualClock implements Time, Timer {
-    /** The number of times that a timer may run in one millisecond; our {@code VirtualBroker} has an equal limit. */
+    /** How often a group's timer may run in one millisecond; our {@code VirtualBroker} has an equal limit. */
     private static final int TIMES_AT_A_MOMENT = 3;
 
     private record Armed(long at, long sequence, TimerTask task) { }

@@ -36,7 +36,7 @@ public final class Bench {
         double[] times = new double[MOST_CALLS];
         int count = 0;
         long start = System.nanoTime();
-        // Fewer than LEAST_CALLS calls are enough if they take ten times as long. This limits the warm-up, too.
+        // Fewer than LEAST_CALLS calls are enough after 10 * seconds. This limits the warm-up, too.
         while (count < MOST_CALLS) {
             double spent = (System.nanoTime() - start) / 1e9;
             if (spent > seconds && (count >= LEAST_CALLS || spent > 10 * seconds)) {

@@ -149,7 +149,7 @@ final class Cases {
         return read;
     }
 
-    /** Returns the subscription of a newest client. For sticky assignors, field and user data have one generation. */
+    /** Returns a subscription of version 3. For sticky assignors, field and user data have equal generations. */
     private static Subscription newest(String assignor, JsonNode member) {
         refuseWhatOnlyBytesSay(member);
         List<String> topics = Fields.texts(member, "topics");

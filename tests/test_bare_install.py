@@ -36,9 +36,7 @@ def bare(*arguments: str, **environment: str) -> tuple[int, str, str]:
     """Runs a command without optional packages; returns exit code, terminal output and errors."""
     terminal, end = os.openpty()
     fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    settings = {
-        key: value for key, value in os.environ.items() if key not in ("COLUMNS", "NO_COLOR")
-    }
+    settings = {key: value for key, value in os.environ.items() if key not in _OF_TERMINALS}
     with subprocess.Popen(
         [sys.executable, "-c", BARE, *arguments],
         stdin=subprocess.DEVNULL,

@@ -137,10 +137,10 @@ def slow(attack: Attack, rng: random.Random) -> None:
 
 
 def greedy(attack: Attack, rng: random.Random) -> None:
-    """20 connections each announce 4 MiB and send half; in all, that is below `large_bytes`."""
+    """40 connections each announce 4 MiB and send half: more than `large_bytes` in all."""
     size = Limits().request_bytes
     with ExitStack() as stack:
-        for _ in range(20):
+        for _ in range(40):
             one = stack.enter_context(attack.open("greedy"))
             with contextlib.suppress(OSError):
                 one.sendall(struct.pack(">i", size) + bytes(size // 2))

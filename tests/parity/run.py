@@ -27,7 +27,7 @@ AT_ONCE = 8
 
 ATTEMPTS = 4
 LATEST_MS = 200.0
-"""A run with waits is repeated if a step was later than this: deadlines can be 250 ms after one."""
+"""A run with waits is repeated if a step was later than this: a deadline can be 250 ms away."""
 
 
 @dataclass(frozen=True)

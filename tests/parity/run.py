@@ -137,7 +137,7 @@ def show(scenario: Scenario, seen: list[Observation]) -> str:
 
 
 def summary(found: Sequence[Result]) -> str:
-    """Returns the last line of the report: how many scenarios and steps agree."""
+    """Returns the last line of the report: the numbers of scenarios, steps and differences."""
     every = [difference for result in found for difference in result.differences]
     count = len(unexplained(every))
     verdict = "the broker and ours agree" if not count else "the broker and ours differ"

@@ -61,7 +61,7 @@ def formation(cast: Cast) -> list[Step]:
 
 
 def deck(cast: Cast) -> Iterator[list[Step]]:
-    """Yields actions without end: the names' list in random order, then again, if possible."""
+    """Yields the possible actions in a random order, then again in another one, without end."""
     while True:
         names = list(_STATIC if cast.kind.is_static else _DYNAMIC)
         cast.random.shuffle(names)

@@ -59,7 +59,7 @@ KINDS = (
 class Part:
     """A member's client. Its session timeout contains its number, and so identifies it in a record.
 
-    A member id changes with each start, and a static member's record keeps an old client id.
+    A member id changes with each start.
     """
 
     number: int

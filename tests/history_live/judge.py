@@ -132,7 +132,7 @@ def _replayed(
 ) -> tuple[Counter[tuple[str, bool]], list[str]]:
     """Counts by the leader's library, which the script knows.
 
-    Unless librdkafka led, the equal answer must be that of Kafka's own assignor.
+    Unless librdkafka led, only the answer of Kafka's own assignor can count as equal.
     """
     leaders = {
         (one.group_id, one.joined_ms): libraries[one.group_id, number]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the members: Java's in one shared JVM or one JVM each, each Python one in a process."""
+"""Runs the members: each has its own process, except that some Java members share a JVM."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a broker and all groups at once, until enough rebalances are recorded; keeps the evidence.
 
-A producer writes to the partitions of the start, because librdkafka commits only new offsets.
+A producer writes to the partitions that exist at first: librdkafka commits only new offsets.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def run(rebalances: int, seed: int, *, kinds: Sequence[Kind] = KINDS, minutes: f
 
 
 class _Topics:
-    """Creates and grows topics, and writes to each partition that they have at the start."""
+    """Creates and grows topics, and writes to each partition that they have at first."""
 
     def __init__(self, server: str, casts: Sequence[Cast]) -> None:
         from confluent_kafka import Producer

@@ -29,7 +29,7 @@ class NotSettledError(Exception):
 
 
 class Stage:
-    """Plays one group until `stop`; `acted` are the steps so far, `problem` why it ended early."""
+    """Plays one group until `stop`; `acted` has the steps so far, `problem` why it ended early."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Stage:
         raise NotSettledError(f"{step.name}: {problem or 'never quiet'}")
 
     def _problem(self, step: Step, before: dict[int, str], there: int) -> str:
-        """Returns how the newest record differs from the cast; "holes" if only partitions do."""
+        """Returns how the last record differs from the cast; "holes" if only its partitions do."""
         records = self._log.of(self.cast.group_id)
         if len(records) <= there:
             return "no newer record"

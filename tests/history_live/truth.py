@@ -2,8 +2,8 @@
 """The cause of each record, as the script knows it: from its own actions and the members' numbers.
 
 The script, not the record, knows how a member ended, and which action was under way. A record
-shows the members' numbers and ids. If a member went that the script had not ended, or came that it
-had not started, the cause is not known: a busy machine can end a session.
+shows the members' numbers and ids. If a member comes or goes without an action of the script, the
+cause is not known: a busy machine can end a session.
 """
 
 from __future__ import annotations

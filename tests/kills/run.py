@@ -98,7 +98,7 @@ def _rebalance_and_kill(
     seed: int,
     outcome: Outcome,
 ) -> None:
-    """Rebalances groups and kills drivers until there were enough of both; ends the members."""
+    """Rebalances groups and kills drivers until both were enough; then ends the members."""
     killer = _Killer(server, path, kills, seed, outcome)
     _create_topic(server)
     with JavaMembers(server, directory / "java-members.log") as members:
@@ -119,7 +119,7 @@ def _rebalance_and_kill(
 def _rebalance(
     server: str, members: JavaMembers, made: int, meanwhile: Callable[[], None] | None = None
 ) -> None:
-    """Lets a member join every group if `made` is odd, else the oldest one leave (from 4 on)."""
+    """If `made` is odd, a member joins each group; else (from 4 on) the oldest one leaves."""
     if made % 2:
         members.tell(
             add=[_member(f"g{n}", made, ASSIGNORS[n % len(ASSIGNORS)]) for n in range(GROUPS)]

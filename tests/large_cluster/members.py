@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fills a broker with thousands of groups by bare requests: no client runs for their members.
 
-A member joins with the bytes of a Kafka client, syncs, and is then silent; its session timeout is
+A member joins with a consumer's subscription, syncs, and is then silent; its session timeout is
 half an hour. Group N has one member, or two if N is odd; its members subscribe to two topics. Two
 connections are enough for all groups: the JoinGroup of a second member waits on one connection
 while the first member joins again on the other one.

@@ -62,7 +62,7 @@ class Phase(NamedTuple):
 class Story(NamedTuple):
     phases: dict[str, Phase]
     rounds: list[LiveRound]
-    ghosts: list[bool]  # whether REST showed work on a worker without any: dead, then back
+    ghosts: list[bool]  # whether REST showed lost work on its worker: when dead, when back
 
 
 @pytest.fixture(scope="module")

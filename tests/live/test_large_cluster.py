@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster is read in batches while groups change; `python -m tests.large_cluster` has more."""
+"""A cluster is read in batches while groups change; `python -m tests.large_cluster` reads more."""
 
 from __future__ import annotations
 

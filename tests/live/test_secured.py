@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands on a real broker with TLS, SASL and ACLs, with properties files as Kafka's tools."""
+"""The commands on a real broker with TLS, SASL and ACLs, and properties files in Kafka's format."""
 
 from __future__ import annotations
 

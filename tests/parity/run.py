@@ -27,7 +27,7 @@ AT_ONCE = 8
 
 ATTEMPTS = 4
 LATEST_MS = 200.0
-"""A run with waits is repeated if a step was later than this: deadlines can be 250 ms after one."""
+"""A run with waits is repeated if a step was later than this: a deadline can be 250 ms away."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ def show(scenario: Scenario, seen: list[Observation]) -> str:
 
 
 def summary(found: Sequence[Result]) -> str:
-    """Returns the last line of the report: how many scenarios and steps agree."""
+    """Returns the last line of the report: the numbers of scenarios, steps and differences."""
     every = [difference for result in found for difference in result.differences]
     count = len(unexplained(every))
     verdict = "the broker and ours agree" if not count else "the broker and ours differ"

@@ -10,10 +10,10 @@
 
 A step is an operation, a member, and fields with the driver's names. A member is a capital letter.
 For a field that is left out, the member sends its usual value: its newest id, its last generation,
-its instance id. Member ids are in `m=`, in `asg=` (id:text) and in the list of `leave`, where
-/instance can follow an id: `A` is A's newest id, `A.1` its first id, `none` is "", and any other
-word is itself. In another text, `none` is null ("" in `g` and `md`; no entry in `asg` and
-`protos`). The value `sub(t+u)` stands for the bytes of a consumer's subscription to t and u.
+its instance id. As an id, in `m=`, in `asg=` (id:text) and in the list of `leave` (id/instance),
+`A` is A's newest id, `A.1` its first id, `none` is "", and any other word is itself. In another
+text, `none` is null ("" in `g` and `md`; no entry in `asg` and `protos`). The value `sub(t+u)`
+stands for the bytes of a consumer's subscription to t and u.
 
 A `differs` line accepts one difference of its step: exactly these two values in this field, for the
 stated reason. Any other difference is an error.

@@ -115,5 +115,5 @@ def _lane(make: Callable[[], Stage], budget: _Budget, stop: threading.Event) -> 
 
 
 def _cluster(brokers: int) -> Broker:
-    """Starts a cluster whose nodes have racks, even if there is only one node."""
+    """Returns a cluster whose nodes have racks, even if there is only one node."""
     return Broker(brokers=brokers, properties={"broker.rack": RACKS[0]} if brokers == 1 else {})

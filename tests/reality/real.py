@@ -235,7 +235,7 @@ class _Jvm:
         return [(line["at_ms"], max(0, line["gap_ms"] - POLL_MS)) for line in self.lines]
 
     def was_overtaken(self) -> bool:
-        """Returns whether another member joined again before this one's SyncGroup, by its log."""
+        """Returns whether its log shows that another member joined again before its SyncGroup."""
         return OVERTAKEN in self._log.read_text(errors="replace")
 
     def events(self, started_ms: int) -> list[Event]:

@@ -26,7 +26,7 @@ def show(one: Comparison) -> str:
 
 
 def summary(one: Comparison) -> str:
-    """Returns the last line: which assignments and durations agree."""
+    """Returns the last line: how many assignments and durations agree or differ."""
     pairs = [pair for phase in one.phases for pair in _pairs(phase.real, phase.simulated)]
     generations = {taken.generation_id for pair in pairs for taken in pair if taken is not None}
     wrong = sum(real != simulated for real, simulated in pairs)

@@ -27,7 +27,7 @@ BROKER = {"group.initial.rebalance.delay.ms": str(INITIAL_DELAY_MS)}
 
 
 ATTEMPTS = 3
-"""The number of attempts: a run that differs on a busy machine is played again."""
+"""A run that differs on a busy machine is played again, up to this number of attempts."""
 
 
 def comparisons(assignors: Sequence[str]) -> list[Comparison]:

@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from kafka_rebalance.live.connect_rest import read_cluster
+from kafka_rebalance.report.text.names import counted
 from tests.support.broker import Broker, missing_tools
 from tests.support.connect_cluster import ConnectCluster, missing_connect
 
@@ -45,7 +46,6 @@ def test_planning_from_what_is() -> None:
     assert rounds[1]["delay"] == 300_000
     back = rounds[3]["workers"][leaves]
     assert {tuple(task) for task in back["assigned_tasks"]} == lost
-    assert (
-        f"nowhere: {len(now[leaves]['connectors'])} connectors, {len(lost)} tasks" in table.stdout
-    )
+    connectors = counted(len(now[leaves]["connectors"]), "connector")
+    assert f"nowhere: {connectors}, {counted(len(lost), 'task')}" in table.stdout
     assert "lost with its worker, and kept for it in case it returns, until 300s" in table.stdout

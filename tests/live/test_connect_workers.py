@@ -272,7 +272,8 @@ def test_all_of_it_happened(story: Story) -> None:
     assert kinds["revoking"] >= 1
     assert kinds["new leader"] == 1
     generations = [live.generation_id for live in story.rounds]
-    assert generations == list(range(1, len(generations) + 1))
+    first = generations[0]  # 2 if a slow worker joined after the others' first round
+    assert generations == list(range(first, first + len(generations)))
 
 
 def _script(rounds: list[LiveRound], *, reported: bool) -> dict[str, Any]:

@@ -8,14 +8,21 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import kafka_rebalance as kr
+from kafka_rebalance.live import watched_log
+from kafka_rebalance.live.offsets_log import NoLogError, ReadRecord
 from kafka_rebalance.plans.seen_rebalance import NO_REBALANCE, distance, seen_rebalance
+from kafka_rebalance.wire.group_records import GroupMetadataKey, encode_key
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from kafka_rebalance.assignors.registry import Engine
 
 TOPICS = (kr.Topic("t", 7), kr.Topic("u", 3))
@@ -67,6 +74,17 @@ def test_claims_that_were_not_sent_are_a_cause() -> None:
     assert seen_rebalance(before, odd).cause == "unknown"
 
 
+def test_what_members_sent_is_a_cause() -> None:
+    """Only b-1 forgot what it owned: no cause that concerns all members ends as the group did."""
+    before = settled("sticky", "b", "c", "d")
+    joined = kr.Member("a-9", ("t", "u"))
+    forgetful = (before.members[0].owning(), *before.members[1:], joined)
+    sent = before.edited(members=forgetful)
+    one = seen_rebalance(before, after(before, *forgetful), sent=sent)
+    assert one.cause == "members sent other claims: b-1"
+    assert one.assignor == "sticky"
+
+
 def test_a_static_member_that_comes_back_is_no_rebalance() -> None:
     members = tuple(kr.Member(f"{name}-1", ("t", "u"), name) for name in "bc")
     before = kr.plan(kr.GroupSpec("g", TOPICS, members, "range", 1)).final
@@ -74,6 +92,64 @@ def test_a_static_member_that_comes_back_is_no_rebalance() -> None:
     one = seen_rebalance(before, before.edited(members=(again, before.members[1])))
     assert (one.event, one.is_predicted) == ("back: b-2", True)
     assert NO_REBALANCE.startswith("no rebalance")
+
+
+# The log ------------------------------------------------------------------------------------------
+
+LOG = Path(__file__).parent / "data" / "consumer_offsets.jsonl"
+COUNTS = {"orders": 2, "refunds": 2}
+
+
+def logged(group_id: str, monkeypatch: pytest.MonkeyPatch, *, at_first: int = 1) -> list[str]:
+    """Follows a group of a real broker's log; returns each generation, event and judgement.
+
+    The first `at_first` records are there when the watch begins.
+    """
+    rows = [json.loads(line) for line in LOG.open(encoding="utf-8")]
+    key = encode_key(GroupMetadataKey(group_id))
+    values = [row["value"] for row in rows if row["key"] == key.hex()]
+
+    def followed(*_: object, **__: object) -> Iterator[ReadRecord | None]:
+        for offset, value in enumerate(values, 1):
+            yield ReadRecord(0, offset, 0, key, None if value is None else bytes.fromhex(value))
+            if offset >= at_first:
+                yield None
+        if not values:
+            yield None
+
+    def with_topics(_: str, line: dict[str, Any], **__: object) -> dict[str, Any]:
+        names = dict.fromkeys(name for member in line["members"] for name in member["topics"])
+        return {**line, "topics": [{"name": name, "partitions": COUNTS[name]} for name in names]}
+
+    monkeypatch.setattr(watched_log, "followed_records", followed)
+    monkeypatch.setattr(watched_log, "with_topics", with_topics)
+    states = list(watched_log.logged_states("", group_id, every_s=0))
+    found = []
+    for (before, _), (later, sent) in pairwise(states):
+        one = seen_rebalance(before, later, sent=sent)
+        found.append(f"{one.generation_id} {one.event.split('-')[0]}: {one.assignor}")
+        assert one.is_predicted, one
+    return found
+
+
+def test_a_real_log_is_as_predicted(monkeypatch: pytest.MonkeyPatch) -> None:
+    cooperative = "cooperative-sticky"
+    assert logged("java-cooperative", monkeypatch) == [
+        f"2 joined: java: {cooperative}",
+        f"3 nothing changed: {cooperative}",
+        f"4 left: java: {cooperative}",
+    ]
+    assert logged("java-static", monkeypatch) == ["1 back: pod: sticky"]
+    python = ["2 joined: aiokafka: aiokafka/range", "3 left: aiokafka: aiokafka/range"]
+    assert logged("aiokafka", monkeypatch) == python
+    # Records that were there at the beginning are not reported: the newest is the first state.
+    assert logged("aiokafka", monkeypatch, at_first=3) == python[1:]
+
+
+def test_a_log_without_the_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    for group_id, at_first in (("no-such-group", 1), ("raw-deleted", 1), ("raw-connect", 2)):
+        with pytest.raises(NoLogError, match=f"no record of a classic consumer group {group_id}"):
+            logged(group_id, monkeypatch, at_first=at_first)
 
 
 # A served broker ----------------------------------------------------------------------------------
@@ -105,7 +181,7 @@ def test_watch_follows_real_consumers() -> None:
         )  # fmt: skip
         assert watch.stderr is not None
         assert watch.stdout is not None
-        assert "watching billing: cooperative-sticky" in watch.stderr.readline()
+        assert "watching billing by its descriptions: cooperative" in watch.stderr.readline()
         second = ConfluentCooperative(broker.address, "b")
         joined = json.loads(watch.stdout.readline())
         second.close()
@@ -132,7 +208,10 @@ def test_watch_ends_at_ctrl_c_and_after_its_time() -> None:
         broker.wait_until_stable("billing", members=1)
         watch = watching(broker.address)
         assert watch.stderr is not None
-        assert "watching billing: range" in watch.stderr.readline()
+        # This broker has no topic __consumer_offsets.
+        said = watch.stderr.readline()
+        assert "following descriptions: topic __consumer_offsets: the cluster shows no" in said
+        assert "watching billing by its descriptions: range" in watch.stderr.readline()
         watch.send_signal(signal.SIGINT)
         assert watch.wait(60) == 130
         assert "Traceback" not in watch.stderr.read()

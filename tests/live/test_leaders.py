@@ -101,7 +101,7 @@ def test_the_leader_of_a_mixed_group(tmp_path: Path, capsys: pytest.CaptureFixtu
                 command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
             ) as watch:
                 assert watch.stderr is not None
-                assert "watching mixed" in watch.stderr.readline()
+                assert "watching mixed by its descriptions" in watch.stderr.readline()
                 java.send(wait=False, close=["j1"])
                 out, _ = watch.communicate(timeout=120)
             await_stable(server, {GROUP: 2})
@@ -112,3 +112,37 @@ def test_the_leader_of_a_mixed_group(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert {one.member_id: set(one.owned_partitions) for one in later.members} == held
     (seen,) = map(json.loads, out.splitlines())
     assert (seen["as_predicted"], seen["event"]) == (True, f"left: {ids['j1'].member_id}")
+
+
+def test_watch_sees_each_rebalance_in_the_log(tmp_path: Path) -> None:
+    """j2 joins and leaves at once. The descriptions before and after are equal; records are not."""
+    missing = missing_tools()
+    if missing:
+        pytest.skip(missing)
+    with Broker() as broker, JavaMembers(broker.bootstrap_server, tmp_path / "java.log") as java:
+        from kafka import KafkaAdminClient
+
+        with KafkaAdminClient(bootstrap_servers=broker.bootstrap_server) as admin:
+            counts = {"t": 5, "u": 7}
+            topics = {n: {"num_partitions": p, "replication_factor": 1} for n, p in counts.items()}
+            admin.create_topics(topics, wait_for_metadata=True)
+        java.tell(add=[member("j1")])
+        command = [sys.executable, "-m", "kafka_rebalance", "watch", "--bootstrap-server",
+                   broker.bootstrap_server, "--group", GROUP, "--json", "--rebalances", "3",
+                   "--for", "90"]  # fmt: skip
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as watch:
+            assert watch.stderr is not None
+            assert "watching mixed by its records: cooperative-sticky" in watch.stderr.readline()
+            java.tell(add=[member("j2")])
+            java.tell(close=["j2"])
+            out, err = watch.communicate(timeout=120)
+    joined, second, left = map(json.loads, out.splitlines())
+    assert joined["event"].startswith("joined: j2-")
+    assert second["event"] == "nothing changed"  # j1 has revoked partitions, and joined again
+    assert left["event"] == joined["event"].replace("joined", "left")
+    first = joined["generation_id"]
+    assert [one["generation_id"] for one in (joined, second, left)] == [first, first + 1, first + 2]
+    assert all(one["as_predicted"] for one in (joined, second, left))
+    assert "3 rebalances, 0 not as predicted" in err

@@ -284,6 +284,19 @@ def test_history_needs_read_on_one_topic(secured: Secured, run: Run) -> None:
         assert "needs Describe and Read on Topic __consumer_offsets" in ran.err
 
 
+def test_watch_follows_descriptions_without_read(secured: Secured, run: Run) -> None:
+    def seen(user: str) -> Ran:
+        config = secured.file(f"{user}.properties", sasl("SCRAM-SHA-512", user), secured.trust())
+        return run("watch", *secured.at("SECURED", config), "--group", "payments", "--for", "1")
+
+    ran = seen("viewer")
+    assert ran.code == 0
+    assert ran.err.splitlines()[0] == (
+        "kafka-rebalance: following descriptions: no permission: this user needs Describe and Read "
+        "on Topic __consumer_offsets"
+    )
+
+
 def test_connect_over_https_with_basic_authentication(secured: Secured, run: Run) -> None:
     """The client's TLS works. A server of this test answers as Connect does."""
     with worker(secured.stores, f"viewer:{PASSWORD}") as url:

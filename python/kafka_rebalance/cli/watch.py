@@ -3,11 +3,14 @@
 
 import argparse
 import sys
+from collections.abc import Iterator
 
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.live.offsets_log import NoLogError
 from kafka_rebalance.live.watched_group import settled_states
+from kafka_rebalance.live.watched_log import logged_states
 from kafka_rebalance.plans.leaders import plans_by_leader
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 from kafka_rebalance.plans.seen_rebalance import (
@@ -25,10 +28,12 @@ from .options import add_cluster, add_engine, cluster_configs, seconds, whole
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Follows one group by its descriptions. After each rebalance, it prints whether the group "
-        "ended as predicted from the state before, with the ids of the members that joined, or "
-        "else what made the difference. With changes, it also plans these at the start, and says "
-        "after the first rebalance how many partitions went elsewhere. Ctrl-C ends it."
+        "Follows one group: by its records in __consumer_offsets if the user has Read on this "
+        "topic, else by its descriptions. After each rebalance, it prints whether the group ended "
+        "as predicted from the state before, with the ids of the members that joined, or else what "
+        "made the difference. With changes, it follows the descriptions, plans the changes at the "
+        "start, and says after the first rebalance how many partitions went elsewhere. Ctrl-C "
+        "ends it."
     )
     add_cluster(parser)
     parser.add_argument("--group", metavar="G", required=True, help="the group to follow")
@@ -46,28 +51,41 @@ def run(args: argparse.Namespace) -> int:
     before: GroupSpec | None = None
     told: RebalancePlan | None = None
     seen = wrong = 0
-    for after in settled_states(
-        args.bootstrap_server, args.group, configs=cluster_configs(args), for_s=args.for_s
-    ):
+    for after, sent in _states(args):
         if before is None:
-            told = _told(after, args)
+            told = _told(after, "descriptions" if sent is None else "records", args)
         else:
-            wrong += not _report(before, after, told, args)
+            wrong += not _report(before, after, sent, told, args)
             told = None
             seen += 1
         before = after
         if seen == args.rebalances:
             break
-    print(f"kafka-rebalance: {counted(seen, 'rebalance')}, {wrong} not as predicted",
-          file=sys.stderr)  # fmt: skip
+    _say(f"{counted(seen, 'rebalance')}, {wrong} not as predicted")
     return of_errors(wrong)
 
 
-def _told(group: GroupSpec, args: argparse.Namespace) -> RebalancePlan | None:
+def _states(args: argparse.Namespace) -> Iterator[tuple[GroupSpec, GroupSpec | None]]:
+    """Yields states, those of records with what the members sent; else those of descriptions.
+
+    A plan of changes is compared with a settled group, and a record may lie between two rounds.
+    """
+    where = (args.bootstrap_server, args.group)
+    how = {"configs": cluster_configs(args), "for_s": args.for_s}
+    if not args.changes:
+        try:
+            yield from logged_states(*where, **how)
+            return
+        except NoLogError as error:
+            _say(f"following descriptions: {error}")
+    yield from ((after, None) for after in settled_states(*where, **how))
+
+
+def _told(group: GroupSpec, source: str, args: argparse.Namespace) -> RebalancePlan | None:
     """Reports the state in which the watch begins, and plans the changes if there are any."""
     owned = sum(len(member.owned_partitions) for member in group.members)
     size = f"{counted(len(group.members), 'member')}, {counted(owned, 'partition')}"
-    print(f"kafka-rebalance: watching {group.group_id}: {group.assignor}, {size}", file=sys.stderr)
+    _say(f"watching {group.group_id} by its {source}: {group.assignor}, {size}")
     if not args.changes:
         return None
     led = plans_by_leader(group, args.changes, engine=args.engine)
@@ -75,13 +93,17 @@ def _told(group: GroupSpec, args: argparse.Namespace) -> RebalancePlan | None:
 
 
 def _report(
-    before: GroupSpec, after: GroupSpec, told: RebalancePlan | None, args: argparse.Namespace
+    before: GroupSpec,
+    after: GroupSpec,
+    sent: GroupSpec | None,
+    told: RebalancePlan | None,
+    args: argparse.Namespace,
 ) -> bool:
     """Prints one rebalance; returns whether it was as predicted."""
     try:
-        one = seen_rebalance(before, after, engine=args.engine)
+        one = seen_rebalance(before, after, sent=sent, engine=args.engine)
     except GroupError as error:
-        print(f"kafka-rebalance: {after.group_id}: {error}", file=sys.stderr)
+        _say(f"{after.group_id}: {error}")
         return False
     far = None if told is None else distance(told, after)
     if args.json:
@@ -100,3 +122,7 @@ def _line(one: SeenRebalance, far: int | None) -> str:
         how = f"{one.elsewhere} of {counted(one.partitions, 'partition')} elsewhere: {one.cause}"
     told = "" if far is None else f"; {far} elsewhere than the plan of the given changes had them"
     return f"{generation}{one.event}: {how}{told}"
+
+
+def _say(text: str) -> None:
+    print(f"kafka-rebalance: {text}", file=sys.stderr, flush=True)

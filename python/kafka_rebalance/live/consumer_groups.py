@@ -123,10 +123,23 @@ def snapshot(
         yield from reader.lines(group_ids, on_left_out)
 
 
+def with_topics(
+    bootstrap_server: str, line: Mapping[str, Any], *, configs: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Returns a line of `described_line` with the topics that the cluster has now.
+
+    Errors: GroupError for a topic that this user may not describe; those of `snapshot`.
+    """
+    with admin_client(bootstrap_server, configs) as admin:
+        return _Reader(admin, importlib.import_module("kafka.errors")).with_topics(line)
+
+
 class _Reader:
     """Reads one cluster once, and keeps the topics that the cluster has described."""
 
-    def __init__(self, admin: Any, errors: Any, on_progress: Callable[[Progress], None]) -> None:
+    def __init__(
+        self, admin: Any, errors: Any, on_progress: Callable[[Progress], None] = lambda _: None
+    ) -> None:
         # kafka-python decodes the members' bytes in a response. If those of one member are bad, it
         # fails for all groups. This hook replaces the decoding.
         admin._describe_groups_process_response = lambda response: {
@@ -142,13 +155,7 @@ class _Reader:
     def lines(
         self, group_ids: Sequence[str] | None, on_left_out: Callable[[str, str], None] | None
     ) -> Iterator[_Line]:
-        # Fenced brokers are skipped: they are down, and clients do not see their racks.
-        cluster = self._patiently(self._admin.describe_cluster)
-        self._racks = {
-            broker["broker_id"]: broker["rack"]
-            for broker in cluster["brokers"]
-            if not broker.get("is_fenced")
-        }
+        cluster = self._learn_racks()
         listed = dict(self._list(self._racks))
         authorized = cluster.get("authorized_operations")  # None from a broker before 2.8
         hidden = authorized is not None and _DESCRIBE not in authorized
@@ -166,6 +173,25 @@ class _Reader:
                     on_left_out(group_id, str(result))
             done = min(start + BATCH, len(wanted))
             self._on_progress(Progress(done, len(wanted), self._changed))
+
+    def with_topics(self, line: Mapping[str, Any]) -> _Line:
+        self._learn_racks()
+        self._learn(topic for member in line["members"] for topic in member["topics"])
+        whole = self._complete(line)
+        if isinstance(whole, GroupError):
+            raise whole
+        return whole
+
+    def _learn_racks(self) -> Mapping[str, Any]:
+        """Reads the brokers' racks, and returns the description of the cluster."""
+        cluster: Mapping[str, Any] = self._patiently(self._admin.describe_cluster)
+        # Fenced brokers are skipped: they are down, and clients do not see their racks.
+        self._racks = {
+            broker["broker_id"]: broker["rack"]
+            for broker in cluster["brokers"]
+            if not broker.get("is_fenced")
+        }
+        return cluster
 
     def _batch(
         self, group_ids: Sequence[str], listed: Mapping[str, _Listed]
@@ -236,7 +262,7 @@ class _Reader:
             )
         return described_line(group)
 
-    def _complete(self, line: _Line) -> _Line | GroupError:
+    def _complete(self, line: Mapping[str, Any]) -> _Line | GroupError:
         names = dict.fromkeys(name for member in line["members"] for name in member["topics"])
         topics = [self._topics[name] for name in names]
         if errors := [topic for topic in topics if isinstance(topic, GroupError)]:
@@ -300,14 +326,18 @@ def _caught(function: Callable[[_A], _T], argument: _A) -> _T | GroupError:
         return error
 
 
-def described_line(group: Any) -> _Line:
-    """Returns a described group as a contract line without its topics."""
+def described_line(group: Any, generation_id: int | None = None) -> _Line:
+    """Returns a described group as a contract line without its topics.
+
+    Without `generation_id`, the generation is one more than the newest that a member sent.
+    """
     assignor = group.protocol_data
-    sent = [_sent(one, assignor, f"members[{i}]") for i, one in enumerate(group.members)]
+    sent = sent_members(group)
     given = [_given(one, f"members[{i}]") for i, one in enumerate(group.members)]
-    generations = [g for one in sent for g in (one.generation_id, one.user_data_generation_id)]
-    known = [generation for generation in generations if generation is not None]
-    generation_id = 1 + max(known) if known else None
+    if generation_id is None:
+        generations = [g for one in sent for g in (one.generation_id, one.user_data_generation_id)]
+        known = [generation for generation in generations if generation is not None]
+        generation_id = 1 + max(known) if known else None
     return {
         "group_id": group.group_id,
         "generation_id": generation_id,
@@ -319,6 +349,13 @@ def described_line(group: Any) -> _Line:
             for one, assignment in zip(sent, given, strict=True)
         ],
     }
+
+
+def sent_members(group: Any) -> tuple[Member, ...]:
+    """Returns a described group's members with what they sent in their last JoinGroup."""
+    return tuple(
+        _sent(one, group.protocol_data, f"members[{i}]") for i, one in enumerate(group.members)
+    )
 
 
 def _sent(described: Any, assignor: str, at: str) -> Member:

@@ -6,8 +6,11 @@
 2. One consumer without a group reads one partition after another, so the caller can finish each
    partition before the next one begins.
 
+`followed_records` reads on in one partition, again and again up to its end.
+
 Order    partitions by number; records by offset.
-Errors   ClusterError: no connection, no permission, or no progress within the request timeout.
+Errors   ClusterError: no connection, or no progress within the request timeout; NoLogError: no
+         permission, or no such topic.
 """
 
 import importlib
@@ -26,6 +29,10 @@ TOPIC = "__consumer_offsets"
 _POLL_MS = 200
 _POLL_RECORDS = 5_000
 _FETCH_BYTES = 4 << 20
+
+
+class NoLogError(ClusterError):
+    """The cluster answers, but the records cannot be had: this user may not read them, for one."""
 
 
 class ReadRecord(NamedTuple):
@@ -67,6 +74,28 @@ def offsets_records(
             done += end - start
 
 
+def followed_records(
+    bootstrap_server: str, group_id: str, *, configs: Mapping[str, Any] | None = None
+) -> Iterator[ReadRecord | None]:
+    """Yields the records of the group's partition, and None each time its end is reached.
+
+    Asked for more after None, it asks the cluster for the present end, and reads on up to there; so
+    the caller chooses the time between. `configs` are made by `client_configs`.
+    """
+    ranges = _ranges(bootstrap_server, configs)
+    partition = partition_for(group_id, len(ranges))
+    start, end = ranges[partition]
+    place = kafka_module().TopicPartition(TOPIC, partition)
+    more = {"max_poll_records": _POLL_RECORDS, "max_partition_fetch_bytes": _FETCH_BYTES}
+    idle_s = (configs or {}).get("request_timeout_ms", 30_000) / 1000
+    with consumer_client(bootstrap_server, {**(configs or {}), **more}) as consumer, _permitted():
+        while True:
+            for _, records in _polls(consumer, partition, start, end, idle_s):
+                yield from records
+            yield None
+            start, end = end, consumer.end_offsets([place])[place]
+
+
 def _ranges(bootstrap_server: str, configs: Mapping[str, Any] | None) -> dict[int, tuple[int, int]]:
     """Returns the first offset and the end of each partition."""
     kafka, messages = kafka_module(), importlib.import_module("kafka.protocol.consumer")
@@ -80,7 +109,7 @@ def _ranges(bootstrap_server: str, configs: Mapping[str, Any] | None) -> dict[in
             kafka.TopicPartition(TOPIC, one["partition_index"]) for one in described["partitions"]
         ]
         if not places:
-            raise no_partitions(TOPIC)
+            raise NoLogError(str(no_partitions(TOPIC)))
         first, last = (
             admin.list_partition_offsets(dict.fromkeys(places, which))
             for which in (spec.EARLIEST, spec.LATEST)
@@ -115,6 +144,6 @@ def _permitted() -> Iterator[None]:
     try:
         yield
     except errors.TopicAuthorizationFailedError:
-        raise ClusterError(
+        raise NoLogError(
             f"no permission: this user needs Describe and Read on Topic {TOPIC}"
         ) from None

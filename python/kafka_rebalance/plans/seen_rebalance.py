@@ -1,24 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """Judges a rebalance that a live group has made: did it end as the plan predicts?
 
-    seen_rebalance: two descriptions of a group at rest -> SeenRebalance
+    seen_rebalance: two states of a group -> SeenRebalance
 
-1. The members of the second description start with the partitions that they owned in the first; a
+A state is a description of the group at rest, or is read from a record of its log.
+
+1. The members of the second state start with the partitions that they owned in the first; a
    static member that came back owns those of its old id. So a member that joined has its real id.
-   If static members came back, nothing else changed and no partition moved, that is as predicted.
+   The leader is the one that the second state names, if it names one, else the first's. If
+   static members came back, nothing else changed and no partition moved, that is as predicted.
 2. Each assignor that a leader may have (`leaders.py`) plans the next rebalance. If one of the plans
    ends as the group did, the rebalance is as predicted.
 3. If not, causes are tried one after another, until a plan with that difference ends as the group
-   did. An assignor that no possible leader had is tried as a cause, too.
+   did. The first one is what the members sent, if a record shows it. An assignor that no possible
+   leader had is tried as a cause, too.
 
-Differs  what the members sent between the descriptions is unknown. A group that rebalanced twice in
-         between is compared with one rebalance.
+Differs  between descriptions, what the members sent is unknown, and a group that rebalanced twice
+         is compared with one rebalance. Records have neither limit.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from kafka_rebalance.assignors.assigning import assign
 from kafka_rebalance.assignors.registry import Engine, is_known
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import Member
@@ -38,7 +43,7 @@ NO_REBALANCE = "no rebalance: static members came back"
 class SeenRebalance:
     """What happened, and whether it was predicted.
 
-    `event`       the differences between the descriptions, as a text
+    `event`       the differences between the states, as a text
     `assignor`    the assignor whose plan ends as the group did; None if there is none
     `cause`       why the prediction was wrong; None if it was right
     `elsewhere`   0 if predicted; else the number of partitions, of `partitions` in all, that the
@@ -62,10 +67,16 @@ class SeenRebalance:
 
 
 def seen_rebalance(
-    before: GroupSpec, after: GroupSpec, *, engine: Engine = "rust"
+    before: GroupSpec, after: GroupSpec, *, sent: GroupSpec | None = None, engine: Engine = "rust"
 ) -> SeenRebalance:
-    """Judges the rebalance between two descriptions."""
+    """Judges the rebalance between two states.
+
+    `sent` is the group as the leader saw it, if that is known from a record. The second state is
+    then the one after a single rebalance, so it is compared with the plan's first round, not with
+    its end.
+    """
     event, found = _event(before, after), owners(after)
+    one_round = sent is not None
 
     def judged(assignor: str | None, cause: str | None, elsewhere: int) -> SeenRebalance:
         place = after.group_id, after.generation_id, event
@@ -79,14 +90,17 @@ def seen_rebalance(
     first: Owners | None = None
     tried = list(possible_dialects(started))
     for name in tried:
-        end = _end(started, name, engine)
+        end = _end(started, name, engine, one_round)
         if end == found:
             return judged(name, None, 0)
         first = first or end
     elsewhere = _distance(first or {}, found)
     # 3.
+    for name in tried if sent else ():
+        if sent and _answer(sent, name, engine) == found:
+            return judged(name, _not_as_owned(started, sent), elsewhere)
     for cause, changed, name in _causes(started, tried):
-        if _end(changed, name, engine) == found:
+        if _end(changed, name, engine, one_round) == found:
             return judged(name, cause, elsewhere)
     return judged(None, "unknown", elsewhere)
 
@@ -107,8 +121,11 @@ def distance(told: RebalancePlan, after: GroupSpec) -> int:
 
 def owners(group: GroupSpec) -> Owners:
     """Returns the owner of each partition: the last member that has it."""
-    held = Assignment.owned(group).items()
-    return {(tp.topic, tp.partition): member_id for member_id, owned in held for tp in owned}
+    return _owners(Assignment.owned(group))
+
+
+def _owners(held: Assignment) -> Owners:
+    return {(tp.topic, tp.partition): member for member, owned in held.items() for tp in owned}
 
 
 def _distance(one: Owners, other: Owners) -> int:
@@ -135,6 +152,7 @@ def _started(before: GroupSpec, after: GroupSpec) -> GroupSpec:
         claims = ((), None) if then is None else (then.owned_partitions, then.generation_id)
         members.append(member.owning(*claims))
     leader = {old: new for new, old in back.items()}.get(before.leader or "", before.leader)
+    leader = after.leader or leader
     started = after.edited(members=tuple(members))
     return replace(
         started,
@@ -171,14 +189,29 @@ def _differs(one: Member, other: Member) -> bool:
 
 
 # 2.
-def _end(group: GroupSpec, assignor: str, engine: Engine) -> Owners | None:
+def _end(group: GroupSpec, assignor: str, engine: Engine, one_round: bool) -> Owners | None:
     try:
-        return owners(plan(group, assignor, (), engine=engine).final)
+        planned = plan(group, assignor, (), engine=engine)
+    except GroupError:
+        return None
+    return _owners(planned.rounds[0].assignment if one_round else planned.after)
+
+
+# 3.
+def _answer(sent: GroupSpec, assignor: str, engine: Engine) -> Owners | None:
+    """Returns what the leader computes from what the members sent."""
+    try:
+        return _owners(assign(sent, assignor, engine=engine))
     except GroupError:
         return None
 
 
-# 3.
+def _not_as_owned(started: GroupSpec, sent: GroupSpec) -> str:
+    had = {member.member_id: set(member.owned_partitions) for member in started.members}
+    others = [m.member_id for m in sent.members if set(m.owned_partitions) != had[m.member_id]]
+    return f"members sent other claims: {', '.join(others) or 'other generations'}"
+
+
 def _causes(started: GroupSpec, tried: list[str]) -> Iterator[tuple[str, GroupSpec, str]]:
     for name in tried:
         for cause, change in _CHANGES.items():

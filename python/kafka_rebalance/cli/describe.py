@@ -20,7 +20,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Shows who owns what, on which host and with which client; how even the assignment is and "
         "could be; the lag, if read from a live cluster; what is wrong; and which command shows "
-        "more. Changes nothing on the cluster and joins no group."
+        "more. Changes nothing on the cluster and joins no group. With --bootstrap-server and "
+        "--group, also shows groups of Kafka Connect, share groups, and consumer groups that the "
+        "broker assigns (KIP-848)."
     )
     add_input(parser)
     parser.add_argument("--all", action="store_true", help="show every member and partition")
@@ -73,6 +75,7 @@ def _lags(
 def _show_other(args: argparse.Namespace, bad: BadGroup) -> list[GroupSpec | BadGroup]:
     """Shows a live group that no classic assignor assigns; returns the groups not yet shown."""
     from kafka_rebalance.live import other_group
+    from kafka_rebalance.plans.connect.workers import ConnectGroup
 
     try:
         group = other_group(args.bootstrap_server, args.group, configs=cluster_configs(args))
@@ -83,9 +86,14 @@ def _show_other(args: argparse.Namespace, bad: BadGroup) -> list[GroupSpec | Bad
     if args.json:
         print(contract.dumps(group.to_dict()), flush=True)
         return []
-    from kafka_rebalance.report.plans.connect_workers import print_connect_group
+    if isinstance(group, ConnectGroup):
+        from kafka_rebalance.report.plans.connect_workers import print_connect_group
 
-    print_connect_group(group, everything=args.all)
+        print_connect_group(group, everything=args.all)
+    else:
+        from kafka_rebalance.report.plans.assigned_by_broker import print_assigned_by_broker
+
+        print_assigned_by_broker(group, _given(args, args.group), everything=args.all)
     return []
 
 

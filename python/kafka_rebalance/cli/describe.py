@@ -5,6 +5,7 @@ import argparse
 import shlex
 from collections.abc import Mapping, Sequence
 
+from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
@@ -19,7 +20,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Shows who owns what, on which host and with which client; how even the assignment is and "
         "could be; the lag, if read from a live cluster; what is wrong; and which command shows "
-        "more. Changes nothing on the cluster and joins no group."
+        "more. Changes nothing on the cluster and joins no group. With --bootstrap-server and "
+        "--group, also shows groups of Kafka Connect, share groups, and consumer groups that the "
+        "broker assigns (KIP-848)."
     )
     add_input(parser)
     parser.add_argument("--all", action="store_true", help="show every member and partition")
@@ -28,6 +31,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     found = list(read_groups(args))
+    if args.bootstrap_server and args.group and isinstance(found[0], BadGroup):
+        found = _show_other(args, found[0])
     groups = [one for one in found if not isinstance(one, BadGroup)]
     lags = _lags(args, groups)
     for one in found:
@@ -43,7 +48,9 @@ def run(args: argparse.Namespace) -> int:
         from kafka_rebalance.report.plans.description import print_description, print_descriptions
 
         if len(groups) == 1:
-            print_description(next(described), _given(args, groups[0]), everything=args.all)
+            print_description(
+                next(described), _given(args, groups[0].group_id), everything=args.all
+            )
         else:
             print_descriptions(list(described))
             print("--group G shows one group in detail.")
@@ -65,11 +72,36 @@ def _lags(
     return group_lags(args.bootstrap_server, owned, configs=cluster_configs(args))
 
 
-def _given(args: argparse.Namespace, group: GroupSpec) -> str:
+def _show_other(args: argparse.Namespace, bad: BadGroup) -> list[GroupSpec | BadGroup]:
+    """Shows a live group that no classic assignor assigns; returns the groups not yet shown."""
+    from kafka_rebalance.live import other_group
+    from kafka_rebalance.plans.connect.workers import ConnectGroup
+
+    try:
+        group = other_group(args.bootstrap_server, args.group, configs=cluster_configs(args))
+    except GroupError as error:
+        return [BadGroup(args.group, str(error))]
+    if group is None:
+        return [bad]
+    if args.json:
+        print(contract.dumps(group.to_dict()), flush=True)
+        return []
+    if isinstance(group, ConnectGroup):
+        from kafka_rebalance.report.plans.connect_workers import print_connect_group
+
+        print_connect_group(group, everything=args.all)
+    else:
+        from kafka_rebalance.report.plans.assigned_by_broker import print_assigned_by_broker
+
+        print_assigned_by_broker(group, _given(args, args.group), everything=args.all)
+    return []
+
+
+def _given(args: argparse.Namespace, group_id: str) -> str:
     """Returns the arguments that select this input and group, quoted for a shell."""
     source = [args.file]
     if args.file is None:
         source = ["--bootstrap-server", args.bootstrap_server]
         if args.command_config is not None:
             source += ["--command-config", args.command_config]
-    return shlex.join([*source, "--group", group.group_id])
+    return shlex.join([*source, "--group", group_id])

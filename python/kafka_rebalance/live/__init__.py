@@ -5,6 +5,7 @@ from .client_properties import client_configs, read_properties
 from .committed_offsets import group_lags
 from .consumer_groups import ClusterError, Progress, snapshot
 from .offsets_log import offsets_records
+from .other_groups import other_group
 from .recorded_leaders import group_leaders
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "group_lags",
     "group_leaders",
     "offsets_records",
+    "other_group",
     "read_properties",
     "snapshot",
 ]

@@ -23,6 +23,9 @@ class Reader:
         self._what = what
         self.flexible = False
 
+    def raw(self, length: int, field: str) -> bytes:
+        return self._take(length, field)
+
     def int16(self, field: str) -> int:
         return self._number(">h", field)
 

@@ -13,7 +13,7 @@ from kafka_rebalance.report.text.names import (
     partitions_text,
     short_names,
 )
-from kafka_rebalance.report.text.tables import print_table
+from kafka_rebalance.report.text.tables import print_filled_table, print_table
 
 from .plan import print_wrapped
 
@@ -112,12 +112,7 @@ def _print_members(
         for member in members
     ]
     columns = ["member", "instance", "host", "client", "rack", "owned", "partitions", "lag"]
-    filled = [i for i in range(len(columns)) if any(row[i] for row in rows)]
-    print_table(
-        [columns[i] for i in filled],
-        [[row[i] for i in filled] for row in rows],
-        left=[place for place, i in enumerate(filled) if columns[i] not in ("owned", "lag")],
-    )
+    print_filled_table(columns, rows, right=("owned", "lag"))
 
 
 def _lag(one: Description, names: dict[str, str]) -> str:

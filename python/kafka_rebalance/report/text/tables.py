@@ -35,6 +35,21 @@ def print_table(
         print(line)
 
 
+def print_filled_table(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[str] = ()
+) -> None:
+    """Prints a table without the columns that are empty in every row.
+
+    Columns are left-aligned, except for those whose names are in `right`.
+    """
+    filled = [i for i in range(len(columns)) if any(row[i] for row in rows)]
+    print_table(
+        [columns[i] for i in filled],
+        [[row[i] for i in filled] for row in rows],
+        left=[place for place, i in enumerate(filled) if columns[i] not in right],
+    )
+
+
 def width() -> int:
     """Returns the width of tables: that of the terminal, at most 100; 100 without a terminal."""
     return min(_MOST, shutil.get_terminal_size().columns) if sys.stdout.isatty() else _MOST

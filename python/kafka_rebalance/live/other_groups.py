@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads one live group that no classic assignor assigns, for `describe`.
+
+Errors   GroupError if the group cannot be read; ClusterError if the cluster cannot be read.
+Source   Kafka's ListGroups, DescribeGroups, ConsumerGroupDescribe and ShareGroupDescribe messages.
+"""
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+from kafka_rebalance.errors import GroupError, WireError
+from kafka_rebalance.plans.assigned_by_broker import AssignedByBroker
+from kafka_rebalance.plans.connect.workers import ConnectGroup, ConnectWorker
+from kafka_rebalance.wire.connect_protocol import (
+    decode_connect_assignment,
+    decode_connect_metadata,
+)
+from kafka_rebalance.wire.group_descriptions import (
+    CONSUMER,
+    SHARE,
+    VERSIONS,
+    GroupDescription,
+    decode_describe_response,
+    encode_describe_request,
+)
+
+from .cluster import admin_client
+from .committed_offsets import group_lags
+from .raw_requests import ask_coordinator
+
+_API_KEYS = {"consumer": CONSUMER, "share": SHARE}
+
+
+def other_group(
+    bootstrap_server: str, group_id: str, *, configs: Mapping[str, Any] | None = None
+) -> ConnectGroup | AssignedByBroker | None:
+    """Returns the group; None if it is of no kind that this module or the broker describes."""
+    with admin_client(bootstrap_server, configs) as admin:
+        # kafka-python decodes Connect's bytes as a consumer's. This hook replaces the decoding.
+        admin._describe_groups_process_response = lambda response: {
+            group.group_id: group for group in response.groups
+        }
+        listed = next((one for one in admin.list_groups() if one["group_id"] == group_id), None)
+        if listed is None:
+            return None
+        if listed["protocol_type"] == "connect":
+            return connect_group(admin.describe_groups([group_id])[group_id])
+        api_key = _API_KEYS.get((listed.get("group_type") or "").lower())
+        described = None if api_key is None else _described(admin, group_id, api_key)
+    if described is None:
+        return None
+    if described.group_type != "consumer":
+        return AssignedByBroker(described)
+    owned = {group_id: [tp for member in described.members for tp in member.assigned]}
+    return AssignedByBroker(
+        described, group_lags(bootstrap_server, owned, configs=configs)[group_id]
+    )
+
+
+def _described(admin: Any, group_id: str, api_key: int) -> GroupDescription | None:
+    """Returns the group; None if the broker is too old for the request."""
+    body = encode_describe_request(group_id)
+    incompatible = importlib.import_module("kafka.errors").IncompatibleBrokerVersion
+    try:
+        version, data = ask_coordinator(admin, group_id, api_key, VERSIONS[api_key], body)
+        (group,) = decode_describe_response(api_key, version, data)
+    except incompatible:
+        return None
+    except WireError as error:
+        raise GroupError("group_id", f"Group {group_id} is not described: {error}") from error
+    require_described(group)
+    return group
+
+
+def connect_group(described: Any) -> ConnectGroup:
+    """Returns a Connect group from its part of a DescribeGroups response."""
+    require_described(described)
+    if described.members and described.group_state != "Stable":
+        state = described.group_state
+        raise GroupError("state", f"{state}, it is rebalancing: ask again when it is Stable")
+    return ConnectGroup(
+        described.group_id,
+        described.group_state,
+        described.protocol_data,
+        tuple(_worker(one, f"members[{i}]") for i, one in enumerate(described.members)),
+    )
+
+
+def require_described(described: Any) -> None:
+    """Raises GroupError if the coordinator did not describe the group."""
+    if not described.error_code:
+        return
+    errors = importlib.import_module("kafka.errors")
+    error, what = errors.for_code(described.error_code), f"Group {described.group_id}"
+    if issubclass(error, errors.AuthorizationError):
+        raise GroupError("group_id", f"no permission: this user needs Describe on {what}")
+    raise GroupError("group_id", f"{what} is not described: {error.__name__}")
+
+
+def _worker(member: Any, at: str) -> ConnectWorker:
+    try:
+        return ConnectWorker(
+            member.member_id,
+            member.client_id,
+            member.client_host,
+            decode_connect_metadata(member.member_metadata),
+            decode_connect_assignment(member.member_assignment),
+        )
+    except WireError as error:
+        raise GroupError(at, str(error)) from error

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sends requests through a KafkaAdminClient that kafka-python has no classes for.
+
+kafka-python encodes the header and chooses the version by methods of the request, and decodes by
+methods of the class that the request's header names. `_Request` has these methods.
+
+Errors   those of kafka-python; IncompatibleBrokerVersion if the broker does not have the request.
+"""
+
+import importlib
+from typing import Any
+
+from kafka_rebalance.wire.primitives import Writer
+
+
+def ask_coordinator(
+    admin: Any, group_id: str, api_key: int, versions: tuple[int, int], body: bytes
+) -> tuple[int, bytes]:
+    """Returns the version and the body of the response of the group's coordinator.
+
+    The request and the response are flexible, and `body` is the same in all `versions`.
+    """
+    request = _Request(api_key, versions, body)
+
+    async def send() -> bytes:
+        node = await admin._find_coordinator_id(group_id)
+        answer: _Response = await admin._manager.send(request, node_id=node)
+        return answer.body
+
+    data: bytes = admin._manager.run(send)
+    return request.version, data
+
+
+class _Response:
+    """The body of a response."""
+
+    def __init__(self, body: bytes) -> None:
+        self.body = body
+
+    @staticmethod
+    def parse_header(buffer: Any) -> Any:
+        header = importlib.import_module("kafka.protocol.api_header").ResponseHeader
+        return header.decode(buffer, flexible=True)
+
+    @staticmethod
+    def decode(buffer: Any) -> "_Response":
+        return _Response(bytes(buffer.read()))
+
+
+class _Header:
+    """The header of a sent request; kafka-python reads the response's class from it."""
+
+    def __init__(self, api_key: int, api_version: int, correlation_id: int) -> None:
+        self.api_key, self.api_version = api_key, api_version
+        self.correlation_id = correlation_id
+
+    def get_response_class(self) -> type[_Response]:
+        return _Response
+
+
+class _Request:
+    """A flexible request; `version` is known when it has been sent."""
+
+    API_VERSION: int | None = None
+    _min_version = _max_version = None
+
+    def __init__(self, api_key: int, versions: tuple[int, int], body: bytes) -> None:
+        self.API_KEY = api_key
+        self.name = f"API key {api_key}"
+        self.min_version, self.max_version = versions
+        self.header: _Header | None = None
+        self._body = body
+        self._client_id = ""
+
+    @property
+    def version(self) -> int:
+        assert self.API_VERSION is not None
+        return self.API_VERSION
+
+    def with_header(self, correlation_id: int, client_id: str) -> None:
+        self.header = _Header(self.API_KEY, self.version, correlation_id)
+        self._client_id = client_id
+
+    def expect_response(self) -> bool:
+        return True
+
+    def encode(self, *, framed: bool, header: bool) -> bytes:
+        assert framed
+        assert header
+        assert self.header
+        writer = Writer(flexible=False)
+        writer.int16(self.API_KEY)
+        writer.int16(self.version)
+        writer.int32(self.header.correlation_id)
+        writer.string(self._client_id)
+        writer.raw(b"\0")  # no tagged fields
+        writer.raw(self._body)
+        framed_writer = Writer(flexible=False)
+        framed_writer.data(writer.written())
+        return framed_writer.written()

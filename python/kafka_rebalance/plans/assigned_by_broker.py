@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The present state of a group that the broker assigns: a consumer group (KIP-848), a share group.
+
+In a share group several members own a partition: they share its records.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.ownership import Balance
+from kafka_rebalance.wire.group_descriptions import GroupDescription, MemberDescription
+
+
+@dataclass(frozen=True, slots=True)
+class AssignedByBroker:
+    """A group as its coordinator describes it, with its lag.
+
+    `lags` counts the records not yet consumed, for each partition with a committed offset; None if
+    the offsets were not read, as for a share group.
+    """
+
+    described: GroupDescription
+    lags: Mapping[TopicPartition, int] | None = None
+
+    @property
+    def balance(self) -> Balance:
+        return Balance.of([len(one.assigned) for one in self.described.members])
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Returns a sentence for each thing that may be wrong."""
+        return tuple(_notes(self.described))
+
+    def lag_of(self, member: MemberDescription) -> int | None:
+        """Returns the lag of a member's partitions; None if the offsets were not read."""
+        return None if self.lags is None else sum(self.lags.get(tp, 0) for tp in member.assigned)
+
+    def to_dict(self) -> dict[str, Any]:
+        group = self.described
+        return {
+            "group_id": group.group_id,
+            "group_type": group.group_type,
+            "state": group.state,
+            "group_epoch": group.epoch,
+            "assignment_epoch": group.assignment_epoch,
+            "assignor": group.assignor,
+            "members": [self._member(member) for member in group.members],
+            "balance": self.balance.to_dict(),
+            "lag": None if self.lags is None else sum(self.lags.values()),
+            "notes": list(self.notes),
+        }
+
+    def _member(self, member: MemberDescription) -> dict[str, Any]:
+        target = member.target
+        return {
+            "member_id": member.member_id,
+            "group_instance_id": member.instance_id,
+            "client_id": member.client_id,
+            "client_host": member.client_host,
+            "rack_id": member.rack_id,
+            "member_epoch": member.epoch,
+            "is_classic": member.is_classic,
+            "topics": list(member.topics),
+            "topic_regex": member.topic_regex,
+            "owned_partitions": [str(tp) for tp in member.assigned],
+            "target_partitions": None if target is None else [str(tp) for tp in target],
+            "lag": self.lag_of(member),
+        }
+
+
+def is_reconciling(member: MemberDescription) -> bool:
+    """Returns whether the member does not yet own exactly its target."""
+    return member.target is not None and set(member.target) != set(member.assigned)
+
+
+def _notes(group: GroupDescription) -> Iterator[str]:
+    moving = [one.client_id for one in group.members if is_reconciling(one)]
+    if moving:
+        yield f"reconciling: {', '.join(moving)}: they do not own their target yet"
+    if group.members and group.assignment_epoch < group.epoch:
+        yield "assigning: the group has changed, and the broker has not computed a new target yet"
+    idle = [one.client_id for one in group.members if not one.assigned and not one.target]
+    if idle and len(idle) < len(group.members):
+        yield f"idle: {', '.join(idle)}: they own nothing"
+    classic = [one.client_id for one in group.members if one.is_classic]
+    if classic and len(classic) < len(group.members):
+        yield f"mixed: {', '.join(classic)}: they joined with the classic protocol"

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Prints the present state of a group that the broker assigns."""
+
+from kafka_rebalance.plans.assigned_by_broker import AssignedByBroker, is_reconciling
+from kafka_rebalance.report.text.names import counted, cut, partitions_text, short_names
+from kafka_rebalance.report.text.tables import print_filled_table
+from kafka_rebalance.wire.group_descriptions import MemberDescription
+
+from .plan import print_wrapped
+
+_MOST_ROWS = 20
+_MOST_CHARACTERS = 34
+_KINDS = {
+    "consumer": ("consumer protocol (KIP-848)", "kafka-consumer-groups.sh", "--offsets"),
+    "share": ("share group (KIP-932)", "kafka-share-groups.sh", "--offsets"),
+}
+
+
+def print_assigned_by_broker(one: AssignedByBroker, given: str, *, everything: bool) -> None:
+    """Prints a group; `given` is the part of the command line that selects cluster and group."""
+    group = one.described
+    kind, command, option = _KINDS[group.group_type]
+    total = sum(len(member.assigned) for member in group.members)
+    print(
+        f"{group.group_id}, {kind}, assignor {group.assignor or 'unknown'}, {group.state}: "
+        f"{counted(len(group.members), 'member')}, {counted(total, 'partition')} owned"
+    )
+    print(f"Group epoch {group.epoch}, assignment epoch {group.assignment_epoch}.")
+    if not group.members:
+        return
+    shown = group.members if everything else group.members[:_MOST_ROWS]
+    _print_members(one, shown, everything=everything)
+    if len(shown) < len(group.members):
+        print(f"… and {len(group.members) - len(shown)} more (--all shows them)")
+    even = ", as even as possible" if one.balance.max - one.balance.min <= 1 else ""
+    print_wrapped(f"Partitions a member: {one.balance.least_to_most}{even}.")
+    print_wrapped(f"Subscribed: {_subscribed(group.members)}.")
+    if one.lags is not None:
+        lag = counted(sum(one.lags.values()), "record")
+        print_wrapped(f"Lag: {lag} in {counted(len(one.lags), 'partition')}.")
+    print()
+    for note in one.notes or ("Nothing to report.",):
+        print_wrapped(note, "", "  ")
+    print(f"\nThis shows the offsets:\n  {command} --describe {option} {given}")
+
+
+def _print_members(
+    one: AssignedByBroker, members: tuple[MemberDescription, ...], *, everything: bool
+) -> None:
+    most = None if everything else _MOST_CHARACTERS
+    names = short_names(member.member_id for member in members)
+    rows = [
+        (
+            cut(f"{names[member.member_id]}", 24),
+            member.client_id,
+            member.instance_id or "",
+            member.client_host.removeprefix("/"),
+            member.rack_id or "",
+            str(member.epoch),
+            str(len(member.assigned)),
+            partitions_text(member.assigned, most),
+            partitions_text(member.target or (), most) or "nothing"
+            if is_reconciling(member)
+            else "",
+            "" if (lag := one.lag_of(member)) is None else f"{lag:,}",
+        )
+        for member in members
+    ]
+    columns = ["member", "client", "instance", "host", "rack", "epoch", "owned", "partitions"]
+    print_filled_table([*columns, "target", "lag"], rows, right=("epoch", "owned", "lag"))
+
+
+def _subscribed(members: tuple[MemberDescription, ...]) -> str:
+    topics = sorted({topic for member in members for topic in member.topics})
+    regexes = sorted({one.topic_regex for one in members if one.topic_regex})
+    return ", ".join([*topics, *(f"pattern {one}" for one in regexes)]) or "nothing"

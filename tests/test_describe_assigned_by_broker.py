@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`describe` reads groups that the broker assigns, from bytes that a Kafka 4.4.0 broker sent."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kafka_rebalance import GroupError, TopicPartition, WireError
+from kafka_rebalance.live import other_groups
+from kafka_rebalance.plans.assigned_by_broker import AssignedByBroker
+from kafka_rebalance.report.plans.assigned_by_broker import print_assigned_by_broker
+from kafka_rebalance.wire.group_descriptions import (
+    CONSUMER,
+    SHARE,
+    GroupDescription,
+    MemberDescription,
+    decode_describe_response,
+    encode_describe_request,
+)
+
+# Bodies of responses in version 1, recorded from groups with real Java members.
+MODERN = bytes.fromhex(
+    "0000000002000000076d6f6465726e07537461626c65000000040000000408756e69666f726d0417756e5679"
+    "6e48355651303259694d313874584a6e4967000000000004096d6f6465726e2d310b2f3132372e302e302e31"
+    "0302740275010220233c50b0ea49a2a01afefbb7447aa502740400000000000000020000000400000220233c"
+    "50b0ea49a2a01afefbb7447aa50274040000000000000002000000040000010017777a734e38705071526e75"
+    "446f623977324f50335441000000000004096d6f6465726e2d300b2f3132372e302e302e3102027401022023"
+    "3c50b0ea49a2a01afefbb7447aa502740400000001000000030000000500000220233c50b0ea49a2a01afefb"
+    "b7447aa502740400000001000000030000000500000100177548644b75774f4451575377375370776b7a6b62"
+    "4e77000000000004096d6f6465726e2d320b2f3132372e302e302e3103027402750102c0a83cabdabc494584"
+    "cb1f5ee85a6e9b027504000000000000000100000002000002c0a83cabdabc494584cb1f5ee85a6e9b027504"
+    "00000000000000010000000200000100800000000000"
+)
+SHARED = bytes.fromhex(
+    "00000000020000000773686172656407537461626c6500000003000000030773696d706c65031742574f415f"
+    "765a425479796a516b33375655704d35670000000003097368617265642d300b2f3132372e302e302e310202"
+    "740220233c50b0ea49a2a01afefbb7447aa5027404000000000000000200000004000000174533713130694d"
+    "345372433254725278575f764259670000000003097368617265642d310b2f3132372e302e302e3102027402"
+    "20233c50b0ea49a2a01afefbb7447aa5027404000000010000000300000005000000800000000000"
+)
+
+
+def _partitions(*texts: str) -> tuple[TopicPartition, ...]:
+    return tuple(TopicPartition(text[0], int(text[1:])) for text in texts)
+
+
+def _decoded(api_key: int, data: bytes) -> GroupDescription:
+    (group,) = decode_describe_response(api_key, 1, data)
+    return group
+
+
+def test_a_recorded_consumer_group() -> None:
+    group = _decoded(CONSUMER, MODERN)
+    assert (group.error_code, group.group_id, group.group_type) == (0, "modern", "consumer")
+    assert (group.state, group.epoch, group.assignment_epoch) == ("Stable", 4, 4)
+    assert group.assignor == "uniform"
+    assert [one.client_id for one in group.members] == ["modern-1", "modern-0", "modern-2"]
+    first = group.members[0]
+    assert first == MemberDescription(
+        member_id="unVynH5VQ02YiM18tXJnIg",
+        epoch=4,
+        client_id="modern-1",
+        client_host="/127.0.0.1",
+        topics=("t", "u"),
+        assigned=_partitions("t0", "t2", "t4"),
+        target=_partitions("t0", "t2", "t4"),
+        is_classic=False,
+    )
+    assert group.members[2].assigned == _partitions("u0", "u1", "u2")
+
+
+def test_a_recorded_share_group() -> None:
+    group = _decoded(SHARE, SHARED)
+    assert (group.group_type, group.epoch, group.assignor) == ("share", 3, "simple")
+    assert [one.assigned for one in group.members] == [
+        _partitions("t0", "t2", "t4"),
+        _partitions("t1", "t3", "t5"),
+    ]
+    assert [(one.target, one.is_classic) for one in group.members] == [(None, None)] * 2
+
+
+def test_version_0_has_no_member_type() -> None:
+    data = MODERN.replace(b"\x01\0\x17", b"\0\x17").replace(b"\x01\0\x80\0", b"\0\x80\0")
+    (group,) = decode_describe_response(CONSUMER, 0, data)
+    expected = [replace(one, is_classic=None) for one in _decoded(CONSUMER, MODERN).members]
+    assert list(group.members) == expected
+
+
+@pytest.mark.parametrize(("api_key", "data"), [(CONSUMER, MODERN), (SHARE, SHARED)])
+def test_cut_and_long_responses_are_refused(api_key: int, data: bytes) -> None:
+    for length in range(len(data)):
+        with pytest.raises(WireError):
+            decode_describe_response(api_key, 1, data[:length])
+    with pytest.raises(WireError, match="1 bytes too many"):
+        decode_describe_response(api_key, 1, data + b"\0")
+
+
+def test_the_request() -> None:
+    assert encode_describe_request("abc") == b"\x02\x04abc\0\0"
+
+
+def test_a_consumer_group_in_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    group = _decoded(CONSUMER, MODERN)
+    lags = {TopicPartition("t", 0): 5, TopicPartition("u", 1): 1200}
+    print_assigned_by_broker(AssignedByBroker(group, lags), "GIVEN", everything=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("modern, consumer protocol (KIP-848), assignor uniform, Stable: ")
+    assert lines[0].endswith(": 3 members, 9 partitions owned")
+    assert lines[1] == "Group epoch 4, assignment epoch 4."
+    rows = [line.split() for line in lines if "modern-" in line]
+    assert [(row[1], row[-1]) for row in rows] == [
+        ("modern-1", "5"),
+        ("modern-0", "0"),
+        ("modern-2", "1,200"),
+    ]
+    assert "Partitions a member: 3, as even as possible." in lines
+    assert "Subscribed: t, u." in lines
+    assert "Lag: 1,205 records in 2 partitions." in lines
+    assert "Nothing to report." in lines
+    assert lines[-1] == "  kafka-consumer-groups.sh --describe --offsets GIVEN"
+    assert not any("target" in line for line in lines)
+
+
+def test_a_share_group_in_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    group = AssignedByBroker(_decoded(SHARE, SHARED))
+    print_assigned_by_broker(group, "GIVEN", everything=False)
+    printed = capsys.readouterr().out
+    assert printed.startswith("shared, share group (KIP-932), assignor simple, Stable: 2 members")
+    assert "Lag" not in printed
+    assert printed.endswith("  kafka-share-groups.sh --describe --offsets GIVEN\n")
+
+
+def test_a_member_that_moves_shows_its_target(capsys: pytest.CaptureFixture[str]) -> None:
+    group = _decoded(CONSUMER, MODERN)
+    first, *others = group.members
+    moving = replace(first, assigned=_partitions("t0", "t2", "t4", "t5"), topic_regex="^t")
+    idle = replace(others[0], assigned=(), target=(), is_classic=True)
+    changed = AssignedByBroker(replace(group, epoch=5, members=(moving, idle, others[1])))
+    words = [note.partition(":")[0] for note in changed.notes]
+    assert words == ["reconciling", "assigning", "idle", "mixed"]
+    assert "modern-1" in changed.notes[0]
+    assert "modern-0" in changed.notes[2]
+    assert changed.to_dict()["members"][0]["target_partitions"] == ["t-0", "t-2", "t-4"]
+    assert (changed.balance.min, changed.balance.max) == (0, 4)
+    print_assigned_by_broker(changed, "GIVEN", everything=False)
+    printed = capsys.readouterr().out
+    assert "t[0, 2, 4-5]   t[0, 2, 4]" in printed
+    assert "Partitions a member: 0-4.\n" in printed
+    assert "Subscribed: t, u, pattern ^t.\n" in printed
+
+
+class _Admin:
+    """An admin client that lists one group."""
+
+    def __init__(self, group_type: str) -> None:
+        self._listed = {"group_id": "g", "protocol_type": "", "group_type": group_type}
+
+    def __enter__(self) -> _Admin:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def list_groups(self) -> list[dict[str, str]]:
+        return [self._listed]
+
+
+def _other_group(monkeypatch: pytest.MonkeyPatch, group_type: str, answer: Any) -> Any:
+    def ask(*_: Any) -> Any:
+        if isinstance(answer, Exception):
+            raise answer
+        return 1, answer
+
+    monkeypatch.setattr(other_groups, "admin_client", lambda *_: _Admin(group_type))
+    monkeypatch.setattr(other_groups, "ask_coordinator", ask)
+    return other_groups.other_group("server:9092", "g")
+
+
+def test_what_the_broker_or_we_do_not_describe_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    errors = pytest.importorskip("kafka.errors")
+    assert _other_group(monkeypatch, "share", SHARED).described.group_id == "shared"
+    assert _other_group(monkeypatch, "Share", errors.IncompatibleBrokerVersion()) is None
+    assert _other_group(monkeypatch, "streams", SHARED) is None
+    assert _other_group(monkeypatch, "classic", SHARED) is None
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (SHARED[:5] + b"\0\x1e" + SHARED[7:], "no permission: this user needs Describe on Group s"),
+        (SHARED[:5] + b"\0\x45" + SHARED[7:], "Group shared is not described: "),
+        (SHARED[:9], "Group g is not described: response.group-id: needs"),
+    ],
+)
+def test_a_group_that_is_not_described(
+    monkeypatch: pytest.MonkeyPatch, data: bytes, problem: str
+) -> None:
+    pytest.importorskip("kafka")
+    with pytest.raises(GroupError, match=problem):
+        _other_group(monkeypatch, "share", data)

@@ -102,7 +102,7 @@ class LightGroups:
     def _send_second_join(self, group_id: str, topics: list[str], first: Any) -> None:
         """Sends the second member's JoinGroup, and waits until the group rebalances.
 
-        The coordinator answers it when the first member has joined again.
+        The coordinator answers this JoinGroup when the first member has joined again.
         """
         self._second.send("join_group", 3, **_join(group_id, topics, ""))
         code = NO_ERROR

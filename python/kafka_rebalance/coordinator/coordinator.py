@@ -56,7 +56,7 @@ from .refusals import refuse
 
 
 def counted_ids() -> Callable[[], str]:
-    """Returns a function that makes UUIDs of the numbers 1, 2, …, so every run has equal ids."""
+    """Returns a function that makes UUIDs from 1, 2, 3, …, so that every run has equal ids."""
     numbers = count(1)
     return lambda: str(UUID(int=next(numbers)))
 
@@ -139,7 +139,6 @@ class Coordinator:
 
 _Handler = Callable[[CoordinatorState, interface.Received, Any], None]
 
-# Maps a request to the function that handles it.
 _HANDLERS: dict[type[messages.Request], _Handler] = {
     messages.JoinGroup: join_group.join_group,
     messages.SyncGroup: sync_group.sync_group,

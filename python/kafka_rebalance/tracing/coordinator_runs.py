@@ -36,7 +36,7 @@ _NOBODY = "nobody"
 
 @dataclass(slots=True)
 class _Client:
-    """A member of the trace: its own id and generation."""
+    """A member of the trace: its own id, generation and instance id."""
 
     member_id: str = ""
     generation_id: int = -1

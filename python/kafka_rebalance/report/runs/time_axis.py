@@ -68,7 +68,10 @@ class TimeAxis:
         ]
 
     def ticks(self, most: int = 14) -> list[tuple[float, str]]:
-        """Returns about `most` (position, label): round times; the middle of a span without any."""
+        """Returns the labels of the axis, up to about `most`, as pairs (position, label).
+
+        They are at round times; a span without a round time has one in its middle.
+        """
         total_s = sum(end - start for start, end in self.spans) / 1000
         step = next((s * 1000 for s in _STEPS_S if total_s / s <= most), 3_600_000)
         found: list[tuple[float, str]] = []

@@ -114,7 +114,7 @@ def _of_groups(events: DataFrame, groups: DataFrame, keys: list[str]) -> DataFra
 
 
 def _caused(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yields the rows of one group; causes from its log lines are added, or replace inferred ones."""
+    """Yields the rows of one group; causes in its log lines are added, or replace inferred ones."""
     history = [recorded_row(one["row"]) for one in rows if one["row"] is not None]
     events = [
         CoordinatorEvent(**{**one["event"], "fields": dict(one["event"]["fields"])})

@@ -61,7 +61,8 @@ class Worker(GroupMember):
     def _gives_up_ms(self) -> int | None:
         """Returns when the worker gives up its work; None while it has a coordinator or joins.
 
-        This happens a heartbeat interval after the worker began to look only for a coordinator.
+        This happens a heartbeat interval after the worker began to look only for a coordinator. If
+        it has not begun, returns the present time, so that the next poll notes the beginning.
         """
         state = self._state
         unknown = state.unknown_since_ms

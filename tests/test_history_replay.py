@@ -209,7 +209,7 @@ def test_the_play_equals_plan_for_the_same_sequence(assignor: str) -> None:
 
 @pytest.mark.parametrize("assignor", ["range", "roundrobin", "sticky", "cooperative-sticky"])
 def test_the_play_equals_simulate_for_the_same_sequence(assignor: str) -> None:
-    """The simulator's coordinator writes the records for the play; its members make the moves.
+    """A simulation's records are played: this makes as many moves and rounds as the simulation.
 
     Members join and leave one by one. Simulated members make no periodic commits, so the records
     do not show how a member went.

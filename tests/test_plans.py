@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans pass independent checks and are equal from both engines; also samples and explanations."""
+"""Plans pass independent checks and are equal in both engines; also samples and explanations."""
 
 from __future__ import annotations
 

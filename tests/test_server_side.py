@@ -250,7 +250,7 @@ def test_members_share_partitions_soundly(engine: Engine) -> None:
 
 
 def test_a_topic_that_nobody_wants_any_more_is_reported(engine: Engine) -> None:
-    """If subscriptions differ, Kafka's share assignor does not take such a topic away."""
+    """If subscriptions differ, Kafka's share assignor lets a member keep a topic that it left."""
     owned = [{"topic": "b", "partitions": [0]}]
     members = [
         {"member_id": "m0", "topics": ["a"], "owned_partitions": owned},

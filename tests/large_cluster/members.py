@@ -57,7 +57,7 @@ class LightGroups:
         self.owned: dict[str, Owned] = {}
 
     def add(self, number: int) -> str:
-        """Forms a group; returns its id when it is Stable."""
+        """Forms a group, and returns its id when the group is Stable."""
         group_id, names = f"group-{number:05}", list(self._topics)
         read = sorted({names[number % len(names)], names[(7 * number + 1) % len(names)]})
         joined = self.join(group_id, read)

@@ -75,7 +75,7 @@ def create_topics(broker: Connection, names: Iterable[str]) -> None:
 
 
 def described(broker: Connection, group: str) -> Any:
-    """Describes a group in version 2: a missing group is `Dead`; in version 6 it is an error."""
+    """Describes a group in version 2, in which a missing group is `Dead` and not an error."""
     return broker.ask("describe_groups", 2, groups=[group]).groups[0]
 
 

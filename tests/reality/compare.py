@@ -61,7 +61,7 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class Duration:
-    """One duration in the real and in the simulated run; None if its event is not in the run."""
+    """A duration in both runs; a time is None if the run lacks an event that the duration needs."""
 
     what: str
     real_ms: int | None

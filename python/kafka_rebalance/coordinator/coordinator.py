@@ -5,7 +5,7 @@ A Coordinator stands for one partition of `__consumer_offsets`: it has the group
 It reads no clock, draws nothing at random, and never blocks: equal events in equal order lead to
 equal effects and equal states.
 
-    Getters   next_deadline_ms, next_deadline, groups, deadlines
+    Getters   config, next_deadline_ms, next_deadline, groups, deadlines
     Inputs    handle(event, now_ms), where `now_ms` never decreases
 
 The caller calls `handle(Tick(), t)` when `next_deadline_ms()` is `t`, carries out every Append and

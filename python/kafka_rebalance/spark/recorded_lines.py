@@ -60,9 +60,9 @@ def coordinator_events(lines: DataFrame) -> DataFrame:
 
 
 def with_broker_logs(history: DataFrame, lines: DataFrame) -> DataFrame:
-    """Returns the history with the causes that the brokers' lines have: HISTORY_SCHEMA.
+    """Returns the history with the causes that the brokers' lines show: HISTORY_SCHEMA.
 
-    Rows without lines stay as they are. If the history has a column `cluster`, the lines have it,
+    Rows without lines stay as they are. If the history has a column `cluster`, the lines need it,
     too. Errors: SchemaError for a column that is missing.
     """
     has_cluster = check_history(history)

@@ -53,7 +53,7 @@ class Tracer:
     _names: IdNames = field(default_factory=IdNames)
 
     def step(self, command: Command) -> list[str]:
-        """Plays one command. Errors: GroupError with the line; the command then has no effect."""
+        """Plays one command. Errors: GroupError with the line, if the command cannot be read."""
         read = _COMMANDS.get(command.words[0])
         if read is None:
             known = ", ".join(_COMMANDS)

@@ -207,7 +207,7 @@ class _Build:
         insort(self.by_size, self._entry(source))
 
     def _is_balanced(self) -> bool:
-        """Returns True if loads differ by at most 1, or no member can take from one with more."""
+        """Returns whether loads differ by at most 1, or no member can take from a fuller member."""
         if self.by_size[0][0] >= self.by_size[-1][0] - 1:
             return True
         owner = {tp: m for m, owned in reversed(self.current.items()) for tp in owned}

@@ -121,7 +121,7 @@ def test_the_java_program_never_ends(tmp_path: Path) -> None:
 # The state of a hash table ------------------------------------------------------------------------
 
 
-# START: ten keys that share one of a table's 64 buckets. AGAIN: keys that are then removed and
+# START: ten keys that share one of a table's 64 slots. AGAIN: keys that are then removed and
 # added again, in this order. MORE: one more such key, only in the second table.
 START = [512, 384, 448, 0, 64, 192, 576, 320, 256, 128]
 AGAIN = [192, 384, 384, 192, 320]

@@ -164,7 +164,7 @@ def _update(
 def _take_over(
     state: CoordinatorState, event: Received, request: JoinGroup, group: Group, member_id: str
 ) -> None:
-    """Replaces a restarted static member's id; a Stable group rebalances if its vote changes."""
+    """Replaces a restarted static member's id; rebalances if a Stable group's vote changes."""
     assert request.group_instance_id is not None
     member = group.get(group.static_members[request.group_instance_id])
     old_id, old_leader = member.member_id, group.leader_id

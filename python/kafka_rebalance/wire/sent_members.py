@@ -93,7 +93,8 @@ def client_library(subscription: Subscription, assignor: str, client_id: str | N
     for library in ("kafka-python", "aiokafka"):
         if (client_id or "").startswith(f"{library}-"):
             return library
-    if subscription.version == 1:  # of the Python libraries, only this assignor sends version 1
+    # Only one assignor of the Python libraries sends version 1: kafka-python's cooperative-sticky.
+    if subscription.version == 1:
         return "kafka-python" if data == b"" and assignor == "cooperative-sticky" else "java"
     if assignor == "sticky" and data:
         history = decode_sticky_user_data(data)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fixtures of aiokafka's own tests, for a broker that runs already.
+"""The fixtures of aiokafka's own tests, for a broker that is already running.
 
 `serve` makes no topic by itself, so each test's topics are made before it begins.
 """

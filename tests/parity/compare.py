@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .scenarios import Accepted, Scenario
 
 PATIENCE_S = 2.0
-"""How long to wait for an answer of the broker that our coordinator gave at once."""
+"""How long to wait for a broker's answer if our coordinator gave it at once."""
 
 LOOK_AGAIN_S = 0.01
 SETTLE_S = 0.025

@@ -6,7 +6,7 @@ An event reports something that happened; an effect asks the host to do somethin
     Subscribe, SubscribePattern, Unsubscribe, Poll, Close     the application
     MetadataUpdated, ConfigurationUpdated                     the cluster
     Answered, Failed                                          the network
-    Tick, Vouched                                             the host's clock
+    Tick, Vouched                                             the host
 """
 
 from dataclasses import dataclass

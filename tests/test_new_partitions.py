@@ -55,7 +55,7 @@ def test_a_rack_that_only_members_are_in_may_have_brokers() -> None:
 
 
 def test_one_broker_has_one_rack_whatever_members_say() -> None:
-    """In some draws, a partition ends at the member that it would have with all replicas in a."""
+    """In some draws, each partition ends at its owner in a group with all replicas in rack a."""
     group = _group((("a",),), "abc")
     plan = kr.plan(group, None, ["partitions t=4"])
     assert plan.places_guessed

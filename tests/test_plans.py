@@ -173,7 +173,7 @@ TPS = [TopicPartition("t", p) for p in range(6)]
 
 
 def pair(assignor: str, **fields: Any) -> GroupSpec:
-    """Makes two members with three partitions each, in generation 7."""
+    """Makes a group of two members with three partitions each, in generation 7."""
     return GroupSpec(
         "g",
         (Topic("t", 6),),

@@ -35,7 +35,7 @@ Serve = Callable[..., RunningBroker]
 
 @pytest.fixture
 def start(request: pytest.FixtureRequest) -> Callable[[Consumer], Consumer]:
-    """Returns a function that closes a consumer when the test ends, before the broker ends."""
+    """Returns a function that takes a consumer, to close it after the test, before the broker."""
 
     def started(consumer: Consumer) -> Consumer:
         request.addfinalizer(consumer.close)

@@ -81,8 +81,8 @@ class GroupHistory:
         self._armed: dict[str, int] = {}
         self._kinds: set[str] = set()  # the causes of the last record
         self._new_leader = False
-        # For how many more records a rebalance may be due to a topic that lost its last subscriber,
-        # or to a static member that restarted with other topics.
+        # How many more records these two may explain: a topic that lost its last subscriber, and a
+        # static member that restarted with other topics.
         self._topic_lost = 0
         self._other_topics = 0
 

@@ -58,8 +58,8 @@ class Cause:
 class BackMember(NamedTuple):
     """A member that came back under a new id.
 
-    `absent_ms`  from the record that lacks it to the record that has it again; 0 if one record
-                 shows both ids.
+    `absent_ms`  from the record that lacks it to the record that has it again; 0 if these are
+                 the same record.
     `silent_ms`  from its last commit to its return, so at least as long as it was away; None if no
                  commit of it is known.
     """

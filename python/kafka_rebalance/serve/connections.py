@@ -2,7 +2,7 @@
 """Listens on a port, reads requests within bounds, and writes the answers of a handler.
 
 A connection has one request in flight, as in Kafka: the next request is read when the answer has
-been sent. Some limits end a connection:
+been sent. In these cases, a connection ends:
     a frame that is no request, or too long     its connection ends
     a frame that does not arrive in time        its connection ends
     large frames beyond `large_bytes` in all    the connection that sends the excess ends

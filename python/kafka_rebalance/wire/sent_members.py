@@ -69,8 +69,8 @@ def sent_member(
 def _no_topics(data: bytes, client_id: str | None) -> bool:
     """Returns whether sticky's user data have no topics; False if Kafka's class cannot read them.
 
-    Before the first assignment, Java sends null and the Python clients send 0 bytes. After the
-    first assignment, Kafka's class can read aiokafka's user data, but not kafka-python's.
+    Before the first assignment, the Python clients send 0 bytes (Java sends null). These count as
+    what their sender will send later: Kafka's class can read aiokafka's data, not kafka-python's.
     """
     if not data:
         return not (client_id or "").startswith("kafka-python")

@@ -19,7 +19,7 @@ pub enum Basis {
     Shared,
     /// Counted from the number at the end of another member's name.
     Counted,
-    /// Copied from the member that the new one is modelled on; other members have other names.
+    /// Copied from the member that the new one is modelled on; not all members have this name.
     Copied,
     /// The name of a member that comes back.
     Known,

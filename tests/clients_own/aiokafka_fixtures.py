@@ -33,7 +33,7 @@ async def _make(address: str, topics: list[str]) -> None:
     admin = AIOKafkaAdminClient(bootstrap_servers=address)
     await admin.start()
     try:
-        # A topic that is there already is an error in the response only.
+        # If a topic exists already, only the response has an error; nothing is raised.
         await admin.create_topics([NewTopic(name, PARTITIONS, 1) for name in topics])
     finally:
         await admin.close()

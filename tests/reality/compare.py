@@ -7,7 +7,8 @@ they may differ by these tolerances:
                  the time between two clock checks of a client
     polls        for each generation one poll's timeout, plus the largest delay of a timer in the
                  phase
-    answers      for each generation the response times of heartbeat, commit, join and sync
+    answers      for each generation the longest response time, once each for heartbeat, commit,
+                 join and sync
 
 The delays and response times are measured in the same run.
 """

@@ -4,6 +4,7 @@
     check, in this order                          error
     0. a member id, but no such group             UNKNOWN_MEMBER_ID
     1. capacity (`group.max.size`)                GROUP_MAX_SIZE_REACHED
+       a Dead group                               COORDINATOR_NOT_AVAILABLE
     2. the group's protocols                      INCONSISTENT_GROUP_PROTOCOL
     3. no member id: a known static member gets a new id, a new static member is added;
        a dynamic member gets an id and rejoins    MEMBER_ID_REQUIRED (KIP-394; from version 4 on)

@@ -42,7 +42,7 @@ class Unsubscribe:
 
 @dataclass(frozen=True, slots=True)
 class Poll:
-    """The application calls poll(); `positions` pair partitions with the next offsets to read."""
+    """The application calls poll(); `positions` are pairs (partition, next offset to read)."""
 
     positions: tuple[tuple[TopicPartition, int], ...] = ()
 

@@ -76,7 +76,8 @@ def rounds() -> dict[str, Callable[[], object]]:
 
 
 def measured(leave_out: str) -> dict[str, float]:
-    """Returns case -> CPU time in ms: the best of three calls, or one call of 1 s or more."""
+    """Returns case -> CPU time in ms: the best of three calls; if the first takes 1 s or
+    more, only that one."""
     times = {}
     for name, run in (plans() | rounds()).items():
         if leave_out and leave_out in name:

@@ -8,7 +8,7 @@
    these, with its own id, except the first: it has 5,000 members (the giant group).
 2. In a separate process with local[2], plans three changes, each alone, for every group
    (`plan_each_change`), and writes Parquet. Memory is the largest resident set in /proc.
-3. Measures the CPU time of the core alone, on batches of these rows, in one thread of this process.
+3. Estimates the CPU time of the core alone, from every eighth file, in one thread of this process.
    The rest of the job's CPU time is spent outside our code (Spark, Python, Arrow, Parquet).
 4. Compares 2,000 rows, drawn from a seed, with `kafka_rebalance.plan` of their groups.
 """

@@ -134,7 +134,7 @@ class Peer:
 
 
 def timed(ask: Callable[[], object], seconds: float) -> Answer:
-    """Calls `ask` in this process, at least 3 times and for about `seconds`; returns the times."""
+    """Calls `ask` in this process for about `seconds`, 3 to 10,000 times; returns the times."""
     times: list[float] = []
     start = time.perf_counter()
     while len(times) < 3 or (time.perf_counter() - start < seconds and len(times) < 10_000):

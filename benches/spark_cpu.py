@@ -77,7 +77,7 @@ def contract_row(row: dict[str, Any], form: str) -> dict[str, Any]:
 
 
 def jobs() -> dict[str, tuple[str, Callable[[Any], Any]]]:
-    """Returns name of a job -> the form of its groups, and the function applied to the frame."""
+    """Returns job name -> the form of its groups, and the function applied to the frame."""
     from kafka_rebalance.spark import GroupRecords, assign_groups, assign_owners
 
     class Compacted(GroupRecords):

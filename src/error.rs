@@ -17,7 +17,7 @@ pub struct GroupError {
 /// The reason for an error; each kind has its own exception in Python.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// A field of the group is wrong.
+    /// A field of the group, or a change, is wrong.
     BadField,
     /// A change names a topic, member, rack or client id that the group does not have.
     NotAffected,
@@ -28,7 +28,7 @@ pub enum ErrorKind {
 }
 
 impl GroupError {
-    /// The error of a bad field.
+    /// The error of a bad field or a bad change.
     pub fn new(path: impl Into<String>, problem: impl Into<String>) -> Self {
         Self {
             path: path.into(),

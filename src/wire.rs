@@ -4,11 +4,11 @@
 //! names that are not UTF-8.
 //!
 //! ```text
-//! subscription   topics [string], user data bytes?,
+//! subscription   version int16, topics [string], user data bytes?,
 //!                from version 1 on: owned [(topic string, [int32])],
 //!                from version 2 on: generation int32,
 //!                from version 3 on: rack string?
-//! assignment     partitions [(topic string, [int32])], user data bytes?
+//! assignment     version int16, partitions [(topic string, [int32])], user data bytes?
 //! ```
 //!
 //! A string is a length of two bytes, then UTF-8. Bytes and lists begin with a length of four

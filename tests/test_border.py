@@ -99,7 +99,7 @@ def test_ctrl_c_ends_a_long_call() -> None:
         assert running.stdout.readline() == "ready\n"
         time.sleep(0.5)
         running.send_signal(signal.SIGINT)
-        # The test waits so long only if the call ignores Ctrl-C.
+        # The test waits this long only if the call ignores Ctrl-C.
         said, _ = running.communicate(timeout=120)
     finally:
         running.kill()

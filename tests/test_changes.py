@@ -234,7 +234,7 @@ def test_a_lost_rack_takes_its_replicas_along() -> None:
     only_replicas = kr.plan(gone, None, ["remove-rack=b"])
     assert len(only_replicas.final.members) == 2
     assert only_replicas.figures().leaderless == 1
-    # A leader with a rack (here "app") starts a rebalance when replicas change racks.
+    # A leader with a rack (here "app") starts a rebalance when the racks of replicas change.
     assert len(only_replicas.rounds) == 1
     unplaced = gone.edited(members=(gone.members[1],), topics=gone.topics)
     assert kr.plan(unplaced, None, ["remove-rack=b"]).rounds == ()

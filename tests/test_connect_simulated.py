@@ -126,7 +126,7 @@ def test_a_frozen_worker_reads_what_it_has_missed() -> None:
 
 
 def _bounce(eager: bool) -> tuple[Happening, ...]:
-    """Makes every worker stop in turn, and return with the other protocol."""
+    """Returns events: every worker stops in turn, and comes back with the other protocol."""
     config = WorkerConfig(
         connect_protocol="eager" if eager else "sessioned", scheduled_rebalance_max_delay_ms=10_000
     )

@@ -206,7 +206,7 @@ def test_the_command_tells_what_the_order_of_work_decides(
     for worker, letter in ((A, "d"), (B, "e")):
         tasks = [[f"{letter}{n}", 0] for n in range(1, 7)]
         assert stops[worker]["maybe"] == {"connectors": [], "tasks": tasks}
-        assert len(stops[worker]["sure"]["connectors"]) == 2  # the two depend on hash order alone
+        assert len(stops[worker]["sure"]["connectors"]) == 2  # these two depend on hash order alone
         # The number of stopped tasks does not depend on the order.
         assert stops[worker]["least"] == stops[worker]["most"] == 4
         listed = ", ".join(f"{letter}{n}[0]" for n in range(1, 7))

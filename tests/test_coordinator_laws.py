@@ -71,7 +71,7 @@ class Client:
 
 
 class Run:
-    """One random sequence; the laws are checked after every step."""
+    """One random sequence; laws are checked after every step, that of offsets at the end."""
 
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)

@@ -165,7 +165,7 @@ def test_one_group_alone_has_the_rows_that_it_has_among_all(release: str) -> Non
 
 
 def test_moves_add_up_to_what_each_generation_owns() -> None:
-    """In each record, the number of owned partitions is that before, plus gained, minus revoked."""
+    """In each record, the owned partitions number as many as before, plus gained, minus revoked."""
     owned: dict[str, int] = {}
     moved = 0
     for row, generation in recorded_generations(records_of("4.4.0")):
@@ -197,7 +197,7 @@ def test_foreign_bytes_and_other_groups_do_no_harm() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_broken_records_end_in_errors_of_their_rows(seed: int) -> None:
-    """Values are cut or changed at random, and some records dropped; each value left has a row."""
+    """Values are cut or changed at random, some records dropped; every group record has a row."""
     rng = random.Random(seed)
     broken = [_broken(one, rng) for one in records_of(RELEASES[seed % 3]) if rng.random() < 0.9]
     rows = rebalance_history(broken)

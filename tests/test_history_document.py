@@ -61,7 +61,7 @@ def test_the_python_of_the_page(tmp_path: Path) -> None:
 
 
 def test_the_incident_is_a_piece_of_the_recorded_run() -> None:
-    """The page's records are the first ones of a recorded run; its lines are lines of that run."""
+    """The page's records are the first ones of a recorded run; its log lines are from that run."""
     run = list(read_records(str(VECTORS / "kafka-4.4.0" / "records.jsonl.gz")))
     records = list(read_records(str(INCIDENT / "records.jsonl.gz")))
     end = max(one.timestamp_ms for one in records)

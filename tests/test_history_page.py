@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In a real browser, the page of a history is complete, and fits a telephone and a screen."""
+"""In a real browser, the page of a history is complete, and fits a phone and a desktop."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def test_a_difference_names_its_member_and_partition() -> None:
 
 
 def test_a_leader_that_ignores_generations_is_recognised() -> None:
-    """Two members claim all partitions in different generations, which the answer ignores."""
+    """Two members claim all partitions, in different generations; the leader ignored these."""
     one = next(g for g in generations_of("4.4.0") if g.group_id == "billing" and g.members)
     assert one.protocol == "cooperative-sticky"
     claims = tuple(sorted(one.owners))
@@ -106,7 +106,7 @@ def test_a_leader_that_ignores_generations_is_recognised() -> None:
 
 
 def test_a_leader_may_lack_the_metadata_of_topics_that_only_others_read() -> None:
-    """The group of a real run: kafka-python with our plug-in, whose first leader had just left.
+    """The group of a real run (kafka-python with our plug-in), after its first leader left.
 
     The new leader reads only `a`. Generation 6 leaves out `b`, although its reader claims it; the
     next one, with the metadata of `b`, assigns it again.
@@ -209,7 +209,7 @@ def test_the_play_equals_plan_for_the_same_sequence(assignor: str) -> None:
 
 @pytest.mark.parametrize("assignor", ["range", "roundrobin", "sticky", "cooperative-sticky"])
 def test_the_play_equals_simulate_for_the_same_sequence(assignor: str) -> None:
-    """The simulator's coordinator writes the records for the play; its members make the moves.
+    """A simulation's records are played: this makes as many moves and rounds as the simulation.
 
     Members join and leave one by one. Simulated members make no periodic commits, so the records
     do not show how a member went.

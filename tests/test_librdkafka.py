@@ -81,7 +81,7 @@ def test_other_versions_do_not(version: int, rack: str | None, engine: Engine) -
     assert kr.assign(_old(0, "a"), "librdkafka/range", engine=engine).balance.max == 1
 
 
-# Entrances ----------------------------------------------------------------------------------------
+# Interfaces ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", differential.DIALECTS)

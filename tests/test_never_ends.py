@@ -121,8 +121,8 @@ def test_the_java_program_never_ends(tmp_path: Path) -> None:
 # The state of a hash table ------------------------------------------------------------------------
 
 
-# START: ten keys that share one of a table's 64 buckets. AGAIN: keys that are then removed and
-# added again, in this order. MORE: the key that is added last.
+# START: ten keys that share one of a table's 64 slots. AGAIN: keys that are then removed and
+# added again, in this order. MORE: one more such key, only in the second table.
 START = [512, 384, 448, 0, 64, 192, 576, 320, 256, 128]
 AGAIN = [192, 384, 384, 192, 320]
 MORE = 192
@@ -197,7 +197,7 @@ def test_the_change_asked_for_is_named_when_it_hangs() -> None:
 
 
 def test_next_changes_that_hang_are_named_and_hang() -> None:
-    """Some variants of a smallest case end, but hang after one more change; `endless` finds it."""
+    """Some variants of a smallest case end, but hang after one more change; `endless` names it."""
     rng = random.Random(3)
     around = [never_ends.changed(SMALLEST[0], rng) for _ in range(400)]
     hangs = {json.dumps(group) for group in never_ends.hanging(around)}

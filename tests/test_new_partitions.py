@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The racks of new partitions' replicas are guessed; Kafka could place them so."""
+"""The racks of new partitions' replicas are guessed; Kafka could choose the same racks."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_rack_that_only_members_are_in_may_have_brokers() -> None:
 
 
 def test_one_broker_has_one_rack_whatever_members_say() -> None:
-    """In some samples, all new partitions are in the only rack that has replicas."""
+    """In some draws, each partition ends at its owner in a group with all replicas in rack a."""
     group = _group((("a",),), "abc")
     plan = kr.plan(group, None, ["partitions t=4"])
     assert plan.places_guessed
@@ -84,7 +84,7 @@ def test_draws_place_new_replicas_elsewhere(engine: Engine) -> None:
 
 
 def test_the_core_places_them_alike() -> None:
-    """Both engines compute equal shares of partitions with a replica in their reader's rack."""
+    """`plan_batch` computes the figures of `plan`, also the shares read in a replica's rack."""
     groups = [
         _group((("b",), ("a",)), "abc"),
         _group((("a", "b"), ("b", "c")), "abc", "sticky"),

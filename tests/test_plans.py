@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans pass independent checks and are equal from both engines; also samples and explanations."""
+"""Plans pass independent checks and are equal in both engines; also samples and explanations."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ TPS = [TopicPartition("t", p) for p in range(6)]
 
 
 def pair(assignor: str, **fields: Any) -> GroupSpec:
-    """Makes two members with three partitions each, in generation 7."""
+    """Makes a group of two members with three partitions each, in generation 7."""
     return GroupSpec(
         "g",
         (Topic("t", 6),),

@@ -104,7 +104,7 @@ def test_a_python_library_answers_as_its_own_class(
         for case in drawn
         if all(legal.fullmatch(t) for member in case["members"] for t in member["topics"])
     ]
-    # Without groups on which the library's class raises an error, which would end the consumer.
+    # Groups on which the library's class raises an error are left out: it would end the consumer.
     cases = [case for case in cases if "error" not in ours(case)][:40]
     assert len(cases) == 40
     for case, result in zip(cases, led(cases, library=library), strict=True):
@@ -131,7 +131,7 @@ def test_java_through_the_probe_equals_javas_classes(assignor: str) -> None:
 
 
 def test_members_are_written_as_their_library_writes_them() -> None:
-    """`wire.sent_member` reads a contract member back from the bytes, in every version."""
+    """A decoded subscription has what a library of its version sends."""
     topics = (kr.Topic("b", 2), kr.Topic("a", 2))
     owned = (kr.TopicPartition("b", 1), kr.TopicPartition("a", 0))
     for version in (None, 0, 1, 2, 3):

@@ -64,7 +64,7 @@ def _replicas(draw: st.DrawFn, count: int) -> tuple[tuple[str | None, ...], ...]
 
 @st.composite
 def claims(draw: st.DrawFn) -> kr.GroupSpec:
-    """Makes a random group with any claims: old ones, double ones, ones to missing partitions."""
+    """Makes a random group with any claims: old, repeated, or to partitions that do not exist."""
     group = draw(groups())
     names = [*(topic.name for topic in group.topics), "nowhere"]
     partitions = st.builds(kr.TopicPartition, st.sampled_from(names), st.integers(0, 8))

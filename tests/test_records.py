@@ -212,7 +212,7 @@ def test_two_thousand_random_records() -> None:
 
 
 def test_corrupt_records_have_the_error_texts_of_the_reference() -> None:
-    """If a record is damaged, both readers report the same error; other records are read."""
+    """If a damaged record cannot be decoded, both readers report the same error."""
     rng = random.Random(20)
     records: list[tuple[bytes, bytes]] = []
     for _ in range(3_000):

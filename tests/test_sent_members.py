@@ -263,7 +263,7 @@ def test_the_assignments_tell_whose_assignor_led() -> None:
 def test_plans_say_whose_answer_they_are(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """If librdkafka led the group, the output names its assignor, whose figures it shows."""
+    """If librdkafka led the group, the output names librdkafka's assignor."""
     member = kr.Member("a", ("t",), owned_partitions=_owned(0), generation_id=1)
     topics = (kr.Topic("t", 1),)
     for library, told in (("librdkafka", True), ("java", False), (None, False)):

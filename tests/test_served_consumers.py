@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unmodified consumers live on `serve`: kafka-python, aiokafka, confluent-kafka, Java's."""
+"""Unmodified consumers of kafka-python, aiokafka, confluent-kafka and Java work with `serve`."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def broker() -> Iterator[RunningBroker]:
 
 
 def shares(generation: StableGeneration) -> list[int]:
-    """Returns the members' numbers of partitions, sorted; asserts that none is left out."""
+    """Returns the members' numbers of partitions, sorted; asserts that no partition is missing."""
     owned = [set(topics.get(TOPIC, ())) for topics in generation.assignment.values()]
     assert set.union(*owned) == ALL, generation
     return sorted(map(len, owned))
@@ -207,7 +207,7 @@ def test_the_old_java_consumers_are_old() -> None:
 
 @pytest.mark.live
 def test_a_java_consumer_commits_by_itself(broker: RunningBroker, tmp_path: Path) -> None:
-    """The first commit is not Java's and has a note; Java goes on from it and commits without."""
+    """The first commit is not Java's and has a note; Java goes on from it, and its own has none."""
     if missing := missing_java():
         pytest.skip(missing)
     host, _, port = broker.address.partition(":")

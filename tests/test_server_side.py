@@ -47,7 +47,7 @@ def test_the_tool_knows_every_assignor_of_the_brokers() -> None:
 
 
 def test_topic_ids_are_kafkas() -> None:
-    """Uuid.METADATA_TOPIC_ID is 0-1; Uuid.hashCode folds both halves."""
+    """Uuid.METADATA_TOPIC_ID has the halves 0 and 1; Uuid.hashCode combines both halves."""
     assert uuid_of("AAAAAAAAAAAAAAAAAAAAAQ") == (0, 1)
     assert uuid_of("_____________________w") == (-1, -1)
     assert uuid_hash(uuid_of("AAAAAAAAAAAAAAAAAAAAAQ")) == 1
@@ -146,7 +146,7 @@ def test_ids_that_are_missing_are_named(name: str, engine: Engine) -> None:
     assert str(raised.value).startswith('members[0].owned_partitions: "gone" is no topic of')
 
 
-# Entrances ----------------------------------------------------------------------------------------
+# Interfaces ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", SERVER_SIDE)
@@ -250,7 +250,7 @@ def test_members_share_partitions_soundly(engine: Engine) -> None:
 
 
 def test_a_topic_that_nobody_wants_any_more_is_reported(engine: Engine) -> None:
-    """If subscriptions differ, Kafka's share assignor does not take such a topic away."""
+    """If subscriptions differ, Kafka's share assignor lets a member keep a topic that it left."""
     owned = [{"topic": "b", "partitions": [0]}]
     members = [
         {"member_id": "m0", "topics": ["a"], "owned_partitions": owned},

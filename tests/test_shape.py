@@ -52,7 +52,7 @@ def test_no_circles() -> None:
 
 @pytest.mark.parametrize("name", [n for n in MODULES if RANK[n.split(".")[0]] < RANK["__init__"]])
 def test_no_module_imports_the_packages_own_init(name: str) -> None:
-    """Importing `__init__` would load the whole package, and could make imports circular."""
+    """A module imports names from the modules that define them: `__init__` could make a circle."""
     assert "__init__" not in PYTHON_GRAPH[name]
 
 
@@ -245,7 +245,7 @@ def test_only_what_is_used_is_imported(command: str, absent: tuple[str, ...]) ->
 
 
 def test_each_job_on_spark_asks_for_the_drivers_python() -> None:
-    """Without it, a local session runs `python3` from PATH, which may lack pyarrow."""
+    """Otherwise, a local session runs `python3` from PATH, which may lack pyarrow."""
     before = []
     for path in (PACKAGE / "spark").glob("*.py"):
         lines = path.read_text(encoding="utf-8").splitlines()

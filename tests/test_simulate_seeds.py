@@ -31,7 +31,7 @@ def test_ranges_include_every_run_and_the_scenarios_own_seed() -> None:
     spread = runs.spreads()["unavailable_ms"]
     unread = [one.unavailable_ms for one in runs.totals]
     assert (spread.least, spread.most) == (min(unread), max(unread))
-    # The figure depends on the times of heartbeats; here, that of the first seed is small.
+    # The figure depends on the times of heartbeats; for the first seed, it is small.
     assert spread.most is not None
     assert spread.most > 1.5 * unread[0]
     assert runs.spreads()["rebalances"].is_one

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays the scenarios of tests/traces/simulator, and compares every message with the stored trace.
+"""Plays the scenarios of tests/traces/simulator, and compares each journal with the stored trace.
 
-REWRITE_TRACES=1 replaces the stored traces by the present output.
+REWRITE_TRACES=1 replaces the stored traces with the present output.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """streams/sticky: its fields in the contract, its named errors, its answers in each form.
 
-`test_server_side.py` takes the name through every entrance; the vectors are Kafka's own answers.
+`test_server_side.py` gives the name to every interface; the vectors are Kafka's own answers.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def test_bad_fields_are_named_by_both_engines(path: Path, value: Any, problem: s
 
 
 def test_a_topology_has_a_limit() -> None:
-    """3 stateful tasks with 400 replicas each, and 1 stateless task."""
+    """3 stateful tasks with 400 standby tasks each, and 1 stateless task."""
     line = contract_lines.as_bytes(_with(("num_standby_replicas",), 400))
     assert contract_lines.error_of_both(line, limit=1203) == (
         "subtopologies: 1204 active and standby tasks in all, more than the limit of 1203; "

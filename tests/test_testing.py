@@ -35,7 +35,7 @@ Serve = Callable[..., RunningBroker]
 
 @pytest.fixture
 def start(request: pytest.FixtureRequest) -> Callable[[Consumer], Consumer]:
-    """Returns a function that closes a consumer when the test ends, before the broker ends."""
+    """Returns a function that takes a consumer, to close it after the test, before the broker."""
 
     def started(consumer: Consumer) -> Consumer:
         request.addfinalizer(consumer.close)
@@ -88,7 +88,7 @@ def test_an_hour_passes_for_living_consumers(serve_kafka: Serve, start: Start) -
 
 @needs_confluent
 def test_new_partitions_reach_a_consumer(serve_kafka: Serve, start: Start) -> None:
-    """kafka-python 3.0.12 is not used: after so quick a rejoin, it can stop its heartbeats."""
+    """kafka-python 3.0.12 is not used: it can stop its heartbeats after a quick rejoin."""
     broker = serve_kafka({TOPIC: 2})
     consumer = start(_QuickMetadata(broker.address, "a"))
     before = broker.wait_until_stable(GROUP, members=1, partitions=2)

@@ -69,7 +69,7 @@ def test_records_become_the_columns_of_sparks_own_source() -> None:
     columns = RecordColumns("t", 3)
     assert not columns
     columns.append(b"k", None, 7, 1_795_319_085_565, 1)
-    columns.append(None, b"v", 9, 2**62, -1)  # no calendar has this time
+    columns.append(None, b"v", 9, 2**62, -1)  # far later than the year 9999
     first, second = columns.batch().to_pylist()
     assert (first["key"], first["value"], first["topic"]) == (b"k", None, "t")
     assert (first["partition"], first["offset"], first["timestampType"]) == (3, 7, 1)

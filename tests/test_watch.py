@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judging rebalances that were seen, and `watch` beside real consumers on a served broker."""
+"""Judging rebalances that were seen, and `watch` beside real consumers on the broker of `serve`."""
 
 from __future__ import annotations
 

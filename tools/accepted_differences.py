@@ -16,7 +16,7 @@ TAKEN_BACK = ("COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "UNKNOWN_SERVER_ER
 
 
 def refused(answer: Command) -> Command:
-    """Makes two fields of refused joins equal, in which Kafka's own answers vary.
+    """Evens out two fields of refused joins, which vary in Kafka's own answers.
 
     The protocol name is "" or null. If the coordinator moves, the answer has the member id or not,
     depending on an append in flight.

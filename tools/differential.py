@@ -103,7 +103,7 @@ def _server_oracle() -> Oracle:
 
 
 def _kafkas(case: Case) -> Answer:
-    """Returns Kafka's answer; if ours is "never ends", an error if none comes in PATIENCE_S."""
+    """Returns Kafka's answer. If ours is "never ends", no answer within PATIENCE_S is an error."""
     ours = _ours(case, "rust")
     if "never ends" not in ours.get("error", ""):
         return _oracle().ask(case)

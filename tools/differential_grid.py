@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def draw(rng: random.Random) -> Case:
-    """Draws a cell of the grid; cells on which Java is slow are rarer."""
+    """Draws a cell of the grid; the joins on which Java is slowest are left out."""
     assignor = rng.choice([*ASSIGNORS, "sticky", "cooperative-sticky"])
     members = rng.choice([100, 200, 500, 500, 1000, 1000, 2000])
     per_member = rng.choice([5, 5, 10])

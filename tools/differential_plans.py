@@ -33,7 +33,7 @@ PLANS = tuple[kr.GroupSpec, list[str], kr.RebalancePlan]
 
 
 def drawn(plans: int, seed: int) -> Iterator[PLANS]:
-    """Yields cases with their plans, but none that both engines refuse or that names librdkafka."""
+    """Yields cases with plans, without those that both engines refuse or that name librdkafka."""
     rng = random.Random(f"plans/{seed}")
     made = 0
     for case in generate(seed, 100 * plans, KAFKAS, _answer):

@@ -79,9 +79,9 @@ def _java_difference(expected: Answer, result: Answer) -> str | None:
 
 
 def librdkafka_block(cases: Iterator[Case], count: int) -> Found:
-    """Yields each group, librdkafka's result, and the difference of an engine from the result."""
+    """Yields each group, librdkafka's result, and how an engine differs from it (else None)."""
     drawn = [(case, [ours(case, engine) for engine in ENGINES]) for case in islice(cases, count)]
-    # A death ends all consumers of the process, so these groups are led after the others.
+    # A death ends all consumers of the process, so groups that lead to one come last.
     drawn.sort(key=lambda one: "error" in one[1][0])
     results = led((case for case, _ in drawn), library="confluent-kafka")
     for (case, answers), result in zip(drawn, results, strict=True):

@@ -59,7 +59,7 @@ def write(path: Path, groups: int, *, giant: bool) -> None:
 
 
 def group(n: int, members: int = 20, partitions: int = 20) -> dict[str, Any]:
-    """Makes a group with five topics, whose partitions all members except the last one share."""
+    """Makes a group with five topics; all members except the last one own their partitions."""
     topics = [f"topic-{n}-{t}" for t in range(5)]
     every = [(topic, p) for topic in topics for p in range(partitions)]
     owners = members - 1

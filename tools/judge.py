@@ -130,7 +130,7 @@ def difference(
     """Returns the first difference of an engine from Kafka as text, or None.
 
     `differs(kafkas, ours)` compares two answers that are not errors; it returns the end of a
-    sentence that begins with the engine's name. If Kafka throws, any error of ours is equal.
+    sentence that begins with the engine's name. If Kafka throws, any error of ours counts as equal.
     """
     expected = answers["oracle"]
     for engine in ENGINES:

@@ -317,7 +317,7 @@ def _next(rng: random.Random, group: Group, answer: bytes) -> Group:
 def shares(seed: int, groups: int) -> None:
     """Prints how many groups hang, by shape and size.
 
-    It counts first assignments, and those after a member has joined or left.
+    First assignments are counted, and those after a member has joined or left.
     """
     print("| shape | members | partitions a topic | groups | first never ends | next never ends |")
     print("| --- | ---: | ---: | ---: | ---: | ---: |")
@@ -404,7 +404,7 @@ class Mended(GeneralBuild):
 
 
 def mended(seed: int, groups: int) -> int:
-    """Balances groups that never end with `Mended`; returns how many still never end."""
+    """Balances, with `Mended`, groups that never end; returns how many still do not end."""
     hang, _ = around_the_smallest(seed, groups)
     left, most = 0, 0
     for group in [*hang, *(json.loads(line) for line in SMALLEST.read_bytes().splitlines())]:

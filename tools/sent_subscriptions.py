@@ -3,10 +3,10 @@
 
     python -m tools.sent_subscriptions [--java]
 
-Two real consumers of each library and assignor live in a group of their own on a served
+Two real consumers of each library and assignor live in a group of their own on this project's
 coordinator: one without a rack, one with `client.rack`. The table has what the one without a rack
 sent when it joined for the last time, and what it received. Without `--java`, the rows of Java
-stay.
+stay as they are.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 
     python -m tools.wheel [--target TRIPLE | --wheel FILE] [PYTHON ...]
 
-1. maturin builds one wheel for all Pythons from 3.11 on (abi3). zig links it against an old glibc,
-   so that it runs on Linux systems with glibc since 2014.
+1. maturin builds one wheel for all Pythons from 3.11 on (abi3). zig links it against glibc 2.17,
+   so that it runs on Linux systems with this glibc or a newer one.
 2. auditwheel and abi3audit check that the wheel runs on the systems and Pythons in its name.
 3. This tool checks that the wheel is small (`MOST_BYTES`) and that its metadata are complete.
 4. Each PYTHON (default: those of `VERSIONS` on the path) installs the wheel into an empty

@@ -23,13 +23,12 @@ fuzz_target!(|data: &[u8]| {
         generation_id: read.generation_id,
         rack_id: read.rack_id,
     };
-    // The decoder replaces bytes that are not UTF-8. This makes a name longer, perhaps too long to
-    // encode.
+    // The decoder replaces bytes that are not UTF-8. This can make a name too long to encode.
     let Ok(bytes) = encode_subscription(&sent) else {
         return;
     };
     let again = decode_subscription(&bytes).expect("what was written can be read");
-    // The encoder sorts topics and owned partitions, and lists each topic's partitions once.
+    // The encoder sorts topics and owned partitions, and makes one entry for each topic.
     sent.topics
         .sort_by(|a, b| a.encode_utf16().cmp(b.encode_utf16()));
     sent.owned_partitions.sort_by(|a, b| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads committed offsets from records of `__consumer_offsets`: makes a row of each key and value.
+//! Reads committed offsets from records of `__consumer_offsets`: a row from each key and value.
 //!
 //! ```text
 //! group_id | topic | partition | offset | leader_epoch | metadata | commit_timestamp

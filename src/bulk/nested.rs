@@ -84,7 +84,7 @@ impl Texts {
     }
 }
 
-/// The ends of a column's lists (or texts) in the array of all their values, and which are null.
+/// The ends of a column's lists (or texts) in the array of all their values, and which is null.
 pub struct Lengths {
     ends: Vec<i32>,
     valid: NullBufferBuilder,

@@ -65,7 +65,7 @@ pub struct Member<'a> {
     /// Index in the group's subscriptions.
     pub subscription: usize,
     pub held: ReadAssignment<'a>,
-    /// Repaired names of held topics whose bytes are not UTF-8.
+    /// Names of held topics that were not UTF-8, as repaired.
     pub repaired: Vec<String>,
     /// Subscription version and user data; None if they are those of the newest Java client.
     pub sent: Option<(i16, Option<&'static str>)>,

@@ -19,12 +19,13 @@ pub struct GroupSpec<'a> {
     pub assignor: Option<&'a str>,
     pub topics: Vec<Topic<'a>>,
     pub members: Vec<Member<'a>>,
-    /// The number of declared topics; the topics after them are only subscribed to or owned.
+    /// The number of declared topics; the topics after them occur only in subscriptions, owned
+    /// partitions and tasks.
     pub(crate) declared: usize,
     pub(crate) rack_names: Vec<&'a str>,
     pub(crate) subscriptions: Vec<TopicId>,
     pub(crate) owned: Vec<TopicPartition>,
-    /// The racks of one partition are `rack_ids[replica_racks[i]..replica_racks[i + 1]]`.
+    /// The i-th partition with known racks has `rack_ids[replica_racks[i]..replica_racks[i + 1]]`.
     pub(crate) replica_racks: Vec<u32>,
     pub(crate) rack_ids: Vec<RackId>,
     pub(crate) streams: Streams<'a>,
@@ -66,8 +67,8 @@ impl<'a> GroupSpec<'a> {
         &self.rack_ids[self.replica_racks[at] as usize..self.replica_racks[at + 1] as usize]
     }
 
-    /// The sum of the numbers of members, partitions, subscriptions and claims. An assignment's
-    /// time and memory depend on it.
+    /// The sum of the numbers of members, partitions, subscribed topics, claims and active tasks.
+    /// An assignment's time and memory depend on it.
     pub fn size(&self) -> usize {
         let partitions = self.topics.iter().map(|topic| topic.partitions as usize);
         let subscribed = (0..self.members.len()).map(|m| self.subscription(m as MemberId).len());
@@ -356,7 +357,7 @@ impl<'a> GroupBuilder<'a> {
     }
 
     /// The number of a topic in the last member's subscription; pass it to `subscribe`. Most
-    /// members have the list of the member before, so the topic at the same position is tried first.
+    /// members have the list of the member before, so the topic at that position is tried first.
     pub fn subscribed_id(&mut self, name: &'a str) -> TopicId {
         let guess = match self.group.members.as_slice() {
             [.., before, last] => {
@@ -374,7 +375,8 @@ impl<'a> GroupBuilder<'a> {
         self.guessed_id(self.group.owned.last().map(|tp| tp.topic), name)
     }
 
-    /// Equal to `topic_id`: a number stands for one name. To compare names is faster than to hash.
+    /// Returns the same as `topic_id`, but tries `guess` first: comparing names is faster than
+    /// hashing one.
     fn guessed_id(&mut self, guess: Option<TopicId>, name: &'a str) -> TopicId {
         guess
             .filter(|&topic| self.group.topics[topic as usize].name == name)

@@ -171,8 +171,7 @@ pub fn slot_of(hash: u32, slots: usize) -> usize {
 /// `ranks[i]` is the index of `names[i]` in the order of `String.compareTo`.
 ///
 /// Most pairs of names are compared by one number: the 8 bytes after the start that all names have
-/// in common. A difference in these bytes is the first difference of the names; if there is none,
-/// or only zeros for the end of a name, the names are compared.
+/// in common (and zeros after the end of a name). Names with equal numbers are compared as texts.
 pub fn name_ranks(names: &[&str]) -> Vec<u32> {
     let common = common_start(names);
     let key = |name: &str| {

@@ -46,7 +46,7 @@ pub struct Played<'a, 'i> {
 
 impl<'a, 'i> Played<'a, 'i> {
     /// Plays all changes. `tally` counts the rounds and may keep them; `generation_id` is the
-    /// group's own.
+    /// group's present generation.
     pub fn of(
         group: &GroupSpec<'a>,
         assignor: Assignor,

@@ -143,7 +143,7 @@ fn all_ranked(ids: &mut [u32], ranks: &[u32]) {
     }
 }
 
-/// Converts ranks back to names. A task that came from Python is returned as the object that came.
+/// Converts ranks back to names. A task that came from Python is returned as the same object.
 struct Output<'py> {
     connectors: FxHashMap<u32, Bound<'py, PyString>>,
     workers: FxHashMap<u32, Bound<'py, PyString>>,

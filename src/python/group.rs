@@ -54,7 +54,7 @@ struct Streams {
     task_offsets: Vec<((PyBackedStr, u32), i64)>,
 }
 
-/// The fields of `model.GroupSpec`; the names stay in Python's memory.
+/// The fields of `spec.GroupSpec` that assignors read; the names stay in Python's memory.
 #[derive(FromPyObject)]
 pub struct Group {
     group_id: PyBackedStr,

@@ -25,7 +25,7 @@ use crate::plans::possible::optimum;
 use crate::plans::rebalance_plan::{Played, at};
 use crate::plans::rounds::{Kept, Round, Step, Tally, held_by_all};
 
-/// A change, read from an object of one of the Python classes in `changes.Change`.
+/// A change, read from an object of one of the subclasses of Python's `changes.Change`.
 struct AnyChange(Change);
 
 impl<'py> FromPyObject<'_, 'py> for AnyChange {

@@ -4,10 +4,10 @@
     python -m tests.clients_own kafka-python
     python -m tests.clients_own aiokafka --source CHECKOUT
 
-Only tests that need no records run. kafka-python's come from the source distribution of the
+Only tests that need no records run. kafka-python's tests come from the source distribution of the
 installed version, which pip downloads into build/. aiokafka's source distribution has no tests, so
-they come from a checkout of its repository, at the tag of the installed version. The tests stay
-unchanged, and none of them is part of this project.
+its tests come from a checkout of its repository, at the tag of the installed version. The tests
+stay unchanged, and none of them is part of this project.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fixtures of aiokafka's own tests, for a broker that runs already.
+"""The fixtures of aiokafka's own tests, for a broker that is already running.
 
 `serve` makes no topic by itself, so each test's topics are made before it begins.
 """
@@ -33,7 +33,7 @@ async def _make(address: str, topics: list[str]) -> None:
     admin = AIOKafkaAdminClient(bootstrap_servers=address)
     await admin.start()
     try:
-        # A topic that is there already is an error in the response only.
+        # If a topic exists already, only the response has an error; nothing is raised.
         await admin.create_topics([NewTopic(name, PARTITIONS, 1) for name in topics])
     finally:
         await admin.close()

@@ -3,8 +3,8 @@
 
 Starts a standalone master and two workers on loopback, from pyspark's jars. Packs the wheel into a
 Python environment, and runs the job with spark-submit. The answers must equal those of a local
-session, and both workers must run tasks. A job without the wheel must fail with one sentence. It
-takes about two minutes. The exit code is 0 if all of this holds, else 1.
+session, and both workers must run tasks. A job without the wheel must fail with one sentence. The
+whole test takes about two minutes. The exit code is 0 if all of this holds, else 1.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ of the causes must be right and at most 1% wrong; with the log 99.5%. Each rebal
 member or by our plug-ins must come out equal when it is computed again. `--again` judges the last
 run, which is kept in build/history_live.pickle.
 
-Exit code 0: all demands of `faults` hold; 1: not; 2: no broker can run.
+Exit code 0: all demands of `faults` hold; 1: one does not; 2: no broker can run.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The actions of the script.
+"""The actions that a run draws at random for each group.
 
     join          a new member, or one that was stopped before, starts
     leave         a member is closed

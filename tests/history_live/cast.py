@@ -96,7 +96,7 @@ class Cast:
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1), repr=False)
 
     def new(self) -> Part:
-        """Returns a member that was never there."""
+        """Returns a member that has not been in the group before."""
         number = next(self._numbers)
         kind = self.kind
         library = kind.libraries[number % len(kind.libraries)]

@@ -130,7 +130,7 @@ def _judged(rows: Iterable[RecordedRebalance], truth: dict[Place, str | None]) -
 def _replayed(
     generations: Sequence[RecordedGeneration], libraries: dict[tuple[str, int], str]
 ) -> tuple[Counter[tuple[str, bool]], list[str]]:
-    """Counts by the leader's library, which the script knows.
+    """Counts the answers by the leader's library, which the script knows.
 
     Unless librdkafka led, only the answer of Kafka's own assignor can count as equal.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays the script in one group: acts, then waits until the group is quiet."""
+"""Plays random actions in one group: acts, then waits until the group is quiet."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def _main(before: Written | None, now: Written, script: _Script) -> str | None:
 
 
 def _members(record: Written | None) -> dict[int, tuple[str, frozenset[str]]]:
-    """Returns number -> member id and topics."""
+    """Returns number -> member id and topics; a member's number is its session timeout in ms."""
     if record is None:
         return {}
     topics = record.subscribed()

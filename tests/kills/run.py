@@ -98,7 +98,7 @@ def _rebalance_and_kill(
     seed: int,
     outcome: Outcome,
 ) -> None:
-    """Rebalances groups and kills drivers until both were enough; then ends the members."""
+    """Rebalances groups and kills drivers, until there are enough of both; ends the members."""
     killer = _Killer(server, path, kills, seed, outcome)
     _create_topic(server)
     with JavaMembers(server, directory / "java-members.log") as members:

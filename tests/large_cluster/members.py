@@ -57,7 +57,7 @@ class LightGroups:
         self.owned: dict[str, Owned] = {}
 
     def add(self, number: int) -> str:
-        """Forms a group; returns its id when it is Stable."""
+        """Forms a group, and returns its id when the group is Stable."""
         group_id, names = f"group-{number:05}", list(self._topics)
         read = sorted({names[number % len(names)], names[(7 * number + 1) % len(names)]})
         joined = self.join(group_id, read)
@@ -102,7 +102,7 @@ class LightGroups:
     def _send_second_join(self, group_id: str, topics: list[str], first: Any) -> None:
         """Sends the second member's JoinGroup, and waits until the group rebalances.
 
-        The coordinator answers it when the first member has joined again.
+        The coordinator answers this JoinGroup when the first member has joined again.
         """
         self._second.send("join_group", 3, **_join(group_id, topics, ""))
         code = NO_ERROR

@@ -62,7 +62,7 @@ class Phase(NamedTuple):
 class Story(NamedTuple):
     phases: dict[str, Phase]
     rounds: list[LiveRound]
-    ghosts: list[bool]  # whether REST showed lost work on its worker: when dead, when back
+    ghosts: list[bool]  # whether REST showed lost work on the dead worker, then on its return
 
 
 @pytest.fixture(scope="module")

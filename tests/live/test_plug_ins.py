@@ -187,9 +187,9 @@ def _await(look: Callable[[], Any], wanted: Callable[[Any], bool]) -> Any:
 def test_every_generation_is_what_kafkas_class_answers(played: Played, oracle: Oracle) -> None:
     """Kafka's class computes each generation from the members' bytes and the brokers' racks.
 
-    A leader whose client has no metadata for a topic or broker assigns without, and rejoins when it
-    has them. So Kafka's class is given the topics that the client knew. In a group's last
-    generation, the client must know all topics.
+    A leader whose client has no metadata of a topic or broker assigns without that one, and rejoins
+    when the client has them. So Kafka's class is given the topics that the client knew. In a
+    group's last generation, the client must know all topics.
     """
     last = {}
     for group_id, value in played.stored:

@@ -101,7 +101,7 @@ def test_kafka_pythons_settings_take_a_group_over_in_two_bounces() -> None:
 
 
 def test_members_of_the_other_libraries_switch_as_printed(tmp_path: Path) -> None:
-    """Members of librdkafka and aiokafka stop, then all start; Java's are restarted in turn."""
+    """Members of librdkafka and aiokafka all stop, then start; Java's are restarted in turn."""
     with Broker() as broker:
         server = broker.bootstrap_server
         with KafkaAdminClient(bootstrap_servers=server) as admin:

@@ -298,7 +298,7 @@ def test_watch_follows_descriptions_without_read(secured: Secured, run: Run) -> 
 
 
 def test_connect_over_https_with_basic_authentication(secured: Secured, run: Run) -> None:
-    """The client's TLS works. A server of this test answers as Connect does."""
+    """The client uses real TLS; the server is a small one of this test, in place of Connect."""
     with worker(secured.stores, f"viewer:{PASSWORD}") as url:
         user = f"basic.auth.user.info=viewer:{escaped(PASSWORD)}"
         config = secured.file("connect.properties", secured.trust(), user)

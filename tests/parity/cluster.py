@@ -23,7 +23,7 @@ OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTIONS_TOPIC = "__transaction_state"
 
 SOME_NAMES = 64
-"""With so many group names or transactional ids, every partition of the internal topic has one."""
+"""With so many group names, every partition of the offsets topic has one."""
 
 READY_TIMEOUT_S = 30.0
 STEP_S = 0.02
@@ -75,7 +75,7 @@ def create_topics(broker: Connection, names: Iterable[str]) -> None:
 
 
 def described(broker: Connection, group: str) -> Any:
-    """Describes a group in version 2: a missing group is `Dead`; in version 6 it is an error."""
+    """Describes a group in version 2, in which a missing group is `Dead` and not an error."""
     return broker.ask("describe_groups", 2, groups=[group]).groups[0]
 
 

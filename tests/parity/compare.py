@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     from .scenarios import Accepted, Scenario
 
 PATIENCE_S = 2.0
-"""How long to wait for an answer of the broker that our coordinator gave at once."""
+"""How long to wait for a broker's answer if our coordinator gave it at once."""
 
 LOOK_AGAIN_S = 0.01
 SETTLE_S = 0.025
 """A join or sync without an answer after this time counts as held back by the coordinator.
 
-A broker handles a request in a few ms. The next request of the member uses another connection.
+A broker handles a request in a few ms. The member's next request uses another
+connection, so without this wait it could be handled first.
 """
 
 QUIET_S = 0.06

@@ -84,7 +84,7 @@ OPERATIONS = {
 """Operation -> the names of its fields."""
 
 WHO = {"join", "sync", "hb", "commit", "txncommit"}
-"""Operations of one member; their first word is the member's letter, or `-` for no member."""
+"""Operations of one member; the next word is the member's letter, or `-` for no member."""
 
 POSITIONAL = {"leave": "members", "advance": "ms", "sweep": "ms"}
 NUMBERS = {"st", "rt", "v", "gen", "p", "off", "le", "retention", "pid", "ms"}

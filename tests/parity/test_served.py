@@ -30,7 +30,7 @@ SETTINGS = scenarios.CONFIG
 
 
 class ServedPlayer(WirePlayer):
-    """Plays a scenario over the socket; `advance` moves the server's clock; it does not sleep."""
+    """Plays a scenario over the socket; `advance` moves the server's clock, without a wait."""
 
     def __init__(self, broker: RunningBroker, scenario: Scenario) -> None:
         host, _, port = broker.address.partition(":")

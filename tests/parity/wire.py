@@ -5,8 +5,8 @@
         answer = broker.ask("heartbeat", 4, group_id="g", member_id="m", generation_id=1)
 
 kio has a dataclass for every version of every message, generated from Kafka's own schemas. `ask`
-fills its fields by name, nested messages from mappings, and leaves out the fields that a version
-does not have. Times are in milliseconds, as in Kafka's schemas.
+fills the fields by name (nested messages from mappings), and leaves out those that a version does
+not have. Times are in milliseconds, as in Kafka's schemas.
 """
 
 from __future__ import annotations
@@ -84,7 +84,9 @@ def decoded(api: str, version: int, frame: bytes, correlation_id: int) -> Any:
 
 
 class Connection:
-    """One TCP connection with at most one request in flight, because Kafka answers in order.
+    """One TCP connection with at most one request in flight.
+
+    Kafka answers in order, so a second request would wait behind a parked one.
 
     `ask` sends and waits. `send` only sends; then `waiting` is true until `receive` returns the
     answer.

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes random groups and members for a run, from a seed.
 
-The kinds of groups follow in a cycle: each library as the leader's, with each of its assignors,
-with members of that library only, and with members of several libraries. kafka-python and aiokafka
-are two libraries each: with our plug-ins, and with their own assignors, which lead only their own
-members. Names, subscriptions, racks, static members and client ids are random.
+The kinds of groups follow in a cycle: for each library of a leader and each of its assignors, a
+group of that library only, and a group of several libraries. kafka-python and aiokafka are two
+libraries each: with our plug-ins, and with their own assignors (then no group has other libraries).
+Names, subscriptions, racks, static members and client ids are random.
 """
 
 from __future__ import annotations

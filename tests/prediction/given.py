@@ -77,7 +77,7 @@ def _own_of_python(record: Written, observed: Observed) -> str:
 
 
 def spec(record: Written, topics: Sequence[Topic], prefix: str = "") -> GroupSpec:
-    """Returns the leader's input, rebuilt from the record; `prefix` is that of its dialect."""
+    """Returns the leader's input, rebuilt from the record; the assignor's name gets `prefix`."""
     value = record.value
     members = tuple(
         wire.sent_member(

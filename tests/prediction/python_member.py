@@ -81,7 +81,7 @@ def run(
 
 
 def _own(part: Part) -> Any:
-    """Returns the library's own class for a member without our plug-in."""
+    """Returns the library's own class; None for a member with our plug-in, or of librdkafka."""
     if part.library not in OWN_PACKAGES:
         return None
     module, name = OWN_CLASSES[part.assignor]

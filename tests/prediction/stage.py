@@ -58,7 +58,10 @@ class Stage:
         self._admin.close()
 
     def play(self, cast: Cast, changes: int) -> int:
-        """Plays `changes` changes, or fewer if one does not settle; returns the number played."""
+        """Plays `changes` changes, or fewer if the group does not settle or the run stops.
+
+        Returns the number played.
+        """
         self._admin.create_topics(
             {name: {"assignments": dict(enumerate(at))} for name, at in cast.topics.items()},
             wait_for_metadata=True,

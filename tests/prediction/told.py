@@ -3,7 +3,7 @@
 
 1. Before the change: compute the plan of the leader's library, and play it again DRAWS times with
    other made-up ids for the new members (samples). If members of several libraries may lead, there
-   is a plan for each library, and the change is right if one of them is.
+   is a plan for each library, and it is enough if one of them is right.
 2. After the change: map the made-up ids to the members that have joined. The plan is right if the
    members own the planned partitions (`direct`).
 3. If the samples differ, the assignment depends on the ids (`ids_decide`). Then the plan is also
@@ -118,7 +118,7 @@ def as_warned(observed: Observed, foreseen: Foreseen) -> Told | None:
 
 
 def compare(observed: Observed, foreseen: Foreseen) -> Told:
-    """Compares a settled change with its plans; the verdict is that of the first right one."""
+    """Returns the verdict on the first plan that is right; if none is, on the first plan."""
     told = [_compare(observed, one) for one in (foreseen, *foreseen.others)]
     return next((one for one in told if one.is_right), told[0])
 

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m tests.real_groups`: Spark reads thirty real groups while they change.
+"""`python -m tests.real_groups`: Spark reads thirty real groups while some change.
 
 1. Start a broker; groups of Java, kafka-python, aiokafka and librdkafka members with all assignors,
    dynamic and static; a Connect cluster; a group of the new protocol. All consumers commit.
 2. Members join and leave while a batch job reads `__consumer_offsets`. If a group's snapshots from
    before and after the job are equal, the group in the job's result must equal them.
-3. When all groups are quiet, every group in the result of a second job must equal that of a
-   snapshot.
+3. When all groups are quiet, every group of a snapshot must be equal in the result of a second job.
 
 It takes about three minutes. The exit code is 0 if all of it holds, else 1.
 """
@@ -44,7 +43,7 @@ LEADERS = {
     "aiokafka": "python",
     "librdkafka": "librdkafka",
 }
-"""The library of a group's members, by the beginning of the group's name."""
+"""The expected `leader_library`, by the beginning of the group's name."""
 
 Line = dict[str, Any]
 

@@ -5,8 +5,10 @@ Generations and assignments must be equal. Durations depend on the times of memb
 they may differ by these tolerances:
     heartbeats   for each time that a heartbeat informs a member of a rebalance: one interval, plus
                  the time between two clock checks of a client
-    polls        for each generation one poll's timeout, plus the delay of the latest timer
-    answers      for each generation the response times of heartbeat, commit, join and sync
+    polls        for each generation one poll's timeout, plus the largest delay of a timer in the
+                 phase
+    answers      for each generation the longest response time, once each for heartbeat, commit,
+                 join and sync
 
 The delays and response times are measured in the same run.
 """
@@ -60,7 +62,7 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class Duration:
-    """One duration in the real and in the simulated run; None if its event is not in the run."""
+    """A duration in both runs; a time is None if the run lacks an event that the duration needs."""
 
     what: str
     real_ms: int | None
@@ -109,7 +111,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The comparison for one assignor; `report.py` prints it."""
+    """The comparison for one assignor; `report.py` makes a text of it."""
 
     assignor: str
     phases: list[Compared]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the comparison of a real and a simulated run, as text for people."""
+"""Makes texts for people from the comparison of a real and a simulated run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def show(one: Comparison) -> str:
 
 
 def summary(one: Comparison) -> str:
-    """Returns the last line: how many assignments and durations agree or differ."""
+    """Returns one line: how many assignments and durations agree, or how many differ."""
     pairs = [pair for phase in one.phases for pair in _pairs(phase.real, phase.simulated)]
     generations = {taken.generation_id for pair in pairs for taken in pair if taken is not None}
     wrong = sum(real != simulated for real, simulated in pairs)

@@ -185,7 +185,7 @@ def test_sparks_own_source_that_reads_nothing(plan: str, silent: bool, silent_if
 
 
 def test_committed_offsets_beside_the_groups(spark: SparkSession) -> None:
-    """A partition's last record counts: a tombstone has no row, a record cut short an error."""
+    """A partition's last record counts: a tombstone gives no row, cut bytes give an error."""
     places = [OffsetCommitKey("g", "t", p) for p in range(3)] + [OffsetCommitKey("h", "t", 0)]
     keys = [encode_key(place) for place in places]
     time_ms = 1_795_319_085_565
@@ -279,7 +279,7 @@ def test_one_record_in_a_hundred_is_corrupt(spark: SparkSession) -> None:
 
 
 def _cause(error: str) -> str:
-    """Returns the cause of an error that random bytes had, from its text."""
+    """Returns the cause of an error in random bytes, found in the error's text."""
     if "not known" in error:
         return "unknown version"
     if "null" in error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of current groups stays right after repeated batches and kills, in any row order."""
+"""The table of current groups stays correct after repeated batches and kills, in any row order."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from kafka_rebalance.spark.session import sentence
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Code for a worker's Python, which makes a package seem not installed.
+# Code that makes a package seem missing in a worker's Python.
 HIDE = """
 import sys
 class Hidden:

@@ -326,7 +326,7 @@ PLACES = INPUT_SCHEMA.replace("topics: array<string>", "topics: array<int>").rep
 
 
 def placed(case: dict[str, Any]) -> dict[str, Any]:
-    """Replaces members' topics by indexes into the group's topics; adds missing topics to those."""
+    """Replaces members' topics by indexes into the group's topics; adds topics that are missing."""
     names = [topic["name"] for topic in case["topics"]]
     for member in case["members"]:
         owned = [entry["topic"] for entry in member.get("owned_partitions") or ()]

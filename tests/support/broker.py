@@ -96,8 +96,8 @@ class Broker:
 
     `properties` are added to the configuration of every node. `listeners` are further listeners of
     node 0, each with its security protocol. `bootstrap_server` is the plaintext address for
-    clients; `addresses` has those of `listeners`. A node's log has warnings, and all lines of
-    `loggers`. `directory` contains node-N/ with configuration, data and log.
+    clients; `addresses` has those of `listeners`. A node's log has warnings, and the lines of
+    `loggers` from INFO on. `directory` contains node-N/ with configuration, data and log.
     """
 
     def __init__(

@@ -17,7 +17,7 @@ JAR = (
 
 
 class ConnectOracle(Oracle):
-    """A process that plays scripts of rounds, for one thread.
+    """A process that plays scripts of rounds. Only one thread may use it.
 
     `ask(script)` returns `{"id"?, "rounds": …}`, or `{"id"?, "error": …}` if Connect throws. In a
     script with `"own_order": true`, workers report their work in their own order, as real workers

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Helpers for tests of contract lines, the JSON input of the commands.
 
-They make a valid line, and copies of it with one other value, and call both engines.
+They make a valid line, and copies of it with one value changed, and call both engines.
 """
 
 from __future__ import annotations

@@ -152,7 +152,7 @@ class _Story:
     def _begin_tangled(self) -> None:
         """Begins a group whose answer depends on removals from a tree in a Java hash table.
 
-        Many member ids share a bucket, the balancing leaves some members out, and claims to
+        Many member ids share a slot, the balancing leaves some members out, and claims to
         partitions that do not exist let two members own one partition.
         """
         rng = self.rng

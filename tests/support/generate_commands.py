@@ -271,7 +271,7 @@ class Commands:
         return {"op": "leave", "g": group, "members": members}
 
     def told(self, number: int, answer: Command) -> None:
-        """Receives the answer to the command with this number; it has symbols for member ids."""
+        """Receives the answer to the command with this number, with symbols for member ids."""
         for event in answer.get("events", ()):
             if event["ev"] == "join" and event["id"] in self.by_join:
                 self._joined(self.by_join[event["id"]], event)

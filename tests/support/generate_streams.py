@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generates random streams groups for the comparison of engines; a seed always generates the same.
+"""Generates random streams groups for the comparison of engines, always the same for a seed.
 
 A story is one group in one to eight rounds, as in `generate.py`: its members have the tasks that
 the round before gave them, and between two rounds events (`EVENTS`) change the group. Members run
@@ -28,7 +28,7 @@ OFFSETS = [0, 0, 1, 2, 100, 100, 5_000, -1, 2**63 - 1, -(2**63)]
 
 
 def stories(seed: int, assignor: str, assign: Assign) -> Iterator[Case]:
-    """Yields cases without end; `assign` answers a case for the next round."""
+    """Yields cases without end; in the next round, members own what `assign` gave them."""
     rng = random.Random(f"{seed}/{assignor}")
     number = itertools.count()
     while True:

@@ -48,7 +48,8 @@ class JavaMembers:
     def tell(self, **command: Any) -> dict[str, Any]:
         """Sends add=, close= or stall=, and waits until the groups are stable.
 
-        Returns the partitions of all members, as {group id: {client id: partitions}}.
+        Returns {group id: {client id: member}}; a member has its member_id, generation_id and
+        assignment. Groups with a stalled member are left out.
         """
         groups: dict[str, Any] = self.send(**command)["groups"]
         return groups

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays the commands of a trace on one member, and prints the member's actions as text.
+"""Plays the commands of a trace on one member, and returns the member's actions as lines.
 
     config assignors=range,sticky auto_commit=no instance=i session_timeout=45s
            heartbeat_interval=3s max_poll_interval=5m       (on one line)

@@ -48,7 +48,7 @@ _LOGIN = {
 
 
 class Stores(NamedTuple):
-    """The directory of the stores that openssl and keytool made."""
+    """The directory of the stores; `make` makes them with openssl and keytool."""
 
     directory: Path
 

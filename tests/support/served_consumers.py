@@ -103,8 +103,8 @@ class Consumer(ABC):
 class KafkaPython(Consumer):
     """kafka-python with its own range assignor.
 
-    A join that takes longer than one poll is sent again by kafka-python 3.0.12, and after such a
-    quick second join its heartbeats sometimes stop for good. So a poll here is long.
+    If a join takes longer than one poll, kafka-python 3.0.12 sends it again; after that, its
+    heartbeats sometimes stop for good. So a poll here is long.
     """
 
     assignor = "range"

@@ -3,9 +3,9 @@
 
     make broker-jars && .venv/bin/python -m tools.broker.capture
 
-Runs three brokers in racks a, b and c with consumers of Kafka, kafka-python and aiokafka. Groups
-grow and shrink once, so that generations differ; one group is still rebalancing. It takes one to
-three minutes, and also writes the README.md beside the sample, with the versions used.
+Runs three brokers in racks a, b and c with consumers of Kafka, kafka-python and aiokafka. Some
+groups grow and some shrink, so that generations differ; one is still rebalancing. The program takes
+one to three minutes, and also writes the README.md beside the sample, with the versions used.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kafka's assignors: `assign` computes the assignment of a group by the name of its assignor."""
+"""Kafka's assignors, and registered ones: `assign` runs a group's assignor on the group."""
 
 from .assigning import assign as assign
 from .assigning import validate_cooperative as validate_cooperative

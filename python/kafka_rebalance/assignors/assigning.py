@@ -65,7 +65,7 @@ def _tasks(group: GroupSpec, row: OfTasks) -> Assignment:
 def _in_join_order(
     group: GroupSpec, answer: Mapping[str, list[TopicPartition]]
 ) -> dict[str, list[TopicPartition]]:
-    """Returns an answer, which has the members in the order of Java's map, in join order."""
+    """Returns an assignor's answer with its members in join order."""
     return {member.member_id: answer[member.member_id] for member in group.members}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kafka's assignors as objects for callers; as in a real consumer, each member has its own object.
+"""Kafka's assignors as objects; as in a real consumer, each member has an object of its own.
 
 `CooperativeSticky` and `Sticky` send the member's last generation in the user data; `Sticky` also
 sends the member's last assignment.

@@ -160,4 +160,4 @@ PYTHON_LIBRARIES = {
     name: LibraryAssignor(name, _LIBRARIES[name.partition("/")[0]], path)
     for name, path in _CLASSES.items()
 }
-"""The dialects of the Python libraries, by name."""
+"""The assignors of the Python libraries, by name."""

@@ -96,14 +96,14 @@ BUILT_IN = {
 
 
 class ServerSide(NamedTuple):
-    """The row of a server-side assignor; `shares`: whether members can share a partition."""
+    """A server-side assignor; `shares`: whether members can share a partition."""
 
     assign: Callable[[GroupSpec], dict[str, list[TopicPartition]]]
     shares: bool = False
 
 
 class OfTasks(NamedTuple):
-    """The row of a server-side assignor of streams groups, which assigns tasks."""
+    """A server-side assignor of streams groups, which assigns tasks."""
 
     assign: Callable[[GroupSpec], streams.sticky.Tasks]
     shares: bool = True

@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _as_led(group: GroupSpec, changes: Sequence[Change], args: argparse.Namespace) -> GroupSpec:
-    """Returns the group under librdkafka's assignor, if every member that may lead has that one."""
+    """Returns the group under librdkafka's assignor, if that one runs whichever member leads."""
     if group.assignor is None or any(isinstance(one, SwitchAssignor) for one in changes):
         return group  # `compare` refuses the switch
     try:

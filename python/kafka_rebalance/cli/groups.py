@@ -273,7 +273,7 @@ def _unaffected(group: GroupSpec, args: argparse.Namespace) -> list[str]:
 
     try:
         answer, left_out = as_far_as_affected(edited, args.changes)
-    except GroupError:  # a change fits no group of this kind
+    except GroupError:  # a change cannot be applied to this group
         return []
     return left_out if answer is None else []
 

@@ -13,7 +13,7 @@ MOST_DIGITS = 10
 
 
 def whole(least: int) -> Callable[[str], int]:
-    """Returns a type for argparse: a whole number from `least` to Kafka's largest integer."""
+    """Returns a type for argparse: a whole number from `least` to the largest INT32."""
 
     def read(text: str) -> int:
         value = int(text) if text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS else -1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance serve`: a broker for tests of consumers, without records."""
+"""`kafka-rebalance serve`: a broker for tests of consumers; its topics have no records."""
 
 import argparse
 from pathlib import Path

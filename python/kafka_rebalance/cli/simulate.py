@@ -235,7 +235,7 @@ def _listed(text: str | None) -> list[str]:
 
 
 def _variant(scenario: Scenario, name: str) -> Scenario:
-    """Returns the scenario with eager, cooperative or static members; no name changes nothing."""
+    """Returns the scenario with members of the named variant; without a name, as it is."""
     if not name:
         return scenario
     scenario = scenario.with_protocol(eager=name == "eager")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kafka's eager assignors for aiokafka and its `partition_assignment_strategy`.
+"""Kafka's eager assignors, for aiokafka's setting `partition_assignment_strategy`.
 
 The setting takes classes, as for aiokafka's own assignors, or instances. aiokafka does not pass its
 `client_rack` to assignors, so the rack (KIP-881) is a parameter of the instance:
@@ -58,7 +58,7 @@ class _OfBoth:
 
 
 class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
-    """A consumer's assignor: its subscription, its last assignment, and the answer if it leads."""
+    """Makes a consumer's subscription, remembers its last assignment, and assigns if it leads."""
 
     name: ClassVar[str]
     rack_id: str | None = None

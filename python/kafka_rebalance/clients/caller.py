@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads variables of the client's coordinator that the coordinator does not pass to assignors.
 
-Neither client passes its consumer to an assignor; aiokafka passes neither the generation nor the
-members' bytes. The client's coordinator calls every method of an assignor directly, so all of these
-are variables of the calling function. `calling` reads them there, and changes nothing. If another
-function calls (in a newer client, or in a test), an assignor uses only its arguments.
+Neither kafka-python nor aiokafka passes its consumer to an assignor; aiokafka passes neither the
+generation nor the members' bytes. The client's coordinator calls every method of an
+assignor directly, so all of these are variables of the calling function. `calling` reads them
+there, and changes nothing. If another function calls (in a newer client, or in a test), an assignor
+uses only its arguments.
 """
 
 import inspect

@@ -37,7 +37,7 @@ _VERSION = 3
 
 
 class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
-    """A consumer's assignor: its subscription, its last assignment, and the answer if it leads."""
+    """Makes a consumer's subscription, remembers its last assignment, and assigns if it leads."""
 
     name: ClassVar[str]
 

@@ -41,7 +41,7 @@ _SHOWN = 5
 def legal(
     group_id: str, topics: tuple[Topic, ...], members: tuple[Member, ...], assignor: str
 ) -> LegalAnswer:
-    """Returns each member's partitions, with members in join order."""
+    """Returns each member's partitions; `members` are in join order."""
     for attempt in _attempts(topics, members):
         try:
             spec = GroupSpec(group_id, topics, attempt, max_partitions=_NO_LIMIT)

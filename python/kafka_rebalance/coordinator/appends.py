@@ -36,7 +36,7 @@ def appended(state: CoordinatorState, append_id: int, position: int) -> None:
 
 
 def append_failed(state: CoordinatorState, append_id: int, error: ErrorCode) -> None:
-    """Refuses the request that needed a failed append, and restores the groups that it changed."""
+    """Refuses the request of a failed append, and restores the groups that the request changed."""
     write = state.writes.pop(append_id, None)
     if write is None:
         return

@@ -5,7 +5,7 @@ A Coordinator stands for one partition of `__consumer_offsets`: it has the group
 It reads no clock, draws nothing at random, and never blocks: equal events in equal order lead to
 equal effects and equal states.
 
-    Getters   next_deadline_ms, next_deadline, groups, deadlines
+    Getters   config, next_deadline_ms, next_deadline, groups, deadlines
     Inputs    handle(event, now_ms), where `now_ms` never decreases
 
 The caller calls `handle(Tick(), t)` when `next_deadline_ms()` is `t`, carries out every Append and
@@ -56,7 +56,7 @@ from .refusals import refuse
 
 
 def counted_ids() -> Callable[[], str]:
-    """Returns a function that makes UUIDs of the numbers 1, 2, …, so every run has equal ids."""
+    """Returns a function that makes UUIDs from 1, 2, 3, …, so that every run has equal ids."""
     numbers = count(1)
     return lambda: str(UUID(int=next(numbers)))
 
@@ -139,7 +139,6 @@ class Coordinator:
 
 _Handler = Callable[[CoordinatorState, interface.Received, Any], None]
 
-# Maps a request to the function that handles it.
 _HANDLERS: dict[type[messages.Request], _Handler] = {
     messages.JoinGroup: join_group.join_group,
     messages.SyncGroup: sync_group.sync_group,

@@ -5,7 +5,8 @@
     no type (offsets only)                        its commit
     Empty                                         the moment when the group became Empty; if that
                                                   is not known, its commit
-    Stable consumers, subscriptions known         its commit; a subscribed topic never expires
+    Stable consumers, subscriptions known         its commit; offsets of subscribed topics never
+                                                  expire
     any other group                               offsets never expire
 
 In a group whose offsets can expire, an offset with its own expiry time expires at that time.

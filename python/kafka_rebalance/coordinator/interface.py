@@ -9,7 +9,7 @@ An event reports something that happened; an effect asks the host to do somethin
     LoadStarted, Loaded, Unloaded   this broker becomes the coordinator, or stops being it
     PartitionsDeleted               topics were deleted
     Sweep                           it is time to expire offsets
-    Silent, Heard                   members that stop or resume heartbeats, if `vouched`
+    Silent, Heard                   members stop or resume heartbeats; for a `vouched` Coordinator
 """
 
 from dataclasses import dataclass

@@ -4,6 +4,7 @@
     check, in this order                          error
     0. a member id, but no such group             UNKNOWN_MEMBER_ID
     1. capacity (`group.max.size`)                GROUP_MAX_SIZE_REACHED
+       a Dead group                               COORDINATOR_NOT_AVAILABLE
     2. the group's protocols                      INCONSISTENT_GROUP_PROTOCOL
     3. no member id: a known static member gets a new id, a new static member is added;
        a dynamic member gets an id and rejoins    MEMBER_ID_REQUIRED (KIP-394; from version 4 on)
@@ -164,7 +165,7 @@ def _update(
 def _take_over(
     state: CoordinatorState, event: Received, request: JoinGroup, group: Group, member_id: str
 ) -> None:
-    """Replaces a restarted static member's id; a Stable group rebalances if its vote changes."""
+    """Replaces a restarted static member's id; rebalances if a Stable group's vote changes."""
     assert request.group_instance_id is not None
     member = group.get(group.static_members[request.group_instance_id])
     old_id, old_leader = member.member_id, group.leader_id

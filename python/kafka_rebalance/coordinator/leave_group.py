@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """LeaveGroup: members leave, or an administrator removes them by instance id.
 
-All members of the request are removed first; then one rebalance starts.
+All members of the request are removed first; then at most one rebalance starts.
 
 Source   GroupMetadataManager.classicGroupLeave;
          docs/behaviour/coordinator.md#7-leavegroup; KIP-345 (batches).

@@ -25,7 +25,7 @@ _REBALANCING: _Errors = {_S.PREPARING_REBALANCE: _E.REBALANCE_IN_PROGRESS}
 _ABSENT: _Errors = {None: _E.GROUP_ID_NOT_FOUND, _S.DEAD: _E.GROUP_ID_NOT_FOUND}
 _NON_EMPTY = (_S.PREPARING_REBALANCE, _S.COMPLETING_REBALANCE, _S.STABLE)
 
-# Request -> state -> error; None stands for an absent group. A state without a row has no error.
+# Request -> state -> error; None stands for an absent group. A state left out has no error.
 ERROR_BY_STATE: dict[type[messages.Request], _Errors] = {
     messages.JoinGroup: {**_UNAVAILABLE},
     messages.SyncGroup: {**_UNKNOWN, **_REBALANCING, **_UNAVAILABLE},

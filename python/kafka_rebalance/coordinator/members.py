@@ -51,7 +51,7 @@ class ClassicGroupMember:
 
 
 def without_repeats(protocols: tuple[JoinGroupProtocol, ...]) -> tuple[JoinGroupProtocol, ...]:
-    """Drops repeated names. Kafka counts a repeated name twice and then hangs; we do not."""
+    """Drops repeated names. Kafka counts them twice, and may then find no protocol to select."""
     first: dict[str, JoinGroupProtocol] = {}
     for protocol in protocols:
         first.setdefault(protocol.name, protocol)

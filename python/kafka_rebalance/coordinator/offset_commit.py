@@ -7,7 +7,8 @@ The first row that matches decides who may commit:
     any other commit to an absent group           GROUP_ID_NOT_FOUND; ILLEGAL_GENERATION in old
                                                   versions of the request
     generation, member or instance id present     checked by `member_checks`
-    none of them present, group not Empty         UNKNOWN_MEMBER_ID; accepted in a transaction
+    none of them present, group Dead              COORDINATOR_NOT_AVAILABLE
+    none of them present, any other state         UNKNOWN_MEMBER_ID; accepted in a transaction
 
 Commits of the current generation are accepted in PreparingRebalance.
 

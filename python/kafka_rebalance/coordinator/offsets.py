@@ -78,7 +78,7 @@ class GroupOffsets:
         return None if stored is None else stored.value
 
     def values(self) -> list[tuple[Partition, CommittedOffset]]:
-        """Returns all committed values, in the order of each partition's first commit."""
+        """Returns all committed values, in the order in which their partitions were added."""
         return [
             (partition, stored.value)
             for partition, stored in self.committed.items()

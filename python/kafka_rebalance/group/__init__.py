@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups, their assignments and the differences of assignments; groups as JSON lines."""
+"""Groups, their assignments and the differences between assignments; groups as JSON lines."""

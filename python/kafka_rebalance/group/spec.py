@@ -168,7 +168,7 @@ class GroupSpec:
 
     @property
     def limit(self) -> int:
-        """Returns the allowed number of partitions: MAX_PARTITIONS, or the group's if larger."""
+        """Returns the most partitions or tasks: MAX_PARTITIONS, or the group's number if larger."""
         tasks = streams.all_tasks(self.subtopologies or (), self.num_standby_replicas or 0)
         return max(MAX_PARTITIONS, sum(topic.partitions for topic in self.topics), tasks)
 

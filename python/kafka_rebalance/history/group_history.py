@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The history of one group: how each record differs from the one before, and why.
 
-1. A record of the generation before: a static member was replaced, or the record written twice.
+1. If a record has the generation of the one before, a static member was replaced, or the record
+   was written twice.
 2. Members are compared by id. A newcomer is back under a new id if a member with its instance id,
    or with its client id and host, went in this record or in the ten minutes before.
 3. How a member went: `departures.py`.
@@ -39,7 +40,7 @@ BACK_WITHIN_MS = 600_000
 """A new member id counts as a member that came back if that member went at most this long ago."""
 
 AFTER_EFFECT_MS = 2_000
-"""An after-effect follows within this time after the record of its cause."""
+"""A rebalance that nothing explains is an after-effect if the last record is at most this old."""
 
 _NEVER_SYNCED = "never recorded: the leader had not answered when the next rebalance began"
 _COMPACTED = "compacted: the log keeps the last record of a group"
@@ -80,8 +81,8 @@ class GroupHistory:
         self._armed: dict[str, int] = {}
         self._kinds: set[str] = set()  # the causes of the last record
         self._new_leader = False
-        # For how many more records a rebalance may be due to a topic that lost its last subscriber,
-        # or to a static member that restarted with other topics.
+        # How many more records these two may explain: a topic that lost its last subscriber, and a
+        # static member that restarted with other topics.
         self._topic_lost = 0
         self._other_topics = 0
 

@@ -8,9 +8,9 @@ record. Then:
 1. a member that is gone has left, or its session expired, as its own line states. A line about a
    leave may stand before or after the rebalance that it causes, so the member id decides.
 2. a member that came and went between two records is only in lines, and becomes a cause "came";
-3. a rebalance in which no member came or went has the reason of the first member that rejoined, if
-   that sent one; without one it is an after-effect if it began soon after the record before: a line
-   has the time of the beginning, a record only that of the end;
+3. a rebalance in which no member came or went has the reason that the first rejoining member sent.
+   If it sent none, and the rebalance began soon after the previous record, the rebalance is an
+   after-effect (a line shows when a rebalance began, a record only when it ended);
 4. late writes of the coordinator are a cause outside the group.
 
 Lines and records have times of one clock, but lines do not name their time zone. The zone is the

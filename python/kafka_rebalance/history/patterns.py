@@ -90,7 +90,7 @@ def _pattern(
 
 
 def _storms(rows: Sequence[RecordedRebalance], most: int, window_ms: int) -> Iterator[Pattern]:
-    """Yields the storms; one lasts while each window up to a rebalance has over `most` of them."""
+    """Yields the storms; a storm goes on while more than `most` rebalances are in the window."""
     storm: list[RecordedRebalance] = []
     first = 0
     for last, row in enumerate(rows):

@@ -26,10 +26,10 @@ Recorded = Sequence[_Row]
 
 
 def rebalance_history(records: Iterable[OffsetsRecord]) -> list[RecordedRebalance]:
-    """Returns a row for each record of each classic group, in the order of time.
+    """Returns a row for each metadata record of a classic group, in the order of time.
 
-    The records may come in any order; those of other kinds of groups have no row. A record whose
-    value cannot be read becomes a row with an `error`.
+    The records may come in any order; tombstones and records of other kinds have no row. A record
+    whose value cannot be read becomes a row with an `error`.
     """
     return [row for row, _ in recorded_generations(records)]
 

@@ -58,8 +58,8 @@ class Cause:
 class BackMember(NamedTuple):
     """A member that came back under a new id.
 
-    `absent_ms`  from the record that lacks it to the record that has it again; 0 if that is one
-                 record.
+    `absent_ms`  from the record that lacks it to the record that has it again; 0 if these are
+                 the same record.
     `silent_ms`  from its last commit to its return, so at least as long as it was away; None if no
                  commit of it is known.
     """
@@ -79,7 +79,7 @@ class RecordedRebalance:
     `time_ms`         when all members had joined; `written_ms` is when the leader had answered.
     `joined`, `left`  member ids, without those that are `back` under a new id in this record.
     `seconds`         the time since the group's previous record; None for the first one.
-    `gap`             generations that lack a record before this one; `gap_reason` is why.
+    `gap`             how many generations before this one have no record; `gap_reason` is why.
     `causes`          the first one is the main cause.
     `partitions`      how many partitions have an owner; `idle` are the members without any.
     `again`           whether the record before has the same generation; if so, it is no rebalance.

@@ -2,8 +2,8 @@
 """Connects kafka-python's clients to a cluster, or reports why this is not possible.
 
 kafka-python tries to connect until its time is over, and drops the reasons for failures. This
-module keeps the last one for the error. If another attempt would fail for the same reason, no other
-is made. Secrets are removed from kafka-python's debug log.
+module keeps the last reason, for the error message. If another attempt would fail for the same
+reason, none is made. Secrets are removed from kafka-python's debug log.
 """
 
 import importlib

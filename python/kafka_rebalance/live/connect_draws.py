@@ -22,7 +22,7 @@ from kafka_rebalance.plans.connect import RoundAnswer
 from kafka_rebalance.plans.connect.cluster_changes import play_events
 
 _MOST_DRAWS, _LEAST_DRAWS = 64, 8
-_MOST_WORK = 200_000  # at most so many items times draws, unless _LEAST_DRAWS needs more
+_MOST_WORK = 200_000  # the most items times draws, unless _LEAST_DRAWS needs more
 _SHUFFLES = 4  # every fourth draw is a shuffle
 
 Item = str | Task

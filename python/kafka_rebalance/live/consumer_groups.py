@@ -75,7 +75,7 @@ class Progress(NamedTuple):
     """How far a snapshot has come.
 
     `done` of `total` groups are read. In `changed` of them, the state differs from that in the list
-    of groups, for example because a member joined. A group that is Stable again does not count.
+    of groups, for example because a member joined.
     """
 
     done: int

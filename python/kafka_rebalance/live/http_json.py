@@ -25,8 +25,7 @@ def fetch_json(
 ) -> Any:
     """Returns the answer to a request. `hints` explain HTTP's status codes.
 
-    Errors: ClusterError. Of the request, its text has only `server` and `path`, as they are given
-    here.
+    Errors: ClusterError. Its text names the request only by `server` and `path`.
     """
     asked = f"{server}: {path}" if path else server
     try:

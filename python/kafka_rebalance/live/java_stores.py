@@ -3,7 +3,7 @@
 
 JKS      a magic number, the version and the number of entries; then the entries: a private key with
          its certificate chain (tag 1), or a trusted certificate (tag 2). The last 20 bytes are the
-         SHA-1 of the password, a fixed text and all bytes of the file before. Numbers are
+         SHA-1 of the password, a fixed text and all bytes before them. Numbers are
          big-endian; the length of a text or of bytes comes before them.
 Keys     20 bytes of salt; the PKCS#8 bytes, XORed with a stream of SHA-1 digests; the SHA-1 of the
          password and the plain bytes. The stream's first digest is that of the password and the

@@ -55,8 +55,8 @@ def offsets_records(
     """Yields the records up to the end that the topic had at the start.
 
     Given `groups`, only the partitions with the records of these groups are read. `configs` are
-    made by `client_configs`. `on_progress` is called with the number of offsets that are read, and
-    of all; compaction leaves offsets without a record, so this counts both.
+    made by `client_configs`. `on_progress` is called with the number of offsets read so far, and
+    the number of all; offsets whose records compaction has removed count, too.
     """
     ranges = _ranges(bootstrap_server, configs)
     if groups is not None:
@@ -124,7 +124,7 @@ def _polls(
     consumer.assign([place])
     consumer.seek(place, start)
     idle = IdleLimit(idle_s, partition, end)
-    # The position also moves over gaps left by compaction and the markers of transactions.
+    # The position also moves over gaps left by compaction, and over transaction markers.
     while (position := consumer.position(place)) is not None and position < end:
         idle.check(position)
         polled = consumer.poll(timeout_ms=_POLL_MS).get(place, ())

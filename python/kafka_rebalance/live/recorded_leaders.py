@@ -33,7 +33,7 @@ def group_leaders(
 
 
 def _keep(leaders: dict[str, str], groups: set[str], record: ReadRecord) -> None:
-    """Keeps the leader of the newest record; a deleted group and an unreadable record have none."""
+    """Keeps the leader of the newest readable record; a deleted group has none."""
     try:
         key = group_records.decode_key(record.key)
         value = group_records.decode_value(key, record.value)

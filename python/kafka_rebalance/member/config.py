@@ -105,7 +105,7 @@ def join_timeout_ms(config: GroupConfig) -> int:
 
 
 def _check_times(config: GroupConfig) -> None:
-    """Raises a GroupError if a time of `_NOT_0` is below 1 ms, or heartbeats too far apart."""
+    """Raises a GroupError: a time of `_NOT_0` is below 1 ms, or heartbeats are too far apart."""
     for name in _NOT_0:
         if getattr(config, name, 1) < 1:
             raise GroupError(name, f"{getattr(config, name)} is less than 1 ms")

@@ -88,7 +88,7 @@ class GroupMember:
         return state.role.next_settle_ms(state)
 
     def next_deadline_ms(self) -> int | None:
-        """Returns when the host must call Tick: for a heartbeat, a session end or a timeout."""
+        """Returns when the host must call Tick: the earliest of the timers and timeouts."""
         state = self._state
         due = [one.expires_ms for one in state.sent.values()]
         if state.heartbeat_at_ms is not None:

@@ -6,7 +6,7 @@ An event reports something that happened; an effect asks the host to do somethin
     Subscribe, SubscribePattern, Unsubscribe, Poll, Close     the application
     MetadataUpdated, ConfigurationUpdated                     the cluster
     Answered, Failed                                          the network
-    Tick, Vouched                                             the host's clock
+    Tick, Vouched                                             the host
 """
 
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class Unsubscribe:
 
 @dataclass(frozen=True, slots=True)
 class Poll:
-    """The application calls poll(); `positions` pair partitions with the next offsets to read."""
+    """The application calls poll(); `positions` are pairs (partition, next offset to read)."""
 
     positions: tuple[tuple[TopicPartition, int], ...] = ()
 

@@ -20,7 +20,7 @@ class Reaction(Enum):
 
     ADOPT_ID = auto()  # join again at once, with the member id of the response
     RETRY = auto()  # join again at once; keep the generation, call no callbacks again
-    BACK_OFF = auto()  # join again after a back-off
+    BACK_OFF = auto()  # join or commit again after a back-off
     REDISCOVER = auto()  # look for the coordinator again; keep id and generation
     RESET_GENERATION = auto()  # drop the generation, so owned partitions are lost; keep the id
     RESET_ALL = auto()  # drop generation and id, so owned partitions are lost

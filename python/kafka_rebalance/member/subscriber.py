@@ -252,7 +252,7 @@ class Subscriber:
         reaction = OFFSET_COMMIT.get(errors[0]) if errors else None
         again = reaction in (Reaction.BACK_OFF, Reaction.REDISCOVER)
         if sent is self.prepare_commit:
-            self.is_committed = not again  # if not, `prepare` commits again until its deadline
+            self.is_committed = not again  # if False, `prepare` commits again until its deadline
         elif again:
             self.commit_at_ms = state.now_ms + self.config.retry_backoff_ms
         if reaction is Reaction.FATAL:

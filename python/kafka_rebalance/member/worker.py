@@ -61,7 +61,8 @@ class Worker(GroupMember):
     def _gives_up_ms(self) -> int | None:
         """Returns when the worker gives up its work; None while it has a coordinator or joins.
 
-        This happens a heartbeat interval after the worker began to look only for a coordinator.
+        The worker gives up a heartbeat interval after the first poll at which it only looked for a
+        coordinator. Before that poll, returns the present time, so that this poll comes at once.
         """
         state = self._state
         unknown = state.unknown_since_ms

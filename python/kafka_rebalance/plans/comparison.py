@@ -189,7 +189,7 @@ class _Measure(NamedTuple):
     """A criterion of the rule; the candidate with the smallest value is the best.
 
     `words` is a text that compares the values of two candidates; `show` is the format of a value.
-    `equal` is the text after it, which says that both are equal in all earlier criteria.
+    `equal` is the text after `words`: it says that both are equal in all earlier criteria.
     """
 
     words: str

@@ -185,7 +185,8 @@ def _different(found: Sequence[LedPlan]) -> Iterator[LedPlan]:
     for one in found:
         for at, other in enumerate(kept):
             if _ends(one) == _ends(other):
-                named = other if library_of(one.assignor) else one  # Kafka's own name first
+                # If one of the two is Kafka's own assignor, its name is kept.
+                named = other if library_of(one.assignor) else one
                 leaders = dict.fromkeys((*other.leaders, *one.leaders))
                 kept[at] = replace(named, leaders=tuple(leaders))
                 break

@@ -2,12 +2,12 @@
 """Finds rebalances that kill a leader with librdkafka's cooperative-sticky, or that never settle.
 
 With `client.rack`, such a group may rebalance for ever; with mixed subscriptions or old clients,
-the leader's process may die (docs/behaviour/librdkafka.md#44-where-the-leader-dies). No rule is
-known for which groups this happens, so this module plays each rebalance, as `never_ends.py` does:
+the leader's process may die (docs/behaviour/librdkafka.md#44-where-the-leader-dies). No known rule
+tells to which groups this happens, so this module plays the rebalances, as `never_ends.py` does:
 
 1. The next rebalance without changes, then the given changes.
 2. If these settle, each simple change alone after them: those of `never_ends.py`, and a new member
-   with the topics of all members.
+   with the topics of all members, if their subscriptions differ.
 
 Cost     a plan for each change; `most_plays` and `most_work` limit them.
 Differs  from a live group in the ids of new members; with other ids the rebalance may settle.

@@ -18,9 +18,10 @@ _KAFKAS_DEFAULT = ("range", "cooperative-sticky")
 class Migration:
     """The rolling bounces from `old` to `new`, as played, and a recipe for each client library.
 
-    `from_default` is the single bounce that Java members with Kafka's default list need, because
-    that list has both assignors. If `is_known`, client ids reveal the members' libraries, and
-    `recipes` has only these; else it has every library. It is empty for a custom assignor.
+    `from_default` is None, except from range to cooperative-sticky: then it is the single bounce
+    that Java members with Kafka's default list need, because that list has both. If `is_known`,
+    client ids reveal the members' libraries, and `recipes` has one for each of these; else one for
+    every library. `recipes` is empty if either assignor is custom.
     """
 
     old: str

@@ -108,7 +108,7 @@ def seen_rebalance(
 def distance(told: RebalancePlan, after: GroupSpec) -> int:
     """Returns how many partitions have another owner than in a plan that was made before.
 
-    New members of the plan stand for the members that joined, in the order of both.
+    New members of the plan stand for the members that joined: the first for the first, and so on.
     """
     known = {member.member_id for member in told.group.members}
     there = {member.member_id for member in after.members}

@@ -159,8 +159,8 @@ _AGAIN = "a kept partition that does not exist stops the search for unassigned o
 class Given:
     """The member to which the constrained algorithm assigns the partition.
 
-    `near` is True in the rack pass; then the member is None if no member that may take one more is
-    near the partition. `was_short` is True if the member had fewer than the least share.
+    `near` is True in the rack pass; then the member is None if no member with room is near the
+    partition. `was_short` is True if the member had fewer than the least share.
     """
 
     member_id: str | None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A broker for tests of consumers: the group coordinator behind a TCP port, without records.
+"""A broker for tests of consumers: the group coordinator behind a TCP port.
 
 It is for tests and studies, and cannot replace a real broker: topics have no records. kio (the
 extra `serve`) encodes and decodes requests and responses.

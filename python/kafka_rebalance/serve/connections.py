@@ -2,7 +2,7 @@
 """Listens on a port, reads requests within bounds, and writes the answers of a handler.
 
 A connection has one request in flight, as in Kafka: the next request is read when the answer has
-been sent. These limits end a connection:
+been sent. In these cases, a connection ends:
     a frame that is no request, or too long     its connection ends
     a frame that does not arrive in time        its connection ends
     large frames beyond `large_bytes` in all    the connection that sends the excess ends
@@ -30,7 +30,7 @@ class Limits(NamedTuple):
 
     request_bytes: int = 4 * 1024 * 1024
     large_bytes: int = 64 * 1024 * 1024
-    """The most received bytes of all unfinished frames above 64 KiB together."""
+    """The most bytes in memory of unfinished frames above 64 KiB, all connections together."""
     connections: int = 500
     request_s: float = 30.0
     """The time for a first request, for a frame after its length, and for reading an answer."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns kio's requests about groups into the coordinator's, and its responses into kio's fields.
+"""Turns kio's requests about groups into the coordinator's messages, and its responses back.
 
 As in Kafka, some work is done outside the coordinator: errors for partitions that do not exist,
-several groups in one OffsetFetch, the filter of types in ListGroups.
+several groups in one OffsetFetch, the filter by type in ListGroups.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping

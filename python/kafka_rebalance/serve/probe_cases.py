@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turns contract lines (JSON descriptions of groups) into topics and members' bytes for the probe.
 
-A member's bytes are written from its fields, as its library writes them. Or the member has its
-bytes, in hexadecimal, in `subscription`; then it has no `topics` or other fields of a subscription.
+A member's bytes are written from its fields, as its library writes them. A line can also have the
+bytes of every member, in hexadecimal, as `subscription`; the fields are then not used for them.
 """
 
 from itertools import groupby
@@ -57,7 +57,7 @@ def probe_case(line: str | bytes, assignor: str | None = None) -> ProbeCase:
     value = parse(line)
     sent = _subscriptions(value)
     if sent:
-        # The other fields are checked with stand-ins for the members.
+        # With empty `topics`, GroupSpec accepts the members and checks the other fields.
         ids = [{**one, "topics": []} for one in value["members"]]
         value = {**value, "members": ids}
     group = GroupSpec.from_dict(value)

@@ -84,7 +84,7 @@ class ProbedClient:
         assert self._running is not None
         await asyncio.wait((asked[0], self._running), return_when=asyncio.FIRST_COMPLETED)
         if not asked[0].done():
-            self._running.result()  # raises why the client cannot run
+            self._running.result()  # raises the GroupError if the client cannot run
         return await asked.popleft()
 
     # The process ----------------------------------------------------------------------------------
@@ -124,7 +124,7 @@ class ProbedClient:
             raise GroupError(self._option(), problem) from None
 
     async def _watch(self, process: asyncio.subprocess.Process) -> str | None:
-        """Waits until the process has ended; returns a text if it was killed for its slowness."""
+        """Waits until the process has ended; returns a text if it was killed as too slow."""
         oldest: dict[Any, float] = {}
         clock = asyncio.get_running_loop().time
         while process.returncode is None:

@@ -7,7 +7,7 @@ import re
 from kafka_rebalance.errors import GroupError
 
 MOST_PARTITIONS = 100_000
-"""The most partitions of all topics together."""
+"""The most partitions that all topics together may have."""
 TOO_MANY = f"all topics together may have {MOST_PARTITIONS} partitions"
 
 _NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")

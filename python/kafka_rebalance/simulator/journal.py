@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Defines the entries of a run's journal, and prints the journal as text.
+"""Defines the entries of a run's journal, and turns the journal into text.
 
 `process.py` and `broker.py` append an entry for each event that a member or the coordinator
 handles, so a run can be replayed from its journal.

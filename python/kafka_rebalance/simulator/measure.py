@@ -185,7 +185,7 @@ def settlings(run: Run) -> list[Settling]:
 def _settled(run: Run, from_ms: int, until_ms: int) -> int | None:
     """Returns the end of the interval's last rebalance or gap; None if it is after the interval.
 
-    Without rebalances and gaps, the result is `from_ms`.
+    It is None, too, if it is the end of the run. Without rebalances and gaps, it is `from_ms`.
     """
     ends = [from_ms]
     for one in run.rebalances:

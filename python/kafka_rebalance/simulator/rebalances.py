@@ -22,8 +22,9 @@ class Rebalances:
     ) -> None:
         """Records a change of the group's state; `cause` is its cause in words.
 
-        `gave_up_in` is the newest generation whose assignment made the sender of the request revoke
-        partitions; None if no request caused the change.
+        `gave_up_in` is about the member whose request caused the change: the newest generation in
+        which an assignment made this member revoke partitions; -1 if there is none, None if no
+        member's request caused the change.
 
         In a cooperative group, a member whose partitions an assignment has revoked joins again
         (KIP-429). Such a join starts a new round of the last rebalance, not a new rebalance.

@@ -121,9 +121,10 @@ class Kind(Enum):
 class Happening:
     """An event of the scenario, at `at_ms`.
 
-    A broker that is AWAY is the only one that can lead the partitions of `topics` (if empty: of all
-    topics), or those with all replicas in `rack`. If `coordinates`, the broker is also the group's
-    coordinator. For `unseen_ms` after its return, the metadata lack `topics` (if empty: all).
+    A broker that is AWAY leaves partitions without a leader: those of `topics` (if empty: of all
+    topics), but with `rack` only those with all replicas in it. If `coordinates`, the broker is
+    also the group's coordinator. For `unseen_ms` after its return, the metadata lack `topics` (if
+    empty: all).
     """
 
     at_ms: int

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plays a scenario with several seeds, to find which figures depend on random choices.
 
-A seed chooses network delays, each member's progress in its records, the age of metadata, and
-back-offs. With all seeds but the first, the scenario's events also come later, by up to a heartbeat
-interval: the times in a scenario are round, so without these delays every run would wait equally
-long for the next heartbeat. Each figure becomes a range with its median.
+A seed chooses member ids, network delays, each member's progress in its records, the age of
+metadata, and back-offs. With all seeds but the first, the scenario's events also come later, by up
+to a heartbeat interval: the times in a scenario are round, so without these delays every run would
+wait equally long for the next heartbeat. Each figure becomes a range with its median.
 """
 
 import random

@@ -3,7 +3,7 @@
 
     agenda       the heap of events, and timers of processes
     happenings   the scenario's own events
-    liveness     members that are not simulated, and members that are silent
+    liveness     members whose heartbeats are not simulated, and members that are silent
 
 Equal scenarios lead to equal runs, because all random choices depend on the scenario's seed. If a
 `journal` is given, the events of every state machine are added to it, so the run can be replayed.

@@ -53,7 +53,7 @@ def assign_owners(
 ) -> DataFrame:
     """Assigns every group, like `assign_groups`, and returns each partition's owner: OWNERS_SCHEMA.
 
-    A partition takes one number in this form. It lacks the order of a member's partitions, the
+    This form has one number for each partition. It lacks the order of a member's partitions, the
     anomalies, and partitions that do not exist, although sticky assignors keep claims to them. If
     sticky gives a partition to two members, the later member is the owner here.
 

@@ -83,7 +83,7 @@ class Inventories:
             yield cluster, batch.filter(same), self._of(cluster)
 
     def _of(self, cluster: str | None) -> "_core.TopicInventory":
-        """Returns a cluster's topics; all, if it is None or the topics have no column `cluster`."""
+        """Returns a cluster's topics; all topics if it is None, or if they have no `cluster`."""
         import pyarrow as pa
         import pyarrow.compute as pc
 

@@ -211,7 +211,7 @@ def contract_lines(
 
 
 def _line(row: dict[str, Any]) -> str:
-    """Returns a contract line: without nulls and `cluster`, with topics by name."""
+    """Returns a row as a contract line, which has topics by name, and no nulls or `cluster`."""
     row.pop("cluster", None)
     names = [topic["name"] for topic in row["topics"] or ()]
     for member in row["members"] or ():

@@ -201,7 +201,7 @@ class _KeptTable:
 
 
 def _uri(path: Path) -> str:
-    """Returns the path as Spark needs it: its default file system may not be the local one."""
+    """Returns the path as a URI: Spark's default file system may not be the local one."""
     return f"file://{path}"  # not `as_uri`: Spark does not decode %20
 
 

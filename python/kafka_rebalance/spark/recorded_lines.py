@@ -60,9 +60,9 @@ def coordinator_events(lines: DataFrame) -> DataFrame:
 
 
 def with_broker_logs(history: DataFrame, lines: DataFrame) -> DataFrame:
-    """Returns the history with the causes that the brokers' lines have: HISTORY_SCHEMA.
+    """Returns the history with the causes that the brokers' lines show: HISTORY_SCHEMA.
 
-    Rows without lines stay as they are. If the history has a column `cluster`, the lines have it,
+    Rows without lines stay as they are. If the history has a column `cluster`, the lines need it,
     too. Errors: SchemaError for a column that is missing.
     """
     has_cluster = check_history(history)
@@ -114,7 +114,7 @@ def _of_groups(events: DataFrame, groups: DataFrame, keys: list[str]) -> DataFra
 
 
 def _caused(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Returns the rows of one group with the causes that its lines have."""
+    """Yields the rows of one group; causes in its log lines are added, or replace inferred ones."""
     history = [recorded_row(one["row"]) for one in rows if one["row"] is not None]
     events = [
         CoordinatorEvent(**{**one["event"], "fields": dict(one["event"]["fields"])})

@@ -38,7 +38,7 @@ def rebalance_patterns(
 ) -> DataFrame:
     """Returns a row for each pattern of each group: PATTERNS_SCHEMA.
 
-    `history` is that of `rebalance_history`, or of `with_broker_logs`. A storm has more than
+    `history` is the answer of `rebalance_history` or `with_broker_logs`. A storm has more than
     `storm` rebalances in `window_ms`. Errors: SchemaError for a column that is missing.
     """
     has_cluster = check_history(history)

@@ -84,8 +84,8 @@ COMPARE_SCHEMA = (
     "not_affected string, error string, error_kind string"
 )
 """The columns of a comparison: the group's own assignor, the recommended one, the reason, and the
-figures of every assignor. `recommended` is null if the group settles with none that its clients
-have. A candidate that fails has an `error`."""
+figures of every assignor. `recommended` is null if the group settles with none of the assignors
+that its clients have. A candidate that fails has an `error`."""
 
 ASSIGNMENT_SCHEMA = "group_id string, member_id string, position int, topic string, partition int"
 """The columns of `explode_assignment`; `position` is the index in the member's list, from 0."""

@@ -36,9 +36,9 @@ def register_functions(spark: SparkSession) -> None:
     `groups` has the columns of INPUT_SCHEMA. Spark passes it as one struct, so select only needed
     columns: `TABLE(select group_id, assignor, topics, members from …)`. If `assignor` is null, the
     row's own is used. `changes` are separated by "; ": 'add-members=1; partitions orders=24'; "" is
-    the next rebalance. The last two functions return a struct of the columns. They take an assignor
-    for each row. `kafka_plan` takes `changes` as an array of texts; if one refers to something that
-    the group lacks, the row has an error.
+    the next rebalance. The last two functions return these columns as a struct. They take an
+    assignor for each row. `kafka_plan` takes `changes` as an array of texts; if one refers to
+    something that the group lacks, the row has an error.
     """
     use_this_python(spark)
     spark.udtf.register("kafka_assign_table", _assign_table())

@@ -34,7 +34,7 @@ def next_end(
        proportion to its number of readable offsets, but at least one if it has any.
 
     No end is below its start, although a new leader's last stable offset can be too low at first.
-    Errors: ClusterError if a high watermark is below its start: the topic was created again.
+    Errors: ClusterError if a log ends below a partition's start: the topic was created again.
     """
     starts = {**beginning(bounds), **start}
     can_be_read = {}

@@ -36,7 +36,7 @@ _NOBODY = "nobody"
 
 @dataclass(slots=True)
 class _Client:
-    """A member of the trace: its own id and generation."""
+    """A member of the trace: its own id, generation and instance id."""
 
     member_id: str = ""
     generation_id: int = -1
@@ -53,7 +53,7 @@ class Tracer:
     _names: IdNames = field(default_factory=IdNames)
 
     def step(self, command: Command) -> list[str]:
-        """Plays one command. Errors: GroupError with the line; the command then has no effect."""
+        """Plays one command. Errors: GroupError with the line, if the command cannot be read."""
         read = _COMMANDS.get(command.words[0])
         if read is None:
             known = ", ".join(_COMMANDS)

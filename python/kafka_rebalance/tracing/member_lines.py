@@ -24,7 +24,7 @@ def work_line(work: Work) -> str:
 
 
 def membership(member_id: str, generation_id: int, instance: str | None = None) -> str:
-    """Returns text such as `member=m instance=i generation=1`, without absent parts."""
+    """Returns text such as `member=m instance=i generation=1`, or `no member id`."""
     parts = [f"member={member_id}" if member_id else "no member id"]
     if instance is not None:
         parts.append(f"instance={instance}")

@@ -5,6 +5,9 @@
     assignment     received in SyncGroup: ConsumerProtocolAssignment, versions 0 to 3
     user data      bytes that a sticky assignor adds to a subscription
 
+The modules `connect_protocol` and `group_records` do the same for Connect's messages and for
+records of `__consumer_offsets`.
+
 A length greater than the number of bytes left is an error, and no memory is reserved for it, so
 hostile bytes do no harm. All errors are WireErrors.
 

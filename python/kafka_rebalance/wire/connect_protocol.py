@@ -15,7 +15,7 @@ Errors   WireError with the name of the field.
 Source   ConnectProtocol, IncrementalCooperativeConnectProtocol, ExtendedAssignment (Connect 4.3.1);
          KIP-415 (v1), KIP-507 (v2).
 Differs  null or missing lists and a missing delay are refused; Kafka reads them as empty lists
-         and 0. No worker has ever written such messages.
+         and 0. Connect's workers do not write such messages.
 """
 
 from dataclasses import dataclass

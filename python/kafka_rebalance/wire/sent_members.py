@@ -69,8 +69,8 @@ def sent_member(
 def _no_topics(data: bytes, client_id: str | None) -> bool:
     """Returns whether sticky's user data have no topics; False if Kafka's class cannot read them.
 
-    Before the first assignment, Java sends null and the Python clients send 0 bytes. After the
-    first assignment, Kafka's class can read aiokafka's user data, but not kafka-python's.
+    Before the first assignment, the Python clients send 0 bytes (Java sends null). These count as
+    what their sender will send later: Kafka's class can read aiokafka's data, not kafka-python's.
     """
     if not data:
         return not (client_id or "").startswith("kafka-python")
@@ -93,7 +93,8 @@ def client_library(subscription: Subscription, assignor: str, client_id: str | N
     for library in ("kafka-python", "aiokafka"):
         if (client_id or "").startswith(f"{library}-"):
             return library
-    if subscription.version == 1:  # of the Python libraries, only this assignor sends version 1
+    # Only one assignor of the Python libraries sends version 1: kafka-python's cooperative-sticky.
+    if subscription.version == 1:
         return "kafka-python" if data == b"" and assignor == "cooperative-sticky" else "java"
     if assignor == "sticky" and data:
         history = decode_sticky_user_data(data)

@@ -70,12 +70,11 @@ pub struct TopicShare<'s> {
     pub subscribers: Cow<'s, [MemberId]>,
     /// The subscribers' racks (None for no rack); empty if no member of the group has a rack.
     subscriber_racks: Vec<Option<RackId>>,
-    /// By partition: racks of its replicas, sorted and distinct. If no subscriber has a rack, it
-    /// has no entries.
+    /// By partition: racks of its replicas, sorted and distinct. Empty if no subscriber has a rack.
     partition_racks: Vec<Vec<RackId>>,
     pub needs_racks: bool,
     pub partitions: u32,
-    /// The number of partitions that every subscriber takes.
+    /// The number of partitions that every subscriber takes at least.
     share: usize,
     /// The number of subscribers that may still take one partition more.
     extras: usize,

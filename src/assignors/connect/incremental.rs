@@ -284,7 +284,7 @@ impl Leader<'_> {
     }
 
     fn answer(self, spec: &ConnectSpec) -> Answer {
-        // The answer has only the new work, which follows the kept work in the lists.
+        // `assigned` has only new work, which follows the kept work in the lists.
         let assigned = |worker: &Worker| Work {
             connectors: worker.work.connectors[worker.kept.0..].to_vec(),
             tasks: worker.work.tasks[worker.kept.1..].to_vec(),
@@ -331,8 +331,8 @@ fn above_share(held: &[usize], total: usize) -> Vec<usize> {
     surplus
 }
 
-/// Assigns `new` work to the workers, sorted by the entries they hold, then by id. Again and again,
-/// those that hold the fewest get one entry each, in this order.
+/// Assigns `new` work to the workers, sorted by how many entries they hold, then by id. Again and
+/// again, those that hold the fewest get one entry each, in this order.
 fn deal<T: Copy>(workers: &mut [Worker], new: &[T], held: impl Fn(&mut Worker) -> &mut Vec<T>) {
     let mut order: Vec<(usize, WorkerId, usize)> = workers
         .iter_mut()

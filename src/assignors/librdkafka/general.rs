@@ -198,7 +198,7 @@ impl<'g> Build<'g> {
     }
 
     /// Orders the partitions: again and again, the member with the most partitions left gives up
-    /// one partition, which comes next. The partitions that no member has follow.
+    /// one partition, which comes next. At the end are the partitions that no member has.
     fn by_load(&mut self) -> Vec<PartitionId> {
         let mut current = std::mem::take(&mut self.current);
         let mut left = vec![Vec::new(); current.len()];
@@ -392,7 +392,7 @@ impl<'g> Build<'g> {
         Ok(())
     }
 
-    /// True if loads differ by at most 1, or no member can take a partition from one with more.
+    /// True if loads differ by at most 1, or no member can take a partition from one that has more.
     fn is_balanced(&self) -> Result<bool, GroupError> {
         if self.interrupt.is_requested() {
             return Err(GroupError::new("assignor", "interrupted"));

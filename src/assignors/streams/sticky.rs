@@ -107,7 +107,7 @@ impl<'a> Topology<'a> {
         exists.then(|| self.starts[place] + task.partition)
     }
 
-    /// The tasks by partition and subtopology, of stateful subtopologies or of all.
+    /// The tasks of stateful subtopologies, or of all, sorted by partition and then subtopology.
     fn by_partition(&self, only_stateful: bool) -> Vec<u32> {
         let chosen = |place: &usize| !only_stateful || self.subtopologies[*place].stateful;
         let places = (0..self.subtopologies.len()).filter(chosen);
@@ -161,7 +161,8 @@ struct Process {
     by_count: Option<PriorityQueue<u32, u32>>,
 }
 
-/// The tasks that each member has been given; every step adds some.
+/// The tasks given to each member so far. Steps 1 and 2 prepare quotas, previous owners and
+/// candidates; steps 3 to 7 give tasks.
 struct Work {
     active_quota: Quota,
     quota: Quota,
@@ -332,7 +333,7 @@ impl Work {
         best.map(|best| best.2)
     }
 
-    /// Gives a task to a member whose tasks are fewer than the quota; returns whether it did.
+    /// Gives a task to a member if it has fewer tasks than the quota; returns whether it did.
     fn give_if(&mut self, m: Option<u32>, task: u32, active: bool) -> bool {
         let quota = if active {
             &self.active_quota
@@ -366,7 +367,7 @@ impl Work {
         lists[m as usize].push(task);
     }
 
-    /// The member of a process with the fewest tasks; it must get the next task.
+    /// The member with the fewest tasks in a process. The caller must give it the next task.
     fn next_member(&mut self, p: u32) -> u32 {
         let Process {
             members, by_count, ..

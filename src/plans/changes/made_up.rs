@@ -15,13 +15,13 @@ const UUID_LENGTH: usize = 36;
 pub enum Basis {
     /// Given in the change.
     Given,
-    /// That of all members.
+    /// The name of all members.
     Shared,
     /// Counted from the number at the end of another member's name.
     Counted,
-    /// Copied from the member that the new one is modelled on; other members have other names.
+    /// Copied from the member that the new one is modelled on; not all members have this name.
     Copied,
-    /// That of a member that comes back.
+    /// The name of a member that comes back.
     Known,
 }
 

@@ -208,7 +208,7 @@ pub fn bounce<'a>(
         let mut taken_id = None;
         let mut back = group.members.remove(m);
         let mut cause = format!("{name} leaves and comes back");
-        // If it is the only member, the group is empty meanwhile, so nobody rebalances.
+        // If no other member is there, the group is empty meanwhile, so nobody rebalances.
         if group.members.is_empty() {
             taken_id = Some(back.member_id.clone());
         } else {

@@ -145,7 +145,7 @@ def field_generation(member: Member) -> int:
 
 
 def _in_user_data(member: Member) -> list[TopicPartition]:
-    """Returns owned partitions in the order of the user data: by topic, as a hash map has them."""
+    """Returns owned partitions in the order of the user data: topics in hash order, or as sent."""
     owned = member.owned_partitions
     if member.user_data == "none":
         return []

@@ -4,9 +4,9 @@
 T partitions on m members: every member gets at least q = T // m, and X = T % m members one more.
 
 1. Each member, in hash order, keeps its owned partitions up to its share, in the order of partition
-   number and topic, except those that do not match its rack. The share of the first X members that
-   own q + 1 such partitions or more is q + 1; the share of all others is q. Partitions above the
-   share, and those that do not match, are recorded as revoked.
+   number and topic, except those that do not match its rack or are multiply owned. The share of the
+   first X members that own q + 1 such partitions or more is q + 1; the share of all others is q.
+   Partitions above the share, and those that do not match, are recorded as revoked.
 2. A walk over all partitions, by topic and number, compares them with the sorted kept partitions;
    the partitions that are not kept are unassigned.
 3. Two lists of members are sorted by id. The *short* members have fewer than q partitions; those of

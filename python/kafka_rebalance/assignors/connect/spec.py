@@ -12,7 +12,8 @@ class ConnectSpec:
     """The input of a round: the workers in member order, each with the work that it reports.
 
     `config` maps each connector to its number of tasks. `max_delay_ms` is the setting
-    scheduled.rebalance.max.delay.ms. The generation fields are those of the group.
+    scheduled.rebalance.max.delay.ms. `generation_id` is the generation that this round makes;
+    `last_completed_generation_id` is the newest one whose assignment the leader has received.
     """
 
     running: Mapping[str, Work]
@@ -26,7 +27,7 @@ class ConnectSpec:
 class Result:
     """The work that each worker starts and stops; the next round follows after `delay_ms`.
 
-    If no round is scheduled, `delay_ms` is 0.
+    `scheduled_rebalance_ms` is the time of that round. If none is scheduled, both are 0.
     """
 
     assigned: Mapping[str, Work]

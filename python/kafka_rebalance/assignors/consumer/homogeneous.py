@@ -5,8 +5,8 @@
    no member owns are unassigned, topic by topic.
 2. Each of the M members in turn keeps what it owns of the T partitions, up to its quota: T / M, and
    an extra one while extra ones are left. It revokes the others, which are unassigned from then on.
-   A member below its quota gives its extra partition back if at least as many members follow as
-   extra partitions are left. A member that is still below its quota is unfilled.
+   A member below its quota does without its extra one if the members after it are at least as many
+   as the extra ones left, its own included. A member that is still below its quota is unfilled.
 3. Each unfilled member in turn gets the next unassigned partitions, up to its quota.
 
 Quirk    owned partitions that do not exist are kept, and count toward the quota.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The brokers' range: assigns runs of each topic's partitions to its sorted subscribers.
+"""The brokers' range assignor: assigns runs of each topic's partitions to its sorted subscribers.
 
 1. Members are sorted: static ones by instance id, then the others by member id.
 2. In a homogeneous group, the first member's topics are shared by all members, in that member's

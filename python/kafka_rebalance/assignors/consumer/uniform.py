@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The brokers' uniform: the members get nearly equal numbers of partitions, and few move.
+"""The brokers' assignor `consumer/uniform`: members get nearly equal numbers; few partitions move.
 
 1. A homogeneous group, whose members subscribe to the same topics: `homogeneous.py`.
 2. Any other group: `heterogeneous.py`.

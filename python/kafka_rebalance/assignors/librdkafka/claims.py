@@ -7,7 +7,7 @@
 3. Else the newest claim decides the *owner*, and the second newest the previous owner. The holder
    is another member than the owner if the last claim is not the newest; both are kept.
 
-Order    librdkafka's hash map lists the key first that was added last, so this file reads dicts in
+Order    librdkafka's hash map lists its keys from newest to oldest, so this file reads dicts in
          reverse.
 Source   librdkafka 2.16 (prepopulateCurrentAssignments).
 Differs  from Kafka's general algorithm: there, a partition has no owner only if its two newest

@@ -2,9 +2,9 @@
 """librdkafka's version of Kafka's general sticky algorithm, which it runs for all groups.
 
 1. The candidates of a partition are the members that can have it. Partitions are sorted by number
-   of candidates, topic and number. If every member can have every partition, the order is another
-   one: the member with the most owned partitions left adds one of them, if possible one with a
-   previous owner, until no member has any left; then the unowned partitions follow.
+   of candidates, topic and number. If every member can have every partition, they are ordered in
+   another way: the member with the most owned partitions left adds one of them, if possible one
+   with a previous owner, until no member has any left; then the unowned partitions follow.
 2. Each member keeps its owned partitions, except those that do not exist, those of topics that it
    left, and those that do not match its rack. If a member loses a partition that has candidates,
    the group has a *revocation*.
@@ -57,7 +57,11 @@ def assign(
 
 
 class SentRacks:
-    """The racks of members and partitions. If they make no difference, no member has a rack."""
+    """The racks of members and partitions.
+
+    If racks make no difference, every member counts as one without a rack; else a subscription
+    older than version 3 kills the leader.
+    """
 
     def __init__(
         self, group: GroupSpec, members: Sequence[Member], partitions: Sequence[TopicPartition]
@@ -203,7 +207,7 @@ class _Build:
         insort(self.by_size, self._entry(source))
 
     def _is_balanced(self) -> bool:
-        """Returns True if loads differ by at most 1, or no member can take from one with more."""
+        """Returns whether loads differ by at most 1, or no member can take from a fuller member."""
         if self.by_size[0][0] >= self.by_size[-1][0] - 1:
             return True
         owner = {tp: m for m, owned in reversed(self.current.items()) for tp in owned}

@@ -5,7 +5,8 @@
    their subscribers, then by the number of subscribers, then by the number of partitions.
    Neighbours that are equal in all three are co-partitioned.
 2. If a topic is not co-partitioned and racks make a difference for it, each subscriber in order
-   takes the first partitions that match its rack, up to its share.
+   takes the first partitions that match its rack, up to its share. (A subscriber without a rack
+   matches every partition.)
 3. In co-partitioned topics, partitions of equal number go together to the first subscriber whose
    rack has a replica of each, and whose share is not used up in any of these topics.
 4. In each topic, every subscriber in order takes the first unassigned partitions, up to its share.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The brokers' simple: if members outnumber the partitions, several members share each partition.
+"""The share assignor of brokers: if members outnumber partitions, several share each partition.
 
 A homogeneous group (all subscribe to the same topics) is one pool of its members and of the
 initialised partitions of its topics. In any other group each topic is a pool of its own, with its

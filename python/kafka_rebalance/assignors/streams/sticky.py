@@ -122,7 +122,7 @@ class _Process:
         self._by_count = None
 
     def next_member(self) -> str:
-        """Returns the member with the fewest tasks; it must get the next task."""
+        """Returns the member with the fewest tasks. The caller must give it the next task."""
         if len(self.counts) == 1:
             return next(iter(self.counts))
         if self._by_count is None:
@@ -136,7 +136,10 @@ class _Process:
 
 
 class _Work:
-    """The tasks that each member has been given; every step adds some."""
+    """The tasks given to each member so far.
+
+    Steps 1 and 2 prepare quotas, previous owners and candidates; steps 3 to 7 give tasks.
+    """
 
     def __init__(self, group: GroupSpec, members: dict[str, StreamsMember]) -> None:
         subtopologies = group.subtopologies or ()
@@ -239,7 +242,7 @@ class _Work:
     def _give_if(
         self, member_id: str | None, task: TopicPartition, quota: _Quota, *, active: bool
     ) -> bool:
-        """Gives a task to a member whose tasks are fewer than the quota; returns whether it did."""
+        """Gives a task to a member if it has fewer tasks than the quota; returns whether it did."""
         if member_id is None or self.process_of[member_id].counts[member_id] >= quota.each:
             return False
         self.process_of[member_id].forget_order()

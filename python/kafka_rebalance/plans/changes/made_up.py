@@ -90,7 +90,7 @@ class MadeUp:
         self.client_aliases: dict[str, str] = {}
 
     def alias(self, name: str) -> str:
-        """Returns the name in this draw of a member whose name in draw 0 is `name`."""
+        """Returns the id in this draw of a member whose id (or instance id) in draw 0 is `name`."""
         return self.aliases.get(name, name)
 
     def newcomer(

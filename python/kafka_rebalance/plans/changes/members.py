@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of members: members join, leave or restart, lose a rack, or switch the assignor."""
+"""Changes of members: they join, leave, restart, are lost with a rack, or switch the assignor."""
 
 import re
 from dataclasses import dataclass, replace

@@ -40,7 +40,7 @@ def imbalance(now: Sequence[Bin], possible: Sequence[Bin]) -> str:
 
 
 def moves(changes: Sequence[ChangeTotals]) -> str:
-    """Draws the moves of all groups by change, and the fewest for the best balance."""
+    """Draws the moves of all groups by change, and the fewest moves to the best balance."""
     shown = changes[:_MOST_BARS]
     figure, axes = _axes(1.3 + 0.5 * len(shown))
     at = range(len(shown))

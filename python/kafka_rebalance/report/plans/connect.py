@@ -18,7 +18,10 @@ from kafka_rebalance.report.text.tables import width
 def round_text(
     number: int, cause: str, answer: RoundAnswer, before: RoundAnswer | None, start_ms: int
 ) -> str:
-    """Returns the work that starts, stops, stays or is idle; times count from `start_ms`."""
+    """Returns a round as text: which work starts, stops, stays or runs nowhere.
+
+    Times count from `start_ms`.
+    """
     now_ms = answer.round.time_ms
     changes = [cause] if cause else _changes(answer, before)
     heading = "  ".join([f"round {number}", _seconds(now_ms - start_ms), *changes])
@@ -50,7 +53,7 @@ def round_text(
 
 
 def variation_text(found: Variation) -> str:
-    """Returns the parts of a prediction that depend on facts which REST does not show."""
+    """Returns as text what in a prediction depends on facts that REST does not show."""
     lacking = (
         "REST does not show the workers' ids, nor the order in which a worker took up its work."
     )

@@ -21,7 +21,7 @@ class Cell(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The cells by row and partition. Members before or after the plan have a row, new ones last.
+    """Cells by row and partition. Each member before or after the plan has a row, new ones last.
 
     A member that returns from a restart keeps its row. `names` has the short name of each row's
     member; `counts` has its numbers of partitions before and after, None while it is absent.

@@ -2,7 +2,8 @@
 """Reports who leads: other client libraries have their own assignors under the names of Kafka's.
 
 The report of a plan has the figures of the leader's assignor, and the answers of other members that
-may lead. For comparisons, for many groups, and if these are unknown, there is only a warning.
+may lead. For comparisons, for many groups, and if it is unknown who may lead, there is only a
+warning.
 """
 
 from collections import Counter

@@ -23,7 +23,7 @@ _MOST_NAMED = 60
 
 
 def print_plan(plan: RebalancePlan, samples: Samples | None, *, everything: bool) -> None:
-    """Prints figures, then the changes of each round; long lists end early without `everything`."""
+    """Prints figures, then the changes of each round; with `everything`, long lists are not cut."""
     figures = plan.figures()
     print(plan.title)
     print_figures(plan, figures)
@@ -156,7 +156,7 @@ def _without_rack(step: Step) -> str | None:
 
 
 def generation_text(plan: RebalancePlan, one: Round) -> str:
-    """Returns the generation of a round, or `+n` if the group's own generation is unknown."""
+    """Returns a round's generation, or text such as `+3` if the group's own is unknown."""
     return f"{'' if plan.knows_generation else '+'}{one.generation_id}"
 
 

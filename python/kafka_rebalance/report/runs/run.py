@@ -42,7 +42,7 @@ def chapter_columns(held: str) -> list[str]:
 
 
 def chapter_rows(run: Run) -> list[list[str]]:
-    """Returns a row for each rebalance, and for each other event that made partitions unread."""
+    """Returns a row for each rebalance, and for each other event that left partitions unread."""
     stopped, unread_between = stops_of(run), unavailability(run)
     rows = []
     for one in chapters(run):

@@ -23,7 +23,7 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
- * Runs consumers of one topic, each in its own thread; a JSON line on standard input is a question to one of them.
+ * Runs consumers, each of one topic and in its own thread; a JSON line on standard input is a question to one of them.
  *
  * <pre>
  * {"name": "c1", "ask": "open", "topic": "t", "configs": {"group.id": "g", ...}}   subscribes and polls

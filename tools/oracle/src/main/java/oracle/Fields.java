@@ -10,7 +10,7 @@ import java.util.HexFormat;
 import java.util.List;
 import org.apache.kafka.common.TopicPartition;
 
-/** Reads fields of a request. A null field counts as absent, and a wrong type is a {@link BadInput}. */
+/** Reads and writes fields. When read, a null field counts as absent, and a wrong type is a {@link BadInput}. */
 final class Fields {
     static final JsonNodeFactory NODES = JsonNodeFactory.instance;
 

@@ -134,7 +134,7 @@ final class Wire {
         }
     }
 
-    /** Puts the owned partitions and generation that an assignor decoded from a member's user data. */
+    /** Puts the owned partitions and generation that an assignor read from a member's subscription. */
     private static void member(ObjectNode answer, List<TopicPartition> owned, Optional<Integer> generation) {
         Fields.put(answer, "owned_partitions", owned);
         answer.put("generation_id", generation.orElse(null));

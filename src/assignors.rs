@@ -139,8 +139,8 @@ impl Assignor {
         Err(GroupError::new("assignor", problem))
     }
 
-    /// Returns `self`; an error at `assignor` if one owner for each partition is not the assignor's
-    /// whole answer.
+    /// Returns `self`, or an error at `assignor` if the assignor shares partitions or assigns tasks:
+    /// one owner for each partition would not be its whole answer.
     pub fn for_owners(self) -> Result<Self, GroupError> {
         let what = match self {
             Self::ShareSimple => "shares partitions, so that one owner of each is not",

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Computes each recorded rebalance again, from the inputs in its record.
 
-1. Members are made of the bytes that they sent, in the order of the record.
+1. Members are made from the bytes that they sent, in the order of the record.
 2. Partition counts are tried in turn. First those of the inventory, if they are enough for the
    record. Then the smallest that the record needs: one more than the highest partition of each
    topic that was assigned or claimed. Last, these without some topics: a new leader may lack the
    metadata of a topic that only others subscribe to, and assigns nothing of it, whatever they
    claim. The counts of the past may differ from all of these.
-3. If the leader used librdkafka, the assignor is librdkafka's; if it used a Python library, Kafka's
-   (a plug-in), then kafka-python's and aiokafka's (an error if not installed); else Kafka's.
+3. If the leader wrote as librdkafka does, the assignor is librdkafka's. If it wrote as the Python
+   libraries do, Kafka's is tried first, then kafka-python's and aiokafka's (an error if they are
+   not installed). Else it is Kafka's: a leader with one of our plug-ins writes as Java does.
 4. The answer is compared partition by partition; if the leader writes as Java does, the order
    within each member is compared, too.
 

@@ -109,7 +109,10 @@ class Subscriber:
         return True
 
     def _has_committed(self, state: Membership) -> bool:
-        """Returns whether the wait is over: the commit before the join is done, or too late."""
+        """Returns whether the join may go on. Else sends the commit, unless it is in flight.
+
+        The join may go on if no commit is needed, if the commit is done, or if its time is over.
+        """
         if self.is_committed or not state.generation.is_known:
             return True
         if self.prepare_until_ms is None:

@@ -33,7 +33,7 @@ class Process:
     busy_until_ms: int = 0
     polls_from_ms: int = 0  # the application does not poll before this time
     frozen_until_ms: int = 0
-    is_cold: bool = True  # the process has not received a JoinGroup response yet
+    is_cold: bool = True  # the process has sent no SyncGroup yet; cold_ms delays its first one
     idle_since_ms: int | None = None  # from this time on, heartbeats are not simulated
     owes_heartbeat: bool = False  # the coordinator times the session until the next heartbeat
     gave_up_in: int = -1  # the newest generation whose assignment made the member revoke

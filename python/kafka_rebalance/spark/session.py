@@ -104,8 +104,8 @@ def session(
 def use_this_python(spark: SparkSession) -> None:
     """Lets the workers of a session on this machine run this Python, if no other is named.
 
-    Otherwise they run the first python3 of the path, which may lack this package. On a cluster,
-    or on Spark Connect, the path of this Python may not exist, so the session stays as it is.
+    Otherwise they run the first python3 on the PATH, which may lack this package. On a cluster, or
+    on Spark Connect, this Python's file may not exist, so the session stays as it is.
     """
     if "PYSPARK_PYTHON" in os.environ or not isinstance(spark, SparkSession):
         return

@@ -191,8 +191,9 @@ impl<'a> Draft<'a> {
         topic.partitions = partitions;
     }
 
-    /// Adds a topic with a new number, because declared topics are numbered in the group's order.
-    /// The name may have had a number before: members subscribed to it, or its topic was deleted.
+    /// Adds a topic under a new number, so that declared topics are numbered in the group's order.
+    /// If the name had a number (members subscribed to it, or its topic was deleted), the members'
+    /// topics and partitions change to the new one.
     pub fn create(&mut self, name: &str, partitions: u32) -> TopicId {
         let created = DraftTopic {
             name: Cow::Owned(name.to_owned()),

@@ -166,9 +166,9 @@ def print_counterfactuals(
 
 
 def _with_static(played: Sequence[Counterfactual], *, static: bool) -> list[Counterfactual]:
-    """Returns one counterfactual for each group, with static or dynamic members.
+    """Returns one counterfactual for each group: with `static`, that with static members.
 
-    A group in which no member came back has only one with dynamic members.
+    If no member of a group came back, the group has none with static members.
     """
     chosen: dict[str, Counterfactual] = {}
     for one in played:

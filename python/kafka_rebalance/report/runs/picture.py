@@ -12,7 +12,8 @@ from kafka_rebalance.simulator import Run
 from .time_axis import TimeAxis
 from .timeline import Bar, Look, Timeline, timeline_of
 
-# The shades are so light that black text is legible on them, and they differ in brightness.
+# The shades are so light that black text is legible on them. Without colours some look alike; the
+# labels in the wider bars name the holders.
 SHADES = ("#9ecae1", "#fdd0a2", "#c7e9c0", "#dadaeb", "#fee391", "#d9d9d9", "#f7b6d2", "#bdbdbd")
 HATCHES = ("", "||", "--", "..")
 """The marks of members with the same shade: members 0 to 7 have none, members 8 to 15 have `||`."""

@@ -37,7 +37,7 @@ public final class ServerOracle {
         }
     }
 
-    /** Returns the answer to one line, or {@code oracle_error} for a line that is no group. */
+    /** Returns the answer to one line, or {@code oracle_error} for JSON that is no such group. Throws if it is no JSON. */
     private static String answer(String line) throws IOException {
         ObjectNode answer;
         try {

@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .PHONY: help demo test lint lint-rust lint-python lint-types format oracle connect-oracle coordinator-oracle server-oracle broker-jars connect-jars broker \
         differential differential-bytes differential-plans differential-connect parity-virtual parity bench-connect sample fuzz bench bench-quick \
         bench-bulk bench-coordinator bench-simulator bench-fleet franz \
-        browser reality prediction pages docs wheel pictures clean need-python need-cargo need-java need-maven
+        browser frames reality prediction pages docs wheel pictures clean need-python need-cargo need-java need-maven
 
 PYTHON ?= python3
 VENV := .venv
@@ -23,7 +23,7 @@ demo: need-python need-cargo need-java $(if $(wildcard $(VENV)/built),$(VENV)/bu
 	$(BIN)/kafka-rebalance demo
 
 WORKERS ?= 2
-test: need-python need-cargo need-java $(VENV)/built ## all tests; the tests against Kafka's own classes also need Maven
+test: need-python need-cargo need-java $(VENV)/built ## all tests but `make frames`; the tests against Kafka's own classes also need Maven
 	@command -v mvn >/dev/null && $(MAKE) --no-print-directory oracle connect-oracle coordinator-oracle server-oracle \
 	  broker-jars connect-jars || \
 	  echo "Maven is not here: the tests against Kafka's own classes and a real broker are skipped." \
@@ -136,9 +136,13 @@ differential-connect: connect-oracle $(VENV)/built ## oracle = reference = Rust 
 SEQUENCES ?= 20000
 parity-virtual: coordinator-oracle $(VENV)/built ## our coordinator = Kafka's, on SEQUENCES random runs in virtual time
 	$(BIN)/python -m tools.differential_coordinator --sequences $(SEQUENCES) --seed $(SEED)
+	$(BIN)/python -m tools.differential_coordinator --sequences $(SEQUENCES) --seed $(SEED) --groups assigning
 
 bench-connect: connect-oracle $(VENV)/built ## Connect's incremental leader against the Java class
 	$(BIN)/python -m tools.bench_connect
+
+frames: $(VENV)/built build/frames-tools ## tests/test_frames.py: Arrow with polars, DuckDB and pandas 3, in an environment of their own
+	PYTHONPATH=python build/frames-tools/bin/python -m pytest -q --noconftest -o addopts=-ra tests/test_frames.py
 
 browser: ## install a headless Chromium for the tests of pages, if the system can
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || \
@@ -197,6 +201,11 @@ $(VENV)/docs-installed: pyproject.toml | $(VENV)/installed
 	$(BIN)/pip install --quiet $(call NEEDS_OF,docs)
 	@touch $@
 
+build/frames-tools: pyproject.toml | need-python
+	$(PYTHON) -m venv $@
+	$@/bin/pip install --quiet --upgrade pip
+	$@/bin/pip install --quiet --group frames 'pandas>=3' 'pyarrow>=18' pytest
+
 build/wheel-tools: pyproject.toml | need-python
 	$(PYTHON) -m venv $@
 	$@/bin/pip install --quiet --upgrade pip
@@ -208,7 +217,7 @@ $(VENV)/demo-built: pyproject.toml $(RUST) | need-python need-cargo
 	$(BIN)/pip install --quiet --disable-pip-version-check 'maturin>=1.16,<2'
 	@echo "building the core with cargo; meanwhile, installing what the demo needs: pyspark, pyarrow, pandas, matplotlib …"
 	@$(BIN)/maturin build --profile demo --quiet --out $(VENV)/wheel > $(VENV)/build.log 2>&1 & build=$$!; \
-	  $(BIN)/pip install --disable-pip-version-check $(call NEEDS_OF,spark report) || { kill $$build; exit 1; }; \
+	  $(BIN)/pip install --no-compile --disable-pip-version-check $(call NEEDS_OF,spark report) || { kill $$build; exit 1; }; \
 	  echo "waiting for cargo …"; \
 	  wait $$build || { cat $(VENV)/build.log >&2; exit 1; }
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --force-reinstall $(VENV)/wheel/*.whl

@@ -7,7 +7,7 @@
 //! output for a line is `{"ms": [...], "again_ms": [...], "peak_bytes": …, "result_bytes": …}`: the
 //! times of the runs, the peak memory of one run, and the result's size as Arrow columns.
 
-use std::alloc::{GlobalAlloc, Layout, System};
+use std::alloc::{GlobalAlloc, Layout};
 use std::hint::black_box;
 use std::io::{BufRead, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +17,11 @@ use _core::assignors::assign;
 use _core::error::GroupError;
 use _core::group::model::AsSent;
 use _core::group::spec::{GroupBuilder, GroupSpec, MemberFields};
+#[cfg(feature = "mimalloc")]
+use mimalloc::MiMalloc as Allocator;
 use serde::Deserialize;
+#[cfg(not(feature = "mimalloc"))]
+use std::alloc::System as Allocator;
 
 /// Counts the allocated bytes, and the most bytes that were allocated at one time.
 struct Counting;
@@ -25,19 +29,19 @@ struct Counting;
 static HELD: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: the system allocator does all the work; the counters allocate nothing.
+// SAFETY: the wheel's allocator (or the system's) does all the work; the counters allocate nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let held = HELD.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
         PEAK.fetch_max(held, Ordering::Relaxed);
         // SAFETY: the caller keeps the contract of `GlobalAlloc`.
-        unsafe { System.alloc(layout) }
+        unsafe { Allocator.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         HELD.fetch_sub(layout.size(), Ordering::Relaxed);
         // SAFETY: the caller keeps the contract of `GlobalAlloc`.
-        unsafe { System.dealloc(pointer, layout) }
+        unsafe { Allocator.dealloc(pointer, layout) }
     }
 }
 
@@ -142,10 +146,7 @@ impl Named {
                 generation_id: member.generation_id,
                 as_sent: AsSent::default(),
             });
-            for topic in &member.topics {
-                let topic = builder.subscribed_id(topic);
-                builder.subscribe(topic);
-            }
+            builder.subscribe_to(member.topics.iter().map(String::as_str));
             for owned in &member.owned_partitions {
                 let topic = builder.owned_id(&owned.topic);
                 for &partition in &owned.partitions {

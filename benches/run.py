@@ -57,7 +57,9 @@ def chosen(which: str) -> Iterator[Case]:
 
 
 def peers(seconds: float, timeout: float) -> list[Peer]:
-    core = ["cargo", "bench", "-q", "--no-default-features", "--bench", "core_times", "--"]
+    # The wheel has mimalloc, too.
+    core = ["cargo", "bench", "-q", "--no-default-features", "--features", "mimalloc"]
+    core += ["--bench", "core_times", "--"]
     java = ["java", "-Xms2g", "-Xmx6g", "-cp", str(ROOT / "tools/oracle/target/oracle.jar")]
     python = [sys.executable, str(HERE / "peers/python_clients.py")]
     eager = ("range", "roundrobin", "sticky")

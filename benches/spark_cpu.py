@@ -10,11 +10,18 @@ row with indexes into the group's topics in place of topic names, and as a recor
 job runs twice in its own process, on one core, with batches of 4 MB; only the second run is
 measured. Its CPU time is that of the process, the JVM and the Python workers together. No rows are
 written.
+
+    python -m benches.spark_cpu --to-parquet --groups 20000 --rounds 7
+
+compares jobs from Parquet to Parquet in one session on two cores: the identity, `assign_groups` and
+`assign_files`, over the same varied groups (1 to 40 members, 1 to 9 topics, ids of their own). Each
+round runs each job once; three rounds before the first measured one warm the JVM.
 """
 
 import argparse
 import json
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -29,6 +36,7 @@ from benches.records import PARTITIONS, TOPIC_SETS, TOPICS, record
 from kafka_rebalance import _core
 
 GROUPS_A_FILE = 2_000
+_WARMING = 3
 
 
 def write(directory: Path, groups: int) -> None:
@@ -74,6 +82,76 @@ def contract_row(row: dict[str, Any], form: str) -> dict[str, Any]:
         "group_id": row["group_id"], "assignor": row["assignor"], "topics": topics,
         "members": members,
     }  # fmt: skip
+
+
+def write_varied(directory: Path, groups: int) -> None:
+    """Writes contract rows of groups that differ in size; every sixteenth has no claims."""
+    directory.mkdir()
+    draw = random.Random(15)
+    for first in range(0, groups, GROUPS_A_FILE * 4):
+        rows = [varied(draw, n) for n in range(first, min(first + GROUPS_A_FILE * 4, groups))]
+        pq.write_table(pa.Table.from_pylist(rows), directory / f"{first:08}.parquet")
+
+
+def varied(draw: random.Random, n: int) -> dict[str, Any]:
+    """Returns a contract row: cooperative-sticky, each partition claimed by some member."""
+    topics = [
+        {"name": f"team-{n % 97}.events-{n}-{t}", "partitions": draw.choice((3, 6, 12, 24, 48))}
+        for t in range(draw.randint(1, 9))
+    ]
+    names = [topic["name"] for topic in topics]
+    count = draw.randint(1, 40)
+    owned: list[dict[Any, list[int]]] = [{} for _ in range(count)]
+    for topic in topics if n % 16 else ():
+        for p in range(int(str(topic["partitions"]))):
+            draw.choice(owned).setdefault(topic["name"], []).append(p)
+    members = [
+        {
+            "member_id": f"app-{n}-{m}-{draw.getrandbits(128):032x}",
+            "client_id": f"app-{n}-{m}",
+            "topics": names,
+            "owned_partitions": [
+                {"topic": name, "partitions": held} for name, held in owned[m].items()
+            ],
+            "generation_id": 7,
+        }
+        for m in range(count)
+    ]
+    return {
+        "group_id": f"group-{n}", "assignor": "cooperative-sticky", "topics": topics,
+        "members": members,
+    }  # fmt: skip
+
+
+def to_parquet(directory: Path, groups: int, rounds: int) -> dict[str, list[float]]:
+    """Returns the CPU microseconds a group of each job and round, in one session."""
+    from kafka_rebalance.spark import assign_files, assign_groups
+    from kafka_rebalance.spark.session import session
+
+    source, target = f"{directory}/varied", f"{directory}/out"
+    write_varied(Path(source), groups)
+    spark = session("spark_cpu", master="local[2]")
+    rows: Any = spark.read.parquet(source)
+
+    def identity() -> None:
+        same = rows.mapInArrow(lambda batches: batches, rows.schema)
+        same.write.mode("overwrite").parquet(target)
+
+    each: dict[str, Callable[[], object]] = {
+        "identity": identity,
+        "assign_groups": lambda: assign_groups(rows).write.mode("overwrite").parquet(target),
+        "assign_files": lambda: assign_files(spark, source, target, overwrite=True),
+    }
+    found: dict[str, list[float]] = {name: [] for name in each}
+    for turn in range(-_WARMING, rounds):
+        for name, job in each.items():
+            before = cpu_seconds()
+            job()
+            if turn >= 0:
+                found[name].append((cpu_seconds() - before) / groups * 1e6)
+            assert spark.read.parquet(target).count() == groups
+    spark.stop()
+    return found
 
 
 def jobs() -> dict[str, tuple[str, Callable[[Any], Any]]]:
@@ -135,10 +213,24 @@ def cpu_seconds() -> float:
     return sum(times.get(pid, 0.0) for pid in mine)
 
 
+def in_own_processes(directory: Path, groups: int, rounds: int) -> dict[str, list[float]]:
+    """Returns the CPU microseconds a group of each job and round, each in a new process."""
+    write(directory, groups)
+    found: dict[str, list[float]] = {}
+    for _ in range(rounds):
+        for name in jobs():
+            command = [sys.executable, "-m", "benches.spark_cpu", "--groups", str(groups)]
+            command += ["--job", name, str(directory)]
+            ran = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
+            found.setdefault(name, []).append(json.loads(ran.stdout))
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--groups", type=int, default=40_000)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--to-parquet", action="store_true", help="from Parquet to Parquet")
     parser.add_argument("--job", nargs=2, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.job:
@@ -146,21 +238,21 @@ def main() -> None:
         print(json.dumps(measure(name, directory, args.groups)))
         return
     with tempfile.TemporaryDirectory() as directory:
-        write(Path(directory), args.groups)
-        found: dict[str, list[float]] = {}
-        for _ in range(args.rounds):
-            for name in jobs():
-                command = [sys.executable, "-m", "benches.spark_cpu", "--groups", str(args.groups)]
-                command += ["--job", name, directory]
-                ran = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
-                found.setdefault(name, []).append(json.loads(ran.stdout))
+        if args.to_parquet:
+            found = to_parquet(Path(directory), args.groups, args.rounds)
+        else:
+            found = in_own_processes(Path(directory), args.groups, args.rounds)
     medians = {name: sorted(each)[len(each) // 2] for name, each in found.items()}
     for name, median in medians.items():
         ratio = median / medians["identity"]
         least, most = min(found[name]), max(found[name])
         print(
             f"{name:24} {median:6.0f} us a group ({least:.0f} to {most:.0f}), "
-            f"{ratio:.2f} of identity"
+            f"{ratio:.2f} of identity",
+            [
+                round(one / base, 2)
+                for one, base in zip(found[name], found["identity"], strict=True)
+            ],
         )
 
 

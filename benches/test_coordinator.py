@@ -92,7 +92,7 @@ def test_requests_a_second(benchmark: Any) -> None:
     group.sync(joined)
 
     def rebalance() -> None:
-        again = group.join(list(group.coordinator.groups()["g"].members))
+        again = group.join(list(group.coordinator.classic_groups()["g"].members))
         assert len(again) == MEMBERS
         group.sync(again)
 

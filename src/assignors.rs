@@ -125,17 +125,22 @@ impl Assignor {
         )
     }
 
-    /// Returns `self`; an error at `assignor` if brokers run the assignor, because plans cannot
-    /// simulate its rebalances yet.
+    /// Returns `self`; an error at `assignor` if brokers run the assignor, because only Python
+    /// plays its rounds.
     pub fn for_plans(self) -> Result<Self, GroupError> {
         if !self.is_server_side() {
             return Ok(self);
         }
         let name = quoted(self.name());
-        let problem = format!(
-            "{name} runs in the brokers, and no plan plays its rounds yet; \
-             `assign` returns its assignment"
-        );
+        let problem = match self {
+            Self::StreamsSticky => {
+                format!("{name} assigns tasks, and no plan plays them; `assign` returns the tasks")
+            }
+            _ => format!(
+                "{name} runs in the brokers, and only `plan` and `compare` play its rounds, one \
+                 group at a time; `assign` returns its assignment"
+            ),
+        };
         Err(GroupError::new("assignor", problem))
     }
 

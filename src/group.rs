@@ -4,6 +4,7 @@
 pub mod contract;
 pub(crate) mod lists;
 pub mod model;
+pub(crate) mod names;
 pub mod ownership;
 pub mod spec;
 pub mod streams;

@@ -10,13 +10,15 @@ pub mod error;
 pub mod group;
 pub mod interrupt;
 pub mod java;
+pub mod json;
 pub mod plans;
 #[cfg(feature = "python")]
 mod python;
 pub mod wire;
 
 /// Replaces the system's allocator, which returns large buffers to the kernel after each batch, so
-/// that the next batch waits for new pages.
-#[cfg(feature = "mimalloc")]
+/// that the next batch waits for new pages. Without the feature `python`, the crate is part of a Rust
+/// program, which may have an allocator: that of `benches/core_times.rs` counts the allocated bytes.
+#[cfg(all(feature = "mimalloc", feature = "python"))]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

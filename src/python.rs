@@ -4,10 +4,12 @@
 mod arrow;
 mod assign;
 mod connect;
+mod contract;
 mod field_types;
 mod group;
 mod interrupt;
 mod lines;
+mod partitions;
 mod plan;
 mod possible;
 mod wire;
@@ -83,11 +85,15 @@ mod _core {
     #[pymodule_export]
     use super::connect::{connect_eager, connect_incremental};
     #[pymodule_export]
+    use super::contract::read_line;
+    #[pymodule_export]
     use super::field_types::has_its_types;
     #[pymodule_export]
     use super::group::{Interned, intern};
     #[pymodule_export]
     use super::lines::{ResultLine, assign_lines};
+    #[pymodule_export]
+    use super::partitions::{owned_partitions, topic_partitions};
     #[pymodule_export]
     use super::plan::{Delta, Newcomer, Plan, PlanRound, PlanStep, Unavailable, plan};
     #[pymodule_export]

@@ -90,3 +90,17 @@ def test_every_vector_is_answered_as_on_its_own(assignor: str) -> None:
         for member in row["assignment"] or ():
             topics = [run["topic"] for run in member["partitions"]]
             assert topics == [topic for topic, _ in groupby(topics)]
+
+
+def test_only_numbers_of_the_contract_have_to_be_whole() -> None:
+    """pandas turns integers with nulls into floats; columns that are not read can be anything."""
+    topics = pa.array([[{"name": "t", "partitions": 2.0, "lag": 0.5}]])
+    members = pa.array([[{"member_id": "m", "topics": ["t"], "generation_id": None, "load": 1.5}]])
+    columns = {"group_id": ["g"], "assignor": ["range"], "topics": topics, "members": members}
+    table = pa.table({**columns, "cost": [1.5]})
+    (answer,) = kr.assign_batch(table).to_pylist()
+    assert answer["error"] is None
+    assert answer["assignment"][0]["partitions"] == [{"topic": "t", "partitions": [0, 1]}]
+    half = pa.array([[{"name": "t", "partitions": 2.5}]])
+    with pytest.raises(TypeError, match="a number is not whole"):
+        kr.assign_batch(pa.table({**columns, "topics": half}))

@@ -356,7 +356,7 @@ def test_a_network_exception_of_an_assignment_is_passed_through() -> None:
     broker = VirtualBroker(CoordinatorConfig(group_initial_rebalance_delay_ms=0))
     broker.send(JOIN, api_version=3, client_id="c")
     broker.advance(0)
-    (member,) = broker.coordinator.groups()["g"].members
+    (member,) = broker.coordinator.classic_groups()["g"].members
     broker.take()
     broker.fail_next(ErrorCode.NETWORK_EXCEPTION)
     sync = SyncGroup(group_id="g", member_id=member, generation_id=1, assignments=((member, b""),))
@@ -379,7 +379,7 @@ def _busy_log() -> list[LogEntry]:
         broker.send(replace(JOIN, group_id=f"g{number}"), api_version=3, client_id="c")
     broker.advance(0)
     for number in range(3):
-        group = broker.coordinator.groups()[f"g{number}"]
+        group = broker.coordinator.classic_groups()[f"g{number}"]
         leader = group.leader_id or ""
         sync = SyncGroup(
             group_id=f"g{number}",
@@ -392,7 +392,7 @@ def _busy_log() -> list[LogEntry]:
             commit = _commit(OffsetToCommit("t", offset % 2, offset), group_id=f"s{number}")
             broker.send(commit)
     broker.send(DeleteGroups(group_ids=("s1",)))
-    broker.write(b"\0\x03\0\1x", b"anything")
+    broker.write(b"\0\x0b\0\1x", b"anything")  # a share group
     return broker.log
 
 
@@ -447,7 +447,7 @@ def _stable() -> VirtualBroker:
     for instance in (None, "i"):
         broker.send(replace(JOIN, group_instance_id=instance), api_version=3, client_id="c")
     broker.advance(0)
-    group = broker.coordinator.groups()["g"]
+    group = broker.coordinator.classic_groups()["g"]
     for member_id in (group.leader_id or "", next(reversed(group.members))):
         sync = SyncGroup(group_id="g", member_id=member_id, generation_id=1)
         broker.send(sync, api_version=4)
@@ -458,13 +458,13 @@ def _stable() -> VirtualBroker:
 def test_a_static_member_that_returns_starts_no_rebalance() -> None:
     broker = _stable()
     broker.send(replace(JOIN, group_instance_id="i"))
-    assert broker.coordinator.groups()["g"].state is STABLE
+    assert broker.coordinator.classic_groups()["g"].state is STABLE
 
 
 @pytest.mark.parametrize("change", ["joins", "subscription", "session", "leader"])
 def test_what_starts_a_rebalance(change: str) -> None:
     broker = _stable()
-    group = broker.coordinator.groups()["g"]
+    group = broker.coordinator.classic_groups()["g"]
     leader, follower = group.members
     if change == "joins":
         broker.send(JOIN, api_version=3)

@@ -93,7 +93,7 @@ class Run:
             refusal = self.observe(number)
             if refusal in REFUSALS and not isinstance(request, LeaveGroup | DeleteGroups):
                 assert self.described() == before, (request, refusal)
-            for group in self.broker.coordinator.groups().values():
+            for group in self.broker.coordinator.classic_groups().values():
                 self.check(group)
         self.check_offsets()
 
@@ -161,7 +161,7 @@ class Run:
             "group_instance_id": instance,
         }
         if draw < 0.6:
-            group = self.broker.coordinator.groups().get(client.group_id)
+            group = self.broker.coordinator.classic_group(client.group_id)
             everybody = () if group is None else tuple((one, b"x") for one in group.members)
             return SyncGroup(**whose, assignments=everybody)
         if draw < 0.72 or (draw == 1 and rng.random() < 0.7):

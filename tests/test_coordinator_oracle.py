@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import pytest
 
+from kafka_rebalance.tracing.driver import Driver
 from tests.support.coordinator_oracle import JAR, CoordinatorOracle
 from tests.support.generate_commands import Command
-from tools.differential_coordinator import Coordinator, Pair
+from tools.differential_coordinator import RUNS, Coordinator, Pair, Side
+from tools.heartbeat_coverage import WANTED, Coverage, play
 
 pytestmark = [
     pytest.mark.oracle,
@@ -24,6 +26,95 @@ def test_random_runs() -> None:
     assert pair.met["NONE"] > 500
     assert pair.met["FENCED_INSTANCE_ID"] > 100
     assert pair.met["record"] > 500
+
+
+def test_random_runs_of_groups_whose_brokers_assign() -> None:
+    with CoordinatorOracle() as oracle:
+        pair = Pair(oracle, runs=RUNS["assigning"])
+        different = [seed for seed in range(150) if pair.run(seed) is not None]
+    assert different == []
+    assert pair.met["commands"] > 3_000
+
+
+def test_random_runs_reach_every_case_of_consumer_groups() -> None:
+    coverage = Coverage()
+    with CoordinatorOracle() as oracle:
+        side = Side(oracle, RUNS["assigning"].assigning)
+        for seed in range(1_000_000, 1_000_300):
+            play(side, seed, coverage)
+    assert [name for name in WANTED if not coverage.met[name]] == []
+
+
+class Forgiving:
+    """Our coordinator, but it accepts every epoch of a ConsumerGroupHeartbeat."""
+
+    def __init__(self, driver: Coordinator) -> None:
+        self._driver = driver
+
+    def command(self, command: Command) -> Command:
+        answer = self._driver.command(command)
+        fenced = answer.get("err") == "FENCED_MEMBER_EPOCH"
+        return answer | {"err": "NONE"} if fenced else answer
+
+
+def test_a_wrong_answer_to_a_consumer_member_is_found() -> None:
+    joins: Command = {"op": "chb", "m": "A", "epoch": 0, "rt": 9, "topics": ["t"], "owned": {}}
+    commands: list[Command] = [
+        {"op": "init", "at": 1_000_000},
+        {"op": "topics", "topics": {"t": 3}},
+        joins,
+        {"op": "chb", "m": "A", "epoch": 7},
+    ]
+    with CoordinatorOracle() as oracle:
+        assert Pair(oracle, Forgiving, RUNS["assigning"]).differ(commands) is not None
+        assert Pair(oracle, runs=RUNS["assigning"]).differ(commands) is None
+
+
+class Reordering:
+    """Our coordinator, but it writes the records of one command in another order."""
+
+    def __init__(self, driver: Coordinator) -> None:
+        self._driver = driver
+
+    def command(self, command: Command) -> Command:
+        answer = self._driver.command(command)
+        return answer | {"events": answer.get("events", [])[::-1]}
+
+
+def test_another_order_of_records_is_found() -> None:
+    joins: Command = {"op": "chb", "m": "A", "epoch": 0, "rt": 9, "topics": ["t"], "owned": {}}
+    commands: list[Command] = [
+        {"op": "init", "at": 1_000_000},
+        {"op": "topics", "topics": {"t": 3}},
+        joins,
+    ]
+    with CoordinatorOracle() as oracle:
+        assert Pair(oracle, Reordering, RUNS["assigning"]).differ(commands) is not None
+        assert Pair(oracle, runs=RUNS["assigning"]).differ(commands) is None
+
+
+def test_both_drivers_describe_a_consumer_group_alike() -> None:
+    joins: Command = {"op": "chb", "epoch": 0, "rt": 9_000, "topics": ["t", "u"], "owned": {}}
+    commands: list[Command] = [
+        {"op": "init", "at": 1_000_000, "cai": 0},
+        {"op": "topics", "topics": {"t": {"partitions": 3, "racks": [["a"], ["b"], ["a", "b"]]}}},
+        joins | {"m": "A", "rack": "a", "inst": "i"},
+        joins | {"m": "B", "assignor": "range"},
+        {"op": "chb", "m": "A", "epoch": 2, "inst": "i"},
+        {"op": "cdescribe"},
+        {"op": "mstate"},
+        {"op": "list", "states": ["ASSIGNING", "reconciling"], "types": ["Consumer"]},
+        {"op": "list", "states": ["Stable"]},
+        {"op": "list", "types": ["classic"]},
+        {"op": "cdescribe", "g": "nobody"},
+    ]
+    ours = Driver()
+    with CoordinatorOracle() as oracle:
+        for command in commands:
+            here, there = ours.command(command), oracle.command(command)
+            there.pop("msg", None)  # only Kafka's driver has messages
+            assert here == there
+    assert here["err"] == "GROUP_ID_NOT_FOUND"
 
 
 class Liar:

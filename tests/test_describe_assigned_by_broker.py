@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from kafka_rebalance import GroupError, TopicPartition, WireError
-from kafka_rebalance.live import other_groups
+from kafka_rebalance.live import broker_groups, other_groups
+from kafka_rebalance.live.broker_groups import broker_line
 from kafka_rebalance.plans.assigned_by_broker import AssignedByBroker
 from kafka_rebalance.report.plans.assigned_by_broker import print_assigned_by_broker
 from kafka_rebalance.wire.group_descriptions import (
@@ -200,3 +201,84 @@ def test_a_group_that_is_not_described(
     pytest.importorskip("kafka")
     with pytest.raises(GroupError, match=problem):
         _other_group(monkeypatch, "share", data)
+
+
+# Contract lines -----------------------------------------------------------------------------------
+
+
+def test_a_line_has_the_target_in_the_order_of_the_description() -> None:
+    group = _decoded(CONSUMER, MODERN)
+    line = broker_line(group, ())
+    assert (line["assignor"], line["generation_id"]) == ("consumer/uniform", 4)
+    assert [one["client_id"] for one in line["members"]] == ["modern-1", "modern-0", "modern-2"]
+    assert line["members"][1]["owned_partitions"] == [{"topic": "t", "partitions": [1, 3, 5]}]
+    assert not any("assigned_partitions" in one for one in line["members"])
+    moving = replace(group.members[0], assigned=_partitions("t0"), is_classic=True)
+    member = broker_line(replace(group, members=(moving,)), ())["members"][0]
+    assert member["owned_partitions"] == line["members"][0]["owned_partitions"]
+    assert member["assigned_partitions"] == [{"topic": "t", "partitions": [0]}]
+    assert member["is_classic"] is True
+
+
+def test_a_share_groups_line_has_what_members_own() -> None:
+    line = broker_line(_decoded(SHARE, SHARED), ())
+    assert line["assignor"] == "share/simple"
+    owned = [one["owned_partitions"] for one in line["members"]]
+    assert owned == [[{"topic": "t", "partitions": p}] for p in ([0, 2, 4], [1, 3, 5])]
+
+
+def test_a_pattern_becomes_the_topics_that_it_matches_as_a_whole() -> None:
+    group = _decoded(CONSUMER, MODERN)
+    one = replace(group.members[0], topics=(), topic_regex="t.?")
+    line = broker_line(replace(group, members=(one, one)), ["u", "t1", "t", "t12"])
+    assert [member["topics"] for member in line["members"]] == [["t", "t1"]] * 2
+    assert line["members"][0]["topic_regex"] == "t.?"
+
+
+def test_a_pattern_is_read_as_re2j_reads_it() -> None:
+    group = _decoded(CONSUMER, MODERN)
+    for regex, found in (
+        ("[[:alpha:]]+", ["orders"]),
+        (r"\Qa.b\E.*", ["a.b-1"]),
+        (r"\w+\z", ["orders"]),
+    ):
+        one = replace(group.members[0], topics=(), topic_regex=regex)
+        line = broker_line(replace(group, members=(one,)), ["orders", "a.b-1", "größe"])
+        assert line["members"][0]["topics"] == found
+
+
+def test_equal_members_with_a_pattern_and_names_are_refused() -> None:
+    group = _decoded(CONSUMER, MODERN)
+    one = replace(group.members[0], topics=("u",), topic_regex="t")
+    with pytest.raises(GroupError, match="patterns and names: not predicted"):
+        broker_line(replace(group, members=(one, one)), ["t", "u"])
+
+
+@pytest.mark.parametrize(
+    ("members", "problem"),
+    [
+        ({"topic_regex": "("}, 'members[0].topic_regex: "(" cannot be resolved here: missing )'),
+        ({"topic_regex": "t", "topics": ("u",)}, "members: different patterns, or patterns and"),
+    ],
+)
+def test_a_pattern_that_is_not_resolved(members: dict[str, Any], problem: str) -> None:
+    group = _decoded(CONSUMER, MODERN)
+    first = replace(group.members[0], **({"topics": ()} | members))
+    others = group.members[1:] if "topics" in members else ()
+    with pytest.raises(GroupError) as raised:
+        broker_line(replace(group, members=(first, *others)), ["t"])
+    assert str(raised.value).startswith(problem)
+
+
+def test_a_broker_that_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    errors = pytest.importorskip("kafka.errors")
+
+    def ask(*_: Any) -> Any:
+        raise errors.IncompatibleBrokerVersion
+
+    monkeypatch.setattr(broker_groups, "ask_broker", ask)
+    (found,) = broker_groups.described_groups(None, 0, "share", ["g"]).values()
+    assert str(found) == "group_type: share, and the broker is too old to describe it"
+    monkeypatch.setattr(broker_groups, "ask_broker", lambda *_: (1, SHARED[:9]))
+    (found,) = broker_groups.described_groups(None, 0, "share", ["g"]).values()
+    assert str(found).startswith("group_id: response.group-id: needs")

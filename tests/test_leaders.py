@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance.cli import main
+from kafka_rebalance.cli.exit_codes import SOME_ERRORS
 from kafka_rebalance.java.order import java_hash_order
 from kafka_rebalance.plans.leaders import named_leader, possible_dialects
 
@@ -140,6 +142,37 @@ def test_explain_and_compare_use_the_leaders_assignor(
     assert answer["assignor"] == OURS
     text, _ = told(["plan", "--explain", "t-4", "--leader", "r"], group(), tmp_path, capsys)
     assert THEIRS in text
+
+
+def test_the_leader_stays_only_as_long_as_it_is_a_member() -> None:
+    led = group().edited(leader="j")
+    for engine in ("rust", "reference"):
+        left = kr.plan(led, None, ["remove-member=j"], engine=engine)
+        assert left.final.leader is None
+        stayed = kr.plan(led, None, ["remove-member=k"], engine=engine)
+        assert stayed.final.leader == "j"
+        members = tuple(replace(one, group_instance_id=one.member_id) for one in led.members)
+        again = kr.plan(led.edited(members=members), None, ["bounce-members=j"], engine=engine)
+        back = [one for one in again.final.members if one.group_instance_id == "j"]
+        assert [one.member_id for one in back] == [again.final.leader] != ["j"]
+
+
+@pytest.mark.parametrize("command", ["plan", "compare"])
+def test_one_of_many_groups_may_lack_the_named_leader(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "groups.jsonl"
+    other = kr.GroupSpec("other", group().topics, group().members[1:2], OURS)
+    file.write_text(f"{group().to_json()}\n{other.to_json()}\n", encoding="utf-8")
+    run = [command, str(file), "--json", "--leader"]
+    for name, code, runs in (("r", 0, THEIRS), ("nobody", SOME_ERRORS, OURS)):
+        assert main([*run, name]) == code
+        out, err = capsys.readouterr()
+        answers = [json.loads(line) for line in out.splitlines()]
+        assert [one.get("assignor") for one in answers] == [runs, OURS]
+        assert ('no group has a member "nobody"' in err) == (code == SOME_ERRORS)
+    assert main([*run, "nobody", "--group", "other"]) == SOME_ERRORS
+    assert 'leader: there is no member \\"nobody\\"' in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("command", ["plan", "compare"])

@@ -314,8 +314,8 @@ def test_a_change_that_kills_is_named(
 
 
 def test_spark_takes_the_names_that_the_core_has() -> None:
-    functions = pytest.importorskip("kafka_rebalance.spark.functions", reason="no pyspark")
+    calls = pytest.importorskip("kafka_rebalance.spark.calls", reason="no pyspark")
     for name in differential.DIALECTS:
-        functions.known(name)
+        calls.known(name)
     with pytest.raises(kr.GroupError, match=r"Spark's workers know range, .*, librdkafka/range"):
-        functions.known("kafka-python/range")
+        calls.known("kafka-python/range")

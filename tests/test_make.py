@@ -51,3 +51,16 @@ def test_a_missing_tool_is_named_before_anything_is_installed(
     assert ran.returncode != 0
     assert said in ran.stderr
     assert not venv.exists()
+
+
+def test_ci_runs_the_tests_of_frames_once() -> None:
+    """`make test` leaves them out, because polars and DuckDB are not in its environment."""
+    make = shutil.which("make")
+    assert make is not None
+    steps = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+    assert steps.count("make frames") == steps.count("make test") == 1
+    collected = [sys.executable, "-m", "pytest", "--collect-only", "-q", "tests/test_frames.py"]
+    left_out = subprocess.run(collected, cwd=ROOT, capture_output=True, text=True)
+    assert "no tests collected" in left_out.stdout
+    told = subprocess.run([make, "-n", "frames"], cwd=ROOT, capture_output=True, text=True)
+    assert "-o addopts=-ra tests/test_frames.py" in told.stdout

@@ -130,7 +130,9 @@ def test_the_axis_keeps_its_bounds_and_its_order(count: int) -> None:
     until = count * 100_000
     axis = TimeAxis.over([(n * 100_000, n * 100_000 + 3_000) for n in range(count)], until)
     assert len(axis.spans) == count
-    places = [round(axis.place(at), 9) for at in range(0, until + 1, 500)]
+    near = (0, 500, 1_500, 2_999, 3_000, 3_500, 50_000, 99_500)
+    instants = [n * 100_000 + after for n in range(count) for after in near]
+    places = [round(axis.place(at), 9) for at in [*instants, until]]
     assert places == sorted(places)
     assert places[0] == 0
     assert places[-1] == 1

@@ -40,10 +40,10 @@ def is_plain(plan: RebalancePlan) -> bool:
     )
 
 
-def test_five_thousand_random_plans_have_legal_rounds() -> None:
+def test_two_thousand_random_plans_have_legal_rounds() -> None:
     """Each round is legal and equals `assign`; no plan is better than the best possible."""
     planned = uneven = wasteful = 0
-    for number, (group, changes, plan) in enumerate(drawn(3, 8200)):
+    for number, (group, changes, plan) in enumerate(drawn(3, 3300)):
         if isinstance(plan, GroupError):
             continue
         planned += 1
@@ -58,7 +58,7 @@ def test_five_thousand_random_plans_have_legal_rounds() -> None:
         if best == mine:
             assert plan.possible.least_moves <= plan.moves, (group, changes)
             wasteful += plan.possible.least_moves < plan.moves
-    assert planned >= 5000
+    assert planned >= 2000
     assert uneven
     assert wasteful
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import kafka_rebalance as kr
-from kafka_rebalance.assignors.registry import SERVER_SIDE
+from kafka_rebalance.assignors.registry import SERVER_SIDE, in_brokers
 from kafka_rebalance.bulk.lines import assign_lines
 from kafka_rebalance.cli import main
 from kafka_rebalance.group.model import uuid_of
@@ -97,6 +98,14 @@ ELSEWHERE = 'is not the id that "a" has elsewhere; give a deleted topic another 
             f'{OWNED}: "?" is not a topic id of 22 characters in base64',
         ),
         ({"members": [_owner("gone", 1)]}, f"{OWNED}: a number is not a string"),
+        (
+            {"topics": [_topic(topic_id=A), _topic()], "members": [_owner("a", A)]},
+            'topics[1].name: "a" is already the name of topics[0]',
+        ),
+        (
+            {"topics": [_topic(topic_id=A)], "members": [_owner("gone", A)]},
+            f'topics[1].topic_id: "{A}" is already the id of topics[0]',
+        ),
     ],
 )
 def test_bad_fields_are_named_by_both_engines(change: dict[str, Any], error: str) -> None:
@@ -175,65 +184,37 @@ def test_columns_take_the_name(name: str) -> None:
     columns_answer(_vectors(name))
 
 
-@pytest.mark.parametrize("name", SERVER_SIDE)
-def test_plans_say_that_brokers_run_it(
-    name: str, engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_plan_of_tasks_is_refused(engine: Engine) -> None:
     group = kr.GroupSpec.from_dict(_line(assignor="range"))
-    problem = f'"{name}" runs in the brokers, and no plan plays its rounds yet; `assign` returns'
+    problem = 'assignor: "streams/sticky" assigns tasks, and no plan plays them; `assign` returns'
     with pytest.raises(kr.GroupError) as raised:
-        kr.plan(group, name, engine=engine)
-    assert str(raised.value).startswith(f"assignor: {problem}")
-    with pytest.raises(kr.GroupError) as raised:
+        kr.plan(group, "streams/sticky", engine=engine)
+    assert str(raised.value).startswith(problem)
+
+
+@pytest.mark.parametrize("name", SERVER_SIDE)
+def test_a_switch_of_assignor_does_not_switch_the_protocol(name: str, engine: Engine) -> None:
+    group = kr.GroupSpec.from_dict(_line(assignor="range"))
+    with pytest.raises(kr.GroupError, match="needs switch-protocol=consumer first"):
         kr.plan(group, None, [f"switch-assignor={name}"], engine=engine)
-    assert str(raised.value).startswith(f"changes[0]: {problem}")
-    with pytest.raises(kr.GroupError) as raised:
-        kr.compare(group.edited(assignor=name), engine=engine)
-    assert str(raised.value).startswith(f"assignor: {problem}")
-    chosen = kr.compare(group, assignors=["range", name], engine=engine)
-    assert chosen.recommended == "range"
-    assert str(chosen.candidates[1].error).startswith(f"assignor: {problem}")
     assert name not in [one.assignor for one in kr.compare(group, engine=engine).candidates]
-    file = tmp_path / "group.jsonl"
-    file.write_text(group.to_json() + "\n", encoding="utf-8")
-    assert main(["plan", str(file), "--assignor", name, "--engine", engine]) == 3
-    assert problem in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", SERVER_SIDE)
-def test_the_command_compares_only_what_it_can_plan(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "group.jsonl"
-    file.write_text(json.dumps(_line(assignor="range")) + "\n", encoding="utf-8")
-    for names in (name, f"range,{name}"):
-        with pytest.raises(SystemExit) as raised:
-            main(["compare", str(file), "--assignors", names])
-        assert raised.value.code == 2
-        printed = capsys.readouterr()
-        assert printed.out == ""
-        problem = (
-            f'argument --assignors: "{name}" runs in the brokers, and no plan plays its rounds'
-        )
-        assert problem in printed.err
-
-
-@pytest.mark.parametrize("name", SERVER_SIDE)
-def test_plans_in_bulk_say_so_too(name: str) -> None:
+def test_plans_in_bulk_refuse_it(name: str) -> None:
     pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     rows = pyarrow.RecordBatch.from_pylist([_line(assignor=name)])
-    problem = f'"{name}" runs in the brokers, and no plan plays its rounds yet; `assign` returns'
     for answers in (kr.plan_batch(rows, changes=["add-members=1"]), kr.compare_batch(rows)):
         (answer,) = answers.to_pylist()
-        assert answer["error"].startswith(f"assignor: {problem}")
+        assert answer["error"] == f"assignor: {in_brokers(name)}"
 
 
 def test_spark_takes_the_names_that_the_core_has() -> None:
-    functions = pytest.importorskip("kafka_rebalance.spark.functions", reason="no pyspark")
+    calls = pytest.importorskip("kafka_rebalance.spark.calls", reason="no pyspark")
     for name in SERVER_SIDE:
-        functions.known(name)
-        with pytest.raises(kr.GroupError, match="runs in the brokers"):
-            functions.planned(name)
+        calls.known(name)
+        with pytest.raises(kr.GroupError, match=re.escape(in_brokers(name))):
+            calls.planned(name)
 
 
 # Answers ------------------------------------------------------------------------------------------

@@ -77,6 +77,7 @@ TWIN_ROOMS = ("group", "java", "assignors", "plans")
 # Exceptions: Rust files that Python does not need.
 RUST_ONLY = {
     "group/lists": "lists of ids in one buffer",
+    "group/names": "a comparison of names that is faster than the standard library's",
     "java/red_black_tree": "the trees of java/hash_table, which Python keeps in one file",
     "java/text": "Python decodes as Java does by itself",
     "plans/changes/draft": "a group that is edited in place; Python makes new ones",

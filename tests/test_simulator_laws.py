@@ -240,7 +240,7 @@ def _check_the_fenced(scenario: Scenario, journal: list[Entry], seed: int) -> in
     for entry in journal:
         if isinstance(entry, MemberEntry):
             continue
-        group = coordinator.groups().get(scenario.group_id)
+        group = coordinator.classic_group(scenario.group_id)
         if isinstance(entry.event, Received):
             request = entry.event.request
             was_gone = getattr(request, "member_id", "") in gone
@@ -251,7 +251,7 @@ def _check_the_fenced(scenario: Scenario, journal: list[Entry], seed: int) -> in
         for effect in coordinator.handle(entry.event, entry.at_ms):
             if isinstance(effect, Respond):
                 refused += _check_answer(effect, *asked[effect.request_id], seed)
-        group = coordinator.groups().get(scenario.group_id)
+        group = coordinator.classic_group(scenario.group_id)
         now = set(group.members) if group else set()
         gone |= known - now
         known = now

@@ -75,7 +75,7 @@ def test_claims_that_were_not_sent_are_a_cause() -> None:
 
 
 def test_what_members_sent_is_a_cause() -> None:
-    """Only b-1 forgot what it owned: no cause that concerns all members ends as the group did."""
+    """Only b-1 sends no owned partitions; no other cause leads to the assignment that was seen."""
     before = settled("sticky", "b", "c", "d")
     joined = kr.Member("a-9", ("t", "u"))
     forgetful = (before.members[0].owning(), *before.members[1:], joined)

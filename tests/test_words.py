@@ -8,6 +8,7 @@ import json
 import shlex
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -96,6 +97,37 @@ def test_explain_is_plan_explain(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", *options, "--explain", "chat-3"]) == 0
     assert explained == capsys.readouterr().out
     assert "chat-moderation" in explained
+
+
+def test_a_file_may_stand_anywhere(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--group", "chat-moderation", "--add-members", "1"]
+    shown = set()
+    for words in (
+        ["chat-3", str(SAMPLE), *options],
+        ["chat-3", *options, str(SAMPLE)],
+        [*options, "chat-3", str(SAMPLE)],
+        [*options[:2], "chat-3", *options[2:], str(SAMPLE)],
+    ):
+        assert main(["explain", *words]) == 0
+        shown.add(capsys.readouterr().out)
+    assert len(shown) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["plan", "a", "b"], "kafka-rebalance plan: error: unrecognized arguments: b"),
+        (["fleet", "assign", "a", "b", "--asignor"], "kafka-rebalance fleet assign: error: unrec"),
+        (["explain", str(SAMPLE), "chat-3"], f"comes first: explain chat-3 {SAMPLE}"),
+        (["explain", "chat-3", "/none/x"], "kafka-rebalance: /none/x: No such file or directory"),
+    ],
+)
+def test_wrong_words_are_named_by_their_command(
+    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with suppress(SystemExit):
+        main(words)
+    assert told in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

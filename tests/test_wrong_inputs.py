@@ -37,7 +37,9 @@ def planned(change: Any) -> object:
 
 
 def fractions() -> pa.Table:
-    return pa.table({"group_id": ["g"], "generation_id": [1.5]})
+    rows = pa.Table.from_pylist([{**group().to_dict(), "generation_id": 1.5}])
+    assert rows.schema.field("generation_id").type == pa.float64()
+    return rows
 
 
 GROUP = group()
@@ -153,7 +155,7 @@ def test_every_form_of_arrow_gives_the_answers_of_assign() -> None:
     parts = pa.concat_tables([own.slice(0, 7), own.slice(7)])
     assert len(parts.column("group_id").chunks) == 2
     answers = kr.assign_batch(groups).to_pylist()
-    for form in (parts, parts.to_reader(), own.to_batches()[0], own.to_pandas(), tuple(groups)):
+    for form in (parts, own.to_batches()[0], own.to_pandas(), tuple(groups)):
         assert kr.assign_batch(form).to_pylist() == answers
     for one, answer in zip(groups, answers, strict=True):
         found = {

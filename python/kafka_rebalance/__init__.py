@@ -44,7 +44,7 @@ _NAMES = {
     """,
     "plans.changes": """
         AddMembers AddPartitions AddTopics BounceMembers Change RemoveMembers RemoveTopics
-        Resubscribe SwitchAssignor apply change_from_text
+        Resubscribe SwitchAssignor SwitchProtocol apply change_from_text
     """,
     "plans.possible": "Level Possible best_possible",
     "simulator": "Scenario simulate",
@@ -143,6 +143,7 @@ if TYPE_CHECKING:  # type checkers cannot read `_NAMES`; a test compares both li
     from kafka_rebalance.plans.changes import RemoveTopics as RemoveTopics
     from kafka_rebalance.plans.changes import Resubscribe as Resubscribe
     from kafka_rebalance.plans.changes import SwitchAssignor as SwitchAssignor
+    from kafka_rebalance.plans.changes import SwitchProtocol as SwitchProtocol
     from kafka_rebalance.plans.changes import apply as apply
     from kafka_rebalance.plans.changes import change_from_text as change_from_text
     from kafka_rebalance.plans.possible import Level as Level

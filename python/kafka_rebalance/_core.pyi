@@ -2,11 +2,12 @@
 """The compiled core. It is not public: use the functions of `kafka_rebalance` that call it."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final, Literal, final
+from typing import Any, Final, Literal, final
 
 from kafka_rebalance.assignors.connect.memory import Memory
 from kafka_rebalance.assignors.connect.spec import ConnectSpec, Result
 from kafka_rebalance.assignors.connect.work import Work
+from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import AnomalyKind
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.changes import Change
@@ -138,10 +139,25 @@ class DecodedUserData:
     generation_id: Final[int | None]
 
 @final
-class Interned: ...
+class Interned:
+    member_ids: Final[tuple[str, ...]]
 
 def has_its_types(group: object, topic: type, member: type, pair: type) -> bool: ...
 def intern(group: GroupSpec) -> Interned: ...
+def read_line(line: object, max_partitions: object) -> list[Any] | None: ...
+def topic_partitions(
+    topics: tuple[str, ...],
+    topic_ids: Sequence[int],
+    partitions: Sequence[int],
+    group: Interned | None = None,
+) -> tuple[TopicPartition, ...]: ...
+def owned_partitions(
+    topics: tuple[str, ...],
+    offsets: Sequence[int],
+    topic_ids: Sequence[int],
+    partitions: Sequence[int],
+    group: Interned | None = None,
+) -> list[tuple[TopicPartition, ...]]: ...
 def assign(group: Interned, assignor: str) -> Columns: ...
 def best_possible(group: Interned) -> Possible: ...
 def plan(

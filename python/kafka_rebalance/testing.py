@@ -137,7 +137,7 @@ class RunningBroker:
     def _expire(self, client_id: str) -> None:
         sessions = [
             member.session_timeout_ms
-            for group in self._server.coordinator.groups().values()
+            for group in self._server.coordinator.classic_groups().values()
             for member in group.members.values()
             if member.client_id == client_id
         ]
@@ -199,7 +199,7 @@ class RunningBroker:
             time.sleep(_LOOK_AGAIN_S)
 
     def _stable(self, group_id: str) -> StableGeneration | None:
-        group = self._server.coordinator.groups().get(group_id)
+        group = self._server.coordinator.classic_group(group_id)
         generations = self._server.history.of(group_id)
         if group is None or group.state is not GroupState.STABLE or not generations:
             return None

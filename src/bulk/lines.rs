@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::assignors::{Assignor, assign};
 use crate::error::GroupError;
 use crate::group::contract;
+use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 
 /// Options of every function that answers groups in bulk.
@@ -39,6 +40,7 @@ fn assign_line(line: &[u8], number: u64, options: Options) -> LineAnswer {
     let answer = parsed.as_ref().map_err(Clone::clone).and_then(|value| {
         let group: GroupSpec = contract::from_value(value, options.max_partitions)?;
         let (assignor, answer) = assign(&group, options.assignor)?;
+        out.reserve_exact(about_bytes(&group, &answer));
         contract::write_result(&mut out, &group, assignor.name(), &answer);
         Ok(())
     });
@@ -54,6 +56,21 @@ fn assign_line(line: &[u8], number: u64, options: Options) -> LineAnswer {
         line: out,
         is_error,
     }
+}
+
+/// About the length of a result line: a buffer that grows needs up to three times its content.
+fn about_bytes(group: &GroupSpec, answer: &Assignment) -> usize {
+    let names = answer.partitions.iter().map(|tp| {
+        let name = group.topics[tp.topic as usize].name;
+        name.len() + "[\"\",1234],".len()
+    });
+    let ids = group
+        .members
+        .iter()
+        .map(|member| member.member_id.len() + "\"\":[],".len());
+    names.sum::<usize>()
+        + ids.sum::<usize>()
+        + "{\"group_id\":,\"assignor\":,\"assignment\":}".len()
 }
 
 /// Returns `work(i)` for each `i` in `0..count`, in order. The threads are scoped: none outlives

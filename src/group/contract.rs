@@ -3,23 +3,22 @@
 //! an answer as a result line. The order of the checks and the texts of errors are those of the
 //! Python module, except for the JSON parser's own texts.
 
-use serde_json::{Map, Value};
+use std::fmt::Write;
 
 use crate::error::GroupError;
 use crate::group::model::{AsSent, NEWEST_SUBSCRIPTION, TopicPartition, UserData};
 use crate::group::ownership::Assignment;
 use crate::group::spec::{GroupBuilder, GroupSpec, MemberFields};
 use crate::group::streams::StreamsMember;
+use crate::json::{Map as Fields, Value};
 
-type Fields = Map<String, Value>;
 type Result<T> = std::result::Result<T, GroupError>;
 
 /// Parses one JSON value. Returns an error at `line` if the line is not UTF-8 or not JSON.
 pub fn parse(line: &[u8]) -> Result<Value> {
     let text = std::str::from_utf8(line)
         .map_err(|error| GroupError::new("line", format!("not UTF-8: {error}")))?;
-    serde_json::from_str(text)
-        .map_err(|error| GroupError::new("line", format!("not JSON: {error}")))
+    Value::parse(text).map_err(|error| GroupError::new("line", format!("not JSON: {error}")))
 }
 
 /// Reads the group of a parsed line. `max_partitions` limits the sum over its topics.
@@ -73,10 +72,8 @@ fn topic<'a>(builder: &mut GroupBuilder<'a>, value: &'a Value, at: &str) -> Resu
     let mut initialized = None;
     if present(fields, "initialized").is_some() {
         let partitions = initialized.insert(Vec::new());
-        for_each(fields, "initialized", at, |value, at| {
-            let partition = integer(value, || at.into(), "partition", 0, i32::MAX)?;
-            partitions.push(partition as u32);
-            Ok(())
+        each_partition(fields, "initialized", at, |partition| {
+            partitions.push(partition)
         })?;
     }
     builder.broker_fields(topic_id, initialized);
@@ -121,10 +118,8 @@ fn member<'a>(
             if let Some(topic_id) = optional_string(fields, "topic_id", at)? {
                 ids.push((path(at, "topic_id"), topic, topic_id));
             }
-            for_each(fields, "partitions", at, |value, at| {
-                let partition = integer(value, || at.into(), "partition", 0, i32::MAX)?;
-                owned.push((topic, partition));
-                Ok(())
+            each_partition(fields, "partitions", at, |partition| {
+                owned.push((topic, partition))
             })
         })?;
     }
@@ -137,13 +132,10 @@ fn member<'a>(
         as_sent: as_sent(fields, at)?,
     });
     optional_string(fields, "client_library", at)?;
-    for topic in topics {
-        let topic = builder.subscribed_id(topic);
-        builder.subscribe(topic);
-    }
+    builder.subscribe_to(topics.into_iter());
     for (topic, partition) in owned {
         let topic = builder.owned_id(topic);
-        builder.own(topic, partition as u32);
+        builder.own(topic, partition);
     }
     streams_member(builder, fields, at)
 }
@@ -224,10 +216,8 @@ fn tasks<'a>(
         for_each(fields, name, at, |value, at| {
             let fields = object(value, at)?;
             let topic = string(fields, "subtopology_id", at)?;
-            for_each(fields, "partitions", at, |value, at| {
-                let partition = integer(value, || at.into(), "partition", 0, i32::MAX)?;
-                tasks.push(builder.partition(topic, partition as u32));
-                Ok(())
+            each_partition(fields, "partitions", at, |partition| {
+                tasks.push(builder.partition(topic, partition));
             })
         })?;
     }
@@ -307,8 +297,19 @@ fn for_each<'a>(
     let list = at.len();
     for (i, value) in values.iter().enumerate() {
         at.truncate(list);
-        at.push_str(&format!("[{i}]"));
+        write!(at, "[{i}]").expect("writing to memory does not fail");
         item(value, &at)?;
+    }
+    Ok(())
+}
+
+/// Reads a list of partition numbers. These are most of a long line, so a number's path is made
+/// only if the number is wrong.
+fn each_partition(fields: &Fields, name: &str, at: &str, mut item: impl FnMut(u32)) -> Result<()> {
+    let values = array(required(fields, name, at)?, || path(at, name))?;
+    for (i, value) in values.iter().enumerate() {
+        let place = || format!("{}[{i}]", path(at, name));
+        item(integer(value, place, "partition", 0, i32::MAX)? as u32);
     }
     Ok(())
 }

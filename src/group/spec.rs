@@ -3,14 +3,15 @@
 
 use std::sync::OnceLock;
 
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxHashMap;
 
 use super::model::{
     AsSent, Member, MemberId, RackId, Topic, TopicId, TopicPartition, quoted, static_first, uuid_of,
 };
+use super::names::same_name;
 use super::streams::{Streams, StreamsMember, Subtopology};
 use crate::error::GroupError;
-use crate::java::order::{by_rank, java_hash_order, name_ranks, string_hash};
+use crate::java::order::{by_rank, hash_order, name_ranks, string_hash};
 
 /// One group. `GroupBuilder::finish` validates it. The groups that plans make from a valid group
 /// are valid, too, and not checked again.
@@ -39,6 +40,7 @@ pub(crate) struct Orders {
     topic_hashes: OnceLock<Vec<u32>>,
     topics_by_name: OnceLock<Vec<TopicId>>,
     member_ranks: OnceLock<Vec<u32>>,
+    member_hashes: OnceLock<Vec<u32>>,
     members_in_order: OnceLock<Vec<MemberId>>,
     owners_in_order: OnceLock<Vec<MemberId>>,
     members_by_name: OnceLock<Vec<MemberId>>,
@@ -110,8 +112,15 @@ impl<'a> GroupSpec<'a> {
 
     /// Members in the order of the leader's HashMap, which is filled in join order.
     pub fn members_in_order(&self) -> &[MemberId] {
-        let order = || java_hash_order(&self.member_ids());
+        let name = |m: MemberId| self.members[m as usize].member_id;
+        let order = || hash_order(self.member_hashes(), name);
         self.orders.members_in_order.get_or_init(order)
+    }
+
+    fn member_hashes(&self) -> &[u32] {
+        let hash = |member: &Member| string_hash(member.member_id);
+        let hashes = || self.members.iter().map(hash).collect();
+        self.orders.member_hashes.get_or_init(hashes)
     }
 
     /// Members in the order of the sticky assignors' HashMap of owners. The map is filled in the
@@ -119,8 +128,10 @@ impl<'a> GroupSpec<'a> {
     pub fn owners_in_order(&self) -> &[MemberId] {
         let order = || {
             let members = self.members_in_order();
-            let ids = members.iter().map(|&m| self.members[m as usize].member_id);
-            let order = java_hash_order(&ids.collect::<Vec<_>>());
+            let hashes = members.iter().map(|&m| self.member_hashes()[m as usize]);
+            let order = hash_order(&hashes.collect::<Vec<_>>(), |i| {
+                self.members[members[i as usize] as usize].member_id
+            });
             order.into_iter().map(|i| members[i as usize]).collect()
         };
         self.orders.owners_in_order.get_or_init(order)
@@ -159,6 +170,11 @@ impl<'a> GroupSpec<'a> {
 
     /// Static members by `group_instance_id`, then dynamic ones by `member_id`.
     pub fn static_first(&self) -> &[MemberId] {
+        // Ids differ, so the order of dynamic members is that of their ranks.
+        let is_dynamic = |member: &Member| member.group_instance_id.is_none();
+        if self.members.iter().all(is_dynamic) {
+            return self.members_by_name();
+        }
         let order = || {
             static_first(&self.members, self.member_ranks(), || {
                 self.members_in_order()
@@ -171,7 +187,14 @@ impl<'a> GroupSpec<'a> {
 /// Builds a group field by field: first its topics, then its members.
 pub struct GroupBuilder<'a> {
     group: GroupSpec<'a>,
+    /// By topic: its name, once more. In this list, names that are compared one after another are
+    /// neighbours.
+    names: Vec<&'a str>,
+    /// By topic: the topic of the partitions that a member owned next, the last time.
+    after: Vec<TopicId>,
     racks_given: Vec<Option<u32>>,
+    /// The topics that have an id but are not declared.
+    deleted: Vec<TopicId>,
     topic_ids: FxHashMap<&'a str, TopicId>,
     rack_ids: FxHashMap<&'a str, RackId>,
 }
@@ -203,7 +226,10 @@ impl<'a> GroupBuilder<'a> {
                 streams: Streams::default(),
                 orders: Orders::default(),
             },
+            names: Vec::new(),
+            after: Vec::new(),
             racks_given: Vec::new(),
+            deleted: Vec::new(),
             topic_ids: FxHashMap::default(),
             rack_ids: FxHashMap::default(),
         }
@@ -214,6 +240,7 @@ impl<'a> GroupBuilder<'a> {
         let id = self.group.topics.len() as TopicId;
         self.topic_ids.entry(name).or_insert(id);
         self.group.topics.push(Topic::new(name, partitions));
+        self.names.push(name);
         self.racks_given.push(None);
         self.group.declared += 1;
     }
@@ -229,12 +256,13 @@ impl<'a> GroupBuilder<'a> {
     /// Checks the id that a member gives with its owned partitions of a topic. If the topic is not
     /// declared and has no id yet, it gets this id. Returns the text of an error if the id is
     /// malformed, or is not the id of the topic.
-    pub fn id_beside_owned(&mut self, topic: TopicId, topic_id: &'a str) -> Result<(), String> {
-        let declared = (topic as usize) < self.group.declared;
-        let topic = &mut self.group.topics[topic as usize];
+    pub fn id_beside_owned(&mut self, id: TopicId, topic_id: &'a str) -> Result<(), String> {
+        let declared = (id as usize) < self.group.declared;
+        let topic = &mut self.group.topics[id as usize];
         if topic.topic_id.is_none() && !declared {
             uuid_of(topic_id)?;
             topic.topic_id = Some(topic_id);
+            self.deleted.push(id);
         }
         if topic.topic_id == Some(topic_id) {
             return Ok(());
@@ -302,9 +330,48 @@ impl<'a> GroupBuilder<'a> {
         };
         let list =
             |(start, end): (u32, u32)| &self.group.subscriptions[start as usize..end as usize];
-        if list(before.topics) == list(last.topics) {
+        if before.topics != last.topics && list(before.topics) == list(last.topics) {
             self.group.subscriptions.truncate(last.topics.0 as usize);
             last.topics = before.topics;
+        }
+    }
+
+    /// Subscribes the last member to topics. A member has one call of this function, or calls of
+    /// `subscribe`.
+    ///
+    /// Most members have the list of the member before. Its names are compared first, one by one:
+    /// if the lists are equal, the member gets the numbers of that list, and no name is hashed.
+    pub fn subscribe_to(&mut self, mut names: impl Iterator<Item = &'a str>) {
+        let before = match self.group.members.as_slice() {
+            [.., before, _] => before.topics,
+            _ => (0, 0),
+        };
+        let listed = &self.group.subscriptions[before.0 as usize..before.1 as usize];
+        let mut next = names.next();
+        let mut same = 0;
+        for (&topic, known) in listed.iter().zip(1..) {
+            match next {
+                Some(name) if same_name(name, self.names[topic as usize]) => next = names.next(),
+                _ => break,
+            }
+            same = known;
+        }
+        let shared = next.is_none() && before.0 + same == before.1;
+        let start = self.group.subscriptions.len() as u32;
+        if !shared {
+            let known = before.0 as usize..(before.0 + same) as usize;
+            self.group.subscriptions.extend_from_within(known);
+        }
+        if let Some(member) = self.group.members.last_mut() {
+            member.topics = if shared {
+                before
+            } else {
+                (start, start + same)
+            };
+        }
+        for name in next.into_iter().chain(names) {
+            let topic = self.subscribed_id(name);
+            self.subscribe(topic);
         }
     }
 
@@ -370,25 +437,36 @@ impl<'a> GroupBuilder<'a> {
     }
 
     /// The number of a topic in the last member's owned partitions; pass it to `own`. The topic of
-    /// the partition before is tried first.
+    /// the partition before is tried first, then the topic that came after that one the last time:
+    /// members often own partitions of many topics in one order.
     pub fn owned_id(&mut self, name: &'a str) -> TopicId {
-        self.guessed_id(self.group.owned.last().map(|tp| tp.topic), name)
+        let Some(before) = self.group.owned.last().map(|tp| tp.topic) else {
+            return self.topic_id(name);
+        };
+        if same_name(self.names[before as usize], name) {
+            return before;
+        }
+        let after = self.after.get(before as usize).copied();
+        let topic = self.guessed_id(after, name);
+        self.after.resize(self.names.len(), 0);
+        self.after[before as usize] = topic;
+        topic
     }
 
-    /// Returns the same as `topic_id`, but tries `guess` first: comparing names is faster than
+    /// Returns what `topic_id` returns, but tries `guess` first: comparing names is faster than
     /// hashing one.
     fn guessed_id(&mut self, guess: Option<TopicId>, name: &'a str) -> TopicId {
         guess
-            .filter(|&topic| self.group.topics[topic as usize].name == name)
+            .filter(|&topic| same_name(self.names[topic as usize], name))
             .unwrap_or_else(|| self.topic_id(name))
     }
 
     /// The number of a topic; a new name gets the next unused number.
     fn topic_id(&mut self, name: &'a str) -> TopicId {
-        let topics = &mut self.group.topics;
         *self.topic_ids.entry(name).or_insert_with(|| {
-            topics.push(Topic::new(name, 0));
-            topics.len() as TopicId - 1
+            self.group.topics.push(Topic::new(name, 0));
+            self.names.push(name);
+            self.names.len() as TopicId - 1
         })
     }
 
@@ -398,8 +476,14 @@ impl<'a> GroupBuilder<'a> {
         TopicPartition { topic, partition }
     }
 
+    /// The number of a rack. Few groups have more than four racks, so the first four names are
+    /// compared before a name is hashed.
     fn rack_id(&mut self, name: &'a str) -> RackId {
         let names = &mut self.group.rack_names;
+        let first = names.iter().take(4).position(|rack| same_name(rack, name));
+        if let Some(id) = first {
+            return id as RackId;
+        }
         *self.rack_ids.entry(name).or_insert_with(|| {
             names.push(name);
             names.len() as RackId - 1
@@ -415,8 +499,19 @@ impl<'a> GroupBuilder<'a> {
             let problem = "empty; a leader is always a member itself";
             return Err(GroupError::new("members", problem));
         }
-        let count = self.group.members.len();
-        let mut ids = FxHashMap::with_capacity_and_hasher(count, FxBuildHasher);
+        self.check_ids()?;
+        self.group.streams.check_topology(max_partitions)?;
+        Ok(self.group)
+    }
+
+    fn check_ids(&self) -> Result<(), GroupError> {
+        // Equal ids are neighbours in the order of ids, which most assignors need later.
+        let id = |m: MemberId| self.group.members[m as usize].member_id;
+        let mut neighbours = self.group.members_by_name().windows(2);
+        if !neighbours.any(|pair| same_name(id(pair[0]), id(pair[1]))) {
+            return Ok(());
+        }
+        let mut ids = FxHashMap::default();
         for (i, member) in self.group.members.iter().enumerate() {
             let first = *ids.entry(member.member_id).or_insert(i);
             if first != i {
@@ -425,8 +520,7 @@ impl<'a> GroupBuilder<'a> {
                 return Err(GroupError::new(format!("members[{i}].member_id"), problem));
             }
         }
-        self.group.streams.check_topology(max_partitions)?;
-        Ok(self.group)
+        Ok(())
     }
 
     fn check_topics(&self, max_partitions: u64) -> Result<(), GroupError> {
@@ -450,14 +544,10 @@ impl<'a> GroupBuilder<'a> {
                 return Err(GroupError::new(format!("topics[{i}].racks"), problem));
             }
             check_broker_fields(topic, i)?;
-            if let Some(id) = topic.topic_id {
-                let first = *ids.entry(id).or_insert(i);
-                if first != i {
-                    let id = quoted(id);
-                    let problem = format!("{id} is already the id of topics[{first}]");
-                    return Err(GroupError::new(format!("topics[{i}].topic_id"), problem));
-                }
-            }
+            check_id(&mut ids, topic, i)?;
+        }
+        for (&topic, i) in self.deleted.iter().zip(topics.len()..) {
+            check_id(&mut ids, &self.group.topics[topic as usize], i)?;
         }
         let total: u64 = topics.iter().map(|topic| u64::from(topic.partitions)).sum();
         // Partition ids have 32 bits, and claimed partitions that do not exist need ids, too.
@@ -471,6 +561,23 @@ impl<'a> GroupBuilder<'a> {
         }
         Ok(())
     }
+}
+
+/// Checks that no earlier topic has the id of topic `i`; `ids` has the topics by id.
+fn check_id<'a>(
+    ids: &mut FxHashMap<&'a str, usize>,
+    topic: &Topic<'a>,
+    i: usize,
+) -> Result<(), GroupError> {
+    if let Some(id) = topic.topic_id {
+        let first = *ids.entry(id).or_insert(i);
+        if first != i {
+            let id = quoted(id);
+            let problem = format!("{id} is already the id of topics[{first}]");
+            return Err(GroupError::new(format!("topics[{i}].topic_id"), problem));
+        }
+    }
+    Ok(())
 }
 
 fn check_broker_fields(topic: &Topic, i: usize) -> Result<(), GroupError> {

@@ -31,7 +31,15 @@ fn place(byte: u8) -> u8 {
 pub fn string_hash(name: &str) -> u32 {
     let step = |h: u32, unit: u16| h.wrapping_mul(31).wrapping_add(u32::from(unit));
     if name.is_ascii() {
-        name.bytes().map(u16::from).fold(0, step)
+        // Four steps at once: their multiplications do not wait for each other.
+        let (fours, rest) = name.as_bytes().as_chunks::<4>();
+        let four = |h: u32, &bytes: &[u8; 4]| {
+            let [a, b, c, d] = bytes.map(u32::from);
+            let sum = a * 31u32.pow(3) + b * 31u32.pow(2) + c * 31 + d;
+            h.wrapping_mul(31u32.pow(4)).wrapping_add(sum)
+        };
+        let h = fours.iter().fold(0, four);
+        rest.iter().copied().map(u16::from).fold(h, step)
     } else {
         name.encode_utf16().fold(0, step)
     }
@@ -113,8 +121,20 @@ fn in_table(mut table: HashTable, hashes: &[u32], tie: Tie) -> Vec<u32> {
 
 /// The keys sorted by their slots; keys of one slot keep the order of `keys`.
 fn by_slot(keys: impl Iterator<Item = u32>, hashes: &[u32], slots: usize) -> Vec<u32> {
-    let mut order: Vec<u32> = keys.collect();
-    order.sort_by_key(|&i| slot_of(hashes[i as usize], slots));
+    // A counting sort: `next` has the place of the next key of each slot.
+    let mut next = vec![0u32; slots + 1];
+    for &hash in hashes {
+        next[slot_of(hash, slots) + 1] += 1;
+    }
+    for slot in 1..slots {
+        next[slot + 1] += next[slot];
+    }
+    let mut order = vec![0; hashes.len()];
+    for key in keys {
+        let place = &mut next[slot_of(hashes[key as usize], slots)];
+        order[*place as usize] = key;
+        *place += 1;
+    }
     order
 }
 
@@ -174,22 +194,63 @@ pub fn slot_of(hash: u32, slots: usize) -> usize {
 /// in common (and zeros after the end of a name). Names with equal numbers are compared as texts.
 pub fn name_ranks(names: &[&str]) -> Vec<u32> {
     let common = common_start(names);
-    let key = |name: &str| {
-        let bytes = name.as_bytes()[common..].iter().map(|&byte| place(byte));
-        let bytes = bytes.chain(std::iter::repeat(0)).take(8);
-        bytes.fold(0, |key, byte| key << 8 | u64::from(byte))
-    };
-    let keys = names.iter().map(|name| key(name));
+    let keys = names.iter().map(|name| key_of(&name.as_bytes()[common..]));
     let mut order: Vec<(u64, u32)> = keys.zip(0..).collect();
-    order.sort_by(|&(x, a), &(y, b)| {
-        x.cmp(&y)
-            .then_with(|| compare_names(names[a as usize], names[b as usize]))
-    });
+    sort_by_key(&mut order);
+    for equal in order.chunk_by_mut(|(x, _), (y, _)| x == y) {
+        if equal.len() > 1 {
+            equal.sort_by(|&(_, a), &(_, b)| compare_names(names[a as usize], names[b as usize]));
+        }
+    }
     let mut ranks = vec![0; names.len()];
     for (rank, &(_, i)) in order.iter().enumerate() {
         ranks[i as usize] = rank as u32;
     }
     ranks
+}
+
+/// The first 8 bytes, or fewer and zeros, as a number in the order of `compare_names`.
+fn key_of(bytes: &[u8]) -> u64 {
+    let first = bytes.first_chunk().copied().unwrap_or_else(|| {
+        let mut first = [0; 8];
+        first[..bytes.len()].copy_from_slice(bytes);
+        first
+    });
+    let key = u64::from_be_bytes(first);
+    if key & 0x8080_8080_8080_8080 == 0 {
+        return key; // `place` leaves ASCII as it is
+    }
+    u64::from_be_bytes(first.map(place))
+}
+
+/// Sorts by the first number of each pair; pairs with equal numbers keep their order.
+///
+/// Sorts by one byte after another, from the last to the first, and skips a byte that is
+/// equal in all numbers: names such as `m-1`, `m-2` differ in few bytes. Short lists are compared.
+fn sort_by_key(pairs: &mut Vec<(u64, u32)>) {
+    if pairs.len() < 128 {
+        pairs.sort_by_key(|&(key, _)| key);
+        return;
+    }
+    let first = pairs[0].0;
+    let differing = pairs.iter().fold(0, |bits, (key, _)| bits | key ^ first);
+    let mut sorted = pairs.clone();
+    for shift in (0..64).step_by(8).filter(|s| differing >> s & 0xFF != 0) {
+        let byte = |key: u64| (key >> shift) as usize & 0xFF;
+        let mut next = [0u32; 257];
+        for &(key, _) in pairs.iter() {
+            next[byte(key) + 1] += 1;
+        }
+        for value in 1..256 {
+            next[value + 1] += next[value];
+        }
+        for &pair in pairs.iter() {
+            let place = &mut next[byte(pair.0)];
+            sorted[*place as usize] = pair;
+            *place += 1;
+        }
+        std::mem::swap(pairs, &mut sorted);
+    }
 }
 
 /// The number of bytes with which all names begin.
@@ -198,6 +259,9 @@ fn common_start(names: &[&str]) -> usize {
         return 0;
     };
     others.iter().fold(first.len(), |common, name| {
+        if name.as_bytes().starts_with(&first.as_bytes()[..common]) {
+            return common;
+        }
         let pairs = first.bytes().zip(name.bytes()).take(common);
         pairs.take_while(|(x, y)| x == y).count()
     })

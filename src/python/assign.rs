@@ -83,8 +83,8 @@ impl Partitions {
 
 /// The numbers as the bytes of u32s in native byte order.
 pub fn native(py: Python<'_>, numbers: impl Iterator<Item = u32>) -> Py<PyBytes> {
-    let bytes: Vec<u8> = numbers.flat_map(u32::to_ne_bytes).collect();
-    PyBytes::new(py, &bytes).unbind()
+    let numbers: Vec<[u8; 4]> = numbers.map(u32::to_ne_bytes).collect();
+    PyBytes::new(py, numbers.as_flattened()).unbind()
 }
 
 pub fn columns(py: Python<'_>, group: &GroupSpec, answer: &Assignment) -> PyResult<Columns> {

@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Converts a group from Python objects to numbers once, for any number of calls.
 
+use std::sync::Mutex;
+
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyTuple;
 use self_cell::self_cell;
 
 use super::raise;
 use crate::error::GroupError;
+use crate::group::contract;
 use crate::group::model::{AsSent, TopicPartition, UserData};
 use crate::group::spec::{GroupBuilder, GroupSpec, MemberFields};
 use crate::group::streams::StreamsMember;
+use crate::json::{Map, Value};
 
 /// The fields of `model.Topic`.
 #[derive(FromPyObject)]
@@ -96,10 +102,7 @@ impl Group {
                     ..AsSent::default()
                 },
             });
-            for topic in &member.topics {
-                let topic = builder.subscribed_id(topic);
-                builder.subscribe(topic);
-            }
+            builder.subscribe_to(member.topics.iter().map(|topic| &**topic));
             for (topic, partition) in &member.owned_partitions {
                 let topic = builder.owned_id(topic);
                 builder.own(topic, *partition);
@@ -144,27 +147,83 @@ impl Streams {
     }
 }
 
+/// The owner of a group's names.
+enum Source {
+    Objects(Group),
+    /// A parsed contract line, and the most partitions that it may have.
+    Line(Value, u64),
+}
+
+impl Source {
+    fn spec(&self) -> Result<GroupSpec<'_>, GroupError> {
+        match self {
+            Self::Objects(group) => group.spec(),
+            Self::Line(line, max_partitions) => contract::from_value(line, *max_partitions),
+        }
+    }
+}
+
 self_cell! {
     struct Cell {
-        owner: Group,
+        owner: Source,
         #[covariant]
         dependent: GroupSpec,
     }
 }
 
+/// By topic, and by partition: the TopicPartitions of a group that some answer had. The next answer
+/// for the group has them again, which takes a tenth of the time of new ones.
+pub type Kept = Vec<Vec<Option<Py<PyAny>>>>;
+
 /// A group in which numbers replace names.
 #[pyclass(frozen, module = "kafka_rebalance._core")]
-pub struct Interned(Cell);
+pub struct Interned {
+    cell: Cell,
+    member_ids: PyOnceLock<Py<PyTuple>>,
+    pub kept: Mutex<Kept>,
+}
 
 impl Interned {
+    fn of(source: Source) -> Result<Self, GroupError> {
+        Ok(Self {
+            cell: Cell::try_new(source, Source::spec)?,
+            member_ids: PyOnceLock::new(),
+            kept: Mutex::default(),
+        })
+    }
+
+    /// Reads a contract line; None if it is wrong.
+    pub fn of_line(line: &[u8], max_partitions: u64) -> Option<Self> {
+        let line = contract::parse(line).ok()?;
+        Self::of(Source::Line(line, max_partitions)).ok()
+    }
+
     pub fn spec(&self) -> &GroupSpec<'_> {
-        self.0.borrow_dependent()
+        self.cell.borrow_dependent()
+    }
+
+    /// The contract line, if the group comes from one.
+    pub fn line(&self) -> Option<&Map> {
+        match self.cell.borrow_owner() {
+            Source::Line(line, _) => line.as_object(),
+            Source::Objects(_) => None,
+        }
+    }
+}
+
+#[pymethods]
+impl Interned {
+    /// The ids of the members, in join order.
+    #[getter]
+    fn member_ids(&self, py: Python<'_>) -> PyResult<Py<PyTuple>> {
+        let make = || PyResult::Ok(PyTuple::new(py, self.spec().member_ids())?.unbind());
+        Ok(self.member_ids.get_or_try_init(py, make)?.clone_ref(py))
     }
 }
 
 /// Replaces a group's names by numbers. Python need not keep the group's objects.
 #[pyfunction]
 pub fn intern(py: Python<'_>, group: Group) -> PyResult<Interned> {
-    let cell = py.detach(|| Cell::try_new(group, Group::spec));
-    Ok(Interned(cell.map_err(|error| raise(py, &error))?))
+    let interned = py.detach(|| Interned::of(Source::Objects(group)));
+    interned.map_err(|error| raise(py, &error))
 }

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Python member in its own process: kafka-python or aiokafka with our plug-in, or librdkafka.
 
-The member receives ("subscribe", topics) and ("close", ()) through a pipe, and ends when the pipe
-closes.
+The member obeys its parent process (`piped_consumer.py`), and ends when that has ended.
 """
 
 from __future__ import annotations
@@ -13,13 +12,10 @@ import logging
 import signal
 from typing import TYPE_CHECKING, Any
 
-import aiokafka
-import confluent_kafka
-import kafka
-
 from kafka_rebalance.clients import aiokafka as for_aiokafka
 from kafka_rebalance.clients import kafka_python as for_kafka_python
 from tests.prediction.python_member import CLASSES
+from tests.support.piped_consumer import run_aiokafka, run_kafka_python, run_librdkafka
 
 from .cast import AIOKAFKA, COMMIT_MS, HEARTBEAT_MS, KAFKA_PYTHON, LIBRDKAFKA, MOST_POLL_MS
 
@@ -27,8 +23,6 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
     from .cast import Part
-
-POLL_MS = 100
 
 
 def run(part: Part, bootstrap_server: str, pipe: Connection) -> None:
@@ -57,42 +51,13 @@ def _settings(part: Part, bootstrap_server: str) -> dict[str, Any]:
 
 def _kafka_python(part: Part, bootstrap_server: str, pipe: Connection) -> None:
     assignor = getattr(for_kafka_python, CLASSES[part.assignor])
-    settings = _settings(part, bootstrap_server)
-    consumer = kafka.KafkaConsumer(partition_assignment_strategy=[assignor], **settings)
-    consumer.subscribe(list(part.topics))
-    while True:
-        if pipe.poll():
-            word, topics = pipe.recv()
-            if word == "close":
-                consumer.close()
-                return
-            consumer.subscribe(list(topics))
-        consumer.poll(timeout_ms=POLL_MS)
+    run_kafka_python(assignor, part.topics, _settings(part, bootstrap_server), pipe)
 
 
 def _aiokafka(part: Part, bootstrap_server: str, pipe: Connection) -> None:
-    asyncio.run(_poll_aiokafka(part, bootstrap_server, pipe))
-
-
-async def _poll_aiokafka(part: Part, bootstrap_server: str, pipe: Connection) -> None:
     assignor = getattr(for_aiokafka, CLASSES[part.assignor])
-    consumer = aiokafka.AIOKafkaConsumer(
-        *part.topics,
-        partition_assignment_strategy=(assignor,),
-        rebalance_timeout_ms=MOST_POLL_MS,
-        **_settings(part, bootstrap_server),
-    )
-    await consumer.start()
-    try:
-        while True:
-            if pipe.poll():
-                word, topics = pipe.recv()
-                if word == "close":
-                    return
-                consumer.subscribe(topics=topics)
-            await consumer.getmany(timeout_ms=POLL_MS)
-    finally:
-        await consumer.stop()
+    settings = {**_settings(part, bootstrap_server), "rebalance_timeout_ms": MOST_POLL_MS}
+    asyncio.run(run_aiokafka(assignor, part.topics, settings, pipe))
 
 
 def _librdkafka(part: Part, bootstrap_server: str, pipe: Connection) -> None:
@@ -100,15 +65,5 @@ def _librdkafka(part: Part, bootstrap_server: str, pipe: Connection) -> None:
     settings["enable_auto_commit"] = str(part.commits).lower()
     settings["topic_metadata_refresh_interval_ms"] = settings.pop("metadata_max_age_ms")
     settings["partition_assignment_strategy"] = part.assignor
-    consumer = confluent_kafka.Consumer(
-        {name.replace("_", "."): value for name, value in settings.items() if value is not None}
-    )
-    consumer.subscribe(list(part.topics))
-    while True:
-        if pipe.poll():
-            word, topics = pipe.recv()
-            if word == "close":
-                consumer.close()
-                return
-            consumer.subscribe(list(topics))
-        consumer.poll(POLL_MS / 1000)
+    configs = {name.replace("_", "."): one for name, one in settings.items() if one is not None}
+    run_librdkafka(part.topics, configs, pipe)

@@ -13,9 +13,12 @@ import pytest
 
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
 
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.live import snapshot
 from kafka_rebalance.live.cluster import admin_client
 from kafka_rebalance.live.connect_rest import read_cluster
 from kafka_rebalance.live.raw_requests import ask_coordinator
+from kafka_rebalance.plans import plan
 from kafka_rebalance.wire.primitives import Reader, Writer
 from tests.support.broker import Broker, java, missing_tools
 from tests.support.connect_cluster import ConnectCluster, missing_connect
@@ -28,11 +31,12 @@ pytestmark = pytest.mark.live
 
 
 class Described(NamedTuple):
-    """A group as `describe` shows it, as JSON and as text, and as Kafka shows it."""
+    """A group as `describe` shows it, as JSON and as text, and as Kafka and `snapshot` show it."""
 
     shown: dict[str, Any]
     text: str
     kafkas: Any
+    line: dict[str, Any] | None = None
 
 
 def _describe(server: str, group: str) -> tuple[dict[str, Any], str]:
@@ -71,7 +75,8 @@ def groups(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Descr
             _join_share_group(admin)
             for group, command in (("modern", "Consumer"), ("shared", "Share")):
                 theirs = _kafkas(server, group, f"{command}GroupCommand")
-                found[group] = Described(*_describe(server, group), theirs)
+                (line,) = snapshot(server, [group])
+                found[group] = Described(*_describe(server, group), theirs, line)
         yield found
 
 
@@ -138,7 +143,7 @@ def _assigned(text: str) -> list[str]:
 def test_members_are_those_of_kafkas_command(
     groups: dict[str, Described], group: str, members: int
 ) -> None:
-    shown, text, kafkas = groups[group]
+    shown, text, kafkas, _ = groups[group]
     assert {
         one["member_id"]: (one["client_id"], sorted(one["owned_partitions"]))
         for one in shown["members"]
@@ -147,6 +152,25 @@ def test_members_are_those_of_kafkas_command(
     assert shown["state"] == "Stable"
     assert text.startswith(f"{group}, ")
     assert all(f" {one['client_id']} " in text for one in shown["members"])
+
+
+@pytest.mark.parametrize(
+    ("group", "assignor"), [("modern", "consumer/uniform"), ("shared", "share/simple")]
+)
+def test_a_snapshot_has_the_members_of_kafkas_command(
+    groups: dict[str, Described], group: str, assignor: str
+) -> None:
+    _, _, kafkas, line = groups[group]
+    assert line
+    assert line["assignor"] == assignor
+    assert {
+        member["member_id"]: sorted(
+            f"{run['topic']}-{p}" for run in member["owned_partitions"] for p in run["partitions"]
+        )
+        for member in line["members"]
+    } == {member_id: _assigned(owned) for member_id, (_, owned) in kafkas.items()}
+    planned = plan(GroupSpec.from_dict(line))
+    assert (planned.moves, len(planned.rounds)) == (0, 1)
 
 
 def test_the_lag_of_a_group_that_has_read_nothing_is_zero(groups: dict[str, Described]) -> None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A member that uses a Python client, in its own process, so that it can be killed.
 
-The member receives ("subscribe", topics) and ("close", ()) through a pipe, and ends when the pipe
-closes. If the client raises an error, the member sends the error's last line and ends.
+The member obeys its parent process (`piped_consumer.py`), and ends when that has ended. If the
+client raises an error, the member sends the error's last line and ends.
 """
 
 from __future__ import annotations
@@ -15,11 +15,9 @@ import traceback
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-import aiokafka
-import kafka
-
 from kafka_rebalance.clients import aiokafka as for_aiokafka
 from kafka_rebalance.clients import kafka_python as for_kafka_python
+from tests.support.piped_consumer import run_aiokafka, run_kafka_python, run_librdkafka
 
 from .cast import AIOKAFKA, LIBRDKAFKA, OWN_AIOKAFKA, OWN_KAFKA_PYTHON
 
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
 
     from .cast import Part
 
-POLL_MS = 100
 CLASSES = {
     "range": "Range",
     "roundrobin": "RoundRobin",
@@ -71,7 +68,7 @@ def run(
             _librdkafka(part, settings, pipe)
         elif part.library in (AIOKAFKA, OWN_AIOKAFKA):
             settings["rebalance_timeout_ms"] = most_poll_ms
-            asyncio.run(_aiokafka(part, settings, pipe))
+            _aiokafka(part, settings, pipe)
         else:
             _kafka_python(part, settings, pipe)
     except EOFError:
@@ -90,8 +87,6 @@ def _own(part: Part) -> Any:
 
 
 def _librdkafka(part: Part, settings: dict[str, Any], pipe: Connection) -> None:
-    import confluent_kafka
-
     names = {"bootstrap_servers": "bootstrap.servers"}
     left_out = ("metadata_max_age_ms",)
     configs = {
@@ -101,45 +96,14 @@ def _librdkafka(part: Part, settings: dict[str, Any], pipe: Connection) -> None:
     }
     configs["topic.metadata.refresh.interval.ms"] = 1_000
     configs["partition.assignment.strategy"] = part.assignor
-    consumer = confluent_kafka.Consumer(configs)
-    consumer.subscribe(list(part.topics))
-    while True:
-        if pipe.poll():
-            word, topics = pipe.recv()
-            if word == "close":
-                consumer.close()
-                return
-            consumer.subscribe(list(topics))
-        consumer.poll(POLL_MS / 1000)
+    run_librdkafka(part.topics, configs, pipe)
 
 
 def _kafka_python(part: Part, settings: dict[str, Any], pipe: Connection) -> None:
     assignor = _own(part) or getattr(for_kafka_python, CLASSES[part.assignor])(rack_id=part.rack_id)
-    consumer = kafka.KafkaConsumer(partition_assignment_strategy=[assignor], **settings)
-    consumer.subscribe(list(part.topics))
-    while True:
-        if pipe.poll():
-            word, topics = pipe.recv()
-            if word == "close":
-                consumer.close()
-                return
-            consumer.subscribe(list(topics))
-        consumer.poll(timeout_ms=POLL_MS)
+    run_kafka_python(assignor, part.topics, settings, pipe)
 
 
-async def _aiokafka(part: Part, settings: dict[str, Any], pipe: Connection) -> None:
+def _aiokafka(part: Part, settings: dict[str, Any], pipe: Connection) -> None:
     assignor = _own(part) or getattr(for_aiokafka, CLASSES[part.assignor])(rack_id=part.rack_id)
-    consumer = aiokafka.AIOKafkaConsumer(
-        *part.topics, partition_assignment_strategy=(assignor,), **settings
-    )
-    await consumer.start()
-    try:
-        while True:
-            if pipe.poll():
-                word, topics = pipe.recv()
-                if word == "close":
-                    return
-                consumer.subscribe(topics=topics)
-            await consumer.getmany(timeout_ms=POLL_MS)
-    finally:
-        await consumer.stop()
+    asyncio.run(run_aiokafka(assignor, part.topics, settings, pipe))

@@ -247,7 +247,7 @@ def _is_among(plan: RebalancePlan, samples: Samples | None, truth: Holds) -> boo
     return set(ends) == set(told) and all(end in told[tp] for tp, end in ends.items())
 
 
-class _RealIds(MadeUp):
+class RealIds(MadeUp):
     """Uses the real ids for planned newcomers, in the order in which the members joined."""
 
     def __init__(self, group_id: str, real: Sequence[str], made_up: Sequence[Newcomer]) -> None:
@@ -255,7 +255,13 @@ class _RealIds(MadeUp):
         self._real = iter(real)
 
     def newcomer(
-        self, name: str, basis: Basis, taken: Collection[str], *, is_static: bool
+        self,
+        name: str,
+        basis: Basis,
+        taken: Collection[str],
+        *,
+        is_static: bool,
+        is_own: bool = False,
     ) -> Newcomer:
         made = Newcomer(next(self._real), name, basis, is_static)
         self.made.append(made)
@@ -273,5 +279,5 @@ def _with_real_ids(
         names = {topic.name for topic in plan.group.topics}
         grown = plan.group.edited(topics=tuple(one for one in topics if one.name in names))
         return kr.plan(grown, plan.assignor, engine=plan.engine)
-    ids = _RealIds(plan.group.group_id, joined, plan.newcomers)
+    ids = RealIds(plan.group.group_id, joined, plan.newcomers)
     return played(plan.group, parse_changes(plan.changes), plan.engine, ids)

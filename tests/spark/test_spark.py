@@ -280,26 +280,30 @@ NOT_ACTIVATED = """
 import sys
 from kafka_rebalance.spark import INPUT_SCHEMA, assign_groups, assign_udf, register_functions
 from pyspark.sql import SparkSession
-spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-frame = spark.read.schema(INPUT_SCHEMA).json(sys.argv[1])
-if sys.argv[2] == "udf":
-    column = assign_udf("range")("group_id", "topics", "members")
-    rows = frame.select(column.alias("r")).select("r.*")
-elif sys.argv[2] == "sql":
+
+def by_frame(spark, frame):
+    return assign_groups(frame, assignor="range")
+
+def by_udf(spark, frame):
+    answers = assign_udf("range")("group_id", "topics", "members")
+    return frame.select(answers.alias("r")).select("r.*")
+
+def by_sql(spark, frame):
     register_functions(spark)
     frame.createOrReplaceTempView("groups")
-    rows = spark.sql("select * from kafka_assign_table(TABLE(groups), 'range')")
-else:
-    rows = assign_groups(frame, assignor="range")
-print([(row["group_id"], row["error"]) for row in rows.collect()])
-spark.stop()
+    return spark.sql("select * from kafka_assign_table(TABLE(groups), 'range')")
+
+builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+for answer in (by_frame, by_udf, by_sql):
+    spark = builder.getOrCreate()  # a new session, with the default Python again
+    assert spark.sparkContext.pythonExec == "python3"
+    rows = answer(spark, spark.read.schema(INPUT_SCHEMA).json(sys.argv[1])).collect()
+    print(answer.__name__, [(row["group_id"], row["error"]) for row in rows])
+    spark.stop()
 """
 
 
-@pytest.mark.parametrize("first", ["frame", "udf", "sql"])
-def test_workers_run_the_drivers_python_without_an_activated_environment(
-    first: str, tmp_path: Path
-) -> None:
+def test_workers_run_the_drivers_python_without_an_activated_environment(tmp_path: Path) -> None:
     other = tmp_path / "python3"
     other.write_text("#!/bin/sh\necho the wrong python3 >&2; exit 1\n", encoding="utf-8")
     other.chmod(0o755)
@@ -310,14 +314,15 @@ def test_workers_run_the_drivers_python_without_an_activated_environment(
     for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
         environment.pop(name, None)
     run = subprocess.run(
-        [sys.executable, "-c", NOT_ACTIVATED, str(line), first],
+        [sys.executable, "-c", NOT_ACTIVATED, str(line)],
         env=environment,
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
     )
-    assert run.stdout.split("\n")[0] == "[('g', None)]", run.stderr[-2000:]
+    answers = [f"{first} [('g', None)]" for first in ("by_frame", "by_udf", "by_sql")]
+    assert run.stdout.splitlines() == answers, run.stderr[-2000:]
 
 
 PLACES = INPUT_SCHEMA.replace("topics: array<string>", "topics: array<int>").replace(

@@ -102,6 +102,10 @@ class Commands:
             self.topics = rng.choice((("t",), ("t", "u")))
             self.draw_rare = self._about_offsets
 
+    def settings(self) -> Command:
+        """Returns the command that makes a new coordinator with small limits."""
+        return settings(self.rng)
+
     def draw(self, number: int) -> Command:
         """Makes the random command with this number."""
         if not self.planned:

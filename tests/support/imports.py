@@ -29,7 +29,7 @@ ROWS = [
 ]
 RUST_ROWS = [
     ("error", "interrupt"),
-    ("java",),
+    ("java", "json"),
     ("group",),
     ("wire",),
     ("assignors",),

@@ -10,6 +10,7 @@ from kafka_rebalance.group.ownership import (
     Anomaly,
     Assignment,
     Delta,
+    answer_of,
     find_anomalies,
     named_partitions,
 )
@@ -45,8 +46,9 @@ def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "r
     if name not in in_core():
         return _assign_custom(group, name)
     if check_engine(engine) == "rust":
-        member_ids = tuple(member.member_id for member in group.members)
-        return from_columns(member_ids, _core.assign(group.interned(), name))
+        interned = group.interned()
+        answer = from_columns(interned.member_ids, _core.assign(interned, name))
+        return answer_of(interned, answer)
     row = SERVER_SIDE[name] if name in SERVER_SIDE else BUILT_IN[name]
     if isinstance(row, OfTasks):
         return _tasks(group, row)
@@ -139,6 +141,4 @@ def from_columns(member_ids: tuple[str, ...], columns: "_core.Columns") -> Assig
 def partitions_from(columns: "_core.Partitions") -> tuple[TopicPartition, ...]:
     """Returns the partitions of a compiled answer that is one list, without members."""
     topic_ids = memoryview(columns.topic_ids).cast("I")
-    return tuple(
-        named_partitions(columns.topics, topic_ids, memoryview(columns.partitions).cast("I"))
-    )
+    return named_partitions(columns.topics, topic_ids, memoryview(columns.partitions).cast("I"))

@@ -115,7 +115,7 @@ SERVER_SIDE: dict[str, ServerSide | OfTasks] = {
     share.simple.NAME: ServerSide(share.simple.assign, shares=True),
     streams.sticky.NAME: OfTasks(streams.sticky.assign),
 }
-"""The assignors of the brokers. `assign` runs them; `plan` does not play their rounds yet."""
+"""The assignors of the brokers. `plan` plays the rounds of those that assign partitions."""
 
 KAFKAS = tuple(name for name in BUILT_IN if "/" not in name)
 """The names of Kafka's own assignors that members can list."""
@@ -193,7 +193,7 @@ def in_core() -> tuple[str, ...]:
 
 
 def planned_names() -> list[str]:
-    """Returns the names of the assignors whose rounds can be planned."""
+    """Returns the names of the leaders' assignors, whose rounds can be planned everywhere."""
     return [name for name in assignor_names() if name not in SERVER_SIDE]
 
 
@@ -211,11 +211,18 @@ def custom(name: str) -> Assignor:
     return _custom[name] if name in _custom else PYTHON_LIBRARIES[name]
 
 
+def shares_partitions(name: str | None) -> bool:
+    """Returns whether members can share a partition under this assignor."""
+    return name in SERVER_SIDE and SERVER_SIDE[name].shares
+
+
 def in_brokers(name: str) -> str:
-    """Returns the error text about a server-side assignor, whose rounds no plan plays yet."""
+    """Returns the error text about a server-side assignor, where its rounds are not played."""
+    if isinstance(SERVER_SIDE[name], OfTasks):
+        return f"{quoted(name)} assigns tasks, and no plan plays them; `assign` returns the tasks"
     return (
-        f"{quoted(name)} runs in the brokers, and no plan plays its rounds yet; "
-        "`assign` returns its assignment"
+        f"{quoted(name)} runs in the brokers, and only `plan` and `compare` play its rounds, one "
+        "group at a time; `assign` returns its assignment"
     )
 
 

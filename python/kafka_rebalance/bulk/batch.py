@@ -1,8 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assigns and plans groups in bulk, as Arrow record batches with one row for each group."""
+"""Assigns, plans and compares groups in bulk, as Arrow data with one row for each group.
+
+Groups come from any library with Arrow's PyCapsule protocol. The answers have the form of the
+groups:
+
+    an object with `__arrow_c_array__`, a list of GroupSpec    a RecordBatch
+    a RecordBatchReader                                        a RecordBatchReader
+    another object with `__arrow_c_stream__`                   a Table
+
+A reader's batches are read and answered one by one, so a stream of any length needs the memory of
+one batch and its answers.
+"""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance import _core
@@ -22,22 +33,22 @@ def assign_batch(
     *,
     max_partitions: int = MAX_PARTITIONS,
     threads: int | None = None,
-) -> "pa.RecordBatch":
+) -> "pa.RecordBatch | pa.Table | pa.RecordBatchReader":
     """Assigns every row of a batch of groups; docs/contract.md describes the columns.
 
     `batch` is any object with Arrow's PyCapsule protocol, for arrays or streams (a RecordBatch,
     Table or RecordBatchReader of pyarrow, a frame of polars or pandas, a relation of DuckDB), or a
-    list of GroupSpec. If `assignor` is None, each row's own assignor is used. If `threads` is None,
-    all cores are used.
+    list of GroupSpec. A reader returns a reader, which answers one batch at a time; another stream
+    returns a Table, and all else a RecordBatch. If `assignor` is None, each row's own assignor is
+    used. If `threads` is None, all cores are used.
 
     Answer   columns group_id, assignor, assignment, anomalies, standby, error, error_kind. A bad
              group has an error and a null assignment; a row that comes with an `error` keeps it.
     Errors   TypeError for a column that is missing or has another type; GroupError for an unknown
              `assignor`.
     """
-    threads = _threads(threads)
-    answers = _core.assign_batch(_one_batch(batch), assignor, max_partitions, threads)
-    return _record_batch(answers, "assign_batch")
+    most, cores = max_partitions, _threads(threads)
+    return _answers(batch, lambda one: _core.assign_batch(one, assignor, most, cores))
 
 
 def plan_batch(
@@ -47,12 +58,12 @@ def plan_batch(
     *,
     max_partitions: int = MAX_PARTITIONS,
     threads: int | None = None,
-) -> "pa.RecordBatch":
+) -> "pa.RecordBatch | pa.Table | pa.RecordBatchReader":
     """Plans every row of a batch of groups; each answer row has the figures of `plan`.
 
     `changes` are texts for every group, for example `add-members=2`. If `changes` is None, each row
     has its own changes in a column `changes`, a list of texts (null: no changes). The other
-    parameters are those of `assign_batch`.
+    parameters, and the form of the answers, are those of `assign_batch`.
 
     Answer   columns group_id, assignor, those of `Figures`, not_affected, error, error_kind. A bad
              group, or a group with a change that does not fit, has an error and null figures. If a
@@ -60,9 +71,8 @@ def plan_batch(
              refers, this change is left out for the group and listed in not_affected. If no change
              is left, the figures are null.
     """
-    threads = _threads(threads)
-    answers = _core.plan_batch(_one_batch(batch), assignor, changes, max_partitions, threads)
-    return _record_batch(answers, "plan_batch")
+    most, cores = max_partitions, _threads(threads)
+    return _answers(batch, lambda one: _core.plan_batch(one, assignor, changes, most, cores))
 
 
 def compare_batch(
@@ -71,59 +81,78 @@ def compare_batch(
     *,
     max_partitions: int = MAX_PARTITIONS,
     threads: int | None = None,
-) -> "pa.RecordBatch":
+) -> "pa.RecordBatch | pa.Table | pa.RecordBatchReader":
     """Compares all built-in assignors for every row of a batch of groups, as `compare` does.
 
-    `changes` are texts for every group, as in `plan_batch`. The other parameters are those of
-    `assign_batch`.
+    `changes` are texts for every group, as in `plan_batch`. The other parameters, and the form of
+    the answers, are those of `assign_batch`.
 
     Answer   columns group_id, assignor (the group's own), recommended, reason, candidates (the
              figures of each assignor, or its error), not_affected, error, error_kind.
     """
-    threads = _threads(threads)
-    answers = _core.compare_batch(_one_batch(batch), list(changes), max_partitions, threads)
-    return _record_batch(answers, "compare_batch")
+    most, cores, texts = max_partitions, _threads(threads), list(changes)
+    return _answers(batch, lambda one: _core.compare_batch(one, texts, most, cores))
 
 
-def _one_batch(groups: object) -> object:
-    """Returns groups in any form as one batch. Errors: TypeError for another form."""
+def _answers(groups: object, work: Callable[[object], _core.ArrowBatch]) -> Any:
+    """Answers groups in any form. Errors: TypeError for another form."""
+    pa = _pyarrow("Arrow data")
     if hasattr(groups, "__arrow_c_array__"):
-        return groups
-    if hasattr(groups, "__arrow_c_stream__"):
-        pa = _pyarrow("a stream of Arrow")
-        table = _whole_numbers(pa.table(groups)).combine_chunks()
-        empty = pa.RecordBatch.from_pylist([], table.schema)
-        return table.to_batches()[0] if table.num_rows else empty
+        return pa.record_batch(work(groups))
+    if not hasattr(groups, "__arrow_c_stream__"):
+        return pa.record_batch(work(_batch_of_groups(pa, groups)))
+    reader = pa.RecordBatchReader.from_stream(groups)
+    wanted = pa.schema(_whole(pa, reader.schema, _schema(pa)))
+    # Answers to no groups: a wrong column is an error before the stream is read.
+    schema = pa.record_batch(work(pa.RecordBatch.from_pylist([], wanted))).schema
+
+    def answers() -> Iterator[Any]:
+        for batch in reader:
+            try:
+                whole = batch if batch.schema == wanted else batch.cast(wanted)
+            except pa.ArrowInvalid as error:
+                raise TypeError(f"batch: a number is not whole: {error}") from None
+            yield pa.record_batch(work(whole))
+
+    if isinstance(groups, pa.RecordBatchReader):
+        return pa.RecordBatchReader.from_batches(schema, answers())
+    return pa.Table.from_batches(answers(), schema)
+
+
+def _batch_of_groups(pa: Any, groups: object) -> Any:
+    """Returns a list of GroupSpec as a batch."""
     if not isinstance(groups, list | tuple):
         kind = type(groups).__name__
         raise TypeError(f"batch: a {kind} has no Arrow data; {_FORMS}")
     for i, group in enumerate(groups):
         if not isinstance(group, GroupSpec):
             raise TypeError(f"batch[{i}]: a {type(group).__name__} is not a GroupSpec; {_FORMS}")
-    pa = _pyarrow("a list of groups")
     return pa.RecordBatch.from_pylist([group.to_dict() for group in groups], _schema(pa))
 
 
-def _whole_numbers(table: Any) -> Any:
-    """Turns floats into integers: pandas turns a column of integers with nulls into floats."""
-    pa = _pyarrow("a stream of Arrow")
+def _whole(pa: Any, fields: Any, contract: Any) -> list[Any]:
+    """Returns the fields, with integers for floats in the contract's fields.
 
-    def whole(kind: Any) -> Any:
-        if pa.types.is_floating(kind):
-            return pa.int64()
-        if pa.types.is_struct(kind):
-            return pa.struct([one.with_type(whole(one.type)) for one in kind])
-        if pa.types.is_list(kind):
-            return pa.list_(kind.value_field.with_type(whole(kind.value_type)))
-        return kind
+    pandas turns integers with nulls into floats. Other fields are not read, and stay.
+    """
+    known = {field.name: field.type for field in contract}
+    return [
+        one.with_type(_whole_type(pa, one.type, known[one.name])) if one.name in known else one
+        for one in fields
+    ]
 
-    wanted = pa.schema([one.with_type(whole(one.type)) for one in table.schema])
-    if wanted == table.schema:
-        return table
-    try:
-        return table.cast(wanted)
-    except pa.ArrowInvalid as error:
-        raise TypeError(f"batch: a number is not whole: {error}") from None
+
+def _whole_type(pa: Any, found: Any, known: Any) -> Any:
+    if pa.types.is_floating(found):
+        return pa.int64()
+    if pa.types.is_struct(found) and pa.types.is_struct(known):
+        return pa.struct(_whole(pa, found, known))
+    for is_list, new in ((pa.types.is_list, pa.list_), (pa.types.is_large_list, pa.large_list)):
+        if is_list(found) and pa.types.is_list(known):
+            return new(
+                found.value_field.with_type(_whole_type(pa, found.value_type, known.value_type))
+            )
+    return found
 
 
 def _schema(pa: Any) -> Any:
@@ -164,8 +193,3 @@ def _pyarrow(part: str) -> Any:
 
 def _threads(threads: int | None) -> int:
     return os.cpu_count() or 1 if threads is None else threads
-
-
-def _record_batch(answers: object, part: str) -> "pa.RecordBatch":
-    batch: pa.RecordBatch = _pyarrow(part).record_batch(answers)
-    return batch

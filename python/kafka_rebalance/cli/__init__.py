@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
+from typing import Any
 
 import kafka_rebalance
 from kafka_rebalance.errors import GroupError, KafkaRebalanceError
@@ -93,7 +94,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KafkaRebalanceError, OSError) as error:
         from kafka_rebalance.report.text.colours import red
 
-        print(f"{red('kafka-rebalance:', sys.stderr)} {error}", file=sys.stderr)
+        text = str(error)
+        if isinstance(error, OSError) and error.filename is not None:
+            text = f"{error.filename}: {error.strerror}"
+        print(f"{red('kafka-rebalance:', sys.stderr)} {text}", file=sys.stderr)
         return USAGE if isinstance(error, _USAGE_ERRORS) else FAILED
 
 
@@ -108,6 +112,23 @@ class _Help(argparse.HelpFormatter):
             part if "\n  " in part else super(_Help, self)._fill_text(part, width, indent)
             for part in text.split("\n\n")
         )
+
+
+class _Command(argparse.ArgumentParser):
+    """Accepts FILE before, between and after the options; names the command in usage errors."""
+
+    _is_intermixing = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        if self._subparsers is not None or self._is_intermixing:  # the second: called from below
+            return super().parse_known_args(args, namespace)
+        self._is_intermixing = True
+        # parse_known_args alone takes an optional FILE as left out once it meets an option.
+        found, extra = self.parse_known_intermixed_args(args, namespace)
+        self._is_intermixing = False
+        if extra:
+            self.error(f"unrecognized arguments: {' '.join(extra)}")
+        return found, extra
 
 
 class _Version(argparse.Action):
@@ -127,7 +148,9 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
         "1 any other failure.",
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version, and exit")
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(
+        title="commands", required=True, metavar="COMMAND", parser_class=_Command
+    )
     word = next((one for one in given if not one.startswith("-")), None)
     for name, line in COMMANDS.items():
         command = commands.add_parser(name, help=line, formatter_class=_Help)

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from kafka_rebalance.assignors.registry import assignor_names, is_known, unknown
+from kafka_rebalance.bulk.line_files import MAX_LINE_BYTES, read_lines
 from kafka_rebalance.bulk.lines import LineAnswer, assign_lines, error_line
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.report.text.progress import byte_progress
 
 from .exit_codes import of_errors
-from .lines import MAX_LINE_BYTES, open_input, read_lines
+from .lines import open_input
 from .options import add_engine, add_max_partitions, whole
 
 _CHUNK_BYTES = 1024 * 1024
@@ -50,7 +51,8 @@ def run(args: argparse.Namespace) -> int:
     groups = bad = 0
     with open_input(args.file) as source, byte_progress(source) as advance:
         for answer in _answers(source, args):
-            sys.stdout.buffer.write(answer.line + b"\n")
+            sys.stdout.buffer.write(answer.line)
+            sys.stdout.buffer.write(b"\n")
             groups += 1
             bad += answer.is_error
             advance(source)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from kafka_rebalance.assignors.registry import (
     SERVER_SIDE,
-    in_brokers,
     is_known,
     library_of,
     unknown,
@@ -15,8 +14,8 @@ from kafka_rebalance.errors import AssignorThrows, GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans import Comparison, Endless, compare, endless
-from kafka_rebalance.plans.changes import Change, SwitchAssignor
-from kafka_rebalance.plans.leaders import named_leader, plans_by_leader
+from kafka_rebalance.plans.changes import Change, SwitchAssignor, SwitchProtocol
+from kafka_rebalance.plans.leaders import plans_by_leader
 from kafka_rebalance.plans.librdkafka_traps import Trap, librdkafka_traps
 from kafka_rebalance.plans.rebalance_plan import parse_changes
 from kafka_rebalance.simulator.timing import Timed, assumed, timed
@@ -30,14 +29,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "Plans the given changes (without changes: the next rebalance) with every assignor, and "
         "recommends the one with the most even result. Ties are broken by the fewest partitions "
         "without a reader, then the fewest moves, then the most reading in a member's own rack, "
-        "then by the assignor that the group runs already."
+        "then by the assignor that the group runs already. A group that the broker assigns is "
+        "compared with the leaders' assignors, as if it were classic."
     )
     add_arguments(parser)
     parser.add_argument(
         "--assignors",
         metavar="NAME,…",
         help="compare only these, for example range,librdkafka/range (default: Kafka's; "
-        "librdkafka's too for a group that librdkafka led last)",
+        "librdkafka's too for a group that librdkafka led last; the brokers' too for their "
+        "groups)",
     )
     plan_command.add_leader(parser)
     parser.set_defaults(run=run, parser=parser)
@@ -48,13 +49,11 @@ def run(args: argparse.Namespace) -> int:
     for name in names or ():
         if not is_known(name):
             args.parser.error(f"argument --assignors: {unknown(name)}")
-        if name in SERVER_SIDE:  # brokers run it; a comparison could only report that it fails
-            args.parser.error(f"argument --assignors: {in_brokers(name)}")
     tally = Tally()
     compared: list[Comparison] = []
 
     def make(group: GroupSpec, changes: Sequence[Change]) -> Comparison:
-        group = _as_led(named_leader(group, args.leader), changes, args)
+        group = _as_led(group, changes, args)
         return compare(group, changes, assignors=names, engine=args.engine)
 
     for one, not_affected, alone in answers(args, tally, make):
@@ -79,7 +78,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _as_led(group: GroupSpec, changes: Sequence[Change], args: argparse.Namespace) -> GroupSpec:
     """Returns the group under librdkafka's assignor, if that one runs whichever member leads."""
-    if group.assignor is None or any(isinstance(one, SwitchAssignor) for one in changes):
+    if group.assignor is None or any(
+        isinstance(one, SwitchAssignor | SwitchProtocol) for one in changes
+    ):
         return group  # `compare` refuses the switch
     try:
         led = plans_by_leader(group, changes, engine=args.engine)
@@ -128,7 +129,8 @@ def _times(one: Comparison) -> tuple[dict[str, Timed], str]:
     """Returns each assignor's times and the assumptions, or no times and the reason."""
     changes = parse_changes(one.changes)
     times: dict[str, Timed] = {}
-    names = [each.assignor for each in one.candidates if each.figures is not None]
+    played = (each.assignor for each in one.candidates if each.figures is not None)
+    names = [name for name in played if name not in SERVER_SIDE]
     try:
         for name in names:
             times[name] = timed(one.group, changes, name)

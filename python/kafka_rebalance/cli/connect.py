@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from kafka_rebalance.assignors.connect import Work
+from kafka_rebalance.bulk.line_files import MAX_LINE_BYTES, read_lines
 from kafka_rebalance.bulk.lines import error_line, group_id_of
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
@@ -19,7 +20,7 @@ from kafka_rebalance.report.plans.connect import round_text, variation_text
 from kafka_rebalance.report.text.names import counted
 
 from .exit_codes import DONE, of_errors
-from .lines import MAX_LINE_BYTES, open_input, read_lines
+from .lines import open_input
 from .options import add_client_settings, add_engine, whole
 
 

@@ -21,15 +21,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "the trace, with the coordinator's answers below each block of commands."
     )
     parser.epilog = _COMMANDS
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument(
+    parser.add_argument(
         "trace", nargs="?", type=Path, metavar="TRACE", help="a file; - for standard input"
     )
-    what.add_argument("--json", action="store_true", help="read JSON lines, write JSON lines")
-    parser.set_defaults(run=run)
+    parser.add_argument(
+        "--json", action="store_true", help="read JSON lines from standard input, write JSON lines"
+    )
+    parser.set_defaults(run=run, parser=parser)
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.json is (args.trace is not None):
+        args.parser.error("give either TRACE or --json")
     if args.json:
         driver = Driver()
         for line in sys.stdin:

@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
     if output.exists():
         raise GroupError("--output", f"{output} exists already")
     print(f"starting Spark for {args.groups:,} groups …", file=sys.stderr)
-    spark = session("demo", progress=sys.stderr.isatty())
+    spark = session("demo", progress=sys.stderr.isatty(), brief=True)
     try:
         rows = [(n, *_row(group)) for n, group in enumerate(groups)]
         captured = f.broadcast(spark.createDataFrame(rows, f"n bigint, {INPUT_SCHEMA}"))

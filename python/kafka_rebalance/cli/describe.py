@@ -5,6 +5,7 @@ import argparse
 import shlex
 from collections.abc import Mapping, Sequence
 
+from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.model import TopicPartition
@@ -20,9 +21,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Shows who owns what, on which host and with which client; how even the assignment is and "
         "could be; the lag, if read from a live cluster; what is wrong; and which command shows "
-        "more. Changes nothing on the cluster and joins no group. With --bootstrap-server and "
-        "--group, also shows groups of Kafka Connect, share groups, and consumer groups that the "
-        "broker assigns (KIP-848)."
+        "more. Changes nothing on the cluster and joins no group. With --bootstrap-server, also "
+        "shows consumer groups that the broker assigns (KIP-848) and share groups; with --group, "
+        "also groups of Kafka Connect."
     )
     add_input(parser)
     parser.add_argument("--all", action="store_true", help="show every member and partition")
@@ -31,7 +32,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     found = list(read_groups(args))
-    if args.bootstrap_server and args.group and isinstance(found[0], BadGroup):
+    if args.bootstrap_server and args.group and _is_other(found[0]):
         found = _show_other(args, found[0])
     groups = [one for one in found if not isinstance(one, BadGroup)]
     lags = _lags(args, groups)
@@ -72,7 +73,12 @@ def _lags(
     return group_lags(args.bootstrap_server, owned, configs=cluster_configs(args))
 
 
-def _show_other(args: argparse.Namespace, bad: BadGroup) -> list[GroupSpec | BadGroup]:
+def _is_other(one: GroupSpec | BadGroup) -> bool:
+    """Returns whether no classic assignor assigns the group, or it could not be read."""
+    return isinstance(one, BadGroup) or one.assignor in SERVER_SIDE
+
+
+def _show_other(args: argparse.Namespace, one: GroupSpec | BadGroup) -> list[GroupSpec | BadGroup]:
     """Shows a live group that no classic assignor assigns; returns the groups not yet shown."""
     from kafka_rebalance.live import other_group
     from kafka_rebalance.plans.connect.workers import ConnectGroup
@@ -82,7 +88,7 @@ def _show_other(args: argparse.Namespace, bad: BadGroup) -> list[GroupSpec | Bad
     except GroupError as error:
         return [BadGroup(args.group, str(error))]
     if group is None:
-        return [bad]
+        return [one]
     if args.json:
         print(contract.dumps(group.to_dict()), flush=True)
         return []

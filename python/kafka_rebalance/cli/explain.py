@@ -2,6 +2,7 @@
 """`kafka-rebalance explain`: shows why a partition goes to its owner, step by step."""
 
 import argparse
+from pathlib import Path
 
 from . import plan
 from .groups import add_arguments
@@ -15,5 +16,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("explain", metavar="PARTITION", help="for example payments-3")
     add_arguments(parser)
     plan.add_assignor(parser)
-    parser.set_defaults(run=plan.run, parser=parser, output=None, samples=None)
+    parser.set_defaults(run=run, parser=parser, output=None, samples=None)
     parser.set_defaults(all=False, how_long=False)
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.file is not None and not Path(args.file).exists() and Path(args.explain).is_file():
+        args.parser.error(f"PARTITION comes first: explain {args.file} {args.explain}")
+    return plan.run(args)

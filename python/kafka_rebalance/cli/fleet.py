@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafka_rebalance.assignors.registry import (
-    BUILT_IN,
     SERVER_SIDE,
     in_brokers,
     in_core,
@@ -25,7 +24,7 @@ from .groups import add_changes
 from .options import add_max_partitions, whole
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from kafka_rebalance.spark.jobs import Done
 
@@ -95,6 +94,13 @@ def _add_paths(parser: argparse.ArgumentParser) -> None:
     add_max_partitions(parser)
     spark = parser.add_argument_group("Spark")
     spark.add_argument("--tasks", type=whole(1), metavar="N", help="spread the groups over N tasks")
+    spark.add_argument(
+        "--direct",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="lines or Parquet: tasks read and write the files themselves, for much less CPU; "
+        "driver and executors need access by pyarrow (default: for local paths)",
+    )
     spark.add_argument(
         "--master", help="Spark's master (default: local[*]; under spark-submit: the one there)"
     )
@@ -177,51 +183,23 @@ def _session(args: argparse.Namespace) -> "Iterator[SparkSession]":
 
 
 def _answer(args: argparse.Namespace, spark: "SparkSession", *, plain: bool) -> int:
-    from kafka_rebalance.spark import assign_groups, compare_groups, count_causes, jobs, plan_groups
+    from kafka_rebalance.spark import count_causes
     from kafka_rebalance.spark.session import spark_errors
 
-    from pyspark.sql import functions as f  # isort: skip (after the import that reports a missing pyspark)
+    from .fleet_answers import answer, answer_files, reads_files
 
     with spark_errors():
-        left, left_out = read(args, spark, plain=plain)
-        most = args.max_partitions
-        if args.word == "assign":
-            answers = assign_groups(left, assignor=args.assignor, max_partitions=most)
-            counts = {"with_anomalies": f.count("anomalies")}
-        elif args.word == "plan":
-            answers = plan_groups(
-                left, assignor=args.assignor, changes=args.changes, max_partitions=most
-            )
-            counts = {
-                "not_affected": f.count_if(f.isnull("moves") & f.isnull("error")),
-                "unsettled": f.count_if(~f.col("settled")),
-                "moves": f.coalesce(f.sum("moves"), f.lit(0)),
-                "without_a_reader": f.coalesce(f.sum("unavailable"), f.lit(0)),
-            }
+        left_out: dict[str, int] = {}
+        if reads_files(args, spark, plain=plain):
+            done = answer_files(args, spark)
         else:
-            answers = compare_groups(left, changes=args.changes, max_partitions=most)
-            other = f.coalesce(f.col("assignor") != f.col("recommended"), f.lit(False))
-            counts = {
-                "not_affected": f.count_if(f.isnull("candidates") & f.isnull("error")),
-                "another_recommended": f.count_if(other),
-                **{
-                    f"recommended {name}": f.count_if(f.col("recommended") == name)
-                    for name in BUILT_IN
-                },
-            }
-        done = jobs.write(
-            answers,
-            args.output,
-            overwrite=args.overwrite,
-            plain=plain,
-            counts=counts,
-        )
-        advice = _advice(args, spark, left) if done.never_ends else None
+            done, left_out = answer(args, spark, plain=plain)
+        advice = _advice(args, spark, plain=plain) if done.never_ends else None
         causes = {}
         if done.errors and args.topics is not None:
             rows = count_causes(spark.read.parquet(args.output)).groupBy("cause").sum("records")
             causes = {row[0]: row[1] for row in rows.collect()}
-    _report(args, done, left_out(), causes, advice)
+    _report(args, done, left_out, causes, advice)
     return of_errors(done.errors)
 
 
@@ -261,10 +239,11 @@ def _report(
     print(f"written to {args.output}")
 
 
-def _advice(args: argparse.Namespace, spark: "SparkSession", groups: "DataFrame") -> str:
+def _advice(args: argparse.Namespace, spark: "SparkSession", *, plain: bool) -> str:
     """Writes a file with some groups whose assignor never ends; returns a command for the first."""
     from kafka_rebalance.spark import jobs, schema
 
+    groups, _ = read(args, spark, plain=plain)
     answers = spark.read.parquet(args.output)
     clusters = schema.keys(answers.schema)
     endless = answers.where("error_kind = 'never-ends' and group_id is not null")

@@ -8,17 +8,20 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from kafka_rebalance.bulk.line_files import MAX_LINE_BYTES, read_lines
 from kafka_rebalance.bulk.lines import group_id_of, line_error
 from kafka_rebalance.errors import GroupError, NeverEnds, NotAffected
 from kafka_rebalance.group import contract
+from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans import Endless, as_far_as_affected, endless
 from kafka_rebalance.plans.changes import Change, apply
 from kafka_rebalance.plans.changes import text as changes_text
+from kafka_rebalance.plans.leaders import named_leader
 from kafka_rebalance.report.text.names import counted
 
 from .exit_codes import SOME_ERRORS, of_errors
-from .lines import MAX_LINE_BYTES, open_input, read_lines
+from .lines import open_input
 from .options import add_cluster, add_engine, cluster_configs
 
 GroupAnswer = TypeVar("GroupAnswer")
@@ -151,6 +154,7 @@ class Tally:
     unreadable    bad groups that could not be read
     unaffected    groups that no change affects
     not_affected  change -> the number of groups that it does not affect, and the first reason
+    led           groups that have the member of `--leader`
     """
 
     groups: int = 0
@@ -158,6 +162,7 @@ class Tally:
     unreadable: int = 0
     unaffected: int = 0
     not_affected: dict[str, tuple[int, str]] = field(default_factory=dict)
+    led: int = 0
 
     def leave_out(self, lines: Sequence[str], *, all_of_them: bool) -> None:
         """Counts a group for each change that does not affect it; a line is `CHANGE: problem`."""
@@ -186,6 +191,11 @@ class Tally:
             problem = "; ".join(first for _, first in self.not_affected.values())
             print(f"kafka-rebalance: no group is affected: {problem}", file=sys.stderr)
             return SOME_ERRORS
+        leader = vars(args).get("leader")
+        if leader is not None and not self.led and self.unreadable < self.groups > 1:
+            problem = f"no group has a member {quoted(leader)}; the answers are without --leader"
+            print(f"kafka-rebalance: {problem}", file=sys.stderr)
+            return SOME_ERRORS
         return of_errors(self.bad)
 
 
@@ -206,13 +216,15 @@ def answers(
 
     A change may refer to a topic, member, client or rack that a group lacks. If there are several
     groups, the change is left out for this group. If there is only one, the change is an error.
+    A group that lacks the member of `--leader` keeps its own leader, if there are several groups.
     """
     groups = read_groups(args)
     first = list(islice(groups, 2))
     for group in chain(first, groups):
         tally.groups += 1
         tally.unreadable += isinstance(group, BadGroup)
-        found = _answer(group, args, work, alone=len(first) < 2)
+        alone = len(first) < 2
+        found = _answer(_led(group, args, tally, alone=alone), args, work, alone=alone)
         if isinstance(found, BadGroup):
             tally.bad += 1
             report_bad(found, as_json=args.json)
@@ -224,10 +236,25 @@ def answers(
         answer, left_out = found
         tally.leave_out(left_out, all_of_them=answer is None)
         if answer is not None:
-            yield AnsweredGroup(answer, left_out, len(first) < 2)
+            yield AnsweredGroup(answer, left_out, alone)
         elif args.json:
             line = {"group_id": group.group_id, "not_affected": left_out}
             print(contract.dumps(line), flush=True)
+
+
+def _led(
+    group: GroupSpec | BadGroup, args: argparse.Namespace, tally: Tally, *, alone: bool
+) -> GroupSpec | BadGroup:
+    """Returns the group with the leader that `--leader` names, if the command has this option."""
+    member = vars(args).get("leader")
+    if member is None or isinstance(group, BadGroup):
+        return group
+    try:
+        led = named_leader(group, member)
+    except GroupError as error:
+        return BadGroup(group.group_id, str(error)) if alone else group
+    tally.led += 1
+    return led
 
 
 def _answer(

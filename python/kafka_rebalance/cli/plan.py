@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kafka_rebalance.assignors.registry import is_known, library_of, planned_names
+from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known, library_of, planned_names
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
@@ -18,8 +18,9 @@ from kafka_rebalance.plans import (
     endless,
     plan,
 )
+from kafka_rebalance.plans.broker_notes import broker_notes
 from kafka_rebalance.plans.changes import Change
-from kafka_rebalance.plans.leaders import LedPlan, named_leader, plans_by_leader
+from kafka_rebalance.plans.leaders import LedPlan, plans_by_leader
 from kafka_rebalance.plans.librdkafka_traps import Trap, librdkafka_traps
 from kafka_rebalance.plans.rebalance_plan import parse_changes
 
@@ -79,7 +80,8 @@ def add_leader(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--leader",
         metavar="MEMBER",
-        help="as if this member led, a member_id or group_instance_id (default: as FILE says)",
+        help="as if this member led its group, a member_id or group_instance_id (default: as FILE "
+        "says)",
     )
 
 
@@ -98,7 +100,9 @@ class _Answer(NamedTuple):
 
         Nothing with --assignor, or if Kafka's own assignor certainly answers.
         """
-        if self.shown is None or (len(self.led) == 1 and not library_of(self.planned.assignor)):
+        by_broker = self.planned.assignor in SERVER_SIDE
+        certain = len(self.led) == 1 and (by_broker or not library_of(self.planned.assignor))
+        if self.shown is None or certain:
             return {}
         others = [one.to_dict() for one in self.led if one is not self.shown]
         return {"leaders": list(self.shown.leaders), "other_leaders": others}
@@ -116,7 +120,6 @@ def run(args: argparse.Namespace) -> int:
     leaders: list[str | None] = []
 
     def make(group: GroupSpec, changes: Sequence[Change]) -> _Answer:
-        group = named_leader(group, args.leader)
         if args.assignor is not None:
             return _Answer(plan(group, args.assignor, changes, engine=args.engine))
         led = plans_by_leader(group, changes, engine=args.engine)
@@ -159,6 +162,8 @@ def _json(
         answer["never_ends"] = found.to_dict()
     if alone and (traps := _traps(planned)):
         answer["librdkafka_traps"] = [trap.to_dict() for trap in traps]
+    if alone and (notes := broker_notes(planned)):
+        answer["broker_notes"] = [note.to_dict() for note in notes]
     if not_affected:
         answer["not_affected"] = not_affected
     if args.how_long:
@@ -180,6 +185,7 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
 
         print_explanation(planned, args.explain)
     else:
+        from kafka_rebalance.report.plans.broker_notes import print_broker_notes
         from kafka_rebalance.report.plans.never_ends import print_endless
         from kafka_rebalance.report.plans.plan import print_plan
         from kafka_rebalance.report.plans.times import print_times
@@ -191,6 +197,7 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
             print_times(*_how_long(planned))
         print_endless(_endless(planned))
         print_traps(_traps(planned))
+        print_broker_notes(planned, everything=args.all)
     _show_leaders(answer)
     _draw(planned, args)
 

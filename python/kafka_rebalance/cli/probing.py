@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
+from kafka_rebalance.bulk.line_files import MAX_LINE_BYTES, read_lines
 from kafka_rebalance.errors import GroupError, WireError
 from kafka_rebalance.serve.probe_cases import ProbeCase, probe_case
 from kafka_rebalance.serve.probed_client import ProbedClient
 
 from .exit_codes import of_errors
-from .lines import MAX_LINE_BYTES, open_input, read_lines
+from .lines import open_input
 
 
 def probe(args: argparse.Namespace) -> int:

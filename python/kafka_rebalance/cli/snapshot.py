@@ -18,8 +18,10 @@ from .options import add_cluster, cluster_configs
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Reads the classic consumer groups of a live cluster and writes one contract line for "
-        "each: the input of the other commands. Changes nothing on the cluster and joins no group."
+        "Reads the groups of a live cluster whose members own partitions, and writes one contract "
+        "line for each: the input of the other commands. These are classic consumer groups, "
+        "consumer groups that the broker assigns (KIP-848) and share groups. Changes nothing on "
+        "the cluster and joins no group."
     )
     add_cluster(parser)
     parser.add_argument(
@@ -82,6 +84,17 @@ class _Counts:
         if assignor in FOREIGN:
             whose = FOREIGN[assignor]
             _say(f"{line['group_id']}: {assignor} is {whose}; plan and compare refuse the group")
+
+        members = line.get("members", ())
+        given = {run["topic"] for member in members for run in member["owned_partitions"]}
+        unresolved = sorted({topic["name"] for topic in line.get("topics", ())} - given)
+        if unresolved and any("topic_regex" in member for member in members):
+            names = ", ".join(unresolved[:5])
+            _say(f"{line['group_id']}: the broker has not applied a pattern to {names} yet")
+        moving = sum("assigned_partitions" in member for member in members)
+        if moving:
+            who = f"{counted(moving, 'member')} of {len(members)}"
+            _say(f"{line['group_id']}: {who} not at the target yet; a plan begins at the target")
 
     def leave_out(self, group_id: str, why: str) -> None:
         self._left_out += group_id != "*"

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kafka's coordinator of classic groups, without I/O: `handle(event, now_ms)` returns effects.
+"""Kafka's group coordinator, without I/O: `handle(event, now_ms)` returns effects.
 
     states, members, member_checks, group          the state of a group and of its members
     join_group, sync_group, heartbeat, leave_group, rebalance
     offsets, offset_commit, offset_fetch, offset_delete, expiry
     records, appends, loading                      the log of `__consumer_offsets`
-    interface, deadlines, config                   events, effects, timers, settings
+    interface, deadlines, config, cluster          events, effects, timers, settings, topics
+    consumer_group                                 groups whose broker assigns (KIP-848)
 
 The classes of requests and responses are in `kafka_rebalance.protocol`.
 
@@ -31,6 +32,7 @@ from .group import Group as Group
 from .interface import Append as Append
 from .interface import Appended as Appended
 from .interface import AppendFailed as AppendFailed
+from .interface import ClusterTopic as ClusterTopic
 from .interface import CoordinatorEvent as CoordinatorEvent
 from .interface import Drop as Drop
 from .interface import Effect as Effect
@@ -41,10 +43,12 @@ from .interface import LoadStarted as LoadStarted
 from .interface import LogEntry as LogEntry
 from .interface import LogRecord as LogRecord
 from .interface import PartitionsDeleted as PartitionsDeleted
+from .interface import PatternsDue as PatternsDue
 from .interface import Received as Received
 from .interface import Respond as Respond
 from .interface import Silent as Silent
 from .interface import Sweep as Sweep
+from .interface import TopicsChanged as TopicsChanged
 from .interface import Transition as Transition
 from .interface import Unloaded as Unloaded
 from .interface import Unreadable as Unreadable

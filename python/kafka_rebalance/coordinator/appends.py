@@ -5,16 +5,22 @@ from kafka_rebalance.protocol.error_codes import ErrorCode, of_append_error, of_
 from kafka_rebalance.protocol.group_state import GroupState
 from kafka_rebalance.protocol.messages import JoinGroupResponse, SyncGroupResponse
 
+from .consumer_group import log
 from .coordinator_state import (
+    AnswerClassicMember,
     CoordinatorState,
     Created,
     ReplaceStatic,
+    Retry,
     SendResponse,
     StoreAssignment,
 )
+from .group import Group
 from .join_group import not_replaced, replaced
 from .refusals import refuse
 from .sync_group import not_stored, stored
+
+_RETRY_MS = 500
 
 
 def appended(state: CoordinatorState, append_id: int, position: int) -> None:
@@ -23,8 +29,10 @@ def appended(state: CoordinatorState, append_id: int, position: int) -> None:
     if write is None:
         return
     state.offsets.complete(append_id, position)
+    log.completed(state, write)
     for group in write.deleted:
-        state.move(group, GroupState.DEAD)
+        if isinstance(group, Group):
+            state.move(group, GroupState.DEAD)
     match write.then:
         case StoreAssignment() as then:
             stored(state, then)
@@ -32,6 +40,8 @@ def appended(state: CoordinatorState, append_id: int, position: int) -> None:
             replaced(state, then)
         case SendResponse() as then:
             state.respond(then.request_id, then.response)
+        case AnswerClassicMember() as then:
+            state.answer_classic_member(then)
     _release(state, append_id)
 
 
@@ -41,13 +51,18 @@ def append_failed(state: CoordinatorState, append_id: int, error: ErrorCode) -> 
     if write is None:
         return
     state.offsets.fail(append_id)
+    log.failed(state, write)
     match write.then:
         case StoreAssignment() as then:
             not_stored(state, then, error)
         case ReplaceStatic() as then:
             not_replaced(state, then, error)
-        case SendResponse() as then:
+        case SendResponse() | AnswerClassicMember() as then:
             state.respond(then.request_id, refuse(then.request, of_operation_error(error)))
+        case Retry(key, revocation) if error is not ErrorCode.NOT_COORDINATOR:
+            state.deadlines.arm(key, state.now_ms + _RETRY_MS)
+            if revocation is not None:
+                state.revocations[key] = revocation
     for one in write.created:
         _take_back(state, one, error)
     for group in write.deleted:
@@ -75,4 +90,7 @@ def _release(state: CoordinatorState, append_id: int) -> None:
         waiting.append_ids.discard(append_id)
         if not waiting.append_ids:
             del state.waiting[request_id]
-            state.respond(request_id, waiting.response)
+            if waiting.then is None:
+                state.respond(request_id, waiting.response)
+            else:
+                state.answer_classic_member(waiting.then)

@@ -8,6 +8,9 @@ from kafka_rebalance.errors import GroupError
 # The first JoinGroup of a new member may be parked this long; Kafka has no setting for this time.
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
 
+_ASSIGNORS = ("uniform", "range")
+_POLICIES = ("bidirectional", "upgrade", "downgrade", "disabled")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoordinatorConfig:
@@ -20,11 +23,34 @@ class CoordinatorConfig:
     offset_metadata_max_bytes: int = 4_096
     offsets_retention_minutes: int = 10_080
     offsets_topic_num_partitions: int = 50
+    group_consumer_session_timeout_ms: int = 45_000
+    group_consumer_heartbeat_interval_ms: int = 5_000
+    group_consumer_assignment_interval_ms: int = 1_000
+    group_consumer_max_size: int = 2**31 - 1
+    group_consumer_assignors: tuple[str, ...] = _ASSIGNORS
+    group_consumer_migration_policy: str = "bidirectional"
+    group_consumer_regex_refresh_interval_ms: int = 600_000
 
     def __post_init__(self) -> None:
         for name, least in _LEAST.items():
             if getattr(self, name) < least:
                 raise GroupError(name, f"{getattr(self, name)} is less than {least}")
+        assignors = self.group_consumer_assignors
+        if not assignors or not set(assignors) <= set(_ASSIGNORS):
+            name = "group_consumer_assignors"
+            raise GroupError(name, f"{assignors} is not a choice of {', '.join(_ASSIGNORS)}")
+        if self.group_consumer_migration_policy not in _POLICIES:
+            name = "group_consumer_migration_policy"
+            policy = self.group_consumer_migration_policy
+            raise GroupError(name, f"{policy!r} is not one of {', '.join(_POLICIES)}")
+
+    @property
+    def allows_upgrades(self) -> bool:
+        return self.group_consumer_migration_policy in ("bidirectional", "upgrade")
+
+    @property
+    def allows_downgrades(self) -> bool:
+        return self.group_consumer_migration_policy in ("bidirectional", "downgrade")
 
     @property
     def offsets_retention_ms(self) -> int:
@@ -39,4 +65,9 @@ _LEAST = {
     "offset_metadata_max_bytes": 0,
     "offsets_retention_minutes": 1,
     "offsets_topic_num_partitions": 1,
+    "group_consumer_session_timeout_ms": 1,
+    "group_consumer_heartbeat_interval_ms": 1,
+    "group_consumer_assignment_interval_ms": 0,
+    "group_consumer_max_size": 1,
+    "group_consumer_regex_refresh_interval_ms": 0,
 }

@@ -5,7 +5,7 @@ A Coordinator stands for one partition of `__consumer_offsets`: it has the group
 It reads no clock, draws nothing at random, and never blocks: equal events in equal order lead to
 equal effects and equal states.
 
-    Getters   config, next_deadline_ms, next_deadline, groups, deadlines
+    Getters   config, next_deadline_ms, next_deadline, groups, classic_groups, deadlines
     Inputs    handle(event, now_ms), where `now_ms` never decreases
 
 The caller calls `handle(Tick(), t)` when `next_deadline_ms()` is `t`, carries out every Append and
@@ -30,7 +30,7 @@ from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
-from kafka_rebalance.protocol import Tick, messages
+from kafka_rebalance.protocol import Tick, messages, modern_messages
 from kafka_rebalance.protocol.error_codes import ErrorCode
 
 from . import (
@@ -49,8 +49,13 @@ from . import (
     sync_group,
 )
 from .config import CoordinatorConfig
-from .coordinator_state import CoordinatorState, Ownership
-from .deadlines import DeadlineKey
+from .consumer_group import requests, timeouts
+from .consumer_group.describe import consumer_group_describe
+from .consumer_group.group import ConsumerGroup
+from .consumer_group.heartbeat import consumer_group_heartbeat, refuse_fields
+from .consumer_group.patterns import resolve
+from .coordinator_state import AnyGroup, CoordinatorState, Ownership
+from .deadlines import MEMBER_KINDS, DeadlineKey
 from .group import Group
 from .refusals import refuse
 
@@ -83,9 +88,18 @@ class Coordinator:
     def config(self) -> CoordinatorConfig:
         return self._state.config
 
-    def groups(self) -> Mapping[str, Group]:
+    def groups(self) -> Mapping[str, AnyGroup]:
         """Returns the groups by group id; the caller must not change them."""
         return MappingProxyType(self._state.groups)
+
+    def classic_groups(self) -> dict[str, Group]:
+        """Returns the classic groups by group id."""
+        groups = self._state.groups.items()
+        return {group_id: group for group_id, group in groups if isinstance(group, Group)}
+
+    def classic_group(self, group_id: str) -> Group | None:
+        """Returns the classic group with this id, if it is one."""
+        return self._state.classic(group_id)
 
     def deadlines(self) -> dict[DeadlineKey, int]:
         """Returns all armed deadlines with their times in ms."""
@@ -127,11 +141,14 @@ class Coordinator:
                 loading.unload(state)
             case interface.PartitionsDeleted():
                 offset_delete.partitions_deleted(state, event)
+            case interface.TopicsChanged():
+                _topics_changed(state, event)
+            case interface.PatternsDue(group_id, patterns):
+                resolve(state, group_id, patterns)
             case interface.Sweep():
                 expiry.sweep(state)
-            case interface.Silent(group_id, member_id, since_ms):
-                state.silent.add((group_id, member_id))
-                rebalance.fall_silent(state, group_id, member_id, since_ms)
+            case interface.Silent():
+                _fall_silent(state, event)
             case interface.Heard(group_id, member_id):
                 state.silent.discard((group_id, member_id))
         return effects
@@ -152,12 +169,14 @@ _HANDLERS: dict[type[messages.Request], _Handler] = {
     messages.DeleteGroups: offset_delete.delete_groups,
     messages.DescribeGroups: describe.describe_groups,
     messages.ListGroups: describe.list_groups,
+    modern_messages.ConsumerGroupHeartbeat: consumer_group_heartbeat,
+    modern_messages.ConsumerGroupDescribe: consumer_group_describe,
 }
 
 
 def _receive(state: CoordinatorState, event: interface.Received) -> None:
     request = event.request
-    refusal = _gate(state, request)
+    refusal = _gate(state, request, event.api_version)
     if refusal is not None:
         response = refuse(request, refusal)
         if isinstance(request, messages.JoinGroup) and refusal in _ECHOES_ID:
@@ -170,6 +189,10 @@ def _receive(state: CoordinatorState, event: interface.Received) -> None:
         state.respond(event.request_id, response)
     elif isinstance(request, messages.FindCoordinator):
         raise ValueError("any broker answers FindCoordinator: see find_coordinator()")
+    elif type(request) in requests.HANDLERS and isinstance(
+        group := state.groups.get(getattr(request, "group_id", "")), ConsumerGroup
+    ):
+        requests.receive(state, event, request, group)
     else:
         _HANDLERS[type(request)](state, event, request)
 
@@ -185,8 +208,14 @@ _NEEDS_GROUP_ID = (
 _ECHOES_ID = (ErrorCode.INVALID_GROUP_ID, ErrorCode.INVALID_SESSION_TIMEOUT)
 
 
-def _gate(state: CoordinatorState, request: messages.Request) -> ErrorCode | None:
+def _gate(
+    state: CoordinatorState, request: messages.Request, version: int | None
+) -> ErrorCode | None:
     """Returns the error that refuses a request before its group is read, else None."""
+    if isinstance(request, modern_messages.ConsumerGroupHeartbeat):
+        error = refuse_fields(state, request, version)
+        if error is not ErrorCode.NONE:
+            return error
     if isinstance(request, _NEEDS_GROUP_ID) and not request.group_id:
         return ErrorCode.INVALID_GROUP_ID
     if isinstance(request, messages.JoinGroup):
@@ -201,6 +230,23 @@ def _gate(state: CoordinatorState, request: messages.Request) -> ErrorCode | Non
     return None
 
 
+def _topics_changed(state: CoordinatorState, event: interface.TopicsChanged) -> None:
+    touched = state.cluster.change(event)
+    for group in state.groups.values():
+        if isinstance(group, ConsumerGroup) and any(map(group.is_subscribed, touched)):
+            group.refresh_at = (0, 0)
+
+
+def _fall_silent(state: CoordinatorState, event: interface.Silent) -> None:
+    group_id, member_id = event.group_id, event.member_id
+    state.silent.add((group_id, member_id))
+    group = state.groups.get(group_id)
+    if isinstance(group, ConsumerGroup):
+        timeouts.fall_silent(state, group, member_id, event.since_ms)
+    elif group is not None:
+        rebalance.fall_silent(state, group, member_id, event.since_ms)
+
+
 def _tick(state: CoordinatorState) -> None:
     key = state.deadlines.take_due(state.now_ms)
     if key is None:
@@ -209,7 +255,11 @@ def _tick(state: CoordinatorState) -> None:
     group = state.groups.get(key.group_id)
     if group is None:
         return
-    if key.kind == "join":
+    if isinstance(group, ConsumerGroup):
+        requests.deadline(state, group, key)
+    elif key.kind in MEMBER_KINDS and key.member_id:
+        return  # it belongs to a member of the consumer group that the group was
+    elif key.kind == "join":
         rebalance.join_deadline(state, group)
     elif key.kind == "sync":
         rebalance.sync_deadline(state, group)

@@ -5,12 +5,14 @@ The steps are functions in `join_group`, `sync_group`, `rebalance`, …; the sta
 argument.
 """
 
+from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import count
 from typing import NamedTuple
+from uuid import UUID
 
 from kafka_rebalance.protocol.group_state import GroupState
 from kafka_rebalance.protocol.messages import (
@@ -19,9 +21,12 @@ from kafka_rebalance.protocol.messages import (
     Response,
     SyncGroupResponse,
 )
+from kafka_rebalance.wire.consumer_group_records import ConsumerGroupRecord
 
+from .cluster import ClusterTopics
 from .config import CoordinatorConfig
-from .deadlines import DeadlineKey, Deadlines
+from .consumer_group.group import ConsumerGroup
+from .deadlines import SESSION, DeadlineKey, Deadlines
 from .group import Group
 from .interface import Append, Drop, Effect, LogRecord, Respond, Transition
 from .members import ClassicGroupMember
@@ -68,7 +73,30 @@ class SendResponse:
     request: Request
 
 
-Continuation = StoreAssignment | ReplaceStatic | SendResponse | None
+@dataclass(frozen=True, slots=True)
+class AnswerClassicMember:
+    """After the append, a classic member of a consumer group gets its response; timers are set.
+
+    `armed` has deadlines with their times in ms from then.
+    """
+
+    request_id: int
+    response: Response
+    request: Request
+    cancelled: DeadlineKey
+    armed: tuple[tuple[DeadlineKey, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """If the append fails, the deadline that led to it is armed again."""
+
+    key: DeadlineKey
+    revocation: int | None  # the epoch of `revocations`, which the deadline has used up
+
+
+Continuation = StoreAssignment | ReplaceStatic | SendResponse | AnswerClassicMember | Retry | None
+AnyGroup = Group | ConsumerGroup
 
 
 class Created(NamedTuple):
@@ -84,11 +112,18 @@ class Created(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """An append in flight: the action after it, and the groups that it creates or deletes."""
+    """An append in flight: the action after it, and the groups that it creates or deletes.
+
+    `batch` has the records that have changed the consumer group `group_id` already; `after` is the
+    classic group that is in its place already.
+    """
 
     then: Continuation
     created: tuple[Created, ...] = ()
-    deleted: tuple[Group, ...] = ()
+    deleted: tuple[AnyGroup, ...] = ()
+    group_id: str | None = None
+    batch: tuple[ConsumerGroupRecord, ...] = ()
+    after: Group | None = None
 
 
 @dataclass(slots=True)
@@ -98,6 +133,7 @@ class Waiting:
     request: Request
     response: Response
     append_ids: set[int]
+    then: AnswerClassicMember | None = None
 
 
 @dataclass(slots=True)
@@ -107,14 +143,22 @@ class CoordinatorState:
     A new group is in `created` until the next append, whatever that append contains. Requests that
     read only durable groups see the group when this append is durable. If the append fails, the
     group is removed, unless it has newer offsets.
+
+    `durable` has each consumer group with appends in flight as the log has it; None if it is not in
+    the log. `revocations` has the member epoch for which each rebalance timeout was armed.
     """
 
     config: CoordinatorConfig
     new_id: Callable[[], str]
     vouched: bool = False  # the host reports silent members; others count as alive
     ownership: Ownership = Ownership.ACTIVE
-    groups: dict[str, Group] = field(default_factory=dict)
+    groups: dict[str, AnyGroup] = field(default_factory=dict)
+    durable: dict[str, AnyGroup | None] = field(default_factory=dict)
+    cluster: ClusterTopics = field(default_factory=ClusterTopics)
+    revocations: dict[DeadlineKey, int] = field(default_factory=dict)
+    resolving: set[str] = field(default_factory=set)  # groups whose PatternsDue is on its way
     created: list[Created] = field(default_factory=list)
+    removed: list[AnyGroup] = field(default_factory=list)  # until the next append, as `created`
     offsets: Offsets = field(default_factory=Offsets)
     deadlines: Deadlines = field(default_factory=Deadlines)
     writes: dict[int, Write] = field(default_factory=dict)
@@ -128,12 +172,20 @@ class CoordinatorState:
     def clear(self) -> None:
         """Drops all groups, offsets, deadlines, appends in flight and waiting responses."""
         self.groups.clear()
+        self.durable.clear()
+        self.revocations.clear()
+        self.resolving.clear()
         self.created.clear()
+        self.removed.clear()
         self.offsets = Offsets()
         self.deadlines = Deadlines()
         self.writes.clear()
         self.silent.clear()
         self.waiting.clear()
+
+    def new_member_id(self) -> str:
+        """Returns a new id as the brokers make it: a UUID in 22 characters of base64."""
+        return urlsafe_b64encode(UUID(self.new_id()).bytes).decode().rstrip("=")
 
     # Answer ---------------------------------------------------------------------------------------
 
@@ -146,6 +198,22 @@ class CoordinatorState:
             self.waiting[request_id] = Waiting(request, response, set(self.writes))
         else:
             self.respond(request_id, response)
+
+    def answer_classic_member(self, then: AnswerClassicMember) -> None:
+        self.deadlines.cancel(then.cancelled)
+        for key, delay_ms in then.armed:
+            if key.kind == SESSION:
+                self.start_session(key, delay_ms)
+            else:
+                self.deadlines.arm(key, self.now_ms + delay_ms)
+        self.respond(then.request_id, then.response)
+
+    def _answer_when_durable(self, then: AnswerClassicMember) -> None:
+        if self.writes:
+            waiting = Waiting(then.request, then.response, set(self.writes), then)
+            self.waiting[then.request_id] = waiting
+        else:
+            self.answer_classic_member(then)
 
     def answer_join(
         self, group: Group, member: ClassicGroupMember, response: JoinGroupResponse
@@ -191,11 +259,16 @@ class CoordinatorState:
         self.deadlines.arm(key, self.now_ms + timeout_ms)
 
     def renew_session(self, group: Group, member: ClassicGroupMember) -> None:
-        """Starts the member's session anew; it has no end if the host vouches for the member."""
-        if self.vouched and (group.group_id, member.member_id) not in self.silent:
-            self.end_session(group, member.member_id)
+        """Starts the member's session anew."""
+        key = DeadlineKey("heartbeat", group.group_id, member.member_id)
+        self.start_session(key, member.session_timeout_ms)
+
+    def start_session(self, key: DeadlineKey, timeout_ms: int) -> None:
+        """Arms the end of a member's session, unless the host vouches for the member."""
+        if self.vouched and (key.group_id, key.member_id) not in self.silent:
+            self.deadlines.cancel(key)
         else:
-            self.arm_session(group, member.member_id, member.session_timeout_ms)
+            self.deadlines.arm(key, self.now_ms + timeout_ms)
 
     def end_session(self, group: Group, member_id: str) -> None:
         self.deadlines.cancel(DeadlineKey("heartbeat", group.group_id, member_id))
@@ -217,11 +290,21 @@ class CoordinatorState:
         self.created.append(Created(group, before))
         return group
 
-    def forget(self, group: Group) -> None:
+    def classic(self, group_id: str) -> Group | None:
+        """Returns the classic group with this id, if it is one."""
+        group = self.groups.get(group_id)
+        return group if isinstance(group, Group) else None
+
+    def forget(self, group: AnyGroup) -> None:
         """Removes a group; its deadlines stay armed and run without effect, as in Kafka."""
         del self.groups[group.group_id]
 
-    def durable_group(self, group_id: str) -> Group | None:
+    def remove(self, group: AnyGroup) -> None:
+        """Removes a group without a record; the removal is durable when the next append is."""
+        self.forget(group)
+        self.removed.append(group)
+
+    def durable_group(self, group_id: str) -> AnyGroup | None:
         """Returns the group if its first record is durable and no tombstone of it is durable."""
         offsets = self.offsets.durable(group_id)
         for write in self.writes.values():
@@ -230,8 +313,13 @@ class CoordinatorState:
             for group in write.deleted:
                 if group.group_id == group_id:
                     return group
+        for group in self.removed:
+            if group.group_id == group_id:
+                return group
         if any(one.is_of(group_id, offsets) for one in self.created):
             return None
+        if group_id in self.durable:
+            return self.durable[group_id]
         return self.groups.get(group_id)
 
     # Move -----------------------------------------------------------------------------------------
@@ -264,11 +352,15 @@ class CoordinatorState:
             if isinstance(write.then, SendResponse):
                 then = write.then
                 self.respond_when_durable(then.request_id, then.request, then.response)
+            elif isinstance(write.then, AnswerClassicMember):
+                self._answer_when_durable(write.then)
             return
         append_id = next(self.append_ids)
         if self.answer is not None:
             write, self.answer = replace(write, then=self.answer), None
-        self.writes[append_id] = replace(write, created=tuple(self.created))
+        deleted = (*write.deleted, *self.removed)
+        self.writes[append_id] = replace(write, created=tuple(self.created), deleted=deleted)
         self.created.clear()
+        self.removed.clear()
         self.offsets.stage(append_id, tuple(changes))
         self.effects.append(Append(append_id, tuple(records), producer_id, committed))

@@ -11,9 +11,16 @@ import heapq
 from itertools import count
 from typing import NamedTuple
 
+SESSION, REBALANCE, JOIN, SYNC = "session-timeout", "rebalance-timeout", "join", "sync"
+MEMBER_KINDS = (SESSION, REBALANCE, JOIN, SYNC)
+"""The kinds of deadlines that belong to a member of a consumer group."""
+
 
 class DeadlineKey(NamedTuple):
-    """A deadline's name: `join` or `sync` of a group, `heartbeat` of a member or pending id."""
+    """A deadline's name: `join` or `sync` of a group, `heartbeat` of a member or pending id.
+
+    In a consumer group, each deadline belongs to a member: see `consumer_group/timeouts.py`.
+    """
 
     kind: str
     group_id: str
@@ -47,6 +54,9 @@ class Deadlines:
         if len(self._heap) > 64 + 4 * len(self._armed):
             self._heap = list(self._armed.values())
             heapq.heapify(self._heap)
+
+    def is_armed(self, key: DeadlineKey) -> bool:
+        return key in self._armed
 
     def cancel(self, key: DeadlineKey) -> None:
         self._armed.pop(key, None)

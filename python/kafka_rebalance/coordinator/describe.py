@@ -3,15 +3,17 @@
 
 Both requests read durable groups, so a group whose first record is still in flight is absent.
 A description has metadata and protocol only in Stable, and the stored assignments in every state.
-An absent group is described as Dead; from version 6 on, the response also has an error (KIP-1043).
+An absent group, and one of another kind, is described as Dead; from version 6 on, the response also
+has an error (KIP-1043).
 """
 
 from kafka_rebalance.protocol import messages
 from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.protocol.group_state import GroupState
 
-from .coordinator_state import CoordinatorState
-from .group import Group
+from .consumer_group.group import ConsumerGroup
+from .coordinator_state import AnyGroup, CoordinatorState
+from .group import CONSUMER, Group
 from .interface import Received
 
 _ABSENT_IS_NOT_FOUND = 6
@@ -26,9 +28,10 @@ def describe_groups(
     described = []
     for group_id in request.group_ids:
         group = state.durable_group(group_id)
-        described.append(
-            messages.DescribedGroup(group_id, absent) if group is None else _describe(group)
-        )
+        if isinstance(group, Group):
+            described.append(_describe(group))
+        else:
+            described.append(messages.DescribedGroup(group_id, absent))
     state.respond(event.request_id, messages.DescribeGroupsResponse(groups=tuple(described)))
 
 
@@ -57,13 +60,25 @@ def _describe(group: Group) -> messages.DescribedGroup:
 
 def list_groups(state: CoordinatorState, event: Received, request: messages.ListGroups) -> None:
     """Lists groups; the response is sent at once."""
-    known = dict.fromkeys(state.groups)
+    known = dict.fromkeys([*state.groups, *(group.group_id for group in state.removed)])
     for write in state.writes.values():
         known |= {group.group_id: None for group in write.deleted}
     groups = (state.durable_group(group_id) for group_id in known)
+    states = {str(one).lower() for one in request.states}
+    types = {one.lower() for one in request.types}
     listed = tuple(
-        messages.ListedGroup(group.group_id, group.protocol_type or "", group.state)
-        for group in groups
-        if group is not None and (not request.states or group.state in request.states)
+        one
+        for one in map(_listed, groups)
+        if one is not None
+        and (not states or one.state.value.lower() in states)
+        and (not types or one.group_type in types)
     )
     state.respond(event.request_id, messages.ListGroupsResponse(groups=listed))
+
+
+def _listed(group: AnyGroup | None) -> messages.ListedGroup | None:
+    if isinstance(group, ConsumerGroup):
+        return messages.ListedGroup(group.group_id, CONSUMER, group.state, "consumer")
+    if group is None:
+        return None
+    return messages.ListedGroup(group.group_id, group.protocol_type or "", group.state)

@@ -5,8 +5,8 @@
     no type (offsets only)                        its commit
     Empty                                         the moment when the group became Empty; if that
                                                   is not known, its commit
-    Stable consumers, subscriptions known         its commit; offsets of subscribed topics never
-                                                  expire
+    Stable consumers, subscriptions known;        its commit; offsets of subscribed topics never
+    consumer groups of any state                  expire
     any other group                               offsets never expire
 
 In a group whose offsets can expire, an offset with its own expiry time expires at that time.
@@ -17,10 +17,12 @@ Source   OffsetMetadataManager.cleanupExpiredOffsets, ClassicGroup.offsetExpirat
 
 from kafka_rebalance.protocol.group_state import GroupState
 
-from .coordinator_state import CoordinatorState, Write
+from .consumer_group.group import ConsumerGroup
+from .coordinator_state import AnyGroup, CoordinatorState, Write
 from .group import CONSUMER, Group
 from .offsets import CommittedOffset, Forget, OffsetChange, Partition
-from .records import group_tombstone, offset_tombstone
+from .records import offset_tombstone
+from .tombstones import tombstones_of
 
 
 def sweep(state: CoordinatorState) -> None:
@@ -42,18 +44,22 @@ def sweep(state: CoordinatorState) -> None:
         ]
         records += [offset_tombstone(*one) for one in expired]
         changes += expired
-        if len(expired) == len(values) and not offsets.pending and group.is_(GroupState.EMPTY):
-            records.append(group_tombstone(group.group_id))
+        if len(expired) == len(values) and not offsets.pending and _is_empty(group):
+            records += tombstones_of(group)
             deleted.append(group)
             state.forget(group)
     state.append(records, Write(None, deleted=tuple(deleted)), changes)
 
 
+def _is_empty(group: AnyGroup) -> bool:
+    return group.is_empty if isinstance(group, ConsumerGroup) else group.is_(GroupState.EMPTY)
+
+
 def _has_expired(
-    group: Group, partition: Partition, value: CommittedOffset, now_ms: int, retention_ms: int
+    group: AnyGroup, partition: Partition, value: CommittedOffset, now_ms: int, retention_ms: int
 ) -> bool:
     base: int | None = value.commit_timestamp_ms
-    if group.protocol_type is not None:
+    if isinstance(group, Group) and group.protocol_type is not None:
         if group.is_(GroupState.EMPTY):
             if group.state_timestamp_ms is not None:
                 base = group.state_timestamp_ms

@@ -63,6 +63,10 @@ class Group:
     def not_(self, *states: GroupState) -> bool:
         return self.state not in states
 
+    def is_simple(self) -> bool:
+        """Returns whether the group has offsets only: it has never had a member."""
+        return self.protocol_type is None and self.is_(GroupState.EMPTY) and not self.pending
+
     def can_rebalance(self) -> bool:
         return self.state in LEGAL_PREDECESSORS[GroupState.PREPARING_REBALANCE]
 

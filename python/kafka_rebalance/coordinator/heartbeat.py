@@ -18,7 +18,7 @@ from .member_checks import refuse_member
 
 def heartbeat(state: CoordinatorState, event: Received, request: Heartbeat) -> None:
     """Answers a Heartbeat; a refused Heartbeat does not renew the session."""
-    group = state.groups.get(request.group_id)
+    group = state.classic(request.group_id)
     error = refuse_member(group, request)
     response = HeartbeatResponse(error_code=error)
     if group is not None and error in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS):

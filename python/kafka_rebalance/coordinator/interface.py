@@ -8,6 +8,8 @@ An event reports something that happened; an effect asks the host to do somethin
     Tick                            the clock has reached `now_ms`
     LoadStarted, Loaded, Unloaded   this broker becomes the coordinator, or stops being it
     PartitionsDeleted               topics were deleted
+    TopicsChanged                   the cluster's topics, with ids, partitions and racks
+    PatternsDue                     patterns are to be resolved; the host has it from an effect
     Sweep                           it is time to expire offsets
     Silent, Heard                   members stop or resume heartbeats; for a `vouched` Coordinator
 """
@@ -15,6 +17,7 @@ An event reports something that happened; an effect asks the host to do somethin
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.protocol.group_state import GroupState
 from kafka_rebalance.protocol.messages import Request, Response
@@ -100,6 +103,23 @@ class PartitionsDeleted:
     partitions: tuple[tuple[str, int], ...]
 
 
+class ClusterTopic(NamedTuple):
+    """A topic; `racks` has the racks of each partition's replicas, and is empty if not known."""
+
+    name: str
+    topic_id: Uuid
+    partitions: int
+    racks: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TopicsChanged:
+    """The cluster has exactly these topics from now on; `version` is the metadata's offset."""
+
+    topics: tuple[ClusterTopic, ...]
+    version: int
+
+
 @dataclass(frozen=True, slots=True)
 class Sweep:
     """Offsets and empty groups may expire now (every `offsets.retention.check.interval.ms`)."""
@@ -122,6 +142,18 @@ class Heard:
     member_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class PatternsDue:
+    """The patterns of a consumer group are to be resolved over the cluster's topics.
+
+    This is an effect, which the host passes back as an event, after the results of the appends
+    before it. A broker resolves patterns in another thread.
+    """
+
+    group_id: str
+    patterns: tuple[str, ...]
+
+
 CoordinatorEvent = (
     Received
     | Tick
@@ -131,6 +163,8 @@ CoordinatorEvent = (
     | Loaded
     | Unloaded
     | PartitionsDeleted
+    | TopicsChanged
+    | PatternsDue
     | Sweep
     | Silent
     | Heard
@@ -194,4 +228,4 @@ class Unreadable:
     problem: str
 
 
-Effect = Respond | Drop | Append | Transition | Expired | Unreadable
+Effect = Respond | Drop | Append | Transition | Expired | Unreadable | PatternsDue

@@ -28,6 +28,7 @@ from kafka_rebalance.protocol.messages import (
 )
 
 from .config import NEW_MEMBER_JOIN_TIMEOUT_MS
+from .consumer_group.group import ConsumerGroup
 from .coordinator_state import CoordinatorState, ReplaceStatic, Write
 from .group import Group
 from .interface import Received
@@ -35,15 +36,25 @@ from .member_checks import refuse_in_state
 from .members import ClassicGroupMember, without_repeats
 from .rebalance import joined, prepare, rebalance_or_complete, try_complete_join
 from .records import group_record, new_group_record
+from .tombstones import tombstones_of
 
 _NEWEST = 9
-_REQUIRES_KNOWN_ID = 4
+REQUIRES_KNOWN_ID = 4
 _KNOWS_SKIPPING = 9
 
 
-def join_group(state: CoordinatorState, event: Received, request: JoinGroup) -> None:
-    """Answers a JoinGroup, or parks it until the join phase ends."""
-    group = state.groups.get(request.group_id)
+def join_group(
+    state: CoordinatorState,
+    event: Received,
+    request: JoinGroup,
+    *,
+    emptied: ConsumerGroup | None = None,
+) -> None:
+    """Answers a JoinGroup, or parks it until the join phase ends.
+
+    `emptied` is an empty consumer group that was removed, and is replaced by a new classic group.
+    """
+    group = state.classic(request.group_id)
     is_new = group is None
     if group is None:
         if request.member_id != UNKNOWN_MEMBER:
@@ -51,7 +62,7 @@ def join_group(state: CoordinatorState, event: Received, request: JoinGroup) -> 
             return
         group = state.create(request.group_id)
     request = replace(request, protocols=without_repeats(request.protocols))
-    if _version(event) == 0:
+    if version_of(event) == 0:
         # In version 0, one field is used for both timeouts.
         request = replace(request, rebalance_timeout_ms=request.session_timeout_ms)
     if not _has_room(state, group, request.member_id):
@@ -67,7 +78,8 @@ def join_group(state: CoordinatorState, event: Received, request: JoinGroup) -> 
         _join_with_id(state, event, request, group)
     if is_new:
         # This is the group's first record: if the append fails, the group is removed again.
-        state.append([new_group_record(group)], Write(None))
+        buried = [] if emptied is None else tombstones_of(emptied)
+        state.append([*buried, new_group_record(group)], Write(None))
 
 
 def _has_room(state: CoordinatorState, group: Group, member_id: str) -> bool:
@@ -87,7 +99,7 @@ def _join_without_id(
 ) -> None:
     instance = request.group_instance_id
     member_id = f"{event.client_id if instance is None else instance}-{state.new_id()}"
-    if instance is None and _version(event) >= _REQUIRES_KNOWN_ID:
+    if instance is None and version_of(event) >= REQUIRES_KNOWN_ID:
         group.add_pending(member_id)
         state.arm_session(group, member_id, request.session_timeout_ms)
         _refuse(state, event, ErrorCode.MEMBER_ID_REQUIRED, member_id)
@@ -185,7 +197,7 @@ def _take_over(
         # The leader may already be computing an assignment for the old id.
         prepare(state, group)
     elif group.select_protocol() == group.protocol_name:
-        knows = _version(event) >= _KNOWS_SKIPPING
+        knows = version_of(event) >= _KNOWS_SKIPPING
         then = ReplaceStatic(group, before, old_leader, event.request_id, knows)
         assignment = {one.member_id: one.assignment for one in group.members.values()}
         state.append([group_record(group, assignment)], Write(then))
@@ -234,7 +246,8 @@ def _waiting_member(then: ReplaceStatic) -> ClassicGroupMember | None:
     return member if member is not None and member.parked_join == then.request_id else None
 
 
-def _version(event: Received) -> int:
+def version_of(event: Received) -> int:
+    """Returns the version of a JoinGroup."""
     return _NEWEST if event.api_version is None else event.api_version
 
 

@@ -20,7 +20,7 @@ from .rebalance import prepare, remove, try_complete_join
 
 def leave_group(state: CoordinatorState, event: Received, request: messages.LeaveGroup) -> None:
     """Removes members; the response is sent when the append of this step, if any, is durable."""
-    group = state.groups.get(request.group_id)
+    group = state.classic(request.group_id)
     error = refuse_in_state(group, request)
     if group is None:
         entries = tuple(messages.LeftMember(*entry, error) for entry in request.members)

@@ -9,13 +9,19 @@ Source   GroupMetadataManager.replay/onLoaded/onUnloaded, OffsetMetadataManager.
 """
 
 from kafka_rebalance.errors import WireError
+from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
 from kafka_rebalance.protocol import messages
 from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.protocol.group_state import GroupState
 from kafka_rebalance.wire import group_records as wire
+from kafka_rebalance.wire.consumer_group_records import decode_record
 
 from .appends import append_failed
-from .coordinator_state import CoordinatorState, Ownership
+from .consumer_group import timeouts
+from .consumer_group.group import ConsumerGroup, OwnedTwice
+from .consumer_group.member import ReconciliationState
+from .consumer_group.replay import IllegalRecord, replay
+from .coordinator_state import AnyGroup, CoordinatorState, Ownership
 from .group import Group
 from .interface import LogEntry, Unreadable
 from .members import ClassicGroupMember
@@ -29,15 +35,43 @@ def load(state: CoordinatorState, entries: tuple[LogEntry, ...]) -> None:
     for entry in entries:
         try:
             _replay(state, entry)
-        except WireError as error:
+        except (WireError, IllegalRecord, OwnedTwice) as error:
             state.effects.append(Unreadable(entry.position, str(error)))
     state.ownership = Ownership.ACTIVE
-    for group in list(state.groups.values()):
+    state.cluster.created_version = state.cluster.version
+    for group in _in_table_order(state):
+        if isinstance(group, ConsumerGroup):
+            _start_members(state, group)
+            continue
         for member in group.members.values():
             state.renew_session(group, member)
         if group.size > state.config.group_max_size:
             # `group.max.size` was lowered: all members rejoin, and the last to do so are refused.
             prepare(state, group)
+
+
+def _in_table_order(state: CoordinatorState) -> list[AnyGroup]:
+    """Returns the groups in the order of a new table of Kafka, in which they were put in our order.
+
+    Kafka's own table can have another order if the log has tombstones of groups, because it never
+    shrinks. The order decides which of several equal deadlines runs first.
+    """
+    table = TimelineHashMap[AnyGroup]()
+    for group in state.groups.values():
+        table.put(group.group_id, group)
+    return table.values()
+
+
+def _start_members(state: CoordinatorState, group: ConsumerGroup) -> None:
+    """Arms the deadlines of a consumer group's members.
+
+    Quirk: a classic member gets the session timeout of the consumer protocol.
+    """
+    for member in group.members.values():
+        timeout_ms = state.config.group_consumer_session_timeout_ms
+        timeouts.arm_session(state, group.group_id, member.member_id, timeout_ms)
+        if member.state is ReconciliationState.UNREVOKED_PARTITIONS:
+            timeouts.arm_rebalance(state, group.group_id, member)
 
 
 def _replay(state: CoordinatorState, entry: LogEntry) -> None:
@@ -59,6 +93,10 @@ def _replay(state: CoordinatorState, entry: LogEntry) -> None:
             state.groups.setdefault(group_id, Group(group_id, state.now_ms))
             commit = Commit(group_id, (topic, partition), _offset(value), entry.producer_id)
             state.offsets.load(commit, entry.position)
+        case wire.OtherKey(), _:
+            record = decode_record(entry.key, entry.value)
+            if record is not None:
+                replay(state.groups, record)
 
 
 def _group(group_id: str, value: wire.GroupMetadataValue) -> Group:
@@ -111,6 +149,8 @@ def unload(state: CoordinatorState) -> None:
     for append_id in list(state.writes):
         append_failed(state, append_id, gone)
     for group in list(state.groups.values()):
+        if isinstance(group, ConsumerGroup):
+            continue  # it has no parked requests
         before = group.state
         state.move(group, GroupState.DEAD)
         for member in group.members.values():

@@ -21,6 +21,8 @@ from kafka_rebalance.protocol import messages
 from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.protocol.group_state import GroupState
 
+from .consumer_group.group import ConsumerGroup
+from .consumer_group.offsets import refuse_commit
 from .coordinator_state import CoordinatorState, SendResponse, Write
 from .group import Group
 from .interface import Received
@@ -41,7 +43,11 @@ _ABSENT_IS_NOT_FOUND: dict[type[_Commit], int] = {
 def offset_commit(state: CoordinatorState, event: Received, request: _Commit) -> None:
     """Stages offsets; the response is sent when the append is durable."""
     group = state.groups.get(request.group_id)
-    error = _check(event, group, request)
+    if isinstance(group, ConsumerGroup):
+        stored = [one for one in request.offsets if not _is_too_large(state, one)]
+        error = refuse_commit(event, group, request, stored, state.cluster)
+    else:
+        error = _check(event, group, request)
     if error is not ErrorCode.NONE:
         state.respond(event.request_id, refuse(request, error))
         return
@@ -49,7 +55,7 @@ def offset_commit(state: CoordinatorState, event: Received, request: _Commit) ->
         _commit(state, event, request, None, request.producer_id)
         return
     # Only a commit outside a transaction renews the member's session.
-    if group is not None and group.is_(GroupState.STABLE, GroupState.PREPARING_REBALANCE):
+    if isinstance(group, Group) and group.is_(GroupState.STABLE, GroupState.PREPARING_REBALANCE):
         state.renew_session(group, group.get(request.member_id))
     _commit(state, event, request, request.retention_ms, None)
 
@@ -76,12 +82,10 @@ def _commit(
     retention_ms: int | None,
     producer_id: int | None,
 ) -> None:
-    limit = state.config.offset_metadata_max_bytes
     expires = None if retention_ms in (None, messages.NO_RETENTION) else state.now_ms + retention_ms
     commits, codes = [], []
     for one in request.offsets:
-        # Kafka compares Java's String.length, in UTF-16 units, with this limit in bytes.
-        too_large = len((one.metadata or "").encode("utf-16-le")) // 2 > limit
+        too_large = _is_too_large(state, one)
         code = ErrorCode.OFFSET_METADATA_TOO_LARGE if too_large else ErrorCode.NONE
         codes.append(messages.PartitionError(one.topic, one.partition, code))
         if not too_large:
@@ -95,8 +99,16 @@ def _commit(
         # The new group has only offsets. Kafka creates the group even if no offset is stored.
         state.create(request.group_id)
     then = SendResponse(event.request_id, response, request)
-    records = [offset_record(commit) for commit in commits]
+    # Kafka looks the ids of topics up for commits outside transactions only.
+    topics = {} if producer_id is not None else state.cluster.topics
+    records = [offset_record(commit, topics.get(commit.partition[0])) for commit in commits]
     state.append(records, Write(then), commits, producer_id)
+
+
+def _is_too_large(state: CoordinatorState, one: messages.OffsetToCommit) -> bool:
+    # Kafka compares Java's String.length, in UTF-16 units, with this limit in bytes.
+    units = len((one.metadata or "").encode("utf-16-le")) // 2
+    return units > state.config.offset_metadata_max_bytes
 
 
 def end_transaction(

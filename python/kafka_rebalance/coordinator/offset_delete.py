@@ -9,24 +9,22 @@ from kafka_rebalance.protocol import messages
 from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.protocol.group_state import GroupState
 
-from .coordinator_state import CoordinatorState, SendResponse, Write
+from .consumer_group.group import ConsumerGroup
+from .coordinator_state import AnyGroup, CoordinatorState, SendResponse, Write
 from .group import CONSUMER
 from .interface import PartitionsDeleted, Received
 from .member_checks import refuse_in_state
 from .offsets import Forget, OffsetChange, Partition
-from .records import group_tombstone, offset_tombstone
+from .records import offset_tombstone
+from .tombstones import tombstones_of
 
 
 def offset_delete(state: CoordinatorState, event: Received, request: messages.OffsetDelete) -> None:
     """Deletes offsets, except those of topics that the group is subscribed to."""
     group = state.groups.get(request.group_id)
-    error = refuse_in_state(group, request)
+    error = _refuse(group, request)
     if group is None or error is not ErrorCode.NONE:
         state.respond(event.request_id, messages.OffsetDeleteResponse(error_code=error))
-        return
-    if group.not_(GroupState.EMPTY) and group.protocol_type != CONSUMER:
-        response = messages.OffsetDeleteResponse(error_code=ErrorCode.NON_EMPTY_GROUP)
-        state.respond(event.request_id, response)
         return
     offsets = state.offsets.latest(group.group_id)
     codes, forgotten = [], []
@@ -41,17 +39,31 @@ def offset_delete(state: CoordinatorState, event: Received, request: messages.Of
     _forget(state, forgotten, Write(SendResponse(event.request_id, response, request)))
 
 
+def _refuse(
+    group: AnyGroup | None, request: messages.OffsetDelete | messages.DeleteGroups
+) -> ErrorCode:
+    is_deletion = isinstance(request, messages.DeleteGroups)
+    if isinstance(group, ConsumerGroup):
+        is_refused = is_deletion and not group.is_empty
+        return ErrorCode.NON_EMPTY_GROUP if is_refused else ErrorCode.NONE
+    error = refuse_in_state(group, request)
+    if group is None or is_deletion or error is not ErrorCode.NONE:
+        return error
+    other = group.not_(GroupState.EMPTY) and group.protocol_type != CONSUMER
+    return ErrorCode.NON_EMPTY_GROUP if other else ErrorCode.NONE
+
+
 def delete_groups(state: CoordinatorState, event: Received, request: messages.DeleteGroups) -> None:
     """Deletes empty groups and their offsets; a repeated group id has one result."""
     codes, records, changes, deleted = [], [], list[OffsetChange](), []
     for group_id in dict.fromkeys(request.group_ids):
         group = state.groups.get(group_id)
-        error = refuse_in_state(group, request)
+        error = _refuse(group, request)
         codes.append((group_id, error))
         if group is not None and error is ErrorCode.NONE:
             forgotten = [Forget(group_id, one) for one in _all_partitions(state, group_id)]
             records += [offset_tombstone(*one) for one in forgotten]
-            records.append(group_tombstone(group_id))
+            records += tombstones_of(group)
             changes += forgotten
             deleted.append(group)
             state.forget(group)

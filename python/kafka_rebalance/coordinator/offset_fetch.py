@@ -9,7 +9,9 @@ from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.protocol.group_state import GroupState
 from kafka_rebalance.protocol.messages import FetchedOffset, OffsetFetch, OffsetFetchResponse
 
-from .coordinator_state import CoordinatorState
+from .consumer_group.group import ConsumerGroup
+from .consumer_group.offsets import refuse_fetch
+from .coordinator_state import AnyGroup, CoordinatorState
 from .group import Group
 from .interface import Received
 from .offsets import GroupOffsets
@@ -28,10 +30,14 @@ def offset_fetch(state: CoordinatorState, event: Received, request: OffsetFetch)
 
 
 def _fetched(
-    group: Group | None, offsets: GroupOffsets, request: OffsetFetch
+    group: AnyGroup | None, offsets: GroupOffsets, request: OffsetFetch
 ) -> OffsetFetchResponse:
+    if isinstance(group, ConsumerGroup):
+        error = refuse_fetch(group, request)
+        if error is not ErrorCode.NONE:
+            return OffsetFetchResponse(error_code=error)
     # Committed offsets of a removed group are ignored, but its open transactions still matter.
-    is_absent = group is None or group.is_(GroupState.DEAD)
+    is_absent = group is None or (isinstance(group, Group) and group.is_(GroupState.DEAD))
     wanted = request.partitions
     if wanted is None:
         there = () if is_absent else offsets.values()

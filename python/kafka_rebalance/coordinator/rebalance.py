@@ -150,11 +150,10 @@ def session_deadline(state: CoordinatorState, group: Group, member_id: str) -> N
         complete_join(state, group)
 
 
-def fall_silent(state: CoordinatorState, group_id: str, member_id: str, since_ms: int) -> None:
+def fall_silent(state: CoordinatorState, group: Group, member_id: str, since_ms: int) -> None:
     """Starts the session timeout of a silent member at `since_ms`, unless the member is new."""
-    group = state.groups.get(group_id)
-    member = None if group is None else group.members.get(member_id)
-    if group is not None and member is not None and not member.is_new:
+    member = group.members.get(member_id)
+    if member is not None and not member.is_new:
         left = since_ms + member.session_timeout_ms - state.now_ms
         state.arm_session(group, member_id, max(left, 0))
 

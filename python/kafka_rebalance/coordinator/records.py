@@ -2,14 +2,18 @@
 """Builds the records that the coordinator writes to `__consumer_offsets`.
 
 The versions are those that Kafka 4.4.0 writes: 3 for group metadata; 4 for offsets, or 1 if the
-offset has its own expiry. Version 4's tagged field, the topic id, is never written.
+offset has its own expiry. Version 4 has the topic's id, in a tagged field.
 """
+
+import struct
 
 from kafka_rebalance.wire import group_records as wire
 
 from .group import Group
-from .interface import LogRecord
+from .interface import ClusterTopic, LogRecord
 from .offsets import Commit, Partition
+
+_TOPIC_ID_TAG = 0
 
 
 def group_record(group: Group, assignment: dict[str, bytes]) -> LogRecord:
@@ -51,8 +55,11 @@ def group_tombstone(group_id: str) -> LogRecord:
     return LogRecord(wire.encode_key(wire.GroupMetadataKey(group_id)), None)
 
 
-def offset_record(commit: Commit) -> LogRecord:
-    """Returns the record of a committed offset: version 1 if it has its own expiry, else 4."""
+def offset_record(commit: Commit, topic: ClusterTopic | None) -> LogRecord:
+    """Returns the record of a committed offset: version 1 if it has its own expiry, else 4.
+
+    `topic` is the partition's topic, if the coordinator knows it.
+    """
     value = commit.value
     expires = value.expire_timestamp_ms
     written = wire.OffsetCommitValue(
@@ -62,6 +69,7 @@ def offset_record(commit: Commit) -> LogRecord:
         leader_epoch=-1 if value.leader_epoch is None else value.leader_epoch,
         expire_timestamp_ms=-1 if expires is None else expires,
         version=4 if expires is None else 1,
+        tagged=() if topic is None else ((_TOPIC_ID_TAG, struct.pack(">qq", *topic.topic_id)),),
     )
     key = wire.OffsetCommitKey(commit.group_id, *commit.partition)
     return LogRecord(wire.encode_key(key), wire.encode_value(written))

@@ -3,7 +3,7 @@
 
 from collections.abc import Callable
 
-from kafka_rebalance.protocol import messages
+from kafka_rebalance.protocol import messages, modern_messages
 from kafka_rebalance.protocol.error_codes import ErrorCode
 
 # The requests whose response has one error code for the whole request.
@@ -17,6 +17,7 @@ _RESPONSES: dict[type[messages.Request], Callable[..., messages.Response]] = {
     messages.OffsetFetch: messages.OffsetFetchResponse,
     messages.OffsetDelete: messages.OffsetDeleteResponse,
     messages.ListGroups: messages.ListGroupsResponse,
+    modern_messages.ConsumerGroupHeartbeat: modern_messages.ConsumerGroupHeartbeatResponse,
 }
 
 
@@ -31,4 +32,7 @@ def refuse(request: messages.Request, error: ErrorCode) -> messages.Response:
         case messages.DescribeGroups(group_ids=ids):
             groups = tuple(messages.DescribedGroup(one, error, None) for one in ids)
             return messages.DescribeGroupsResponse(groups=groups)
+        case modern_messages.ConsumerGroupDescribe(group_ids=ids):
+            described = tuple(modern_messages.DescribedConsumerGroup(one, error) for one in ids)
+            return modern_messages.ConsumerGroupDescribeResponse(groups=described)
     return _RESPONSES[type(request)](error_code=error)

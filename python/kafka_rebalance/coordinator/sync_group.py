@@ -25,7 +25,7 @@ _NAMES_ITS_PROTOCOL = 5
 
 def sync_group(state: CoordinatorState, event: Received, request: SyncGroup) -> None:
     """Answers a SyncGroup, or parks it until the leader's assignment is stored."""
-    group = state.groups.get(request.group_id)
+    group = state.classic(request.group_id)
     error = _check(event, request, group)
     if group is None or error is not ErrorCode.NONE:
         state.respond(event.request_id, SyncGroupResponse(error_code=error))

@@ -190,7 +190,8 @@ def _partition(value: Any, at: str) -> int:
 
 def _deleted_topics(members: list[dict[str, Any]], topics: tuple[Topic, ...]) -> tuple[Topic, ...]:
     """Returns the topics that occur only in owned partitions, if an id is given there."""
-    ids = {topic.name: topic.topic_id for topic in topics}
+    # If a name occurs twice, the first topic counts, as in the core.
+    ids = {topic.name: topic.topic_id for topic in reversed(topics)}
     for i, member in enumerate(members):
         for e, owned in enumerate(member.get("owned_partitions") or ()):
             topic, topic_id = owned["topic"], owned.get("topic_id")

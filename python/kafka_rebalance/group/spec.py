@@ -63,7 +63,14 @@ class GroupSpec:
 
     @classmethod
     def from_json(cls, line: str | bytes, *, max_partitions: int = MAX_PARTITIONS) -> "GroupSpec":
-        """Reads one contract line. Errors: GroupError with the path of the wrong field."""
+        """Reads one contract line. Errors: GroupError with the path of the wrong field.
+
+        The core reads a line that is right. `contract.py` reads any other line once more, and
+        raises the error.
+        """
+        fields = _core.read_line(line, max_partitions) if cls is GroupSpec else None
+        if fields is not None:
+            return _checked(fields)
         return cls(**contract.read(contract.parse(line)), max_partitions=max_partitions)
 
     @classmethod
@@ -120,7 +127,13 @@ class GroupSpec:
         generation_id: int | None = None,
         leader: str | None = None,
     ) -> "GroupSpec":
-        """Returns a validated copy of the group with these fields replaced; None keeps a field."""
+        """Returns a validated copy of the group with these fields replaced; None keeps a field.
+
+        The leader is kept only if it is one of `members`.
+        """
+        leader = self.leader if leader is None else leader
+        if members is not None and all(member.member_id != leader for member in members):
+            leader = None
         return GroupSpec(
             self.group_id,
             self.topics if topics is None else topics,
@@ -129,7 +142,7 @@ class GroupSpec:
             self.generation_id if generation_id is None else generation_id,
             max_partitions=self.limit,
             leader_library=self.leader_library,
-            leader=self.leader if leader is None else leader,
+            leader=leader,
             subtopologies=self.subtopologies,
             num_standby_replicas=self.num_standby_replicas,
         )
@@ -175,6 +188,23 @@ class GroupSpec:
     def partition_counts(self) -> dict[str, int]:
         """Returns the numbers of partitions by topic, without zeros: assignors see only these."""
         return {topic.name: topic.partitions for topic in self.topics if topic.partitions > 0}
+
+
+_READ = (
+    "group_id", "topics", "members", "assignor", "generation_id", "leader_library", "leader",
+    "_interned",
+)  # fmt: skip
+"""The fields that `_core.read_line` returns; the other fields belong to streams groups."""
+
+
+def _checked(fields: Sequence[object]) -> GroupSpec:
+    """Returns a group whose fields the core has checked: the constructor need not check them."""
+    group = object.__new__(GroupSpec)
+    for name, value in zip(_READ, fields, strict=True):
+        object.__setattr__(group, name, value)
+    for name in ("subtopologies", "num_standby_replicas"):
+        object.__setattr__(group, name, None)
+    return group
 
 
 def _running(

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a live cluster's classic consumer groups as contract lines.
+"""Reads a live cluster's groups as contract lines: those whose members own partitions.
 
 1. Every broker lists the groups that it coordinates.
-2. The broker describes its groups, with the bytes that members wrote as subscriptions and leaders
-   as assignments. The bytes are decoded by `kafka_rebalance.wire`, not by the client library.
+2. The broker describes its classic groups, with the bytes that members wrote as subscriptions and
+   leaders as assignments. The bytes are decoded by `kafka_rebalance.wire`, not by the client
+   library. Consumer-protocol and share groups: `broker_groups.py`.
 3. Metadata contains the partitions of the subscribed topics, and the racks of their replicas.
 
 Reading changes nothing: it joins no group, commits no offset and creates no topic. The groups are
@@ -16,16 +17,21 @@ Errors   a group that cannot be read is a line with `error`; if the cluster cann
 Source   Kafka's DescribeGroups, ListGroups, Metadata and ConsumerProtocol messages.
 """
 
+import base64
 import importlib
 import time
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from kafka_rebalance import wire
+from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.errors import ClusterError as ClusterError
 from kafka_rebalance.errors import GroupError, WireError
 from kafka_rebalance.group.model import NEWEST_SUBSCRIPTION, Member, TopicPartition
+from kafka_rebalance.wire.group_descriptions import GroupDescription
 
+from .broker_groups import API_KEYS, broker_line, described_groups, has_pattern
 from .cluster import admin_client
 
 BATCH = 200
@@ -42,10 +48,6 @@ _UNLISTED = (
     "kafka-cluster, or on each Group"
 )
 _OTHER_TYPES = {
-    "consumer": "the broker assigns it (KIP-848); kafka-consumer-groups.sh --describe --members "
-    "--verbose shows who owns what",
-    "share": "a share group, whose members share partitions record by record (KIP-932); "
-    "kafka-share-groups.sh --describe shows it",
     "streams": "Kafka Streams, whose tasks the broker assigns (KIP-1071); kafka-streams-groups.sh "
     "--describe shows it",
 }
@@ -61,7 +63,7 @@ _T = TypeVar("_T")
 
 
 class _NotAssignedError(GroupError):
-    """No classic assignor assigns the group, so it is left out, unless the caller named it."""
+    """No known assignor assigns the group, so it is left out, unless the caller named it."""
 
 
 class _Listed(NamedTuple):
@@ -69,6 +71,10 @@ class _Listed(NamedTuple):
     group_type: str
     protocol_type: str
     state: str
+
+    @property
+    def is_assigned_by_broker(self) -> bool:
+        return self.group_type.lower() in API_KEYS
 
 
 class Progress(NamedTuple):
@@ -91,9 +97,9 @@ def snapshot(
     on_left_out: Callable[[str, str], None] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Yields one contract line for each classic consumer group of a live cluster.
+    """Yields one contract line for each group of a live cluster whose members own partitions.
 
-    `group_ids` None means every group that has members and a classic assignor. Each other group is
+    `group_ids` None means every such group that has members. Each other group is
     reported to `on_left_out(group_id, why)`; "*" stands for groups that the cluster does not list
     because the user lacks a permission. A group named by the caller always yields a line, if
     necessary `{"group_id": ..., "error": "state: Empty, ..."}`. A group in the middle of a
@@ -151,6 +157,7 @@ class _Reader:
         self._changed = 0
         self._racks: dict[int, str | None] = {}
         self._topics: dict[str, _Line | GroupError | None] = {}
+        self._all_topics: tuple[str, ...] | None = None
 
     def lines(
         self, group_ids: Sequence[str] | None, on_left_out: Callable[[str, str], None] | None
@@ -176,7 +183,7 @@ class _Reader:
 
     def with_topics(self, line: Mapping[str, Any]) -> _Line:
         self._learn_racks()
-        self._learn(topic for member in line["members"] for topic in member["topics"])
+        self._learn(_names(line))
         whole = self._complete(line)
         if isinstance(whole, GroupError):
             raise whole
@@ -197,18 +204,16 @@ class _Reader:
         self, group_ids: Sequence[str], listed: Mapping[str, _Listed]
     ) -> Iterator[tuple[str, _Line | GroupError]]:
         fit = {group_id: _caught(_fit, listed.get(group_id)) for group_id in group_ids}
+        there = {group_id: one for group_id, one in fit.items() if isinstance(one, _Listed)}
         described = self._describe(
-            {group_id: one.coordinator for group_id, one in fit.items() if isinstance(one, _Listed)}
+            {id_: one.coordinator for id_, one in there.items() if not one.is_assigned_by_broker}
         )
         for id_, group in described.items():
             self._changed += listed[id_].state not in ("", group.group_state)
         lines = {id_: _caught(self._without_topics, group) for id_, group in described.items()}
+        lines |= self._assigned_by_broker(there)
         self._learn(
-            topic
-            for line in lines.values()
-            if isinstance(line, dict)
-            for member in line["members"]
-            for topic in member["topics"]
+            topic for line in lines.values() if isinstance(line, dict) for topic in _names(line)
         )
         for group_id, one in fit.items():
             line = one if isinstance(one, GroupError) else lines[group_id]
@@ -241,6 +246,35 @@ class _Reader:
             described.update(answer)
         return described
 
+    def _assigned_by_broker(self, groups: Mapping[str, _Listed]) -> dict[str, _Line | GroupError]:
+        """Returns the lines of the groups that the broker assigns."""
+        asked: dict[tuple[int, str], list[str]] = {}
+        for group_id, one in groups.items():
+            if one.is_assigned_by_broker:
+                asked.setdefault((one.coordinator, one.group_type.lower()), []).append(group_id)
+        return {
+            group_id: _caught(self._broker_line, group)
+            for (coordinator, group_type), ids in asked.items()
+            for group_id, group in self._patiently(
+                described_groups, self._admin, coordinator, group_type, ids
+            ).items()
+        }
+
+    def _broker_line(self, group: GroupDescription | GroupError) -> _Line:
+        if isinstance(group, GroupError):
+            raise group
+        if group.error_code:
+            what = f"Group {group.group_id}"
+            raise GroupError("group_id", self._not_described(group.error_code, what))
+        _occupied(group.state)
+        return broker_line(group, self._every_topic() if has_pattern(group) else ())
+
+    def _every_topic(self) -> tuple[str, ...]:
+        if self._all_topics is None:
+            topics = self._patiently(self._admin.describe_topics)
+            self._all_topics = tuple(topic["name"] for topic in topics)
+        return self._all_topics
+
     def _patiently(self, call: Callable[..., _T], *arguments: Any, **named: Any) -> _T:
         deadline = time.monotonic() + RETRY_S
         while True:
@@ -263,8 +297,7 @@ class _Reader:
         return described_line(group)
 
     def _complete(self, line: Mapping[str, Any]) -> _Line | GroupError:
-        names = dict.fromkeys(name for member in line["members"] for name in member["topics"])
-        topics = [self._topics[name] for name in names]
+        topics = [self._topics[name] for name in _names(line)]
         if errors := [topic for topic in topics if isinstance(topic, GroupError)]:
             return errors[0]
         return {**line, "topics": [topic for topic in topics if topic]}
@@ -290,6 +323,8 @@ class _Reader:
             raise GroupError("topics", self._not_described(metadata["error_code"], what))
         partitions = sorted(metadata["partitions"], key=lambda one: int(one["partition_index"]))
         topic: _Line = {"name": metadata["name"], "partitions": len(partitions)}
+        if topic_id := _topic_id(metadata):
+            topic["topic_id"] = topic_id
         if any(self._racks.values()):
             topic["racks"] = [
                 [self._racks.get(node) for node in partition["replica_nodes"]]
@@ -298,20 +333,35 @@ class _Reader:
         return topic
 
 
+def _names(line: Mapping[str, Any]) -> dict[str, None]:
+    """Returns the topics of a line: the subscribed ones, and those in a broker's target."""
+    names = dict.fromkeys(name for member in line["members"] for name in member["topics"])
+    if line["assignor"] in SERVER_SIDE:
+        owned = (run for member in line["members"] for run in member["owned_partitions"])
+        names |= dict.fromkeys(run["topic"] for run in owned)
+    return names
+
+
 def _fit(listed: _Listed | None) -> _Listed:
-    """Returns the group; raises an error if no classic assignor assigns it."""
+    """Returns the group; raises an error if no known assignor assigns it."""
     if listed is None:
         raise _NotAssignedError("group_id", "no such group, or no permission Describe on it")
-    if listed.group_type.lower() != "classic":
+    if listed.group_type.lower() not in ("classic", *API_KEYS):
         name = listed.group_type
-        why = _OTHER_TYPES.get(name.lower(), "the broker assigns it; no classic assignor does")
-        raise _NotAssignedError("group_type", f"{name}, not classic: {why}")
-    if listed.protocol_type not in ("consumer", ""):
+        why = _OTHER_TYPES.get(name.lower(), "the broker assigns it, by an unknown assignor")
+        raise _NotAssignedError("group_type", f"{name}, no plan plays it: {why}")
+    if listed.group_type.lower() == "classic" and listed.protocol_type not in ("consumer", ""):
         name = listed.protocol_type
         why = _OTHER_PROTOCOLS.get(name, "its members own no partitions")
         raise _NotAssignedError("protocol_type", f"{name}, not consumer: {why}")
     _occupied(listed.state)
     return listed
+
+
+def _topic_id(metadata: Mapping[str, Any]) -> str | None:
+    """Returns the id as Kafka writes it; None from a broker without ids of topics (before 2.8)."""
+    topic_id = uuid.UUID(str(metadata.get("topic_id") or uuid.UUID(int=0)))
+    return base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=") if topic_id.int else None
 
 
 def _occupied(state: str) -> None:

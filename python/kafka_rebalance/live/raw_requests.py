@@ -16,14 +16,21 @@ from kafka_rebalance.wire.primitives import Writer
 def ask_coordinator(
     admin: Any, group_id: str, api_key: int, versions: tuple[int, int], body: bytes
 ) -> tuple[int, bytes]:
-    """Returns the version and the body of the response of the group's coordinator.
+    """Returns the version and the body of the response of the group's coordinator: `ask_broker`."""
+    node = admin._manager.run(admin._find_coordinator_id, group_id)
+    return ask_broker(admin, node, api_key, versions, body)
+
+
+def ask_broker(
+    admin: Any, node: int, api_key: int, versions: tuple[int, int], body: bytes
+) -> tuple[int, bytes]:
+    """Returns the version and the body of a broker's response.
 
     The request and the response are flexible, and `body` is the same in all `versions`.
     """
     request = _Request(api_key, versions, body)
 
     async def send() -> bytes:
-        node = await admin._find_coordinator_id(group_id)
         answer: _Response = await admin._manager.send(request, node_id=node)
         return answer.body
 

@@ -109,7 +109,7 @@ class Subscriber:
         return True
 
     def _has_committed(self, state: Membership) -> bool:
-        """Returns whether the join may go on. Else sends the commit, unless it is in flight.
+        """Returns whether the join may go on; if not, sends the commit, unless that is in flight.
 
         The join may go on if no commit is needed, if the commit is done, or if its time is over.
         """

@@ -26,12 +26,19 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from kafka_rebalance.assignors.registry import BUILT_IN, Engine, library_of, planned_names
+from kafka_rebalance.assignors.registry import (
+    BUILT_IN,
+    KAFKAS,
+    SERVER_SIDE,
+    Engine,
+    library_of,
+    planned_names,
+)
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.html_tables import clipped, small_table
 from kafka_rebalance.group.spec import GroupSpec, require_group
 
-from .changes import Change, SwitchAssignor
+from .changes import Change, SwitchAssignor, SwitchProtocol
 from .changes.edits import AS_IT_IS
 from .clients import ClientLibrary, clients_of
 from .figures import Figures
@@ -129,40 +136,51 @@ def compare(
         protocol_of(group.assignor)  # raises if the assignor is not known
     changes = parse_changes(changes)
     for i, change in enumerate(changes):
-        if isinstance(change, SwitchAssignor):
+        if isinstance(change, SwitchAssignor | SwitchProtocol):
             problem = "a comparison asks every assignor as it is; leave the switch out"
             raise GroupError(f"changes[{i}]", problem)
     names = _met_by(group) if assignors is None else assignors
     candidates = tuple(_candidate(group, name, changes, engine) for name in names)
-    ranked = sorted(
+    recommended, reason = _recommended(group, candidates)
+    texts = tuple(str(change) for change in changes)
+    return Comparison(group, texts, candidates, recommended, reason, engine)
+
+
+def _recommended(group: GroupSpec, candidates: Sequence[Candidate]) -> tuple[str | None, str]:
+    """Returns the recommended assignor, None if no candidate is possible, and the reason."""
+    settled = sorted(
         (one for one in candidates if one.figures is not None and one.figures.settled),
         key=lambda one: _rank(group, one),
     )
     runs = library_of(group.assignor)
-    ranked = [one for one in ranked if library_of(one.assignor) == runs] or ranked
-    texts = tuple(str(change) for change in changes)
+    ranked = [one for one in settled if library_of(one.assignor) == runs] or settled
+    is_alone = len(ranked) == 1 < len(settled)
     if not ranked:
-        reason = "every assignor fails, or never settles"
-        return Comparison(group, texts, candidates, None, reason, engine)
+        return None, "every assignor fails, or never settles"
     clients = clients_of(group)
     possible = [one for one in ranked if not _lacking(clients, one.assignor, group)]
     if not possible:
         names = " and ".join(client.name for client in clients)
-        reason = f"{names} has none of these assignors that settles"
-        return Comparison(group, texts, candidates, None, reason, engine)
+        return None, f"{names} has none of these assignors that settles"
     best = possible[0]
     reason = _reason(group, best, possible[1:])
+    if is_alone:
+        reason = f"{best.assignor} is the only one here of the kind that the group runs"
     if len(possible) == 1 < len(ranked):
         reason = f"{best.assignor} is the only one that settles and that the clients have"
     if ranked[0] is not best:
         lacking = _lacking(clients, ranked[0].assignor, group)
         reason += f"; {ranked[0].assignor} would do better, but {' and '.join(lacking)} "
         reason += f"{'does' if len(lacking) == 1 else 'do'} not have it"
-    return Comparison(group, texts, candidates, best.assignor, reason, engine)
+    return best.assignor, reason
 
 
 def _met_by(group: GroupSpec) -> list[str]:
-    """Returns the assignors that a leader of this group may run."""
+    """Returns the assignors that a leader of this group may run, and those of its brokers."""
+    if group.assignor in SERVER_SIDE:
+        family = library_of(group.assignor)
+        own = [name for name in SERVER_SIDE if library_of(name) == family]
+        return own if SERVER_SIDE[group.assignor].shares else [*own, *KAFKAS]
     dialects = library_of(group.assignor) or group.leader_library == "librdkafka"
     return [name for name in planned_names() if dialects or not library_of(name)]
 

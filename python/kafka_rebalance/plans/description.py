@@ -27,7 +27,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from kafka_rebalance.assignors.registry import FOREIGN, Engine, is_known
+from kafka_rebalance.assignors.registry import FOREIGN, Engine, is_known, shares_partitions
 from kafka_rebalance.errors import NeverEnds
 from kafka_rebalance.group.model import Member, TopicPartition
 from kafka_rebalance.group.ownership import Assignment, Balance
@@ -138,7 +138,9 @@ def describe(
     require_group(group)
     assignment = Assignment.owned(group)
     balance = assignment.balance
-    possible = best_possible(group, engine=engine).balance
+    possible = balance
+    if not shares_partitions(group.assignor):
+        possible = best_possible(group, engine=engine).balance
     findings = [
         *_faults(group, assignment),
         *_loads(group, assignment, balance, possible),
@@ -172,7 +174,7 @@ def _faults(group: GroupSpec, assignment: Assignment) -> Iterator[Finding]:
         text = "no member owns them: the group has not rebalanced since they appeared, or lost them"
         yield Finding("unread", text, partitions=unread, ask="plan")
     doubled = tuple(tp for tp, ids in owners.items() if len(ids) > 1)
-    if doubled:
+    if doubled and not shares_partitions(group.assignor):
         ids = tuple(dict.fromkeys(one for tp in doubled for one in owners[tp]))
         yield Finding("doubled", "several members own them", ids, doubled, "plan")
     for member_id, partitions in stale.items():

@@ -36,7 +36,7 @@ def explain(group: GroupSpec, steps: Sequence[Step], partition: TopicPartition |
             holders = _holders(Assignment.owned(step.after), tp)
             text.append(f"{step.cause}: {tp} stays with {_names(holders)}")
         for number, one in enumerate(step.rounds, 1):
-            text.append(f"{step.cause}, round {number} ({one.protocol.name.lower()}):")
+            text.append(f"{step.cause}, round {number} ({one.kind}):")
             text += [f"  {line}" for line in _round(step, one, tp)]
     return text
 

@@ -5,6 +5,7 @@
 2. After each event that starts a rebalance, the group plays rounds until it has settled
    (`rounds.py`).
 3. The plan compares its end with the best result that was possible from the beginning (`possible`).
+   For a share group no such result is known, and the end takes its place.
 
 Engine "rust" plays whole plans in the core: `core_plan.py`. Mirror: `src/plans/rebalance_plan.rs`.
 
@@ -28,20 +29,29 @@ C3-1bc4c369-f628-4ff3-a63e-da0cd6590cd0:
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from kafka_rebalance import _core
 from kafka_rebalance.assignors.assigning import assignor_of, from_columns, partitions_from
-from kafka_rebalance.assignors.registry import BUILT_IN, Engine, check_engine
+from kafka_rebalance.assignors.registry import (
+    BUILT_IN,
+    SERVER_SIDE,
+    Engine,
+    OfTasks,
+    check_engine,
+    in_brokers,
+    shares_partitions,
+)
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.html_tables import clipped, small_table
 from kafka_rebalance.group.model import TopicPartition, quoted
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 
-from .changes import Change, SwitchAssignor, change_from_text
+from .broker_rounds import play_by_broker
+from .changes import Change, SwitchAssignor, SwitchProtocol, change_from_text
 from .changes.edits import AS_IT_IS, GroupEvent
 from .changes.made_up import PLANNED, Basis, Draw, MadeUp, Newcomer
 from .core_plan import CorePlan, core_step
@@ -250,6 +260,8 @@ def plan(
     """
     name = assignor_of(group, assignor)
     protocol_of(name)  # raises if the assignor is not known
+    if isinstance(SERVER_SIDE.get(name), OfTasks):
+        raise GroupError("assignor", in_brokers(name))
     parsed = parse_changes(changes)
     return replay(group.edited(assignor=name), parsed, engine, PLANNED)
 
@@ -299,9 +311,13 @@ def played(
             for event in events:
                 steps.append(_step_of(event, state, ids, origins, engine))
                 state, origins = steps[-1].after, steps[-1].origins
+                if isinstance(change, SwitchProtocol):
+                    state = _as_sent(state, steps[-1])
         except GroupError as error:
             raise at_change(error, i) from None
     # 3.
+    if possible is None and shares_partitions(group.assignor):
+        possible = _shared(steps)
     if possible is None:
         possible = best_possible(_as_it_began(group, steps[-1]), engine=engine)
     return RebalancePlan(
@@ -316,8 +332,27 @@ def played(
     )
 
 
+def _as_sent(group: GroupSpec, step: Step) -> GroupSpec:
+    """Returns the group with the assignment in the leader's order, which a conversion reads.
+
+    Members of librdkafka claim their partitions in another order (`rounds.as_claimed`).
+    """
+    if not step.rounds or step.rounds[-1].kind == "broker":
+        return group
+    return group.owning(step.rounds[-1].assignment, generation_id=group.generation_id)
+
+
+def _shared(steps: Sequence[Step]) -> Possible:
+    """Returns the end itself: no bound is known if members share partitions."""
+    after = Assignment.owned(steps[-1].after)
+    moves = sum(one.moves for step in steps for one in step.rounds)
+    return Possible(after.balance, moves, (), after, {}, {})
+
+
 def _is_built_in(group: GroupSpec, changes: tuple[Change, ...]) -> bool:
     """Returns whether the core knows every assignor of the plan."""
+    if any(isinstance(change, SwitchProtocol) for change in changes):
+        return False
     later = (change.assignor for change in changes if isinstance(change, SwitchAssignor))
     return all(name in BUILT_IN for name in (group.assignor, *later))
 
@@ -358,7 +393,10 @@ def _step_of(
     played = Played((), edited.group, settled=True)
     if edited.rebalances:
         assignor = edited.group.assignor or ""
-        played = play(edited.group, assignor, starts_over=edited.starts_over, engine=engine)
+        if assignor in SERVER_SIDE:
+            played = play_by_broker(edited.group, eager=edited.eager, engine=engine)
+        else:
+            played = play(edited.group, assignor, starts_over=edited.starts_over, engine=engine)
     return Step(
         event.cause,
         edited.group,
@@ -418,7 +456,7 @@ def _step(step: Step, *, known: bool) -> dict[str, Any]:
         "leaderless": [list(tp) for tp in step.leaderless],
         "rounds": [
             {
-                "protocol": one.protocol.name.lower(),
+                "protocol": one.kind,
                 "generation_id": one.generation_id if known else None,
                 **{
                     part: {m: owned for m, owned in getattr(one, part).to_dict().items() if owned}

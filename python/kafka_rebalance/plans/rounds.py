@@ -33,7 +33,7 @@ from typing import NamedTuple
 from kafka_rebalance.assignors import RebalanceProtocol, assign
 from kafka_rebalance.assignors.classic.subscriptions import members_in_order
 from kafka_rebalance.assignors.librdkafka.subscriptions import reported
-from kafka_rebalance.assignors.registry import BUILT_IN, Engine, custom, library_of
+from kafka_rebalance.assignors.registry import BUILT_IN, SERVER_SIDE, Engine, custom, library_of
 from kafka_rebalance.group.field_paths import MAX_INT32
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Assignment, Delta
@@ -65,6 +65,11 @@ class Round(Late):
     delta: Delta
     withheld: Assignment = field(repr=False)
     unavailable: tuple[TopicPartition, ...] = field(repr=False)
+
+    @property
+    def kind(self) -> str:
+        """Returns "eager", "cooperative", or "broker" for a target that the broker computes."""
+        return "broker" if self.group.assignor in SERVER_SIDE else self.protocol.name.lower()
 
     @property
     def moves(self) -> int:
@@ -116,8 +121,13 @@ class Played(NamedTuple):
 
 
 def protocol_of(assignor: str) -> RebalanceProtocol:
-    """Returns the rebalance protocol of members that have only this assignor in their list."""
-    if assignor in BUILT_IN:
+    """Returns the rebalance protocol of members that have only this assignor in their list.
+
+    Members of a group that the broker assigns keep what they own, as cooperative ones do.
+    """
+    if assignor in SERVER_SIDE:
+        cooperative = True
+    elif assignor in BUILT_IN:
         cooperative = BUILT_IN[assignor].withholds
     else:
         cooperative = RebalanceProtocol.COOPERATIVE in custom(assignor).supported_protocols
@@ -144,7 +154,7 @@ def play(group: GroupSpec, assignor: str, *, starts_over: bool, engine: Engine) 
         delta = assignment - held
         # 4.
         reading = claimed if protocol is RebalanceProtocol.COOPERATIVE else Assignment.of({})
-        generation_id = _next_generation(group)
+        generation_id = next_generation(group)
         rounds.append(
             Round(
                 group=sent,
@@ -154,7 +164,7 @@ def play(group: GroupSpec, assignor: str, *, starts_over: bool, engine: Engine) 
                 assignment=assignment,
                 delta=delta,
                 withheld=Assignment.of({}),
-                unavailable=_without_reader(group, reading),
+                unavailable=without_reader(group, reading),
             )
         )
         # 5.
@@ -206,7 +216,8 @@ def _still_subscribed(group: GroupSpec) -> GroupSpec:
     return group.edited(members=tuple(members))
 
 
-def _without_reader(group: GroupSpec, reading: Assignment) -> tuple[TopicPartition, ...]:
+def without_reader(group: GroupSpec, reading: Assignment) -> tuple[TopicPartition, ...]:
+    """Returns the subscribed partitions that are not in `reading`."""
     read = {tp for owned in reading.values() for tp in owned}
     return tuple(tp for tp in subscribed_partitions(group) if tp not in read)
 
@@ -220,7 +231,8 @@ def subscribed_partitions(group: GroupSpec) -> Iterator[TopicPartition]:
                 yield TopicPartition(topic.name, partition)
 
 
-def _next_generation(group: GroupSpec) -> int:
+def next_generation(group: GroupSpec) -> int:
+    """Returns the generation, or group epoch, of the next rebalance."""
     known = [group.generation_id, *(member.generation_id for member in group.members)]
     return min(1 + max(0, *(generation_id or 0 for generation_id in known)), MAX_INT32)
 

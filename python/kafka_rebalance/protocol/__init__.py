@@ -44,5 +44,13 @@ from .messages import Response as Response
 from .messages import SyncGroup as SyncGroup
 from .messages import SyncGroupResponse as SyncGroupResponse
 from .messages import TxnOffsetCommit as TxnOffsetCommit
+from .modern_messages import ConsumerGroupDescribe as ConsumerGroupDescribe
+from .modern_messages import ConsumerGroupDescribeResponse as ConsumerGroupDescribeResponse
+from .modern_messages import ConsumerGroupHeartbeat as ConsumerGroupHeartbeat
+from .modern_messages import ConsumerGroupHeartbeatResponse as ConsumerGroupHeartbeatResponse
+from .modern_messages import DescribedConsumerGroup as DescribedConsumerGroup
+from .modern_messages import DescribedConsumerMember as DescribedConsumerMember
+from .modern_messages import DescribedPartitions as DescribedPartitions
+from .modern_messages import TopicPartitions as TopicPartitions
 from .selection import select_protocol as select_protocol
 from .tick import Tick as Tick

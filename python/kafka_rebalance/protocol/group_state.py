@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The states of a classic group, with their names in DescribeGroups and ListGroups."""
+"""The states of classic groups and of consumer groups, with their names in responses."""
 
 from enum import Enum
 
@@ -10,6 +10,19 @@ class GroupState(Enum):
     EMPTY = "Empty"
     PREPARING_REBALANCE = "PreparingRebalance"
     COMPLETING_REBALANCE = "CompletingRebalance"
+    STABLE = "Stable"
+    DEAD = "Dead"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class ConsumerGroupState(Enum):
+    """The state of a group whose broker assigns (KIP-848)."""
+
+    EMPTY = "Empty"
+    ASSIGNING = "Assigning"
+    RECONCILING = "Reconciling"
     STABLE = "Stable"
     DEAD = "Dead"
 

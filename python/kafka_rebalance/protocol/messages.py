@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from .error_codes import ErrorCode
-from .group_state import GroupState
+from .group_state import ConsumerGroupState, GroupState
+from .modern_messages import (
+    ConsumerGroupDescribe,
+    ConsumerGroupDescribeResponse,
+    ConsumerGroupHeartbeat,
+    ConsumerGroupHeartbeatResponse,
+)
 
 NO_GENERATION = -1
 NO_RETENTION = -1
@@ -130,11 +136,16 @@ class EndTransaction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetFetch:
-    """A client reads the committed offsets of `partitions` (topic, partition); None means all."""
+    """A client reads the committed offsets of `partitions` (topic, partition); None means all.
+
+    A member of a consumer group can send its id and epoch.
+    """
 
     group_id: str
     partitions: tuple[tuple[str, int], ...] | None = None
     require_stable: bool = False
+    member_id: str | None = None
+    member_epoch: int = NO_GENERATION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,9 +172,13 @@ class DescribeGroups:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListGroups:
-    """An administrator lists all groups, or the groups in the given states."""
+    """An administrator lists all groups, or the groups of the given states and types.
 
-    states: tuple[GroupState, ...] = ()
+    States and types are compared by name, in any case of letters.
+    """
+
+    states: tuple[GroupState | ConsumerGroupState | str, ...] = ()
+    types: tuple[str, ...] = ()
 
 
 Request = (
@@ -180,6 +195,8 @@ Request = (
     | DeleteGroups
     | DescribeGroups
     | ListGroups
+    | ConsumerGroupHeartbeat
+    | ConsumerGroupDescribe
 )
 
 
@@ -335,11 +352,12 @@ class DescribeGroupsResponse:
 
 
 class ListedGroup(NamedTuple):
-    """One group in a ListGroups response."""
+    """One group in a ListGroups response; its type is "classic" or "consumer"."""
 
     group_id: str
     protocol_type: str
-    state: GroupState
+    state: GroupState | ConsumerGroupState
+    group_type: str = "classic"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -363,4 +381,6 @@ Response = (
     | DeleteGroupsResponse
     | DescribeGroupsResponse
     | ListGroupsResponse
+    | ConsumerGroupHeartbeatResponse
+    | ConsumerGroupDescribeResponse
 )

@@ -12,7 +12,6 @@ from typing import Any
 
 from kafka_rebalance.protocol import messages
 from kafka_rebalance.protocol.error_codes import ErrorCode
-from kafka_rebalance.protocol.group_state import GroupState
 
 from .frames import Asked
 
@@ -183,18 +182,17 @@ async def _offset_fetch(asked: Asked, ask: Ask) -> Mapping[str, Any]:
             group_id=one.group_id,
             partitions=partitions,
             require_stable=getattr(body, "require_stable", False),
+            member_id=getattr(one, "member_id", None),
+            member_epoch=getattr(one, "member_epoch", messages.NO_GENERATION),
         )
         groups.append({**_fetched(await ask(request)), "group_id": one.group_id})
     return {"groups": groups} if several is not None else groups[0]
 
 
 async def _list_groups(asked: Asked, ask: Ask) -> Mapping[str, Any]:
-    names = {state.value.lower(): state for state in GroupState}
-    filters = [name.lower() for name in getattr(asked.body, "states_filter", ())]
-    kinds = [name.lower() for name in getattr(asked.body, "types_filter", ())]
-    states = tuple(names[name] for name in filters if name in names)
-    response = await ask(messages.ListGroups(states=states))
-    nothing = (filters and not states) or (kinds and "classic" not in kinds)
+    states = tuple(getattr(asked.body, "states_filter", ()))
+    types = tuple(getattr(asked.body, "types_filter", ()))
+    response = await ask(messages.ListGroups(states=states, types=types))
     return {
         "error_code": response.error_code,
         "groups": [
@@ -202,9 +200,9 @@ async def _list_groups(asked: Asked, ask: Ask) -> Mapping[str, Any]:
                 "group_id": one.group_id,
                 "protocol_type": one.protocol_type,
                 "group_state": one.state.value,
-                "group_type": "classic",
+                "group_type": one.group_type,
             }
-            for one in (() if nothing else response.groups)
+            for one in response.groups
         ],
     }
 

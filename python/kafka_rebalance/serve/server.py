@@ -31,6 +31,7 @@ from kafka_rebalance.coordinator import (
     LoadStarted,
     LogEntry,
     PartitionsDeleted,
+    PatternsDue,
     Received,
     Respond,
     Sweep,
@@ -212,12 +213,16 @@ class Server:
             for effect in self.coordinator.handle(events.popleft(), self.now_ms()):
                 if isinstance(effect, Append):
                     events.extend(self._append(effect))
+                elif isinstance(effect, PatternsDue):
+                    events.append(effect)
                 elif isinstance(effect, Transition) and effect.after is GroupState.STABLE:
                     stable.add(effect.group_id)
                 else:
                     self._carry_out(effect)
-        for group_id in stable & self.coordinator.groups().keys():
-            self.history.note(self.coordinator.groups()[group_id], self.now_ms())
+        for group_id in stable:
+            group = self.coordinator.classic_group(group_id)
+            if group is not None:
+                self.history.note(group, self.now_ms())
         self._wake()
 
     def _carry_out(self, effect: Effect) -> None:
@@ -334,7 +339,7 @@ class Server:
 
     def _heartbeat(self, key: DeadlineKey) -> bool:
         """Handles a heartbeat in a connected member's name; returns whether its deadline moved."""
-        group = self.coordinator.groups().get(key.group_id)
+        group = self.coordinator.classic_group(key.group_id)
         if key.kind != "heartbeat" or group is None or not group.has(key.member_id):
             return False
         if not self.connections.has_client(group.get(key.member_id).client_id):

@@ -51,7 +51,7 @@ class Broker:
         if isinstance(request, protocol.LeaveGroup):
             return f"{sender} leaves"
         if isinstance(request, protocol.JoinGroup):
-            group = self.coordinator.groups().get(request.group_id)
+            group = self.coordinator.classic_group(request.group_id)
             known = group is not None and (
                 group.has(request.member_id) or request.group_instance_id in group.static_members
             )

@@ -32,7 +32,7 @@ class Liveness:
 
     def is_at_rest(self, member: GroupMember) -> bool:
         """Returns whether the member has only heartbeats to send, in a group that is Stable."""
-        group = self.broker.coordinator.groups().get(self.group_id)
+        group = self.broker.coordinator.classic_group(self.group_id)
         return (
             member.is_idle()
             and group is not None

@@ -27,6 +27,7 @@ from .consumer_offsets import (
     count_records,
     current_groups,
 )
+from .files import assign_files, compare_files, plan_files
 from .functions import (
     assign_groups,
     assign_lines,
@@ -83,11 +84,13 @@ __all__ = [
     "SUMMARY_SCHEMA",
     "GroupRecords",
     "SchemaError",
+    "assign_files",
     "assign_groups",
     "assign_lines",
     "assign_owners",
     "assign_udf",
     "committed_offsets",
+    "compare_files",
     "compare_groups",
     "coordinator_events",
     "count_causes",
@@ -100,6 +103,7 @@ __all__ = [
     "kept_records",
     "offset_bounds",
     "plan_each_change",
+    "plan_files",
     "plan_groups",
     "probe_executors",
     "read_consumer_offsets",

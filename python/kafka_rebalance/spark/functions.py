@@ -1,22 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """DataFrame functions that call the Rust core with Arrow batches of groups."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from kafka_rebalance.assignors.registry import BUILT_IN, SERVER_SIDE, in_brokers, in_core
+from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.errors import GroupError, SchemaError
 from kafka_rebalance.group.model import MAX_PARTITIONS, quoted
-from kafka_rebalance.plans.changes import Change, SwitchAssignor
-from kafka_rebalance.plans.rebalance_plan import parse_changes
+from kafka_rebalance.plans.changes import Change
 
 from . import schema
+from .calls import HOST, Call, assign_call, compare_call, plan_call, planned, texts_of, unread
 from .compaction import with_cluster
 from .group_records import GroupRecords
+from .kept_columns import answers_type, kept_fields
 from .schema import COMPARE_SCHEMA, OUTPUT_SCHEMA, OWNERS_SCHEMA, PLAN_SCHEMA, contract
 from .session import use_this_python
 
@@ -29,6 +30,7 @@ def assign_groups(
     *,
     assignor: str | None = None,
     max_partitions: int = MAX_PARTITIONS,
+    keep: Sequence[str] = (),
 ) -> DataFrame:
     """Assigns every group of a DataFrame, one in each row: INPUT_SCHEMA in, OUTPUT_SCHEMA out.
 
@@ -37,12 +39,15 @@ def assign_groups(
     If `assignor` is None, each row's own is used. A bad group has an `error`; the job continues. If
     the groups have a column `cluster`, it is the first column of the answers, too.
 
-    Raises SchemaError, before the job runs, for columns that do not fit the contract; GroupError
-    for an unknown assignor. A group is one row, and must fit into a task's memory.
+    `keep` names other columns of the groups that the answers have at their end, unchanged. By
+    default, there are none, because each kept column is copied to the worker and back.
+
+    Raises SchemaError, before the job runs, for columns that do not fit the contract, and for
+    columns that cannot be kept; GroupError for an unknown assignor. A group is one row, and must
+    fit into a task's memory.
     """
-    known(assignor)
-    one = ("", (assignor, max_partitions, 1))
-    return _in_workers(groups, _unread(assignor), "assign", [one], OUTPUT_SCHEMA)
+    one = assign_call(assignor, max_partitions)
+    return _in_workers(groups, unread(assignor), "assign", [one], OUTPUT_SCHEMA, keep=keep)
 
 
 def assign_owners(
@@ -50,6 +55,7 @@ def assign_owners(
     *,
     assignor: str | None = None,
     max_partitions: int = MAX_PARTITIONS,
+    keep: Sequence[str] = (),
 ) -> DataFrame:
     """Assigns every group, like `assign_groups`, and returns each partition's owner: OWNERS_SCHEMA.
 
@@ -60,13 +66,12 @@ def assign_owners(
     Errors: those of `assign_groups`, and GroupError for share/simple and streams/sticky: a
     partition has no single owner.
     """
-    known(assignor)
     if assignor in SERVER_SIDE and SERVER_SIDE[assignor].shares:
         what = "assigns tasks" if assignor.startswith("streams/") else "shares partitions"
         problem = f"{quoted(assignor)} {what}; use assign_groups"
         raise GroupError("assignor", problem)
-    one = ("", (assignor, max_partitions, 1))
-    return _in_workers(groups, _unread(assignor), "owners", [one], OWNERS_SCHEMA)
+    one = assign_call(assignor, max_partitions)
+    return _in_workers(groups, unread(assignor), "owners", [one], OWNERS_SCHEMA, keep=keep)
 
 
 def assign_lines(
@@ -79,7 +84,7 @@ def assign_lines(
     """
     if len(lines.columns) != 1:
         raise SchemaError(f"{', '.join(lines.columns)}: expected one column of contract lines")
-    named = lines.select(f.col(f"`{lines.columns[0]}`").alias("line"))
+    named = lines.select(_named(lines.columns[0]).alias("line"))
     return assign_groups(named, assignor=assignor, max_partitions=max_partitions)
 
 
@@ -89,6 +94,7 @@ def plan_groups(
     assignor: str | None = None,
     changes: Iterable[Change | str] | None = None,
     max_partitions: int = MAX_PARTITIONS,
+    keep: Sequence[str] = (),
 ) -> DataFrame:
     """Plans every group of a DataFrame, one in each row: INPUT_SCHEMA in, PLAN_SCHEMA out.
 
@@ -96,23 +102,23 @@ def plan_groups(
     own in a column `changes array<string>`. The figures are those of `kafka_rebalance.plan`. A
     change that does not fit a group is that row's `error`. But if the group lacks the topic,
     member, client or rack to which one of the call's `changes` refers, the change is left out for
-    this group, and listed in `not_affected`. A column `cluster` is the first column of the answers.
+    this group, and listed in `not_affected`. A column `cluster` is the first column of the answers;
+    `keep` is that of `assign_groups`.
 
     Raises SchemaError for columns that do not fit the contract; GroupError for an unknown assignor,
     or at `changes[i]` for a change that cannot be read.
     """
-    planned(assignor)
+    one = plan_call(assignor, changes, max_partitions)
     if changes is not None:
-        one: _Call = ("", (assignor, _texts(changes), max_partitions, 1))
-        return _in_workers(groups, _HOST, "plan", [one], PLAN_SCHEMA)
+        return _in_workers(groups, HOST, "plan", [one], PLAN_SCHEMA, keep=keep)
     if isinstance(groups, GroupRecords):
         raise SchemaError("changes: records have none; name them in the call")
     schema.check(groups.schema)
     if schema.is_lines(groups.schema):
         raise SchemaError("changes: contract lines have none; name them in the call")
     schema.check_changes(groups.schema)
-    one = ("", (assignor, None, max_partitions, 1))
-    return _in_workers(groups, _HOST, "plan", [one], PLAN_SCHEMA, more=("changes",))
+    more = ("changes",)
+    return _in_workers(groups, HOST, "plan", [one], PLAN_SCHEMA, more=more, keep=keep)
 
 
 def plan_each_change(
@@ -121,6 +127,7 @@ def plan_each_change(
     *,
     assignor: str | None = None,
     max_partitions: int = MAX_PARTITIONS,
+    keep: Sequence[str] = (),
 ) -> DataFrame:
     """Plans each change alone for every group: a row for each group and change, EACH_CHANGE_SCHEMA.
 
@@ -130,12 +137,12 @@ def plan_each_change(
     """
     planned(assignor)
     given = list(changes)
-    texts = iter(_texts([change for change in given if change != ""]))
+    texts = iter(texts_of([change for change in given if change != ""]))
     labels = ["" if change == "" else next(texts) for change in given]
-    calls: list[_Call] = [
+    calls: list[Call] = [
         (text, (assignor, [text] if text else [], max_partitions, 1)) for text in labels
     ]
-    return _in_workers(groups, _HOST, "plan", calls, PLAN_SCHEMA, label="change")
+    return _in_workers(groups, HOST, "plan", calls, PLAN_SCHEMA, label="change", keep=keep)
 
 
 def compare_groups(
@@ -143,6 +150,7 @@ def compare_groups(
     *,
     changes: Iterable[Change | str] = (),
     max_partitions: int = MAX_PARTITIONS,
+    keep: Sequence[str] = (),
 ) -> DataFrame:
     """Plans the changes of every group by every assignor, and recommends one: COMPARE_SCHEMA.
 
@@ -150,70 +158,61 @@ def compare_groups(
     broken by the fewest partition-rounds without a reader, then the fewest moves, then the largest
     share of partitions read in the rack of a replica, then the group's own assignor. If a group
     lacks the topic, member, client or rack to which a change refers, the change is left out for
-    this group. A column `cluster` is the first column of the answers.
+    this group. A column `cluster` is the first column of the answers; `keep` is that of
+    `assign_groups`.
 
     Raises SchemaError for columns that do not fit the contract; GroupError at `changes[i]` for a
     change that cannot be read or that switches the assignor.
     """
-    parsed = parse_changes(changes)
-    for i, change in enumerate(parsed):
-        if isinstance(change, SwitchAssignor):
-            problem = "a comparison asks every assignor as it is; leave the switch out"
-            raise GroupError(f"changes[{i}]", problem)
-    one = ("", (_texts(parsed), max_partitions, 1))
-    return _in_workers(groups, _HOST, "compare", [one], COMPARE_SCHEMA)
-
-
-def known(assignor: str | None) -> None:
-    """Raises GroupError for an assignor that the core does not have."""
-    if assignor is not None and assignor not in in_core():
-        raise GroupError(
-            "assignor",
-            f"{quoted(assignor)} is not built in; Spark's workers know {', '.join(in_core())}",
-        )
-
-
-def planned(assignor: str | None) -> None:
-    """Raises GroupError for an assignor whose rounds the core does not plan."""
-    known(assignor)
-    if assignor in SERVER_SIDE:
-        raise GroupError("assignor", in_brokers(assignor))
-
-
-def _texts(changes: Iterable[Change | str]) -> list[str]:
-    return [str(change) for change in parse_changes(changes)]
-
-
-_HOST = {"members[].client_host"}
-
-_Call = tuple[str, tuple[Any, ...]]
-"""A label, and the arguments of the core's function that follow the batch."""
+    one = compare_call(changes, max_partitions)
+    return _in_workers(groups, HOST, "compare", [one], COMPARE_SCHEMA, keep=keep)
 
 
 def _in_workers(
     groups: DataFrame | GroupRecords,
     drop: set[str],
     verb: str,
-    calls: Sequence[_Call],
+    calls: Sequence[Call],
     answers_schema: str,
     *,
     label: str | None = None,
     more: Sequence[str] = (),
+    keep: Sequence[str] = (),
 ) -> DataFrame:
     """Runs a bulk function of the core on the groups, once for each call, with mapInArrow.
 
-    A column `cluster` of the groups is copied to the answers. The core runs in one thread, because
-    a Spark task has one core. The pickled function imports its modules itself, so that executors do
-    not need this module.
+    A column `cluster` of the groups is copied to the answers, and so are the columns in `keep`. The
+    core runs in one thread, because a Spark task has one core.
     """
     if isinstance(groups, GroupRecords):
+        if keep:
+            raise SchemaError("keep: records have no other columns; join the answers with yours")
         return _from_records(groups, verb, calls, answers_schema, label=label)
     schema.check(groups.schema)
     clusters = schema.keys(groups.schema)
+    labels = [] if label is None else [label]
+    answered = answers_type(schema.with_keys(answers_schema, [*clusters, *labels]))
+    kept = kept_fields(keep, groups.schema, answered)
     lines = schema.is_lines(groups.schema)
     needed = [f.col("line")] if lines else _selected(groups.schema, drop)
     needed += [f.col(name) for name in more]
-    labels = [] if label is None else [label]
+    work = _work(verb, calls, "lines" if lines else "columns", clusters, labels, len(needed))
+    # mapInArrow refuses names with dots, and takes columns of answers by position.
+    copied = [_named(field.name).alias(f"kept_{i}") for i, field in enumerate(kept)]
+    wanted = groups.select(*clusters, *needed, *copied)
+    use_this_python(groups.sparkSession)
+    return wanted.mapInArrow(work, t.StructType([*answered, *kept]))
+
+
+def _work(
+    verb: str, calls: Sequence[Call], form: str, clusters: list[str], labels: list[str], needed: int
+) -> "Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]":
+    """Returns the work of a task. Its batches have the clusters, `needed` columns of the groups,
+    and the columns to keep.
+
+    The pickled function imports its modules itself, so that executors do not need this module.
+    """
+    first, last = len(clusters), len(clusters) + needed
 
     def run(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         import pyarrow as pa
@@ -221,25 +220,29 @@ def _in_workers(
         from kafka_rebalance import _core
 
         work = getattr(_core, f"{verb}_batch")
-        form = "lines" if lines else "columns"
         for batch in batches:
-            rows = batch.select(batch.schema.names[len(clusters) :])
+            names, columns = batch.schema.names, batch.columns
+            rows = pa.RecordBatch.from_arrays(columns[first:last], names[first:last])
             for text, arguments in calls:
                 answers = pa.record_batch(work(rows, *arguments, form))
-                keys = [batch.column(i) for i in range(len(clusters))]
-                keys += [pa.array([text] * len(rows), pa.string()) for _ in labels]
-                names = [*clusters, *labels, *answers.schema.names]
-                yield pa.RecordBatch.from_arrays([*keys, *answers.columns], names)
+                keys = columns[:first] + [pa.array([text] * len(rows), pa.string()) for _ in labels]
+                named = [*clusters, *labels, *answers.schema.names, *names[last:]]
+                whole = [*keys, *answers.columns, *columns[last:]]
+                yield pa.RecordBatch.from_arrays(whole, named)
 
-    keyed = schema.with_keys(answers_schema, [*clusters, *labels])
-    use_this_python(groups.sparkSession)
-    return groups.select(*clusters, *needed).mapInArrow(run, keyed)
+    return run
+
+
+def _named(name: str) -> Column:
+    """Returns the column of a name that may have dots."""
+    quoted_name = name.replace("`", "``")
+    return f.col(f"`{quoted_name}`")
 
 
 def _from_records(
     source: GroupRecords,
     verb: str,
-    calls: Sequence[_Call],
+    calls: Sequence[Call],
     answers_schema: str,
     *,
     label: str | None,
@@ -268,23 +271,6 @@ def _from_records(
     latest = source.latest()
     use_this_python(latest.sparkSession)
     return latest.mapInArrow(run, keyed)
-
-
-def _unread(assignor: str | None) -> set[str]:
-    """Returns the columns and fields that the assignor does not read; they are not validated."""
-    drop = {"members[].client_id", "members[].client_host"}
-    if assignor is not None:
-        drop.add("assignor")
-    row = BUILT_IN.get(assignor or "")
-    if row is not None:
-        drop |= {"topics[].topic_id", "topics[].initialized"}
-        drop |= {"subtopologies", "num_standby_replicas", "members[].process_id"}
-        drop |= {f"members[].{name}" for name in ("active_tasks", "standby_tasks", "task_offsets")}
-    if row is not None and row.ignores_racks:
-        drop |= {"topics[].racks", "members[].rack_id"}
-    if row is not None and not row.remembers:
-        drop |= {"members[].owned_partitions", "members[].generation_id"}
-    return drop
 
 
 def _selected(found: t.StructType, drop: set[str]) -> list[Column]:

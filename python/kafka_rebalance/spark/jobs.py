@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
@@ -20,7 +21,6 @@ from . import paths, schema
 from .consumer_offsets import OTHER_KINDS, current_groups, kind_of_record
 
 _BLANK = r"\A[ \t\r\n\x0b\f]*\z"
-_CLUSTER = "/cluster=([^/]+)/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +93,19 @@ def _lines(spark: SparkSession, source: str) -> DataFrame:
     text = spark.read.option("recursiveFileLookup", "true").text(source)
     line = f.col("value").cast("binary").alias("line")
     full = text.where(~f.col("value").rlike(_BLANK))
-    if not any("/cluster=" in file for file in text.inputFiles()):
+    files = map(unquote, text.inputFiles())
+    if not any(cluster is not None for cluster in paths.clusters_of(files, below=source)):
         return full.select(line)
-    name = f.url_decode(f.regexp_extract(f.col("_metadata.file_path"), _CLUSTER, 1))
-    return full.select(f.nullif(name, f.lit("")).alias("cluster"), line)
+    # As a URI, the path is encoded; in the path, Spark has encoded the name.
+    path = _decoded(f.col("_metadata.file_path"))
+    found = f.regexp_extract(path, paths.cluster_pattern(source), 1)
+    name = f.when(~found.isin("", paths.NO_CLUSTER), _decoded(found))
+    return full.select(name.alias("cluster"), line)
+
+
+def _decoded(text: Column) -> Column:
+    """Returns what `unquote` does: a + stays, and so does a % that encodes nothing."""
+    return f.coalesce(f.try_url_decode(f.replace(text, f.lit("+"), f.lit("%2B"))), text)
 
 
 def _with_text_cluster(frame: DataFrame) -> DataFrame:

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Examines the local paths among those that a command passes to Spark."""
+"""Examines the paths that a caller passes to Spark: which are local, and what their names say."""
 
+import os
+import posixpath
 import re
-from pathlib import Path
+from collections.abc import Iterable
+from itertools import takewhile
+from pathlib import Path, PurePath, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
+from kafka_rebalance.bulk.file_systems import place
 from kafka_rebalance.errors import GroupError
 
 LINES = "lines"
@@ -14,6 +19,12 @@ FORMATS = (LINES, PARQUET, RECORDS)
 """Contract lines, the contract's columns, and records of `__consumer_offsets`."""
 
 _LINE_SUFFIXES = (".jsonl", ".json", ".ndjson")
+_PATTERN = set("*?[{")
+"""The characters of a path that Spark reads as a pattern."""
+
+NO_CLUSTER = "__HIVE_DEFAULT_PARTITION__"
+"""Spark's name of a directory whose column is null."""
+
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 
 
@@ -29,6 +40,10 @@ def local(path: str, *, plain: bool = True) -> Path | None:
     if parts.scheme.lower() == "file" and parts.netloc in ("", "localhost"):
         return Path(unquote(parts.path))
     return None
+
+
+def has_scheme(path: str) -> bool:
+    return _SCHEME.match(path) is not None
 
 
 def format_of(path: str, *, plain: bool = True) -> str:
@@ -51,11 +66,70 @@ def check_local(source: str, target: str, *, overwrite: bool) -> None:
     Errors: GroupError at INPUT or OUTPUT.
     """
     here, there = local(source), local(target)
-    if here is not None and not here.exists() and not set(source) & set("*?[{"):
+    if here is not None and not here.exists() and not set(source) & _PATTERN:
         raise GroupError("INPUT", f"there is no {source}")
-    if here is not None and there is not None:
-        a, b = here.resolve(), there.resolve()
-        if a == b or a in b.parents or b in a.parents:
-            raise GroupError("OUTPUT", f"{target} overlaps INPUT, which would be overwritten")
+    if here is not None and there is not None and overlaps(target, [source]):
+        raise GroupError("OUTPUT", f"{target} overlaps INPUT, which would be overwritten")
     if there is not None and there.exists() and not overwrite:
         raise GroupError("OUTPUT", f"{target} exists; --overwrite replaces it")
+
+
+def overlaps(target: str, sources: Iterable[str]) -> bool:
+    """Returns whether the target is one of the sources, or lies above or below one.
+
+    Symbolic links of local paths are followed. A path without an authority (`hdfs:///a`) may be on
+    any host.
+    """
+    scheme, host, there = _resolved(target)
+    for source in sources:
+        other, other_host, here = _resolved(source)
+        may_meet = scheme == other and (host == other_host or not host or not other_host)
+        if may_meet and (here == there or here in there.parents or there in here.parents):
+            return True
+    return False
+
+
+def _resolved(path: str) -> tuple[str, str, PurePath]:
+    here = local(path)
+    if here is not None:
+        return "file", "", here.resolve()
+    scheme, authority, inner = place(path)
+    return scheme, authority, PurePosixPath(inner)
+
+
+def cluster_pattern(source: str) -> str:
+    """Returns a regular expression, of Python and of Java, for a file of `source` in a directory
+    `cluster=NAME`. The directory is below `source`; its name is group 1.
+    """
+    return rf"{_below(source)}(?:[^/]+/)*?cluster=([^/]+)/"
+
+
+def clusters_of(files: Iterable[str], *, below: str) -> list[str | None]:
+    """Returns the cluster of each file: NAME of a directory `cluster=NAME` below this source."""
+    pattern = re.compile(cluster_pattern(below))
+    names = [found and found[1] for found in map(pattern.match, files)]
+    return [None if name in (None, NO_CLUSTER) else unquote(name) for name in names]
+
+
+def columns_of(files: Iterable[str], *, below: str) -> set[str]:
+    """Returns the columns that the directories below a source name: `NAME=VALUE`."""
+    pattern = re.compile(f"{_below(below)}(.*/)")
+    folders = {found[1] for found in map(pattern.match, files) if found}
+    return {
+        name.partition("=")[0] for folder in folders for name in folder.split("/") if "=" in name
+    }
+
+
+def _below(source: str) -> str:
+    """Returns a regular expression for the start of the paths below a source, up to a pattern in
+    the source. A relative path that is not on this machine may have anything before it.
+    """
+    here = local(source)
+    inner = place(source)[2] if here is None else str(here)
+    top = "/".join(takewhile(lambda name: not set(name) & _PATTERN, inner.split("/")))
+    top = posixpath.normpath(top or "/" * inner.startswith("/"))
+    if here is not None and Path(top).exists():
+        top = os.path.abspath(top)  # noqa: PTH100 Spark follows no links, as resolve() does
+    before = "" if top.startswith("/") else ".*"
+    top = top.strip("/")
+    return rf"^(?:[A-Za-z][^:/]*:)?(?://[^/]*)?{before}/" + (f"{re.escape(top)}/" if top else "")

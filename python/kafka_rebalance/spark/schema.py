@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fields of a contract line as Spark columns, and a check that a DataFrame has them."""
 
+from collections.abc import Iterator
+
 from pyspark.sql import types as t
 
 from kafka_rebalance.errors import SchemaError
@@ -222,6 +224,28 @@ def _tasks() -> list[t.StructField]:
         t.StructField("standby_tasks", lists),
         t.StructField("task_offsets", t.ArrayType(offset)),
     ]
+
+
+def leaf_paths(drop: set[str]) -> Iterator[str]:
+    """Yields the paths of the contract's leaf columns, as `bulk.splits.row_batches` names them,
+    without those in `drop`.
+    """
+
+    def below(kind: t.DataType, path: str) -> Iterator[str]:
+        if path in drop:
+            return
+        if isinstance(kind, t.ArrayType) and not isinstance(kind.elementType, t.StructType):
+            yield from below(kind.elementType, path)
+        elif isinstance(kind, t.ArrayType):
+            yield from below(kind.elementType, f"{path}[]")
+        elif isinstance(kind, t.StructType):
+            for field in kind:
+                yield from below(field.dataType, f"{path}.{field.name}")
+        else:
+            yield path.replace("[]", "")
+
+    for field in contract():
+        yield from below(field.dataType, field.name)
 
 
 def check(found: t.StructType) -> None:

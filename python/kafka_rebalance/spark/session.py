@@ -18,12 +18,10 @@ from kafka_rebalance.errors import KafkaRebalanceError, SparkFailedError
 ARROW_BYTES = "4m"
 """The most bytes of an Arrow batch: with Spark's default, 64m, giant groups need more memory."""
 
-
 LOG4J = Path(__file__).with_name("log4j2.properties")
 
-
-_RAISED = re.compile(r"^(?:\w+\.)*\w*(?:Error|Exception)\b.*$", re.MULTILINE)
-"""A line of a Python traceback that names the exception."""
+BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Java's options for a session of a minute, whose JVM would mostly compile and start threads."""
 
 
 @contextmanager
@@ -64,9 +62,17 @@ def sentence(text: str) -> str:
 
 
 def session(
-    name: str, *, master: str | None = None, remote: str | None = None, progress: bool = False
+    name: str,
+    *,
+    master: str | None = None,
+    remote: str | None = None,
+    progress: bool = False,
+    brief: bool = False,
 ) -> SparkSession:
     """Returns a quiet session; `progress` shows Spark's own bar on standard error.
+
+    `brief` is for a session of about a minute on this machine: it costs less to start, and would be
+    slower later.
 
     With `remote` (`sc://host:port`), the session uses Spark Connect. Otherwise, under spark-submit
     or if a session is already running, no master, memory or Python is set here, because settings in
@@ -90,12 +96,13 @@ def session(
         os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         builder = builder.config("spark.driver.host", "127.0.0.1")
+    java = f"-Dlog4j2.configurationFile={LOG4J.as_uri()}"
     spark: SparkSession = (
         builder.master(master or "local[*]")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", str(progress).lower())
         .config("spark.driver.memory", "4g")
-        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={LOG4J.as_uri()}")
+        .config("spark.driver.extraJavaOptions", f"{java} {BRIEF}" if brief else java)
         .getOrCreate()
     )
     return spark

@@ -17,7 +17,7 @@ from pyspark.sql.pandas.functions import arrow_udf
 
 from kafka_rebalance.group.model import MAX_PARTITIONS
 
-from .functions import known
+from .calls import known
 from .schema import OUTPUT_SCHEMA, PLAN_SCHEMA
 from .session import use_this_python
 

@@ -109,7 +109,7 @@ class Tracer:
     def sync(self, command: Command) -> Json:
         """Reads `sync c1` and `sync leader c0=a c1=b`."""
         name = _one_word(command, "NAME")
-        group = self.broker.coordinator.groups().get(_group(command))
+        group = self.broker.coordinator.classic_group(_group(command))
         if name == "leader":
             if group is None or group.leader_id is None:
                 raise command.error("the group has no leader")
@@ -172,6 +172,8 @@ class Tracer:
                 return f"append {'COMMIT' if committed else 'ABORT'} of producer {producer}"
             case interface.AppendFailed(_, error):
                 return f"append fails: {error}"
+            case interface.PatternsDue(group_id, _):
+                return f"patterns of {group_id} are due"
             case interface.Drop(number):
                 return f"{self._senders[number]}'s older request gets no answer"
             case interface.Unreadable(position, problem):

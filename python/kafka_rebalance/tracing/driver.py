@@ -5,9 +5,9 @@
     {"id": 2, "now": 0, "events": [...]}
 
 A program that runs Kafka's own coordinator reads this protocol too, so one script tests both.
-`init` starts a new coordinator, `state` returns a group's state; `driver_commands` has the other
-commands. The answer to an unknown command is {"bad": op}, that to a wrong command {"bad": op,
-"why": …}. After either, the driver continues with the next line.
+`init` starts a new coordinator, `state` and `mstate` return a group's state; `driver_commands` has
+the other commands. The answer to an unknown command is {"bad": op}, that to a wrong command
+{"bad": op, "why": …}. After either, the driver continues with the next line.
 """
 
 import json
@@ -18,7 +18,10 @@ from kafka_rebalance.protocol.error_codes import ErrorCode
 
 from .driver_answers import answer_of, events_of
 from .driver_commands import ACTIONS, REQUESTS, Json, config_of, group_id_of, play
+from .driver_states import classic_state, state_of_any_type
 from .virtual_broker import VirtualBroker
+
+_STATES = {"state": classic_state, "mstate": state_of_any_type}
 
 
 class Driver:
@@ -42,7 +45,7 @@ class Driver:
     def command(self, command: Json) -> Json:
         """Answers a command that is an object."""
         op = command.get("op")
-        if op not in ("init", "state", *REQUESTS, *ACTIONS):
+        if op not in ("init", *_STATES, *REQUESTS, *ACTIONS):
             return {"bad": op}
         self._count += 1
         absent = op == "leave" and group_id_of(command) not in self._broker.coordinator.groups()
@@ -51,7 +54,7 @@ class Driver:
         except (KafkaRebalanceError, KeyError, TypeError, ValueError) as error:
             return {"bad": op, "why": f"{type(error).__name__}: {error}"}
         happened = self._broker.take()
-        answer |= answer_of(happened, self._count)
+        answer |= answer_of(happened, self._count, self._broker.topic_name)
         if absent and answer.get("err") == str(ErrorCode.NONE):
             # This protocol shows the answers of Kafka's GroupCoordinatorShard, which has one error
             # for the whole request. Our coordinator, like Kafka's service above the shard, has an
@@ -66,35 +69,9 @@ class Driver:
 
     def _play(self, op: str, command: Json) -> Json:
         if op == "init":
-            self._broker = VirtualBroker(config_of(command), self._new_id)
-        elif op == "state":
-            return {"state": _state(self._broker, group_id_of(command))}
+            self._broker = VirtualBroker(config_of(command), self._new_id, command.get("at", 0))
+        elif op in _STATES:
+            return {"state": _STATES[op](self._broker, group_id_of(command))}
         else:
             play(self._broker, command, self._count)
         return {}
-
-
-def _state(broker: VirtualBroker, group_id: str) -> Json:
-    group = broker.coordinator.groups().get(group_id)
-    timers = {
-        str(key): due
-        for key, due in sorted(broker.coordinator.deadlines().items())
-        if key.group_id == group_id
-    }
-    if group is None:
-        return {"state": f"ABSENT:{ErrorCode.GROUP_ID_NOT_FOUND}", "timers": timers}
-    simple = group.protocol_type is None and not group.members and not group.pending
-    return {
-        "state": str(group.state),
-        "gen": group.generation_id,
-        "proto": group.protocol_name,
-        "ptype": group.protocol_type,
-        "leader": group.leader_id,
-        "ts": group.state_timestamp_ms,
-        "members": sorted(group.members),
-        "pending": len(group.pending),
-        "awaiting": group.awaiting_join,
-        "simple": simple,
-        "pending_sync": sorted(group.pending_sync),
-        "timers": timers,
-    }

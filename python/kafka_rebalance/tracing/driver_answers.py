@@ -4,23 +4,28 @@
 from kafka_rebalance.coordinator import interface
 from kafka_rebalance.protocol import messages
 from kafka_rebalance.protocol.error_codes import ErrorCode
+from kafka_rebalance.wire import consumer_group_records
 from kafka_rebalance.wire import group_records as wire
 
 from .driver_commands import Json
+from .driver_consumer_answers import NameOf, answer_of_consumers
 from .virtual_broker import Happened
 
 
-def answer_of(happened: list[Happened], number: int) -> Json:
+def answer_of(happened: list[Happened], number: int, name_of: NameOf) -> Json:
     """Returns the response to request `number`, if the coordinator has already sent it."""
     answer: Json = {}
     for _, effect in happened:
         if isinstance(effect, interface.Respond) and effect.request_id == number:
-            answer |= _answer(effect.response)
+            answer |= _answer(effect.response, name_of)
     return answer
 
 
-def _answer(response: messages.Response) -> Json:
+def _answer(response: messages.Response, name_of: NameOf) -> Json:
     """Returns a response's keys; JoinGroup and SyncGroup have none (see `events_of`)."""
+    of_consumers = answer_of_consumers(response, name_of)
+    if of_consumers is not None:
+        return of_consumers
     match response:
         case messages.LeaveGroupResponse(error_code=error, members=members):
             left = [
@@ -56,6 +61,7 @@ def _answer(response: messages.Response) -> Json:
         case messages.ListGroupsResponse(error_code=ErrorCode.NONE, groups=groups):
             listed = [
                 {"g": one.group_id, "ptype": one.protocol_type, "state": str(one.state)}
+                | {"type": one.group_type}
                 for one in sorted(groups)
             ]
             return {"err": str(ErrorCode.NONE), "groups": listed}
@@ -108,9 +114,12 @@ def _join_event(at: int, request_id: int, join: messages.JoinGroupResponse) -> J
 
 
 def _record_event(at: int, record: interface.LogRecord) -> Json:
+    event: Json = {"ev": "record", "t": at}
+    of_consumers = consumer_group_records.decode_record(*record)
+    if of_consumers is not None:
+        event["type"] = of_consumers.key.type.name
     key = wire.decode_key(record.key)
     value = wire.decode_value(key, record.value)
-    event: Json = {"ev": "record", "t": at}
     match key:
         case wire.OffsetCommitKey(group_id, topic, partition):
             event |= {"type": "offset", "key": f"{group_id}/{topic}/{partition}"}

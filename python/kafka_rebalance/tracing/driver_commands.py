@@ -5,12 +5,15 @@ A command is an object with an `op` and short keys: `{"op": "hb", "g": "g", "m":
 An op either sends a request (`REQUESTS`) or acts on the broker (`ACTIONS`).
 """
 
+import struct
 from collections.abc import Callable
 from dataclasses import MISSING, fields
 from typing import Any
 
 from kafka_rebalance.coordinator.config import CoordinatorConfig
-from kafka_rebalance.protocol import messages
+from kafka_rebalance.coordinator.interface import ClusterTopic
+from kafka_rebalance.java.hash_map import Uuid
+from kafka_rebalance.protocol import messages, modern_messages
 from kafka_rebalance.protocol.error_codes import ErrorCode
 
 from .virtual_broker import VirtualBroker
@@ -31,6 +34,8 @@ REQUESTS: dict[str, tuple[type[messages.Request], int | None]] = {
     "delete_group": (messages.DeleteGroups, None),
     "describe": (messages.DescribeGroups, 5),  # from 6 on, an absent group is an error
     "list": (messages.ListGroups, None),
+    "chb": (modern_messages.ConsumerGroupHeartbeat, 1),
+    "cdescribe": (modern_messages.ConsumerGroupDescribe, None),
 }
 
 # Maps a field of a request to the key of a command; without the key, the field has its default.
@@ -46,6 +51,11 @@ _KEYS = {
     "require_stable": "stable",
     "producer_id": "pid",
     "committed": "commit",
+    "member_epoch": "epoch",
+    "instance_id": "inst",
+    "rack_id": "rack",
+    "subscribed_topic_regex": "regex",
+    "server_assignor": "assignor",
 }
 
 # Keys whose default is not that of the field, or whose field has no default.
@@ -60,7 +70,7 @@ def play(broker: VirtualBroker, command: Json, number: int) -> None:
         return
     kind, version = REQUESTS[op]
     broker.send(
-        _request(kind, _DEFAULTS | command),
+        _request(broker, kind, command),
         api_version=command.get("v", version),
         client_id=command.get("client", "c"),
         request_id=number,
@@ -76,6 +86,13 @@ def config_of(command: Json) -> CoordinatorConfig:
         group_max_session_timeout_ms=command.get("max_st", 1_800_000),
         offset_metadata_max_bytes=command.get("meta_max", 4_096),
         offsets_retention_minutes=command.get("ret_min", 10_080),
+        group_consumer_session_timeout_ms=command.get("cst", 45_000),
+        group_consumer_heartbeat_interval_ms=command.get("chi", 5_000),
+        group_consumer_max_size=command.get("cmax", 2**31 - 1),
+        group_consumer_assignment_interval_ms=command.get("cai", 1_000),
+        group_consumer_assignors=tuple(command.get("assignors", ("uniform", "range"))),
+        group_consumer_migration_policy=command.get("policy", "bidirectional"),
+        group_consumer_regex_refresh_interval_ms=command.get("rri", 600_000),
     )
 
 
@@ -86,14 +103,20 @@ def group_id_of(command: Json) -> str:
 # Requests -----------------------------------------------------------------------------------------
 
 
-def _request(kind: type[messages.Request], command: Json) -> messages.Request:
+def _request(
+    broker: VirtualBroker, kind: type[messages.Request], command: Json
+) -> messages.Request:
     values: Json = {}
     for one in fields(kind):
         key = _KEYS.get(one.name, "")
         if one.name in _BUILT:
             values[one.name] = _BUILT[one.name](command)
-        elif key in command or one.default is MISSING:
+        elif one.name == "topic_partitions":
+            values[one.name] = _owned(broker, command)
+        elif key in command:
             values[one.name] = command[key]
+        elif one.default is MISSING or (key in _DEFAULTS and one.default is not None):
+            values[one.name] = _DEFAULTS[key]
     return kind(**values)
 
 
@@ -130,6 +153,23 @@ def _partitions(command: Json) -> tuple[tuple[str, int], ...] | None:
     return None if listed is None else tuple(listed)
 
 
+def _names(command: Json) -> tuple[str, ...] | None:
+    names = command.get("topics")
+    return None if names is None else tuple(names)
+
+
+def _owned(
+    broker: VirtualBroker, command: Json
+) -> tuple[modern_messages.TopicPartitions, ...] | None:
+    """Returns owned partitions, with the ids of topics that exist, else ids made of their names."""
+    owned = command.get("owned")
+    if owned is None:
+        return None
+    topics = {name: broker.topic(name) for name in owned}
+    ids = {name: topic.topic_id if topic else topic_id(name) for name, topic in topics.items()}
+    return tuple(modern_messages.TopicPartitions(ids[name], tuple(owned[name])) for name in owned)
+
+
 # Maps a request's field to the function that builds its value from a command.
 _BUILT: dict[str, Callable[[Json], Any]] = {
     "group_id": group_id_of,
@@ -139,6 +179,9 @@ _BUILT: dict[str, Callable[[Json], Any]] = {
     "members": _members,
     "offsets": _offsets,
     "partitions": _partitions,
+    "subscribed_topic_names": _names,
+    "states": lambda command: tuple(command.get("states", ())),
+    "types": lambda command: tuple(command.get("types", ())),
 }
 
 
@@ -159,9 +202,27 @@ def _write(broker: VirtualBroker, command: Json) -> None:
     broker.write(bytes.fromhex(command["k"]), data, command.get("pid"))
 
 
+def _change_topics(broker: VirtualBroker, command: Json) -> None:
+    broker.change_topics(*(_topic(name, one) for name, one in command["topics"].items()))
+
+
+def _topic(name: str, given: Json | int) -> ClusterTopic:
+    """Returns a topic, given as its number of partitions or as an object with `partitions`."""
+    topic: Json = {"partitions": given} if isinstance(given, int) else given
+    racks = tuple(tuple(one) for one in topic.get("racks", ()))
+    return ClusterTopic(name, topic_id(topic.get("id", name)), topic["partitions"], racks)
+
+
+def topic_id(text: str) -> Uuid:
+    """Returns the id made of the UTF-8 bytes of a text, padded with zeros or cut to 16 bytes."""
+    most, least = struct.unpack(">qq", text.encode().ljust(16, b"\0")[:16])
+    return most, least
+
+
 # Maps an op to its action on the broker.
 ACTIONS: dict[str, Callable[[VirtualBroker, Json], None]] = {
     "advance": lambda broker, command: broker.advance(command["ms"]),
+    "topics": _change_topics,
     "topic_deleted": lambda broker, command: broker.delete_partitions(*_partitions(command) or ()),
     "cleanup": lambda broker, _: broker.sweep(),
     "hold": lambda broker, _: broker.hold(),

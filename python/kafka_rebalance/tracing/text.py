@@ -116,7 +116,7 @@ def play(text: str, step: Callable[[Command], Sequence[str]]) -> str:
 
 def _command(number: int, line: str) -> Command:
     try:
-        pieces = shlex.split(line, comments=True)
+        pieces = shlex.split(line)
     except ValueError as error:
         raise GroupError(f"line {number}", str(error)) from error
     words = tuple(piece for piece in pieces if "=" not in piece)

@@ -6,8 +6,8 @@ back. Effects are collected as (time in ms, effect), in order, until `take` retu
 Append is replaced by an AppendFailed.
 
     Getters   now_ms, coordinator, log
-    Inputs    send, advance, sweep, delete_partitions; hold, release, release_last, fail_next;
-              reload, unload; write, mark
+    Inputs    send, advance, sweep, delete_partitions, change_topics; hold, release, release_last,
+              fail_next; reload, unload; write, mark
 """
 
 from collections import Counter, deque
@@ -19,6 +19,7 @@ from kafka_rebalance.coordinator import interface
 from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.coordinator.coordinator import Coordinator, counted_ids
 from kafka_rebalance.coordinator.deadlines import DeadlineKey
+from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.protocol import Tick
 from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.protocol.messages import Request
@@ -30,14 +31,20 @@ Happened = tuple[int, interface.Effect | interface.AppendFailed]
 
 
 class VirtualBroker:
-    """A coordinator with its clock and its log. Without a request id, `send` counts ids from 1."""
+    """A coordinator with its clock and its log. Without a request id, `send` counts ids from 1.
+
+    The clock starts at `now_ms`.
+    """
 
     def __init__(
         self,
         config: CoordinatorConfig | None = None,
         new_id: Callable[[], str] | None = None,
+        now_ms: int = 0,
     ) -> None:
-        self.now_ms = 0
+        self.now_ms = now_ms
+        self._topic_names: dict[Uuid, str] = {}
+        self._cluster = interface.TopicsChanged((), 0)
         self.log: list[interface.LogEntry] = []
         self._new_id = new_id or counted_ids()
         self.coordinator = Coordinator(config, self._new_id)
@@ -94,6 +101,25 @@ class VirtualBroker:
     def delete_partitions(self, *partitions: tuple[str, int]) -> None:
         self._handle(interface.PartitionsDeleted(partitions))
 
+    def change_topics(self, *topics: interface.ClusterTopic) -> None:
+        """Makes these the cluster's topics, and deletes the offsets of topics that are gone."""
+        before = self._cluster.topics
+        self._cluster = interface.TopicsChanged(topics, self._cluster.version + 1)
+        self._topic_names |= {one.topic_id: one.name for one in topics}
+        self._handle(self._cluster)
+        kept = {one.topic_id for one in topics}
+        gone = [one for one in before if one.topic_id not in kept]
+        if gone:
+            self.delete_partitions(*((one.name, p) for one in gone for p in range(one.partitions)))
+
+    def topic(self, name: str) -> interface.ClusterTopic | None:
+        """Returns the topic of that name that exists now."""
+        return next((one for one in self._cluster.topics if one.name == name), None)
+
+    def topic_name(self, topic_id: Uuid) -> str:
+        """Returns the name of a topic that exists or existed, else the id as text."""
+        return self._topic_names.get(topic_id, str(topic_id))
+
     # The log --------------------------------------------------------------------------------------
 
     def hold(self) -> None:
@@ -131,6 +157,8 @@ class VirtualBroker:
         if group_max_size is not None:
             config = replace(self.coordinator.config, group_max_size=group_max_size)
             self.coordinator = Coordinator(config, self._new_id)
+            if self._cluster.version:
+                self._handle(self._cluster)
         self._handle(interface.Loaded(tuple(self.log)))
 
     def unload(self) -> None:
@@ -149,6 +177,9 @@ class VirtualBroker:
                         happened = done
                     if done is not None:
                         waiting.append(done)
+                elif isinstance(effect, interface.PatternsDue):
+                    waiting.append(effect)
+                    continue
                 self._happened.append((self.now_ms, happened))
 
     def _append(

@@ -65,11 +65,12 @@ class GroupDescription:
     members: tuple[MemberDescription, ...]
 
 
-def encode_describe_request(group_id: str) -> bytes:
-    """Writes a request, without its header, that describes one group."""
+def encode_describe_request(*group_ids: str) -> bytes:
+    """Writes a request, without its header, that describes these groups."""
     writer = Writer(flexible=True)
-    writer.count(1)
-    writer.string(group_id)
+    writer.count(len(group_ids))
+    for group_id in group_ids:
+        writer.string(group_id)
     writer.raw(b"\0")  # without the authorized operations
     writer.tagged(())
     return writer.written()

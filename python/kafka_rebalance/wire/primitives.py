@@ -26,6 +26,9 @@ class Reader:
     def raw(self, length: int, field: str) -> bytes:
         return self._take(length, field)
 
+    def int8(self, field: str) -> int:
+        return self._number(">b", field)
+
     def int16(self, field: str) -> int:
         return self._number(">h", field)
 
@@ -34,6 +37,10 @@ class Reader:
 
     def int64(self, field: str) -> int:
         return self._number(">q", field)
+
+    def uuid(self, field: str) -> tuple[int, int]:
+        """Returns the most and the least significant 64 bits, signed."""
+        return self.int64(field), self.int64(field)
 
     def string(self, field: str) -> str:
         text = self.nullable_string(field)
@@ -117,6 +124,9 @@ class Writer:
     def raw(self, data: bytes) -> None:
         self._parts.append(data)
 
+    def int8(self, value: int) -> None:
+        self._parts.append(struct.pack(">b", value))
+
     def int16(self, value: int) -> None:
         self._parts.append(struct.pack(">h", value))
 
@@ -125,6 +135,9 @@ class Writer:
 
     def int64(self, value: int) -> None:
         self._parts.append(struct.pack(">q", value))
+
+    def uuid(self, value: tuple[int, int]) -> None:
+        self._parts.append(struct.pack(">qq", *value))
 
     def string(self, text: str | None) -> None:
         data = None if text is None else text.encode()

@@ -3,7 +3,6 @@
 //! or from records of `__consumer_offsets`.
 
 use arrow_array::RecordBatch;
-use serde_json::Value;
 
 use super::columns::{Lines, SchemaError};
 use super::groups::{Groups, earlier};
@@ -12,6 +11,7 @@ use crate::bulk::records::{self, Group, Inventory, Records};
 use crate::error::GroupError;
 use crate::group::contract;
 use crate::group::spec::GroupSpec;
+use crate::json::Value;
 
 /// The form in which a batch has its groups.
 #[derive(Clone, Copy)]

@@ -8,7 +8,8 @@ use crate::error::GroupError;
 use crate::group::model::quoted;
 
 const VERBS: &str = "add-members, remove-members, remove-member, remove-rack, remove-client, \
-    partitions, add-topics, remove-topics, resubscribe, switch-assignor, bounce-members";
+    partitions, add-topics, remove-topics, resubscribe, switch-assignor, bounce-members, \
+    switch-protocol";
 
 impl Change {
     /// Parses one change; an error at `change` if the text is not a change.
@@ -44,6 +45,10 @@ impl Change {
             }
             "switch-assignor" => Self::SwitchAssignor(some(value)?),
             "bounce-members" => bounce(value),
+            "switch-protocol" => {
+                let problem = "switch-protocol is planned for one group at a time, in Python";
+                return Err(error(problem.to_owned()));
+            }
             _ => {
                 let problem = format!("{} begins with none of {VERBS}", quoted(text));
                 return Err(error(problem));

@@ -24,7 +24,7 @@ Order    workers are in the hash order of their ids; in step 5, a worker loses w
          of its report; in step 6, created work comes first, then lost work, each sorted by name.
 Cost     O(W + C + T) and sorting: W workers, C connectors, T tasks.
 Errors   AssignorThrows if there are no workers.
-Source   IncrementalCooperativeAssignor (Connect 4.3.1); KIP-415, KIP-810 (back-off).
+Source   IncrementalCooperativeAssignor (Connect 4.3.1); KIP-415, KAFKA-12495 (back-off).
 Differs  for a few maximum delays (1207 ms, 3049 ms, …: 146 of the first 1.5 million), Java's
          Math.pow and C's pow round differently, and the back-off can differ by 1 ms.
 """

@@ -21,13 +21,18 @@ from kafka_rebalance.group.model import TopicPartition, static_first
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.java.hash_map import HashMap, Uuid, slots_for, uuid_hash
 
-from .targets import view_of
+from .targets import View, view_of
 
 NAME = "consumer/range"
 
 
 def assign(group: GroupSpec) -> dict[str, list[TopicPartition]]:
     view = view_of(group, NAME)
+    return view.answer(targets_of(view))
+
+
+def targets_of(view: View) -> dict[str, HashMap[Uuid, range]]:
+    """Returns the new targets of the members of a view."""
     # 1.
     by_id = {one.member.member_id: one for one in view.members}
     members = [by_id[m.member_id] for m in static_first(one.member for one in view.members)]
@@ -36,7 +41,7 @@ def assign(group: GroupSpec) -> dict[str, list[TopicPartition]]:
     topics = [(first if view.homogeneous else one).topics for one in members]
     subscribers = Counter(topic for each in topics for topic in each)
     places = Counter[Uuid]()
-    targets = {}
+    targets: dict[str, HashMap[Uuid, range]] = {}
     for one, own in zip(members, topics, strict=True):
         room = len(first.topics) if view.homogeneous else one.names
         target = HashMap[Uuid, range](uuid_hash, slots_for(int(room / 0.75 + 1)))
@@ -46,7 +51,7 @@ def assign(group: GroupSpec) -> dict[str, list[TopicPartition]]:
                 target.put(topic, run)
             places[topic] += 1
         targets[one.member.member_id] = target
-    return view.answer(targets)
+    return targets
 
 
 def _run(partitions: int, subscribers: int, place: int) -> range:

@@ -13,12 +13,18 @@ from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
 
 from . import heterogeneous, homogeneous
-from .targets import view_of
+from .targets import Target, View, view_of
 
 NAME = "consumer/uniform"
 
 
 def assign(group: GroupSpec) -> dict[str, list[TopicPartition]]:
     view = view_of(group, NAME)
-    steps = homogeneous if view.homogeneous else heterogeneous
-    return view.answer(steps.assign(view, NAME))
+    return view.answer(targets_of(view))
+
+
+def targets_of(view: View) -> dict[str, Target]:
+    """Returns the new targets of the members of a view. Errors: AssignorThrows."""
+    if view.homogeneous:
+        return homogeneous.assign(view, NAME)
+    return heterogeneous.assign(view, NAME)

@@ -7,6 +7,7 @@ from .members import AddMembers as AddMembers
 from .members import BounceMembers as BounceMembers
 from .members import RemoveMembers as RemoveMembers
 from .members import SwitchAssignor as SwitchAssignor
+from .protocol import SwitchProtocol as SwitchProtocol
 from .text import change_from_text as change_from_text
 from .topics import AddPartitions as AddPartitions
 from .topics import AddTopics as AddTopics

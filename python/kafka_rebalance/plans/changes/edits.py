@@ -9,7 +9,7 @@ from kafka_rebalance.errors import GroupError, NotAffected
 from kafka_rebalance.group.model import Member, Topic, TopicPartition, quoted
 from kafka_rebalance.group.spec import GroupSpec
 
-from .made_up import Basis, MadeUp, is_short_name, prefix_of
+from .made_up import Basis, MadeUp, is_short_name, own_short_name, prefix_of
 
 
 class Edited(NamedTuple):
@@ -21,6 +21,8 @@ class Edited(NamedTuple):
     `waiting`      are partitions that no member reads until a rebalance begins, because their
                    member is down and its session has not ended.
     `leaderless`   are assigned partitions that no member can read, because no broker leads them.
+    `eager`        are members of the classic protocol in a group that the broker assigns, if they
+                   revoke all partitions to join again.
     """
 
     group: GroupSpec
@@ -29,6 +31,7 @@ class Edited(NamedTuple):
     starts_over: bool = False
     waiting: tuple[TopicPartition, ...] = ()
     leaderless: tuple[TopicPartition, ...] = ()
+    eager: frozenset[str] = frozenset()
 
 
 class GroupEvent(NamedTuple):
@@ -51,7 +54,12 @@ def find_member(group: GroupSpec, name: str) -> Member:
         for member in group.members:
             if getattr(member, field) == name:
                 return member
-    short = [member for member in group.members if is_short_name(name, member.member_id)]
+    short = [
+        member
+        for member in group.members
+        if is_short_name(name, member.member_id)
+        or name == own_short_name(member.client_id, member.member_id)
+    ]
     if len(short) > 1:
         raise error(f"{quoted(name)} is short for {len(short)} members; give a whole member_id")
     if short:
@@ -71,11 +79,16 @@ def without(group: GroupSpec, gone: set[str]) -> GroupSpec:
     return group.edited(members=tuple(m for m in group.members if m.member_id not in gone))
 
 
-def restarted(member: Member, ids: MadeUp, taken: Collection[str]) -> Member:
-    """Returns a member whose process restarts: it joins with a new id and owns nothing."""
+def restarted(
+    member: Member, ids: MadeUp, taken: Collection[str], *, is_own: bool = False
+) -> Member:
+    """Returns a member whose process restarts: it joins with a new id and owns nothing.
+
+    With `is_own`, the member uses the consumer protocol and chooses its id.
+    """
     name = member.group_instance_id or prefix_of(member.client_id, member.member_id)
     is_static = member.group_instance_id is not None
-    made = ids.newcomer(name, Basis.KNOWN, taken, is_static=is_static)
+    made = ids.newcomer(name, Basis.KNOWN, taken, is_static=is_static, is_own=is_own)
     return replace(member.owning(), member_id=made.member_id)
 
 

@@ -22,6 +22,7 @@ position in the sorted names. Mirror: `src/plans/changes/made_up.rs`.
 Source   GroupMetadataManager's member ids: `clientId + "-" + UUID` (KIP-394, KIP-345).
 """
 
+import base64
 import re
 import uuid
 from collections.abc import Collection, Iterator, Sequence
@@ -31,6 +32,8 @@ from typing import NamedTuple
 
 _UUID = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 _NUMBER = re.compile(r"[0-9]{0,9}\Z")
+_OWN_ID = 22
+"""The length of an id that a member of the consumer protocol chooses: a UUID in base64."""
 
 
 class Basis(Enum):
@@ -94,13 +97,24 @@ class MadeUp:
         return self.aliases.get(name, name)
 
     def newcomer(
-        self, name: str, basis: Basis, taken: Collection[str], *, is_static: bool
+        self,
+        name: str,
+        basis: Basis,
+        taken: Collection[str],
+        *,
+        is_static: bool,
+        is_own: bool = False,
     ) -> Newcomer:
-        """Makes up an id that is not in `taken`: `name`, a dash and a UUID."""
+        """Makes up an id that is not in `taken`: `name`, a dash and a UUID.
+
+        With `is_own`, a member of the consumer protocol chose the id: a UUID in base64.
+        """
         while True:
             random = uuid.uuid5(uuid.NAMESPACE_OID, f"{self._group_id}/{self._draw}/{self._count}")
             self._count += 1
-            member_id = f"{name}-{uuid.UUID(bytes=random.bytes, version=4)}"
+            chosen = uuid.UUID(bytes=random.bytes, version=4)
+            in_base64 = base64.urlsafe_b64encode(chosen.bytes).decode().rstrip("=")
+            member_id = in_base64 if is_own else f"{name}-{chosen}"
             if member_id not in taken:
                 break
         made = Newcomer(member_id, name, basis, is_static)
@@ -150,6 +164,14 @@ class MadeUp:
 def prefix_of(client_id: str | None, member_id: str) -> str:
     """Returns the client id, else the member id without its UUID, else "consumer"."""
     return client_id or _UUID.sub("", member_id) or "consumer"
+
+
+def own_short_name(client_id: str | None, member_id: str) -> str | None:
+    """Returns the client id and the beginning of an id that a consumer-protocol member chose.
+
+    Returns None for an id of another kind, which names its client itself.
+    """
+    return f"{client_id}-{member_id[:4]}" if client_id and len(member_id) == _OWN_ID else None
 
 
 def is_short_name(name: str, member_id: str) -> bool:

@@ -5,14 +5,14 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from kafka_rebalance.assignors.registry import SERVER_SIDE, in_brokers, is_known, unknown
+from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known, unknown
 from kafka_rebalance.errors import NotAffected
 from kafka_rebalance.group.model import Member, TopicPartition, quoted
 from kafka_rebalance.group.spec import GroupSpec
 
 from .change import Change, Verb, check_fields, count, some
 from .edits import Edited, GroupEvent, error, find_member, held_by, restarted, without
-from .made_up import Basis, MadeUp, client_names, instance_names, prefix_of
+from .made_up import MadeUp, client_names, instance_names, prefix_of
 
 MOST_NEW_MEMBERS = 100_000
 """The most members that may join at once: far more than any real group has."""
@@ -97,7 +97,13 @@ class AddMembers(Change):
                 instances.add(instance_id)
             else:
                 client_id = ids.place(client_id, basis, places)
-            made = ids.newcomer(instance_id or client_id, basis, taken, is_static=is_static)
+            made = ids.newcomer(
+                instance_id or client_id,
+                basis,
+                taken,
+                is_static=is_static,
+                is_own=group.assignor in SERVER_SIDE,
+            )
             joined.append(
                 replace(
                     model.owning(),
@@ -290,13 +296,15 @@ class SwitchAssignor(Change):
     def events(self, group: GroupSpec) -> list[GroupEvent]:
         if not is_known(self.assignor):
             raise error(unknown(self.assignor))
-        if self.assignor in SERVER_SIDE:
-            raise error(in_brokers(self.assignor))
         if group.assignor == self.assignor:
             raise error(f"{quoted(self.assignor)} is the group's assignor already")
+        by_broker = self.assignor in SERVER_SIDE
+        if by_broker != (group.assignor in SERVER_SIDE):
+            protocol = "consumer" if by_broker else "classic"
+            raise error(f"{quoted(self.assignor)} needs switch-protocol={protocol} first")
 
         def edit(group: GroupSpec, _: MadeUp) -> Edited:
-            return Edited(group.edited(assignor=self.assignor), starts_over=True)
+            return Edited(group.edited(assignor=self.assignor), starts_over=not by_broker)
 
         return [GroupEvent(str(self), edit)]
 
@@ -335,7 +343,8 @@ def _lost(group: GroupSpec, rack: str, gone: set[str]) -> Edited:
 def _join_again(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
     """Returns the group with a restarted member as the last one; it owns nothing."""
     others = tuple(m for m in group.members if m.member_id != member.member_id)
-    back = restarted(member, ids, {m.member_id for m in group.members})
+    taken = {m.member_id for m in group.members}
+    back = restarted(member, ids, taken, is_own=group.assignor in SERVER_SIDE)
     return Edited(group.edited(members=(*others, back)), renamed={back.member_id: member.member_id})
 
 
@@ -345,14 +354,15 @@ def _restart(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
     if member.group_instance_id is None:
         return Edited(group, rebalances=False, waiting=waiting)
     taken = {m.member_id for m in group.members}
-    made = ids.newcomer(member.group_instance_id, Basis.KNOWN, taken, is_static=True)
+    back = restarted(member, ids, taken, is_own=group.assignor in SERVER_SIDE)
     members = tuple(
-        replace(m, member_id=made.member_id) if m.member_id == member.member_id else m
+        replace(m, member_id=back.member_id) if m.member_id == member.member_id else m
         for m in group.members
     )
+    leader = back.member_id if group.leader == member.member_id else None
     return Edited(
-        group.edited(members=members),
-        renamed={made.member_id: member.member_id},
+        group.edited(members=members, leader=leader),
+        renamed={back.member_id: member.member_id},
         rebalances=False,
         waiting=waiting,
     )

@@ -14,6 +14,7 @@ from kafka_rebalance.group.model import quoted
 from .change import Change
 from .edits import error
 from .members import AddMembers, BounceMembers, RemoveMembers, SwitchAssignor
+from .protocol import SwitchProtocol
 from .topics import AddPartitions, AddTopics, RemoveTopics, Resubscribe
 
 CHANGES: tuple[type[Change], ...] = (
@@ -25,6 +26,7 @@ CHANGES: tuple[type[Change], ...] = (
     Resubscribe,
     SwitchAssignor,
     BounceMembers,
+    SwitchProtocol,
 )
 """All changes; the command line shows their options in this order."""
 

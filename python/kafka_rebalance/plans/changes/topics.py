@@ -4,6 +4,7 @@
 from dataclasses import dataclass, replace
 from typing import Self
 
+from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.group.model import Topic, quoted
 from kafka_rebalance.group.spec import GroupSpec
 
@@ -176,7 +177,13 @@ class Resubscribe(Change):
                 replace(m, topics=self.topics) if who in (None, m.member_id) else m
                 for m in group.members
             )
-            return Edited(group.edited(members=members))
+            # A broker that assigns compares the topics; a leader's member joins again in any case.
+            differs = any(
+                set(old.topics) != set(new.topics)
+                for old, new in zip(group.members, members, strict=True)
+            )
+            rebalances = differs or group.assignor not in SERVER_SIDE
+            return Edited(group.edited(members=members), rebalances=rebalances)
 
         return [GroupEvent(str(self), edit)]
 

@@ -31,10 +31,7 @@ def plan_page(plan: RebalancePlan) -> str:
         cause = escape(shortened(step.cause, names))
         parts += [f"<h2>{cause}{escape(note)}</h2>" for note in text.step_notes(step)]
         for number, one in enumerate(step.rounds, 1):
-            title = f"{cause}, round {number} ({one.protocol.name.lower()})"
-            parts.append(
-                _round(f"{title}, generation {text.generation_text(plan, one)}", one, names)
-            )
+            parts.append(_round(text.round_title(plan, cause, number, one), one, names))
     if plan.made_up:
         parts.append(
             '<p class="note">* made-up id: the broker will choose another, and ids break ties.</p>'

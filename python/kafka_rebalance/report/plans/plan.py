@@ -2,10 +2,12 @@
 """Prints a plan as tables; members without changes are left out unless `everything` is printed."""
 
 import textwrap
+from collections import Counter
 from collections.abc import Sequence
 
+from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.plans import Figures, RebalancePlan, Round, Samples, Step
-from kafka_rebalance.plans.changes.made_up import Basis
+from kafka_rebalance.plans.changes.made_up import Basis, own_short_name
 from kafka_rebalance.plans.figures import figure_rows
 from kafka_rebalance.report.text.names import (
     counted,
@@ -41,8 +43,7 @@ def print_plan(plan: RebalancePlan, samples: Samples | None, *, everything: bool
         for number, one in enumerate(step.rounds, 1):
             shown += 1
             if shown <= _MOST_ROUNDS or everything:
-                heading = f"{cause}, round {number} ({one.protocol.name.lower()})"
-                heading += f", generation {generation_text(plan, one)}"
+                heading = round_title(plan, cause, number, one)
                 _print_round(heading, one, names, everything=everything)
     if shown > _MOST_ROUNDS and not everything:
         print(f"… and {counted(shown - _MOST_ROUNDS, 'round')} more (--all shows them)\n")
@@ -133,7 +134,7 @@ def step_notes(step: Step) -> list[str]:
         )
     if step.cause.startswith("remove-rack=") and (note := _without_rack(step)):
         notes.append(note)
-    if step.cause.startswith("partitions ") and step.rounds:
+    if step.cause.startswith("partitions ") and step.rounds and step.rounds[0].kind != "broker":
         notes.append(
             ": the group rebalances when its leader reads the topic's metadata again, within "
             "metadata.max.age.ms (5 minutes by default)"
@@ -155,6 +156,11 @@ def _without_rack(step: Step) -> str | None:
     )
 
 
+def round_title(plan: RebalancePlan, cause: str, number: int, one: Round) -> str:
+    unit = "group epoch" if one.kind == "broker" else "generation"
+    return f"{cause}, round {number} ({one.kind}), {unit} {generation_text(plan, one)}"
+
+
 def generation_text(plan: RebalancePlan, one: Round) -> str:
     """Returns a round's generation, or text such as `+3` if the group's own is unknown."""
     return f"{'' if plan.knows_generation else '+'}{one.generation_id}"
@@ -162,10 +168,17 @@ def generation_text(plan: RebalancePlan, one: Round) -> str:
 
 def member_names(plan: RebalancePlan) -> dict[str, str]:
     """Returns short names for all members that exist before, during or after the plan."""
-    ids = dict.fromkeys(m.member_id for m in plan.group.members)
+    members = {m.member_id: m for m in plan.group.members}
     for step in plan.steps:
-        ids |= dict.fromkeys(m.member_id for m in step.before.members)
-    return short_names(ids, plan.made_up)
+        members |= {m.member_id: m for m in step.before.members}
+    names = short_names(members, plan.made_up)
+    own = {id_: own_short_name(m.client_id, id_) for id_, m in members.items()}
+    counts = Counter(own.values())
+    made_up = {*plan.made_up}
+    for member_id, name in own.items():
+        if name is not None and counts[name] == 1:
+            names[member_id] = f"{name}*" if member_id in made_up else name
+    return names
 
 
 ROUND_COLUMNS = ("member", "kept", "revoked", "gained", "has to wait for")
@@ -224,7 +237,8 @@ def _print_ids(plan: RebalancePlan, samples: Samples | None, names: dict[str, st
         made = len(plan.newcomers)
         others = "another" if made == 1 else "others"
         ids = counted(made, "id")
-        print(f"* {ids} made up: the broker will choose {others}, and ids break ties.")
+        who = "members" if plan.final.assignor in SERVER_SIDE else "the broker"
+        print(f"* {ids} made up: {who} will choose {others}, and ids break ties.")
     if plan.places_guessed:
         print_wrapped(
             "The racks of the new partitions' replicas are a guess: brokers choose them.", "  "

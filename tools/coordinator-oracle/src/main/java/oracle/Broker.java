@@ -12,10 +12,10 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
-import java.util.concurrent.Executors;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import com.yammer.metrics.core.MetricsRegistry;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.compress.Compression;
@@ -54,6 +54,8 @@ final class Broker {
 
     final VirtualClock clock;
     final MemoryLog log;
+    final Cluster cluster = new Cluster();
+    final Background background = new Background();
     GroupCoordinatorService service;
     CoordinatorRuntime<GroupCoordinatorShard, CoordinatorRecord> runtime;
     private final Map<String, Object> settings;
@@ -61,10 +63,10 @@ final class Broker {
     private int epoch;
     private boolean owns;
 
-    Broker(Map<String, Object> settings, BiConsumer<Long, String> onTimer, Consumer<MemoryLog.Entry> onRecord)
+    Broker(long at, Map<String, Object> settings, BiConsumer<Long, String> onTimer, Consumer<MemoryLog.Entry> onRecord)
         throws ReflectiveOperationException {
         this.settings = new HashMap<>(settings);
-        clock = new VirtualClock(onTimer);
+        clock = new VirtualClock(at, onTimer);
         log = new MemoryLog(onRecord);
         start();
     }
@@ -87,6 +89,13 @@ final class Broker {
         if (owns) service.onResignation(0, OptionalInt.of(++epoch));
         clock.forgetGroups();
         owns = false;
+    }
+
+    /** Changes the cluster's topics to exactly these. Kafka waits for tombstones of deleted topics' offsets. */
+    void topics(JsonNode topics) {
+        if (log.holds()) throw new IllegalStateException("topics: the log holds appends, so Kafka would wait for ever");
+        cluster.change(topics);
+        service.onMetadataUpdate(cluster.delta(), cluster.image());
     }
 
     boolean owns() {
@@ -119,8 +128,7 @@ final class Broker {
             .withSerializer(new GroupCoordinatorRecordSerde())
             .withCompression(Compression.NONE)
             .withAppendLingerMs(OptionalInt.of(0))
-            // Classic groups give it no task, so it starts no thread.
-            .withExecutorService(Executors.newCachedThreadPool())
+            .withExecutorService(background)
             .withCachedBufferMaxBytesSupplier(() -> 1 << 20)
             .build();
         // The public builder would start its own threads, so call the only constructor, which is not public.
@@ -129,6 +137,7 @@ final class Broker {
         service = (GroupCoordinatorService) constructor.newInstance(new LogContext(""), config, runtime, metrics,
             groupConfigs, new NoOpStatePersister(), clock, null, Optional.empty(), clock);
         service.startup(() -> 1);
+        if (cluster.hasTopics()) service.onMetadataUpdate(cluster.unchanged(), cluster.image());
         own();
     }
 

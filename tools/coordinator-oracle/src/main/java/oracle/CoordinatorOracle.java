@@ -6,11 +6,8 @@ import static oracle.Fields.*;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
-import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Comparator;
-import java.util.HashMap;
-import java.util.HexFormat;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
@@ -18,7 +15,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.function.BiConsumer;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import org.apache.kafka.common.Uuid;
@@ -40,25 +36,20 @@ import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.JoinGroupRequest;
 import org.apache.kafka.common.utils.internals.BufferSupplier;
-import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
 import org.apache.kafka.coordinator.group.GroupCoordinatorConfig;
-import org.apache.kafka.coordinator.group.GroupCoordinatorRecordSerde;
 import org.apache.kafka.coordinator.group.GroupCoordinatorShard;
-import org.apache.kafka.coordinator.group.classic.ClassicGroup;
-import org.apache.kafka.coordinator.group.generated.GroupMetadataKey;
-import org.apache.kafka.coordinator.group.generated.GroupMetadataValue;
-import org.apache.kafka.coordinator.group.generated.OffsetCommitKey;
-import org.apache.kafka.coordinator.group.generated.OffsetCommitValue;
 
 /**
  * Runs Kafka's own group coordinator in virtual time: each input line is a JSON command, each output line its answer.
  * The commands are those of {@code kafka-rebalance coordinator --json}.
  */
 public final class CoordinatorOracle {
-    private static final ObjectMapper JSON = new ObjectMapper();
     private static final BufferSupplier BUFFERS = BufferSupplier.NO_CACHING;
 
     private Broker broker;
+    private AssigningGroups assigning;
+    private StreamsGroups streams;
+    private GroupStates states;
     private int count;
     private ArrayNode events = JSON.createArrayNode();
 
@@ -82,9 +73,17 @@ public final class CoordinatorOracle {
         switch (op) {
             case "init" -> init(command);
             case "advance" -> broker.clock.advanceClock(command.get("ms").asLong());
-            case "state" -> answer.set("state", state(group(command)));
+            case "state" -> answer.set("state", states.classic(group(command)));
+            case "mstate" -> answer.set("state", states.ofAnyType(group(command)));
+            case "topics" -> broker.topics(command.get("topics"));
+            case "chb" -> assigning.consumerHeartbeat(command, answer);
+            case "shb" -> assigning.shareHeartbeat(command, answer);
+            case "sthb" -> streams.heartbeat(command, answer);
+            case "cdescribe" -> assigning.describeConsumer(command, answer);
+            case "sdescribe" -> assigning.describeShare(command, answer);
+            case "stdescribe" -> streams.describe(command, answer);
             case "describe" -> describe(command, answer);
-            case "list" -> list(answer);
+            case "list" -> list(command, answer);
             case "join" -> join(command);
             case "sync" -> sync(command);
             case "hb" -> heartbeat(command, answer);
@@ -111,22 +110,17 @@ public final class CoordinatorOracle {
             case "rawend" -> broker.log.add(new MemoryLog.Entry(null, null, command.get("pid").asLong(), result(command)));
             default -> known = false;
         }
+        broker.background.run();
         if (!known) return JSON.createObjectNode().put("bad", op);
         answer.put("id", count).put("now", broker.clock.milliseconds()).set("events", events);
         return answer;
     }
 
     private void init(JsonNode command) throws ReflectiveOperationException {
-        Map<String, Object> settings = new HashMap<>();
-        settings.put(GroupCoordinatorConfig.GROUP_INITIAL_REBALANCE_DELAY_MS_CONFIG, number(command, "init_delay", 3000));
-        settings.put(GroupCoordinatorConfig.GROUP_MAX_SIZE_CONFIG, number(command, "max_size", Integer.MAX_VALUE));
-        settings.put(GroupCoordinatorConfig.GROUP_MIN_SESSION_TIMEOUT_MS_CONFIG, number(command, "min_st", 6000));
-        settings.put(GroupCoordinatorConfig.GROUP_MAX_SESSION_TIMEOUT_MS_CONFIG, number(command, "max_st", 1_800_000));
-        settings.put(GroupCoordinatorConfig.OFFSET_METADATA_MAX_SIZE_CONFIG, number(command, "meta_max", 4096));
-        settings.put(GroupCoordinatorConfig.OFFSETS_RETENTION_MINUTES_CONFIG, number(command, "ret_min", 10080));
-        // No timer removes expired offsets; only the command "cleanup" does.
-        settings.put(GroupCoordinatorConfig.OFFSETS_RETENTION_CHECK_INTERVAL_MS_CONFIG, Long.MAX_VALUE / 4);
-        broker = new Broker(settings, this::timerEvent, this::recordEvent);
+        broker = new Broker(command.path("at").asLong(), Settings.of(command), this::timerEvent, this::recordEvent);
+        assigning = new AssigningGroups(broker);
+        streams = new StreamsGroups(broker);
+        states = new GroupStates(broker);
     }
 
     // Requests --------------------------------------------------------------------------------------------------------
@@ -198,6 +192,7 @@ public final class CoordinatorOracle {
             .setRetentionTimeMs(command.path("retention").isNumber() ? command.get("retention").asLong() : -1);
         if (command.has("off")) {
             request.setTopics(List.of(new OffsetCommitRequestData.OffsetCommitRequestTopic().setName(topic(command))
+                .setTopicId(broker.cluster.committedId(topic(command)))
                 .setPartitions(List.of(new OffsetCommitRequestData.OffsetCommitRequestPartition()
                     .setPartitionIndex(number(command, "p", 0)).setCommittedOffset(command.get("off").asLong())
                     .setCommittedMetadata(text(command, "md", "")).setCommittedLeaderEpoch(number(command, "le", -1))))));
@@ -236,7 +231,8 @@ public final class CoordinatorOracle {
 
     private void fetch(JsonNode command, ObjectNode answer) {
         OffsetFetchRequestData.OffsetFetchRequestGroup request = new OffsetFetchRequestData.OffsetFetchRequestGroup()
-            .setGroupId(group(command)).setTopics(List.of(new OffsetFetchRequestData.OffsetFetchRequestTopics()
+            .setGroupId(group(command)).setMemberId(text(command, "m", null)).setMemberEpoch(number(command, "epoch", -1))
+            .setTopics(List.of(new OffsetFetchRequestData.OffsetFetchRequestTopics()
                 .setName(topic(command)).setPartitionIndexes(List.of(number(command, "p", 0)))));
         boolean stable = command.path("stable").asBoolean();
         then(broker.service.fetchOffsets(context(ApiKeys.OFFSET_FETCH, command, 9), request, stable), (response, error) -> {
@@ -281,15 +277,18 @@ public final class CoordinatorOracle {
             });
     }
 
-    private void list(ObjectNode answer) {
-        then(broker.service.listGroups(context(ApiKeys.LIST_GROUPS, JSON.createObjectNode(), 5), new ListGroupsRequestData()),
+    private void list(JsonNode command, ObjectNode answer) {
+        ListGroupsRequestData request = new ListGroupsRequestData();
+        command.path("states").forEach(one -> request.statesFilter().add(one.asText()));
+        command.path("types").forEach(one -> request.typesFilter().add(one.asText()));
+        then(broker.service.listGroups(context(ApiKeys.LIST_GROUPS, JSON.createObjectNode(), 5), request),
             (response, error) -> {
                 answer.put("err", name(error == null ? Errors.forCode(response.errorCode()) : code(error)));
                 if (error != null) return;
                 ArrayNode groups = answer.putArray("groups");
                 response.groups().stream().sorted(Comparator.comparing(ListedGroup::groupId)).forEach(one ->
                     groups.addObject().put("g", one.groupId()).put("ptype", one.protocolType())
-                        .put("state", one.groupState()));
+                        .put("state", one.groupState()).put("type", one.groupType()));
             });
     }
 
@@ -298,26 +297,7 @@ public final class CoordinatorOracle {
         future.whenComplete(answer);
     }
 
-    // State and events ------------------------------------------------------------------------------------------------
-
-    private ObjectNode state(String groupId) throws ReflectiveOperationException {
-        ObjectNode state = JSON.createObjectNode();
-        Object found = broker.group(groupId);
-        ObjectNode timers = JSON.createObjectNode();
-        broker.clock.timersOf(groupId).forEach(timers::put);
-        state.set("timers", timers);
-        if (!(found instanceof ClassicGroup group)) return state.put("state", "ABSENT:" + Errors.GROUP_ID_NOT_FOUND);
-        state.put("state", group.currentState().toString()).put("gen", group.generationId())
-            .put("proto", group.protocolName().orElse(null)).put("ptype", group.protocolType().orElse(null))
-            .put("leader", group.leaderOrNull()).put("ts", group.currentStateTimestampOrDefault());
-        ArrayNode members = state.putArray("members");
-        group.allMemberIds().stream().sorted().forEach(members::add);
-        state.put("pending", group.numPendingJoinMembers()).put("awaiting", group.numAwaitingJoinResponse())
-            .put("simple", group.isSimpleGroup());
-        ArrayNode pendingSync = state.putArray("pending_sync");
-        group.allPendingSyncMembers().stream().sorted().forEach(pendingSync::add);
-        return state;
-    }
+    // Events ---------------------------------------------------------------------------------------------------------
 
     private ObjectNode event(String kind) {
         return events.addObject().put("ev", kind);
@@ -344,28 +324,6 @@ public final class CoordinatorOracle {
     }
 
     private void recordEvent(MemoryLog.Entry entry) {
-        CoordinatorRecord one = new GroupCoordinatorRecordSerde().deserialize(ByteBuffer.wrap(entry.key()),
-            entry.value() == null ? null : ByteBuffer.wrap(entry.value()));
-        ObjectNode event = event("record").put("t", broker.clock.milliseconds());
-        if (one.key() instanceof OffsetCommitKey key) {
-            event.put("type", "offset").put("key", key.group() + "/" + key.topic() + "/" + key.partition());
-        } else if (one.key() instanceof GroupMetadataKey key) {
-            event.put("type", "group").put("key", key.group());
-        }
-        event.put("kb", HexFormat.of().formatHex(entry.key()))
-            .put("vb", entry.value() == null ? null : HexFormat.of().formatHex(entry.value()));
-        if (one.value() == null) return;
-        event.put("ver", one.value().version());
-        if (one.value().message() instanceof OffsetCommitValue value) {
-            event.put("off", value.offset()).put("cts", value.commitTimestamp()).put("ets", value.expireTimestamp());
-        } else if (one.value().message() instanceof GroupMetadataValue value) {
-            event.put("gen", value.generation()).put("proto", value.protocol()).put("ptype", value.protocolType())
-                .put("leader", value.leader()).put("ts", value.currentStateTimestamp());
-            ArrayNode members = event.putArray("members");
-            value.members().forEach(member -> members.addObject().put("id", member.memberId())
-                .put("inst", member.groupInstanceId()).put("rt", member.rebalanceTimeout())
-                .put("st", member.sessionTimeout()).put("sub", show(member.subscription()))
-                .put("asg", show(member.assignment())));
-        }
+        RecordEvents.show(entry, event("record").put("t", broker.clock.milliseconds()));
     }
 }

@@ -2,9 +2,12 @@
 package oracle;
 
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.HexFormat;
+import java.util.List;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.RequestContext;
@@ -12,6 +15,8 @@ import org.apache.kafka.common.requests.TransactionResult;
 
 /** Reads a command's fields, with defaults for absent ones. In commands and answers, bytes and error codes are text. */
 final class Fields {
+    static final ObjectMapper JSON = new ObjectMapper();
+
     private Fields() { }
 
     static RequestContext context(ApiKeys api, JsonNode command, int version) {
@@ -38,6 +43,14 @@ final class Fields {
     static int number(JsonNode node, String field, int otherwise) {
         JsonNode value = node.path(field);
         return value.isNumber() ? value.asInt() : otherwise;
+    }
+
+    /** Returns a list of texts; null if the field is absent or null. */
+    static List<String> texts(JsonNode node, String field) {
+        if (!node.path(field).isArray()) return null;
+        List<String> texts = new ArrayList<>();
+        node.get(field).forEach(one -> texts.add(one.asText()));
+        return texts;
     }
 
     static byte[] bytes(String text) {

@@ -44,6 +44,10 @@ final class MemoryLog implements PartitionWriter, CoordinatorLoader<CoordinatorR
         holding = true;
     }
 
+    boolean holds() {
+        return holding;
+    }
+
     void release(TopicPartition partition) {
         holding = false;
         if (listener != null) listener.onHighWatermarkUpdated(partition, entries.size());

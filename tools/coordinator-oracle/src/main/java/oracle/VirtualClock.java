@@ -4,6 +4,7 @@ package oracle;
 import java.lang.reflect.Field;
 import java.util.Comparator;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.PriorityQueue;
 import java.util.TreeMap;
@@ -19,6 +20,10 @@ final class VirtualClock implements Time, Timer {
     /** How often a group's timer may run in one millisecond; our {@code VirtualBroker} has an equal limit. */
     private static final int TIMES_AT_A_MOMENT = 3;
 
+    /** How the names of groups' timers begin. */
+    private static final List<String> KINDS = List.of("join-", "sync-", "heartbeat-", "session-timeout-",
+        "rebalance-timeout-", "initial-rebalance-timeout-");
+
     private record Armed(long at, long sequence, TimerTask task) { }
 
     private final PriorityQueue<Armed> armed =
@@ -27,7 +32,8 @@ final class VirtualClock implements Time, Timer {
     private long now;
     private long sequence;
 
-    VirtualClock(BiConsumer<Long, String> onTimer) {
+    VirtualClock(long at, BiConsumer<Long, String> onTimer) {
+        now = at;
         this.onTimer = onTimer;
     }
 
@@ -104,14 +110,15 @@ final class VirtualClock implements Time, Timer {
         for (Armed one : armed) {
             String key = keyOf(one.task);
             if (one.task.isCancelled() || key == null) continue;
-            if (key.equals("join-" + groupId) || key.equals("sync-" + groupId)
-                || key.startsWith("heartbeat-" + groupId + "-")) timers.put(key, one.at);
+            for (String kind : KINDS) {
+                if (key.equals(kind + groupId) || key.startsWith(kind + groupId + "-")) timers.put(key, one.at);
+            }
         }
         return timers;
     }
 
     private static boolean isOfGroup(String key) {
-        return key != null && (key.startsWith("join-") || key.startsWith("sync-") || key.startsWith("heartbeat-"));
+        return key != null && KINDS.stream().anyMatch(key::startsWith);
     }
 
     /** Returns the name that the coordinator gave to a timer; null for timers of the runtime. */

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the lines of a file, or of a range of its bytes, in bounded memory."""
+
+import os
+from collections.abc import Iterator
+from typing import BinaryIO
+
+MAX_LINE_BYTES = 32 * 1024 * 1024
+_PIECE_BYTES = 1024 * 1024
+
+
+def read_lines(source: BinaryIO, most: int) -> Iterator[bytes | None]:
+    """Yields lines without their line ends; None for a line of more than `most` bytes."""
+    while line := source.readline(most + 1):
+        if len(line) > most and not line.endswith(b"\n"):
+            _skip_line(source)
+            yield None
+        else:
+            line = line.rstrip(b"\r\n")  # frees the line that was read, before the caller works
+            yield line
+
+
+def read_range(source: BinaryIO, start: int, end: int, most: int) -> Iterator[bytes | None]:
+    """Yields the lines whose first byte is in the range of bytes, as `read_lines` does.
+
+    Each line of a file is in one of the ranges into which the file is cut.
+    """
+    if start > 0:
+        source.seek(start - 1, os.SEEK_SET)
+        _skip_line(source)  # the end of the line before, or only its line end
+    lines = read_lines(source, most)
+    while source.tell() < end:
+        try:
+            yield next(lines)
+        except StopIteration:  # the file has become shorter
+            return
+
+
+def _skip_line(source: BinaryIO) -> None:
+    while rest := source.readline(_PIECE_BYTES):
+        if rest.endswith(b"\n"):
+            return

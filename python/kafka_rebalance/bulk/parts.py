@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers the groups of splits, and writes the answers to a part: one file of Parquet.
+
+The name of a part is new in each call. So a task that runs twice leaves two parts, and the caller
+takes the part that Spark reported.
+"""
+
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from kafka_rebalance import _core
+from kafka_rebalance.errors import SchemaError
+
+from .file_systems import open_file_system
+from .splits import Split, line_batches, row_batches
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_ROW_GROUP_BYTES = 32 * 1024 * 1024
+"""About the memory of the answers in a row group of the output."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to do with each group: `verb` is assign, plan or compare; and where to write."""
+
+    verb: str
+    arguments: tuple[Any, ...]
+    is_lines: bool
+    wanted: frozenset[str]
+    """For Parquet, the paths of the columns to read, as in `row_batches`."""
+    kept: "pa.Schema"
+    """Columns of Parquet that are copied behind the answers, with their types in the output."""
+    has_cluster: bool
+    directory: str
+
+
+@dataclass(frozen=True)
+class WrittenPart:
+    """The name of a part (None if there is no row), and the counts of its rows."""
+
+    name: str | None
+    groups: int
+    errors: int
+    never_ends: int
+
+
+def write_part(job: Job, number: int, splits: Sequence[Split]) -> WrittenPart:
+    """Writes the answers to the groups of the splits; part 0 is written even without rows."""
+    from pyarrow import parquet
+
+    name = f"part-{number:05}-{uuid.uuid4()}.parquet"
+    system, path = open_file_system(f"{job.directory}/{name}")
+    writer: Any = None
+    groups = errors = never_ends = 0
+    try:
+        for table in _row_groups(job, splits):
+            if len(table) == 0 and (number > 0 or writer is not None):
+                continue
+            if writer is None:
+                # Spark knows no nanoseconds.
+                options = {"coerce_timestamps": "us", "allow_truncated_timestamps": True}
+                writer = parquet.ParquetWriter(path, table.schema, filesystem=system, **options)
+            writer.write_table(table)
+            groups += len(table)
+            errors += len(table) - table["error"].null_count
+            never_ends += sum(kind == "never-ends" for kind in _kinds(table))
+    finally:
+        if writer is not None:
+            writer.close()
+    return WrittenPart(None if writer is None else name, groups, errors, never_ends)
+
+
+def _kinds(table: "pa.Table") -> list[str]:
+    """Returns the kinds of the errors, without nulls."""
+    kinds: list[str] = table["error_kind"].drop_null().to_pylist()
+    return kinds
+
+
+def _row_groups(job: Job, splits: Sequence[Split]) -> "Iterator[pa.Table]":
+    import pyarrow as pa
+
+    answers: list[pa.RecordBatch] = []
+    size = 0
+    for split in splits:
+        for batch in _answers(job, split):
+            answers.append(batch)
+            size += batch.nbytes
+            if size >= _ROW_GROUP_BYTES:
+                yield pa.Table.from_batches(answers)
+                answers, size = [], 0
+    if answers:
+        yield pa.Table.from_batches(answers)
+
+
+def _answers(job: Job, split: Split) -> "Iterator[pa.RecordBatch]":
+    import pyarrow as pa
+
+    work = getattr(_core, f"{job.verb}_batch")
+    form = "lines" if job.is_lines else "columns"
+    batches = line_batches(split) if job.is_lines else row_batches(split, job.wanted)
+    try:
+        for batch in batches:
+            answers = pa.record_batch(work(batch, *job.arguments, form))
+            columns = dict(zip(answers.schema.names, answers.columns, strict=True))
+            if job.has_cluster:
+                columns = {"cluster": _cluster(batch, split), **columns}
+            yield pa.record_batch({**columns, **_kept(batch, job.kept, split)})
+    except TypeError as error:
+        raise SchemaError(f"{split.path}: {error}") from error
+
+
+def _kept(batch: "pa.RecordBatch", kept: "pa.Schema", split: Split) -> "dict[str, pa.Array]":
+    """Returns the kept columns with the types of `kept`; files of one input can have others.
+
+    A column that a file lacks is null, as in Spark. Errors: SchemaError for values that do not fit.
+    """
+    import pyarrow as pa
+
+    columns = {}
+    for field in kept:
+        if field.name not in batch.schema.names:
+            columns[field.name] = pa.nulls(len(batch), field.type)
+            continue
+        found = batch[field.name]
+        # Spark has no nanoseconds: it cuts them off.
+        is_time = pa.types.is_timestamp(found.type) and pa.types.is_timestamp(field.type)
+        try:
+            columns[field.name] = found.cast(field.type, safe=not is_time)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            problem = f"{found.type} in place of {field.type}: {error}"
+            raise SchemaError(f"{split.path}: {field.name}: {problem}") from error
+    return columns
+
+
+def _cluster(batch: "pa.RecordBatch", split: Split) -> "pa.Array":
+    import pyarrow as pa
+
+    if "cluster" in batch.schema.names:
+        return batch["cluster"].cast(pa.string())
+    return pa.array([split.cluster] * len(batch), pa.string())

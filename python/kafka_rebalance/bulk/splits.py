@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cuts files into splits, and reads the groups of a split in batches of bounded size.
+
+A split is a range of a file's bytes. A row group of Parquet belongs to the split in which its first
+byte is, and so does a line; a compressed file of lines is one split.
+"""
+
+import io
+from collections.abc import Iterable, Iterator, Set
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from .file_systems import open_file_system
+from .line_files import MAX_LINE_BYTES, read_lines, read_range
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BATCH_BYTES = 4 * 1024 * 1024
+"""About the size of a batch of groups. Larger batches need more memory, and more time in caches."""
+
+_VALUE_BYTES = 16
+"""Bytes of memory for each value of a nested column, about: a name with its offset, or a number."""
+
+_COMPRESSED = (".gz", ".bz2", ".zst", ".lz4", ".br")
+_BUFFER_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Split:
+    """The bytes from `start` to before `end` of a file; `cluster` is known from its directory."""
+
+    path: str
+    start: int
+    end: int
+    cluster: str | None = None
+
+    @property
+    def is_compressed(self) -> bool:
+        return self.path.endswith(_COMPRESSED)
+
+
+def cut(files: Iterable[Split], bytes_each: int, *, lines: bool) -> list[list[Split]]:
+    """Returns the work of each task: splits of about `bytes_each` in all, in the order of files."""
+    tasks: list[list[Split]] = [[]]
+    left = bytes_each
+    for file in files:
+        is_whole = lines and file.is_compressed
+        step = max(file.end if is_whole else bytes_each, 1)
+        for start in range(0, file.end, step):
+            part = Split(file.path, start, min(start + step, file.end), file.cluster)
+            if tasks[-1] and part.end - part.start > left:
+                tasks.append([])
+                left = bytes_each
+            tasks[-1].append(part)
+            left -= part.end - part.start
+    return [task for task in tasks if task]
+
+
+def line_batches(split: Split) -> "Iterator[pa.RecordBatch]":
+    """Yields the lines of a split, without blank ones, in a column `line`.
+
+    In place of a line of more than MAX_LINE_BYTES stands an error line.
+    """
+    import pyarrow as pa
+
+    too_long = f'{{"error": "line: more than {MAX_LINE_BYTES} bytes"}}'.encode()
+    lines: list[bytes] = []
+    size = 0
+    with _opened(split) as source:
+        for line in _lines(split, source):
+            if line is not None and not line.strip():
+                continue
+            lines.append(too_long if line is None else line)
+            size += len(lines[-1])
+            if size >= BATCH_BYTES:
+                yield pa.record_batch({"line": pa.array(lines, pa.binary())})
+                lines, size = [], 0
+    yield pa.record_batch({"line": pa.array(lines, pa.binary())})
+
+
+def _opened(split: Split) -> BinaryIO:
+    system, path = open_file_system(split.path)
+    if split.is_compressed:
+        source = system.open_input_stream(path, compression="detect")
+    else:
+        source = system.open_input_file(path)
+    return io.BufferedReader(source, _BUFFER_BYTES)
+
+
+def _lines(split: Split, source: BinaryIO) -> Iterator[bytes | None]:
+    if split.is_compressed:
+        return read_lines(source, MAX_LINE_BYTES)
+    return read_range(source, split.start, split.end, MAX_LINE_BYTES)
+
+
+def row_batches(split: Split, wanted: Set[str]) -> "Iterator[pa.RecordBatch]":
+    """Yields the rows of a split of a Parquet file, with the wanted columns that the file has.
+
+    A wanted column is a path of names, without signs for lists: `topics.name`. The first batch has
+    no rows, so that the columns of a split without rows are known, too.
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    system, path = open_file_system(split.path)
+    with system.open_input_file(path) as source:
+        file = parquet.ParquetFile(source)
+        leaves = enumerate(_leaves(file.schema_arrow))
+        places = [place for place, leaf in leaves if not wanted.isdisjoint(leaf)]
+        columns = [file.schema.column(place).path for place in places]
+        yield pa.RecordBatch.from_pylist([], file.read_row_groups([], columns).schema)
+        for n in range(file.num_row_groups):
+            group = file.metadata.row_group(n)
+            if split.start <= _first_byte(group) < split.end and group.num_rows:
+                values = sum(group.column(place).num_values for place in places)
+                rows = max(1, BATCH_BYTES * group.num_rows // max(1, values * _VALUE_BYTES))
+                yield from file.iter_batches(rows, [n], columns, use_threads=False)
+
+
+def _first_byte(group: Any) -> int:
+    column = group.column(0)
+    data: int = column.data_page_offset
+    return min(data, column.dictionary_page_offset or data)
+
+
+def _leaves(schema: "pa.Schema") -> Iterator[tuple[str, str]]:
+    """Yields the top-level name and the path of each leaf column of a file, in the file's order."""
+    from pyarrow import types
+
+    def below(kind: Any, path: str) -> Iterator[str]:
+        if types.is_struct(kind):
+            for field in kind:
+                yield from below(field.type, f"{path}.{field.name}")
+        elif types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+            yield from below(kind.value_type, path)
+        elif types.is_map(kind):
+            yield from below(kind.key_type, path)
+            yield from below(kind.item_type, path)
+        else:
+            yield path
+
+    for field in schema:
+        for path in below(field.type, field.name):
+            yield field.name, path

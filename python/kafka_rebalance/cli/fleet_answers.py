@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the job of `fleet assign`, `plan` or `compare`: on Spark's rows, or on files in tasks."""
+
+import argparse
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from kafka_rebalance.assignors.registry import BUILT_IN
+from kafka_rebalance.errors import GroupError
+
+from .fleet_groups import read
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from kafka_rebalance.spark.jobs import Done
+
+
+def reads_files(args: argparse.Namespace, spark: "SparkSession", *, plain: bool) -> bool:
+    """Returns whether the tasks read and write the files: `--direct`, or both paths are local.
+
+    Rows of groups of all kinds have to be filtered by Spark. Errors: GroupError at `--direct`.
+    """
+    from kafka_rebalance.spark import paths
+
+    if args.word == "summary" or args.direct is False:
+        return False
+    names = (args.input, args.output)
+    is_local = all(paths.local(name, plain=plain) is not None for name in names)
+    if args.direct is None and not is_local:
+        return False
+    format = args.format or paths.format_of(args.input, plain=plain)
+    problem: str | None = None
+    if args.topics is not None or format == paths.RECORDS:
+        problem = "records are compacted by Spark"
+    elif any(":" not in name for name in names) and not plain:
+        problem = "INPUT and OUTPUT need a scheme, for example hdfs://"
+    elif format == paths.PARQUET:
+        problem = _refused(spark.read.parquet(args.input), args.input)
+    if problem is None:
+        return True
+    if args.direct:
+        raise GroupError("--direct", f"{problem}; leave it out")
+    return False
+
+
+def _refused(groups: "DataFrame", source: str) -> str | None:
+    """Returns why tasks cannot read these rows from the files, or None."""
+    from kafka_rebalance.spark import paths, schema
+
+    if {"kind", "state"} <= {*groups.columns}:
+        return "Spark leaves out the groups that are not consumer groups with members"
+    files = map(unquote, groups.inputFiles())
+    known = {*schema.contract().names, "changes", "error"}
+    for name in sorted(known & paths.columns_of(files, below=source)):
+        return f"the names of directories have the column {name}"
+    return None
+
+
+def answer_files(args: argparse.Namespace, spark: "SparkSession") -> "Done":
+    """Runs the job in tasks that read and write files."""
+    from dataclasses import replace
+
+    from kafka_rebalance.spark import assign_files, compare_files, plan_files
+
+    most, tasks, overwrite = args.max_partitions, args.tasks, args.overwrite
+    given = {"format": args.format, "tasks": tasks, "overwrite": overwrite, "max_partitions": most}
+    source, target = args.input, args.output
+    if args.word == "assign":
+        done = assign_files(spark, source, target, assignor=args.assignor, **given)
+    elif args.word == "plan":
+        changes = args.changes
+        done = plan_files(spark, source, target, assignor=args.assignor, changes=changes, **given)
+    else:
+        done = compare_files(spark, source, target, changes=args.changes, **given)
+    counts = [column.alias(name) for name, column in _counts(args.word).items()]
+    (row,) = spark.read.parquet(target).agg(*counts).collect()
+    return replace(done, counts=row.asDict())
+
+
+def answer(
+    args: argparse.Namespace, spark: "SparkSession", *, plain: bool
+) -> tuple["Done", dict[str, int]]:
+    """Runs the job on rows of Spark; returns the groups and records that were left out, too."""
+    from kafka_rebalance.spark import assign_groups, compare_groups, jobs, plan_groups
+
+    left, left_out = read(args, spark, plain=plain)
+    most = args.max_partitions
+    if args.word == "assign":
+        answers = assign_groups(left, assignor=args.assignor, max_partitions=most)
+    elif args.word == "plan":
+        name, changes = args.assignor, args.changes
+        answers = plan_groups(left, assignor=name, changes=changes, max_partitions=most)
+    else:
+        answers = compare_groups(left, changes=args.changes, max_partitions=most)
+    counts = _counts(args.word)
+    overwrite = args.overwrite
+    done = jobs.write(answers, args.output, overwrite=overwrite, plain=plain, counts=counts)
+    return done, left_out()
+
+
+def _counts(word: str) -> "dict[str, Column]":
+    """Returns the counts of the answers that the command prints besides groups and errors."""
+    from pyspark.sql import functions as f
+
+    if word == "assign":
+        return {"with_anomalies": f.count("anomalies")}
+    if word == "plan":
+        return {
+            "not_affected": f.count_if(f.isnull("moves") & f.isnull("error")),
+            "unsettled": f.count_if(~f.col("settled")),
+            "moves": f.coalesce(f.sum("moves"), f.lit(0)),
+            "without_a_reader": f.coalesce(f.sum("unavailable"), f.lit(0)),
+        }
+    other = f.coalesce(f.col("assignor") != f.col("recommended"), f.lit(False))
+    return {
+        "not_affected": f.count_if(f.isnull("candidates") & f.isnull("error")),
+        "another_recommended": f.count_if(other),
+        **{f"recommended {name}": f.count_if(f.col("recommended") == name) for name in BUILT_IN},
+    }

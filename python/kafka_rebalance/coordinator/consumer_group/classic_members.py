@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Members of a consumer group that use the classic protocol: JoinGroup, SyncGroup, Heartbeat, …
+
+    JoinGroup    answered at once: the generation is the member's epoch; there is no leader. What
+                 the member owns, by its subscription, acknowledges its revocations
+    SyncGroup    returns what is assigned to the member
+    Heartbeat    REBALANCE_IN_PROGRESS if the member has to join again: its epoch is old, it has
+                 partitions to give up, or a partition that it waits for is free
+    LeaveGroup   removes the members, and makes one new epoch
+
+Source   GroupMetadataManager.classicGroup…ToConsumerGroup (Kafka 4.4.0).
+"""
+
+from dataclasses import dataclass, replace
+
+from kafka_rebalance.errors import WireError
+from kafka_rebalance.protocol.error_codes import ErrorCode
+from kafka_rebalance.protocol.messages import (
+    UNKNOWN_MEMBER,
+    Heartbeat,
+    HeartbeatResponse,
+    JoinGroup,
+    JoinGroupResponse,
+    LeaveGroup,
+    LeaveGroupResponse,
+    LeftMember,
+    MemberIdentity,
+    SyncGroup,
+    SyncGroupResponse,
+)
+from kafka_rebalance.protocol.modern_messages import TopicPartitions
+from kafka_rebalance.wire import Subscription, by_topic, decode_subscription
+from kafka_rebalance.wire.consumer_group_records import ClassicMetadata
+
+from ..cluster import ClusterTopics
+from ..coordinator_state import AnswerClassicMember, CoordinatorState, SendResponse
+from ..deadlines import JOIN, SESSION, SYNC, DeadlineKey
+from ..group import CONSUMER
+from ..interface import Received
+from ..join_group import REQUIRES_KNOWN_ID, version_of
+from ..members import without_repeats
+from . import log, patterns
+from .epochs import next_epoch
+from .group import ConsumerGroup
+from .heartbeat import UNCHANGED_MS, reconciled, stepped
+from .leaving import remove
+from .member import ConsumerGroupMember, ReconciliationState
+from .members import has_room, known_member, known_static, take_over
+from .migration import can_downgrade_with, downgrade_with, encode_partitions
+from .patterns import PatternChange
+from .reconciliation import Owned
+from .records import member_record
+from .refused import RequestRefused
+from .table_order import name_set
+from .target import EpochChange
+from .timeouts import arm_join_if_absent, arm_session
+
+
+def join_group(
+    state: CoordinatorState, event: Received, request: JoinGroup, group: ConsumerGroup
+) -> None:
+    """Handles a JoinGroup. Errors: RequestRefused."""
+    if state.config.group_consumer_migration_policy == "disabled":
+        raise RequestRefused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    request = replace(request, protocols=without_repeats(request.protocols))
+    is_unknown = request.member_id == UNKNOWN_MEMBER
+    member_id = state.new_member_id() if is_unknown else request.member_id
+    if not has_room(state, group, member_id, request.group_instance_id):
+        raise RequestRefused(ErrorCode.GROUP_MAX_SIZE_REACHED)
+    names = [one.name for one in request.protocols]
+    if request.protocol_type != CONSUMER or not group.supports(names):
+        raise RequestRefused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    version = version_of(event)
+    if version == 0:
+        request = replace(request, rebalance_timeout_ms=request.session_timeout_ms)
+    if is_unknown and request.group_instance_id is None and version >= REQUIRES_KNOWN_ID:
+        required = JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id)
+        state.respond(event.request_id, required)
+        return
+    _join(state, event, replace(request, member_id=member_id), group, is_unknown=is_unknown)
+
+
+@dataclass(frozen=True, slots=True)
+class _Joining:
+    """A JoinGroup: the member before and after it, and what the member owns."""
+
+    old: ConsumerGroupMember
+    new: ConsumerGroupMember
+    owned: Owned
+
+
+def _join(
+    state: CoordinatorState,
+    event: Received,
+    request: JoinGroup,
+    group: ConsumerGroup,
+    *,
+    is_unknown: bool,
+) -> None:
+    records: log.Records = []
+    old = _find(group, request, records, is_unknown=is_unknown)
+    holder = group.static_member(request.group_instance_id)
+    downgrades = holder is not None and can_downgrade_with(state, group, holder)
+    subscription = _subscription(request)
+    new = _updated(event, request, old, subscription)
+    joining = _Joining(old, new, _owned(subscription, state.cluster))
+    is_changed = new.subscribed_topic_names != old.subscribed_topic_names
+    if new != old:
+        records.append(member_record(group.group_id, new))
+    pattern = patterns.update(state, group, old, new, records)
+    is_changed |= pattern.change is not PatternChange.NONE
+    change = EpochChange(group, new, group.epoch, group.is_homogeneous)
+    if is_changed or group.must_refresh(state.now_ms):
+        change = next_epoch(state, change, old, records, is_new=is_changed)
+    try:
+        if downgrades:
+            _downgrade(state, event, request, change, joining, records, is_changed)
+            return
+        done = reconciled(state, change, old, records, is_changed, joining.owned)
+        log.write(state, group.group_id, records, _answer(event, request, done, _armed(request)))
+    finally:
+        patterns.ask(state, group.group_id, pattern.to_resolve)
+
+
+def _find(
+    group: ConsumerGroup, request: JoinGroup, records: log.Records, *, is_unknown: bool
+) -> ConsumerGroupMember:
+    member_id, instance_id = request.member_id, request.group_instance_id
+    if instance_id is not None:
+        if not is_unknown:
+            return known_static(group, member_id, instance_id)
+        holder = group.static_member(instance_id)
+        if holder is not None:
+            return take_over(group, holder, member_id, records)
+    known = group.members.get(member_id)
+    return ConsumerGroupMember(member_id) if known is None else known
+
+
+def _subscription(request: JoinGroup) -> Subscription:
+    """Returns the subscription for the first protocol that the member lists."""
+    try:
+        return decode_subscription(request.protocols[0].metadata)
+    except WireError as error:
+        raise RequestRefused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL) from error
+
+
+def _owned(subscription: Subscription, cluster: ClusterTopics) -> Owned:
+    return tuple(
+        TopicPartitions(cluster.topics[topic].topic_id, tuple(numbers))
+        for topic, numbers in by_topic(subscription.owned_partitions).items()
+        if topic in cluster.topics
+    )
+
+
+def _updated(
+    event: Received, request: JoinGroup, old: ConsumerGroupMember, subscription: Subscription
+) -> ConsumerGroupMember:
+    timeout_ms = request.rebalance_timeout_ms
+    kept_ms = old.rebalance_timeout_ms
+    return replace(
+        old,
+        instance_id=(
+            old.instance_id if request.group_instance_id is None else request.group_instance_id
+        ),
+        rack_id=subscription.rack_id or old.rack_id,
+        rebalance_timeout_ms=kept_ms if timeout_ms == UNCHANGED_MS else timeout_ms,
+        subscribed_topic_names=name_set(subscription.topics),
+        subscribed_topic_regex="",
+        client_id=event.client_id,
+        client_host=event.client_host,
+        classic=ClassicMetadata(
+            request.session_timeout_ms,
+            tuple((name, metadata) for name, metadata in request.protocols),
+        ),
+    )
+
+
+def _downgrade(
+    state: CoordinatorState,
+    event: Received,
+    request: JoinGroup,
+    change: EpochChange,
+    joining: _Joining,
+    records: log.Records,
+    is_changed: bool,
+) -> None:
+    """Makes a classic group; it rebalances only if the targets are older than the group's epoch."""
+    group, new = change.group, change.member
+    rebalances = group.assignment_epoch < change.epoch
+    if not rebalances:
+        target = (group.assignment_epoch, group.target_of(new.member_id, new.instance_id))
+        new = stepped(state, change, target, records, is_changed, joining.owned)
+    then = _answer(event, request, new, ())
+    downgrade_with(state, group, new, records, then, rebalances=rebalances)
+
+
+def _answer(
+    event: Received,
+    request: JoinGroup,
+    member: ConsumerGroupMember,
+    armed: tuple[tuple[DeadlineKey, int], ...],
+) -> AnswerClassicMember:
+    response = JoinGroupResponse(
+        generation_id=member.member_epoch,
+        protocol_type=CONSUMER,
+        protocol_name=request.protocols[0].name,
+        member_id=member.member_id,
+    )
+    cancelled = DeadlineKey(JOIN, request.group_id, member.member_id)
+    return AnswerClassicMember(event.request_id, response, request, cancelled, armed)
+
+
+def _armed(request: JoinGroup) -> tuple[tuple[DeadlineKey, int], ...]:
+    group_id, member_id = request.group_id, request.member_id
+    return (
+        (DeadlineKey(SESSION, group_id, member_id), request.session_timeout_ms),
+        (DeadlineKey(SYNC, group_id, member_id), request.rebalance_timeout_ms),
+    )
+
+
+def sync_group(
+    state: CoordinatorState, event: Received, request: SyncGroup, group: ConsumerGroup
+) -> None:
+    """Handles a SyncGroup. Errors: RequestRefused."""
+    member, classic = _classic_member(group, request)
+    name, metadata = classic.protocols[0]
+    known = (None, CONSUMER), (None, name)
+    if request.protocol_type not in known[0] or request.protocol_name not in known[1]:
+        raise RequestRefused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    is_behind = group.assignment_epoch > member.member_epoch
+    if is_behind and member.state is not ReconciliationState.UNREVOKED_PARTITIONS:
+        arm_join_if_absent(state, group.group_id, member)
+        raise RequestRefused(ErrorCode.REBALANCE_IN_PROGRESS)
+    assigned = {topic: tuple(epochs) for topic, epochs in member.assigned.items()}
+    response = SyncGroupResponse(
+        protocol_type=request.protocol_type,
+        protocol_name=request.protocol_name,
+        assignment=encode_partitions(assigned, metadata, state.cluster),
+    )
+    session = DeadlineKey(SESSION, group.group_id, member.member_id)
+    cancelled = DeadlineKey(SYNC, group.group_id, member.member_id)
+    armed = ((session, classic.session_timeout_ms),)
+    then = AnswerClassicMember(event.request_id, response, request, cancelled, armed)
+    log.write(state, group.group_id, [], then)
+
+
+def _classic_member(
+    group: ConsumerGroup, request: SyncGroup | Heartbeat
+) -> tuple[ConsumerGroupMember, ClassicMetadata]:
+    member_id, instance_id = request.member_id, request.group_instance_id
+    if instance_id is None:
+        member = known_member(group, member_id)
+    else:
+        member = known_static(group, member_id, instance_id)
+    if member.classic is None:
+        raise RequestRefused(ErrorCode.UNKNOWN_MEMBER_ID)
+    if member.member_epoch != request.generation_id:
+        raise RequestRefused(ErrorCode.ILLEGAL_GENERATION)
+    return member, member.classic
+
+
+def heartbeat(
+    state: CoordinatorState, event: Received, request: Heartbeat, group: ConsumerGroup
+) -> None:
+    """Handles a Heartbeat. Errors: RequestRefused."""
+    member, classic = _classic_member(group, request)
+    arm_session(state, group.group_id, member.member_id, classic.session_timeout_ms)
+    is_unreleased = member.state is ReconciliationState.UNRELEASED_PARTITIONS
+    error = ErrorCode.NONE
+    if (
+        member.member_epoch < group.assignment_epoch
+        or member.state is ReconciliationState.UNREVOKED_PARTITIONS
+        or (is_unreleased and not group.waits_for_release(member))
+    ):
+        error = ErrorCode.REBALANCE_IN_PROGRESS
+        arm_join_if_absent(state, group.group_id, member)
+    response = HeartbeatResponse(error_code=error)
+    state.respond_when_durable(event.request_id, request, response)
+
+
+def leave_group(
+    state: CoordinatorState, event: Received, request: LeaveGroup, group: ConsumerGroup
+) -> None:
+    """Handles a LeaveGroup; members of both protocols can leave by it."""
+    leaving: dict[str, ConsumerGroupMember] = {}
+    entries = []
+    for entry in request.members:
+        try:
+            member = _leaving(group, entry)
+        except RequestRefused as refused:
+            entries.append(LeftMember(*entry, refused.error))
+            continue
+        leaving[member.member_id] = member
+        entries.append(LeftMember(*entry, ErrorCode.NONE))
+    response = LeaveGroupResponse(members=tuple(entries))
+    then = SendResponse(event.request_id, response, request)
+    remove(state, group, list(leaving.values()), then)
+
+
+def _leaving(group: ConsumerGroup, entry: MemberIdentity) -> ConsumerGroupMember:
+    if entry.group_instance_id is None:
+        return known_member(group, entry.member_id)
+    member_id = entry.member_id
+    if member_id == UNKNOWN_MEMBER:
+        member_id = group.static_members.get(entry.group_instance_id, UNKNOWN_MEMBER)
+    return known_static(group, member_id, entry.group_instance_id)

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ConsumerGroupDescribe: shows consumer groups to administrators, as the log has them.
+
+A member's assignment contains its pending partitions, which it may still read.
+
+Source   ConsumerGroup.asDescribedGroup, ConsumerGroupMember.asConsumerGroupDescribeMember
+         (Kafka 4.4.0).
+"""
+
+from collections.abc import Iterable, Mapping
+
+from kafka_rebalance.java.hash_map import Uuid
+from kafka_rebalance.protocol.error_codes import ErrorCode
+from kafka_rebalance.protocol.modern_messages import (
+    ConsumerGroupDescribe,
+    ConsumerGroupDescribeResponse,
+    DescribedConsumerGroup,
+    DescribedConsumerMember,
+    DescribedPartitions,
+)
+
+from ..coordinator_state import CoordinatorState
+from ..interface import Received
+from .group import NO_TARGET, ConsumerGroup
+from .member import ConsumerGroupMember
+
+_CLASSIC, _CONSUMER = 0, 1
+
+
+def consumer_group_describe(
+    state: CoordinatorState, event: Received, request: ConsumerGroupDescribe
+) -> None:
+    """Describes groups, at once; those with an empty id are first in the response."""
+    described = [
+        DescribedConsumerGroup(group_id, ErrorCode.INVALID_GROUP_ID)
+        for group_id in request.group_ids
+        if not group_id
+    ]
+    for group_id in filter(None, request.group_ids):
+        group = state.durable_group(group_id)
+        if isinstance(group, ConsumerGroup):
+            described.append(_group(state, group))
+        else:
+            described.append(DescribedConsumerGroup(group_id, ErrorCode.GROUP_ID_NOT_FOUND))
+    response = ConsumerGroupDescribeResponse(groups=tuple(described))
+    state.respond(event.request_id, response)
+
+
+def _group(state: CoordinatorState, group: ConsumerGroup) -> DescribedConsumerGroup:
+    return DescribedConsumerGroup(
+        group.group_id,
+        group_state=str(group.state),
+        group_epoch=group.epoch,
+        assignment_epoch=group.assignment_epoch,
+        assignor_name=group.preferred_assignor() or state.config.group_consumer_assignors[0],
+        members=tuple(_member(state, group, member) for member in group.members.values()),
+    )
+
+
+def _member(
+    state: CoordinatorState, group: ConsumerGroup, member: ConsumerGroupMember
+) -> DescribedConsumerMember:
+    assigned: dict[Uuid, list[int]] = {}
+    for partitions in (member.assigned, member.pending_revocation):
+        for topic, epochs in partitions.items():
+            assigned.setdefault(topic, []).extend(epochs)
+    target = group.targets.get(member.member_id, NO_TARGET)
+    return DescribedConsumerMember(
+        member_id=member.member_id,
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        member_epoch=member.member_epoch,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=tuple(member.subscribed_topic_names),
+        subscribed_topic_regex=member.subscribed_topic_regex,
+        assignment=_partitions(state, assigned),
+        target_assignment=_partitions(state, target),
+        member_type=_CONSUMER if member.classic is None else _CLASSIC,
+    )
+
+
+def _partitions(
+    state: CoordinatorState, partitions: Mapping[Uuid, Iterable[int]]
+) -> tuple[DescribedPartitions, ...]:
+    known = state.cluster.by_id
+    return tuple(
+        DescribedPartitions(topic, known[topic].name, tuple(numbers))
+        for topic, numbers in partitions.items()
+        if topic in known
+    )

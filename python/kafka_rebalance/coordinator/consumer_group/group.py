@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A consumer group as the broker keeps it: epochs, members, targets, and counts over them.
+
+    epoch             grows with each change that needs a new target
+    assignment_epoch  the epoch of the targets; smaller than `epoch` while a target is missing
+    members           in the order of a `TimelineHashMap`
+    targets           member id -> partitions that the member will have
+    owner_epochs      partition -> epoch of the member that has it, or still has to revoke it
+    counts            how many members name a topic; how many resolved patterns contain it
+
+    Empty         no members
+    Assigning     the epoch is larger than the assignment epoch
+    Reconciling   a member is not STABLE in the assignment epoch
+    Stable        all members have their targets
+
+Only records change a group: `replay.py`. A heartbeat computes records from the group's present
+state.
+
+Source   ConsumerGroup.java, ModernGroup.java (Kafka 4.4.0); KIP-848.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from kafka_rebalance.java.hash_map import HashMap, Uuid
+from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
+from kafka_rebalance.protocol.group_state import ConsumerGroupState
+
+from .member import ConsumerGroupMember, Names, PartitionEpochs
+from .subscription_counts import (
+    Counts,
+    copied_counts,
+    count_names,
+    count_pattern,
+    is_homogeneous,
+    most_named,
+    recount,
+    step_count,
+)
+
+Target = Mapping[Uuid, tuple[int, ...]]
+"""Partitions by topic id, in the order of Kafka's hash tables."""
+
+NO_TARGET: Target = {}
+INITIAL_EPOCH = 1
+DELETED_EPOCH = -1
+NOT_ASSIGNED_MS = 0
+
+
+class ResolvedPattern(NamedTuple):
+    """The topics of a pattern, when they were found, and in which version of the metadata."""
+
+    topics: Names
+    version: int
+    timestamp_ms: int
+
+
+class OwnedTwice(ValueError):
+    """Two members would have one partition; Kafka refuses the records, and so the request."""
+
+
+@dataclass(slots=True)
+class ConsumerGroup:
+    """A group; its methods return facts, or change the group as one record does.
+
+    `refresh_at` is the time, and the epoch, from which the topics' metadata is looked at again.
+    """
+
+    group_id: str
+    epoch: int = INITIAL_EPOCH
+    metadata_hash: int = 0
+    assignment_epoch: int = INITIAL_EPOCH
+    assignment_timestamp_ms: int = NOT_ASSIGNED_MS
+    members: TimelineHashMap[ConsumerGroupMember] = field(default_factory=TimelineHashMap)
+    targets: dict[str, Target] = field(default_factory=dict)
+    static_members: dict[str, str] = field(default_factory=dict)
+    assignors: TimelineHashMap[int] = field(default_factory=TimelineHashMap)
+    patterns: TimelineHashMap[int] = field(default_factory=TimelineHashMap)
+    resolved: TimelineHashMap[ResolvedPattern] = field(default_factory=TimelineHashMap)
+    counts: Counts = field(default_factory=dict)
+    owner_epochs: dict[Uuid, dict[int, int]] = field(default_factory=dict)
+    is_homogeneous: bool = True
+    classic_protocols: Counter[str] = field(default_factory=Counter)
+    num_classic_members: int = 0
+    has_old_metadata: bool = False
+    refresh_at: tuple[int, int] = (0, 0)
+
+    def copy(self) -> "ConsumerGroup":
+        """Returns a copy that can be changed; both share the immutable members and targets."""
+        return replace(
+            self,
+            members=self.members.copy(),
+            targets=dict(self.targets),
+            static_members=dict(self.static_members),
+            assignors=self.assignors.copy(),
+            patterns=self.patterns.copy(),
+            resolved=self.resolved.copy(),
+            counts=dict(self.counts),
+            owner_epochs={topic: dict(epochs) for topic, epochs in self.owner_epochs.items()},
+            classic_protocols=self.classic_protocols.copy(),
+        )
+
+    # Facts ----------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> ConsumerGroupState:
+        if not len(self.members):
+            return ConsumerGroupState.EMPTY
+        if self.epoch > self.assignment_epoch:
+            return ConsumerGroupState.ASSIGNING
+        for member in self.members.values():
+            if not member.is_reconciled_to(self.assignment_epoch):
+                return ConsumerGroupState.RECONCILING
+        return ConsumerGroupState.STABLE
+
+    @property
+    def is_empty(self) -> bool:
+        return not len(self.members)
+
+    def static_member(self, instance_id: str | None) -> ConsumerGroupMember | None:
+        known = None if instance_id is None else self.static_members.get(instance_id)
+        return None if known is None else self.members.get(known)
+
+    def target_of(self, member_id: str, instance_id: str | None) -> Target:
+        """Returns the target of a member; a static member's id may be new."""
+        known = member_id if instance_id is None else self.static_members.get(instance_id, "")
+        return self.targets.get(known, NO_TARGET)
+
+    def is_subscribed(self, topic: str) -> bool:
+        return topic in self.counts
+
+    def is_owned(self, topic: Uuid, partition: int) -> bool:
+        return partition in self.owner_epochs.get(topic, ())
+
+    def must_refresh(self, now_ms: int) -> bool:
+        deadline_ms, epoch = self.refresh_at
+        return now_ms >= deadline_ms or self.epoch < epoch
+
+    def waits_for_release(self, member: ConsumerGroupMember) -> bool:
+        """Returns whether a partition of the member's target still belongs to another member."""
+        return any(
+            partition not in member.assigned.get(topic, ()) and self.is_owned(topic, partition)
+            for topic, partitions in self.targets.get(member.member_id, NO_TARGET).items()
+            for partition in partitions
+        )
+
+    def supports(self, names: Iterable[str]) -> bool:
+        """Returns whether all classic members list one of these protocols."""
+        return any(self.classic_protocols[name] == self.num_classic_members for name in names)
+
+    # Counts, before an update ---------------------------------------------------------------------
+
+    def counts_with(self, old: ConsumerGroupMember, new: ConsumerGroupMember) -> Counts:
+        """Returns the counts of topics as if `new` had replaced `old`."""
+        counts = dict(self.counts)
+        count_names(counts, old, new)
+        pattern = old.pattern
+        if pattern is not None and new.pattern != pattern and self.patterns.get(pattern) == 1:
+            self.uncount_pattern(counts, pattern)
+        return counts
+
+    def uncount_pattern(self, counts: Counts, pattern: str) -> None:
+        resolved = self.resolved.get(pattern)
+        count_pattern(counts, () if resolved is None else resolved.topics, -1)
+
+    def patterns_with(
+        self, old: ConsumerGroupMember, new: ConsumerGroupMember
+    ) -> HashMap[str, int]:
+        """Returns the number of members of each pattern as if `new` had replaced `old`."""
+        counts = copied_counts(self.patterns)
+        recount(counts, old.pattern, new.pattern)
+        return counts
+
+    def preferred_assignor(self) -> str | None:
+        """Returns the most named assignor; tie-break: the order of the group's table."""
+        return most_named(self.assignors.items())
+
+    def preferred_assignor_with(
+        self, old: ConsumerGroupMember, new: ConsumerGroupMember
+    ) -> str | None:
+        """Returns the most named assignor as if `new` had replaced `old`.
+
+        Quirk: a tie is decided in the order of another table than in `preferred_assignor`.
+        """
+        counts = copied_counts(self.assignors)
+        recount(counts, old.server_assignor, new.server_assignor)
+        return most_named(counts.items())
+
+    # Changes, one for each kind of record ---------------------------------------------------------
+
+    def update(self, new: ConsumerGroupMember) -> None:
+        """Adds or replaces a member. Errors: OwnedTwice; the group must then be dropped."""
+        old = self.members.get(new.member_id)
+        self.members.put(new.member_id, new)
+        self._recount(old, new)
+        if old is not None:
+            self._disown(old)
+        for partitions in (new.assigned, new.pending_revocation):
+            self._own(partitions, new.member_epoch)
+        if old is not None and old.instance_id is not None:
+            self.static_members.pop(old.instance_id, None)
+        if new.instance_id is not None:
+            self.static_members[new.instance_id] = new.member_id
+
+    def remove(self, member_id: str) -> None:
+        old = self.members.remove(member_id)
+        if old is not None:
+            self._recount(old, None)
+            self._disown(old)
+            if old.instance_id is not None:
+                self.static_members.pop(old.instance_id, None)
+
+    def resolve(self, pattern: str, resolved: ResolvedPattern | None) -> None:
+        """Sets the topics of a pattern; None removes them."""
+        before = self.resolved.remove(pattern)
+        if before is not None:
+            count_pattern(self.counts, before.topics, -1)
+        if resolved is not None:
+            self.resolved.put(pattern, resolved)
+            count_pattern(self.counts, resolved.topics, 1)
+
+    def _recount(self, old: ConsumerGroupMember | None, new: ConsumerGroupMember | None) -> None:
+        count_names(self.counts, old, new)
+        for member, step in ((old, -1), (new, 1)):
+            if member is None:
+                continue
+            step_count(self.assignors, member.server_assignor, step)
+            step_count(self.patterns, member.pattern, step)
+            if member.classic is not None:
+                self.num_classic_members += step
+                for name, _ in member.classic.protocols:
+                    self.classic_protocols[name] += step
+        users = [number for _, number in self.patterns.items()]
+        self.is_homogeneous = is_homogeneous(users, self.counts, len(self.members))
+
+    def _own(self, partitions: PartitionEpochs, epoch: int) -> None:
+        for topic, numbers in partitions.items():
+            epochs = self.owner_epochs.setdefault(topic, {})
+            for partition in numbers:
+                if partition in epochs and epochs[partition] >= epoch:
+                    raise OwnedTwice(f"{self.group_id}: partition {partition} has two owners")
+                epochs[partition] = epoch
+
+    def _disown(self, member: ConsumerGroupMember) -> None:
+        for partitions in (member.assigned, member.pending_revocation):
+            for topic, numbers in partitions.items():
+                epochs = self.owner_epochs.get(topic, {})
+                for partition in numbers:
+                    if epochs.get(partition) == member.member_epoch:
+                        del epochs[partition]
+                if not epochs:
+                    self.owner_epochs.pop(topic, None)

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ConsumerGroupHeartbeat: a member joins, stays or leaves, and learns what it may use.
+
+    1. the request's fields                        INVALID_REQUEST, UNSUPPORTED_ASSIGNOR
+    2. the group; epoch 0 creates or converts it   GROUP_ID_NOT_FOUND
+    3. room for a new member                       GROUP_MAX_SIZE_REACHED
+    4. the member and its epoch                    `members.py`
+    5. the member's fields, and its pattern        `patterns.py`
+    6. the group's epoch and the targets           `epochs.py`
+    7. this member's reconciliation                `reconciliation.py`
+
+The response has an assignment if the member joins, sends all its fields, or has got others. It
+contains what the member may use now, not what it waits for.
+
+Source   GroupCoordinatorService.consumerGroupHeartbeat, GroupMetadataManager.consumerGroupHeartbeat
+         (Kafka 4.4.0); docs/behaviour/consumer-groups.md#3-heartbeats; KIP-848.
+"""
+
+from dataclasses import replace
+
+from kafka_rebalance.protocol.error_codes import ErrorCode
+from kafka_rebalance.protocol.group_state import GroupState
+from kafka_rebalance.protocol.modern_messages import (
+    JOIN_EPOCH,
+    LEAVE_EPOCH,
+    LEAVE_STATIC_EPOCH,
+    ConsumerGroupHeartbeat,
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
+
+from ..coordinator_state import AnyGroup, CoordinatorState, SendResponse
+from ..group import Group
+from ..interface import Received
+from . import log, patterns
+from .epochs import next_epoch, target_for
+from .group import ConsumerGroup, Target
+from .leaving import leave
+from .member import ConsumerGroupMember
+from .members import find_dynamic, find_static, has_room
+from .migration import delete_empty, upgrade
+from .patterns import PatternChange
+from .reconciliation import Owned, Reconciliation
+from .records import current_record, member_record
+from .refused import RequestRefused
+from .table_order import name_set
+from .target import EpochChange, subscribed_names
+from .timeouts import after_step, arm_session
+
+UNCHANGED_MS = -1
+_BLANK = "".join(map(chr, range(33)))  # the characters that Java's `String.trim` removes
+
+
+def consumer_group_heartbeat(
+    state: CoordinatorState, event: Received, request: ConsumerGroupHeartbeat
+) -> None:
+    """Answers a heartbeat; the response is sent when its records are durable."""
+    try:
+        if request.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
+            leave(state, event, request)
+        else:
+            _beat(state, event, request)
+    except RequestRefused as refused:
+        response = ConsumerGroupHeartbeatResponse(error_code=refused.error)
+        state.respond(event.request_id, response)
+
+
+def refuse_fields(
+    state: CoordinatorState, request: ConsumerGroupHeartbeat, version: int | None
+) -> ErrorCode:
+    """Returns the error of a request whose fields do not fit together, else NONE."""
+    # 1.
+    epoch, texts = request.member_epoch, [request.group_id]
+    if version is None or version >= 1 or epoch > JOIN_EPOCH or epoch == LEAVE_EPOCH:
+        texts.append(request.member_id)
+    texts += [one for one in (request.instance_id, request.rack_id) if one is not None]
+    invalid = any(not one.strip(_BLANK) for one in texts) or epoch < LEAVE_STATIC_EPOCH
+    if epoch == JOIN_EPOCH:
+        names = (request.subscribed_topic_names, request.subscribed_topic_regex)
+        invalid |= request.rebalance_timeout_ms == UNCHANGED_MS
+        invalid |= request.topic_partitions != () or names == (None, None)
+    elif epoch == LEAVE_STATIC_EPOCH:
+        invalid |= request.instance_id is None
+    if invalid:
+        return ErrorCode.INVALID_REQUEST
+    known = (None, *state.config.group_consumer_assignors)
+    return ErrorCode.NONE if request.server_assignor in known else ErrorCode.UNSUPPORTED_ASSIGNOR
+
+
+def _beat(state: CoordinatorState, event: Received, request: ConsumerGroupHeartbeat) -> None:
+    records: log.Records = []
+    # 2. and 3.
+    group, converted = _group(state, request, records)
+    member_id = request.member_id or state.new_member_id()
+    if not has_room(state, group, member_id, request.instance_id):
+        raise RequestRefused(ErrorCode.GROUP_MAX_SIZE_REACHED)
+    # 4.
+    asked = replace(request, member_id=member_id)
+    if request.instance_id is None:
+        old = find_dynamic(group, asked)
+    else:
+        old = find_static(group, asked, records)
+    # 5. and 6.
+    new = _updated(event, asked, old)
+    is_changed = new.subscribed_topic_names != old.subscribed_topic_names
+    if new != old:
+        records.append(member_record(group.group_id, new))
+    pattern = patterns.update(state, group, old, new, records)
+    change = _epoch(state, group, old, new, records, is_changed, pattern.change)
+    has_changed = is_changed or pattern.change is not PatternChange.NONE
+    try:
+        new = reconciled(state, change, old, records, has_changed, request.topic_partitions)
+        arm_session(
+            state, group.group_id, member_id, state.config.group_consumer_session_timeout_ms
+        )
+        response = _response(state, request, old, new)
+        then = SendResponse(event.request_id, response, request)
+        log.write(state, group.group_id, records, then, converted=converted)
+    finally:
+        patterns.ask(state, group.group_id, pattern.to_resolve)
+
+
+def _group(
+    state: CoordinatorState, request: ConsumerGroupHeartbeat, records: log.Records
+) -> tuple[ConsumerGroup, AnyGroup | None]:
+    """Returns the group, and the classic group that it replaces if it does."""
+    group = state.groups.get(request.group_id)
+    if isinstance(group, ConsumerGroup):
+        return group, None
+    if request.member_epoch == JOIN_EPOCH:
+        if group is None:
+            return ConsumerGroup(request.group_id), None
+        if isinstance(group, Group):
+            if group.is_(GroupState.EMPTY):
+                return delete_empty(group, records), group
+            return upgrade(state, group, records), group
+    raise RequestRefused(ErrorCode.GROUP_ID_NOT_FOUND)
+
+
+def _updated(
+    event: Received, request: ConsumerGroupHeartbeat, old: ConsumerGroupMember
+) -> ConsumerGroupMember:
+    """Returns the member with the fields of the request; None and -1 keep a field."""
+    names, timeout_ms = request.subscribed_topic_names, request.rebalance_timeout_ms
+    regex, assignor = request.subscribed_topic_regex, request.server_assignor
+    instance_id, rack_id = request.instance_id, request.rack_id
+    return replace(
+        old,
+        instance_id=old.instance_id if instance_id is None else instance_id,
+        rack_id=old.rack_id if rack_id is None else rack_id,
+        rebalance_timeout_ms=(
+            old.rebalance_timeout_ms if timeout_ms == UNCHANGED_MS else timeout_ms
+        ),
+        server_assignor=old.server_assignor if assignor is None else assignor,
+        subscribed_topic_names=old.subscribed_topic_names if names is None else name_set(names),
+        subscribed_topic_regex=old.subscribed_topic_regex if regex is None else regex,
+        client_id=event.client_id,
+        client_host=event.client_host,
+        classic=None,
+    )
+
+
+def _epoch(
+    state: CoordinatorState,
+    group: ConsumerGroup,
+    old: ConsumerGroupMember,
+    new: ConsumerGroupMember,
+    records: log.Records,
+    is_changed: bool,
+    pattern: PatternChange,
+) -> EpochChange:
+    default = state.config.group_consumer_assignors[0]
+    before, after = group.preferred_assignor(), group.preferred_assignor_with(old, new)
+    is_new = is_changed or pattern is PatternChange.UPDATED_AND_RESOLVED
+    is_new |= (before or default) != (after or default)
+    change = EpochChange(group, new, group.epoch, group.is_homogeneous)
+    if is_new or group.must_refresh(state.now_ms):
+        return next_epoch(state, change, old, records, is_new=is_new)
+    return change
+
+
+def reconciled(
+    state: CoordinatorState,
+    change: EpochChange,
+    old: ConsumerGroupMember,
+    records: log.Records,
+    has_changed_subscription: bool,
+    owned: Owned,
+) -> ConsumerGroupMember:
+    """Returns the changed member, moved toward its target."""
+    # 6. and 7.
+    epoch, target = target_for(state, change, old, records)
+    return stepped(state, change, (epoch, target), records, has_changed_subscription, owned)
+
+
+def stepped(
+    state: CoordinatorState,
+    change: EpochChange,
+    target: tuple[int, Target],
+    records: log.Records,
+    has_changed_subscription: bool,
+    owned: Owned,
+) -> ConsumerGroupMember:
+    """Returns the changed member after one step toward `target`, which is an epoch with it."""
+    group, member = change.group, change.member
+    names = subscribed_names(group, member)
+    topics = frozenset(state.cluster.ids(names))
+    steps = Reconciliation(group, *target, names, topics, has_changed_subscription, owned)
+    new = steps.next(member)
+    if new != member:
+        records.append(current_record(group.group_id, new))
+        after_step(state, group.group_id, new)
+    return new
+
+
+def _response(
+    state: CoordinatorState,
+    request: ConsumerGroupHeartbeat,
+    old: ConsumerGroupMember,
+    new: ConsumerGroupMember,
+) -> ConsumerGroupHeartbeatResponse:
+    subscription = (request.subscribed_topic_names, request.subscribed_topic_regex)
+    is_full = (
+        request.rebalance_timeout_ms != UNCHANGED_MS
+        and subscription != (None, None)
+        and request.topic_partitions is not None
+    )
+    shows = request.member_epoch == JOIN_EPOCH or is_full or old.assigned != new.assigned
+    assignment = tuple(
+        TopicPartitions(topic, tuple(partitions)) for topic, partitions in new.assigned.items()
+    )
+    return ConsumerGroupHeartbeatResponse(
+        member_id=new.member_id,
+        member_epoch=new.member_epoch,
+        heartbeat_interval_ms=state.config.group_consumer_heartbeat_interval_ms,
+        assignment=assignment if shows else None,
+    )

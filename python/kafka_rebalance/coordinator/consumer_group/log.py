@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Appends the records of consumer groups; the groups change at once, before the append is durable.
+
+While appends of a group are in flight, the state also has the group as the log has it: tools see
+that one. If an append fails, the group becomes the durable one again, changed by those of its
+records that are still in flight.
+
+Source   CoordinatorRuntime, SnapshottableCoordinator (Kafka 4.4.0).
+"""
+
+from collections.abc import Sequence
+
+from kafka_rebalance.protocol.error_codes import ErrorCode
+from kafka_rebalance.wire.consumer_group_records import ConsumerGroupRecord, encode_record
+
+from ..coordinator_state import AnyGroup, Continuation, CoordinatorState, Write
+from ..group import Group
+from ..interface import LogRecord
+from .group import ConsumerGroup, OwnedTwice
+from .refused import RequestRefused
+from .replay import Groups, IllegalRecord, replay
+
+Records = list[ConsumerGroupRecord | LogRecord]
+"""Records of a consumer group, and those of a classic group, which are bytes already."""
+
+
+def write(
+    state: CoordinatorState,
+    group_id: str,
+    records: Sequence[ConsumerGroupRecord | LogRecord],
+    then: Continuation,
+    *,
+    converted: AnyGroup | None = None,
+) -> None:
+    """Changes the group by the records and appends them; without records, only continues.
+
+    `converted` is the classic group that the records replace. Errors: RequestRefused, and the group
+    is as before.
+    """
+    if not records:
+        state.append([], Write(then))
+        return
+    _keep_durable(state, group_id)
+    if converted is not None:
+        state.forget(converted)
+    batch = tuple(one for one in records if isinstance(one, ConsumerGroupRecord))
+    try:
+        for record in batch:
+            replay(state.groups, record)
+    except (IllegalRecord, OwnedTwice) as error:
+        restore(state, group_id)
+        if converted is not None:
+            state.groups[group_id] = converted
+        raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR) from error
+    deleted = () if converted is None else (converted,)
+    _append(state, records, Write(then, deleted=deleted, group_id=group_id, batch=batch))
+
+
+def replace_group(state: CoordinatorState, new: Group) -> None:
+    """Puts `new` in the place of the group; `append_replacement` must follow."""
+    _keep_durable(state, new.group_id)
+    state.groups[new.group_id] = new
+
+
+def append_replacement(
+    state: CoordinatorState,
+    new: Group,
+    records: Sequence[ConsumerGroupRecord | LogRecord],
+    then: Continuation,
+) -> None:
+    """Appends the records of a conversion to `new`, which do not change the groups."""
+    _append(state, records, Write(then, group_id=new.group_id, after=new))
+
+
+def _append(
+    state: CoordinatorState, records: Sequence[ConsumerGroupRecord | LogRecord], write: Write
+) -> None:
+    encoded = [
+        one if isinstance(one, LogRecord) else LogRecord(*encode_record(one)) for one in records
+    ]
+    state.append(encoded, write)
+
+
+def completed(state: CoordinatorState, write: Write) -> None:
+    """Changes the durable group by the records of an append that is durable."""
+    group_id = write.group_id
+    if group_id is None:
+        return
+    if not _in_flight(state, group_id):
+        del state.durable[group_id]
+        return
+    durable = state.durable[group_id]
+    groups: Groups = {} if durable is None else {group_id: durable}
+    _apply(groups, write)
+    state.durable[group_id] = groups.get(group_id)
+
+
+def failed(state: CoordinatorState, write: Write) -> None:
+    """Restores the group of an append that failed."""
+    if write.group_id is not None:
+        restore(state, write.group_id)
+
+
+def restore(state: CoordinatorState, group_id: str) -> None:
+    """Makes the group the durable one, changed by its records that are in flight."""
+    durable, others = state.durable[group_id], _in_flight(state, group_id)
+    before = state.groups.pop(group_id, None)
+    if not others:
+        del state.durable[group_id]
+    elif isinstance(durable, ConsumerGroup):
+        durable = durable.copy()
+    if durable is not None:
+        state.groups[group_id] = durable
+    for one in others:
+        _apply(state.groups, one)
+    after = state.groups.get(group_id)
+    if isinstance(before, ConsumerGroup) and isinstance(after, ConsumerGroup):
+        after.refresh_at = before.refresh_at
+
+
+def _keep_durable(state: CoordinatorState, group_id: str) -> None:
+    if group_id not in state.durable:
+        group = state.groups.get(group_id)
+        state.durable[group_id] = group.copy() if isinstance(group, ConsumerGroup) else None
+
+
+def _in_flight(state: CoordinatorState, group_id: str) -> list[Write]:
+    return [one for one in state.writes.values() if one.group_id == group_id]
+
+
+def _apply(groups: Groups, write: Write) -> None:
+    """Changes the groups as `write` did."""
+    if write.after is not None:
+        groups[write.after.group_id] = write.after
+    for group in write.deleted:
+        if group.group_id == write.group_id:
+            groups.pop(group.group_id, None)
+    for record in write.batch:
+        try:
+            replay(groups, record)
+        except (IllegalRecord, OwnedTwice):
+            return  # it was computed from records that are not in the log

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the member of a request, or refuses the request.
+
+    dynamic, unknown, and it does not join          UNKNOWN_MEMBER_ID
+    static, joins, and the instance id is in use    UNRELEASED_INSTANCE_ID
+    static, the instance id is unknown              UNKNOWN_MEMBER_ID
+    static, another member has the instance id      FENCED_INSTANCE_ID
+    a larger epoch than the member's                FENCED_MEMBER_EPOCH
+    a smaller epoch                                 FENCED_MEMBER_EPOCH, unless it is the member's
+                                                    previous one and the member owns nothing else
+                                                    than what is assigned to it
+
+An instance id is free for a new member id after its member has left with epoch -2. The new member
+gets the fields, the target and the partitions of the old one.
+
+Source   GroupMetadataManager.getOrMaybeSubscribe…ConsumerGroupMember, replaceMember,
+         throwIfConsumerGroupMemberEpochIsInvalid (Kafka 4.4.0); KIP-345.
+"""
+
+from dataclasses import replace
+
+from kafka_rebalance.protocol.error_codes import ErrorCode
+from kafka_rebalance.protocol.modern_messages import (
+    JOIN_EPOCH,
+    LEAVE_STATIC_EPOCH,
+    ConsumerGroupHeartbeat,
+)
+
+from ..coordinator_state import CoordinatorState
+from . import log
+from .group import NO_TARGET, ConsumerGroup
+from .member import ConsumerGroupMember
+from .records import current_record, member_record, member_tombstones, target_record
+from .refused import RequestRefused
+
+
+def has_room(
+    state: CoordinatorState, group: ConsumerGroup, member_id: str, instance_id: str | None
+) -> bool:
+    return (
+        instance_id in group.static_members
+        or len(group.members) < state.config.group_consumer_max_size
+        or member_id in group.members
+    )
+
+
+def known_member(group: ConsumerGroup, member_id: str) -> ConsumerGroupMember:
+    member = group.members.get(member_id)
+    if member is None:
+        raise RequestRefused(ErrorCode.UNKNOWN_MEMBER_ID)
+    return member
+
+
+def known_static(group: ConsumerGroup, member_id: str, instance_id: str) -> ConsumerGroupMember:
+    """Returns the member with both ids."""
+    member = group.static_member(instance_id)
+    if member is None:
+        raise RequestRefused(ErrorCode.UNKNOWN_MEMBER_ID)
+    if member.member_id != member_id:
+        raise RequestRefused(ErrorCode.FENCED_INSTANCE_ID)
+    return member
+
+
+def find_dynamic(group: ConsumerGroup, request: ConsumerGroupHeartbeat) -> ConsumerGroupMember:
+    if request.member_epoch == JOIN_EPOCH:
+        known = group.members.get(request.member_id)
+        return ConsumerGroupMember(request.member_id) if known is None else known
+    member = known_member(group, request.member_id)
+    _check_epoch(member, request)
+    return member
+
+
+def find_static(
+    group: ConsumerGroup, request: ConsumerGroupHeartbeat, records: log.Records
+) -> ConsumerGroupMember:
+    instance_id = request.instance_id or ""
+    if request.member_epoch == JOIN_EPOCH:
+        holder = group.static_member(instance_id)
+        if holder is None:
+            return find_dynamic(group, request)
+        if holder.classic is None and holder.member_epoch != LEAVE_STATIC_EPOCH:
+            raise RequestRefused(ErrorCode.UNRELEASED_INSTANCE_ID)
+        return take_over(group, holder, request.member_id, records)
+    member = known_static(group, request.member_id, instance_id)
+    _check_epoch(member, request)
+    return member
+
+
+def take_over(
+    group: ConsumerGroup, holder: ConsumerGroupMember, member_id: str, records: log.Records
+) -> ConsumerGroupMember:
+    """Replaces the holder of an instance id by a member with the new id, in epoch 0."""
+    group_id = group.group_id
+    member = replace(
+        holder, member_id=member_id, member_epoch=JOIN_EPOCH, previous_member_epoch=JOIN_EPOCH
+    )
+    target = group.targets.get(holder.member_id, NO_TARGET)
+    records += member_tombstones(group_id, holder.member_id)
+    records.append(member_record(group_id, member))
+    records.append(target_record(group_id, member_id, target))
+    records.append(current_record(group_id, member))
+    return member
+
+
+def _check_epoch(member: ConsumerGroupMember, request: ConsumerGroupHeartbeat) -> None:
+    epoch = request.member_epoch
+    is_late = epoch == member.previous_member_epoch and _owns_only_assigned(member, request)
+    if epoch > member.member_epoch or (epoch < member.member_epoch and not is_late):
+        raise RequestRefused(ErrorCode.FENCED_MEMBER_EPOCH)
+
+
+def _owns_only_assigned(member: ConsumerGroupMember, request: ConsumerGroupHeartbeat) -> bool:
+    return request.topic_partitions is not None and all(
+        topic in member.assigned and member.assigned[topic].keys() >= set(partitions)
+        for topic, partitions in request.topic_partitions
+    )

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Turns a classic group into a consumer group, and back.
+
+    an Empty group   changes its kind with the first join of the other protocol; offsets stay
+    upgrade          a heartbeat with epoch 0 meets a classic group of consumers: its generation
+                     becomes the group's epoch and each member's, its assignments become the targets
+    downgrade        only classic members remain: the group's epoch becomes the generation, the
+                     targets become the assignments, and the group is Stable
+
+An upgrade is refused with GROUP_ID_NOT_FOUND if the migration policy forbids it, if the group is
+not one of consumers or is too large, or if an assignment has user data. Parked requests are
+answered with REBALANCE_IN_PROGRESS, even if the upgrade then fails.
+
+Source   GroupMetadataManager.convertToConsumerGroup, convertToClassicGroup,
+         ConsumerGroup.fromClassicGroup, ClassicGroup.fromConsumerGroup (Kafka 4.4.0).
+"""
+
+from collections.abc import Iterable
+
+from kafka_rebalance.errors import WireError
+from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.java.order import java_hash_order
+from kafka_rebalance.protocol.error_codes import ErrorCode
+from kafka_rebalance.protocol.group_state import GroupState
+from kafka_rebalance.protocol.messages import (
+    JoinGroupProtocol,
+    JoinGroupResponse,
+    SyncGroupResponse,
+)
+from kafka_rebalance.wire import (
+    AssignmentData,
+    by_topic,
+    decode_assignment,
+    decode_subscription,
+    encode_assignment,
+)
+from kafka_rebalance.wire.consumer_group_records import ClassicMetadata, ConsumerGroupRecord
+from kafka_rebalance.wire.consumer_protocol import HIGHEST_VERSION
+
+from ..cluster import ClusterTopics
+from ..coordinator_state import Continuation, CoordinatorState
+from ..group import CONSUMER, Group
+from ..interface import LogRecord
+from ..members import ClassicGroupMember
+from ..rebalance import prepare
+from ..records import group_record, group_tombstone
+from . import log
+from .group import ConsumerGroup, OwnedTwice, Target
+from .member import ConsumerGroupMember
+from .records import group_records, group_tombstones
+from .refused import RequestRefused
+from .table_order import in_copied_set, name_set, topic_map
+from .timeouts import arm_session
+
+
+def delete_empty(group: Group, records: log.Records) -> ConsumerGroup:
+    """Returns a new group in place of an Empty classic group."""
+    records.append(group_tombstone(group.group_id))
+    return ConsumerGroup(group.group_id)
+
+
+def upgrade(state: CoordinatorState, group: Group, records: log.Records) -> ConsumerGroup:
+    """Returns the consumer group of a classic group's members. Errors: RequestRefused."""
+    config = state.config
+    if (
+        not config.allows_upgrades
+        or group.protocol_type != CONSUMER
+        or group.size > config.group_consumer_max_size
+    ):
+        raise RequestRefused(ErrorCode.GROUP_ID_NOT_FOUND)
+    rejoin = ErrorCode.REBALANCE_IN_PROGRESS
+    for member in group.members.values():
+        response = JoinGroupResponse(error_code=rejoin, member_id=member.member_id)
+        state.answer_join(group, member, response)
+        state.answer_sync(member, SyncGroupResponse(error_code=rejoin))
+    new = _consumer_group(group, state.cluster)
+    records.append(group_tombstone(group.group_id))
+    records += group_records(new)
+    for one in new.members.values():
+        if one.classic is not None:
+            arm_session(state, new.group_id, one.member_id, one.classic.session_timeout_ms)
+    return new
+
+
+def _consumer_group(group: Group, cluster: ClusterTopics) -> ConsumerGroup:
+    if group.members and group.protocol_name is None:  # they have no metadata yet, so Kafka fails
+        raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
+    epoch = group.generation_id
+    new = ConsumerGroup(group.group_id, epoch=epoch, assignment_epoch=epoch)
+    try:
+        for member_id in java_hash_order(list(group.members)):
+            member = group.members[member_id]
+            target = _assigned(member, cluster)
+            new.targets[member_id] = target
+            new.update(_consumer_member(member, group.protocol_name, epoch, target))
+    except OwnedTwice as error:
+        raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR) from error
+    except WireError as error:
+        raise RequestRefused(ErrorCode.GROUP_ID_NOT_FOUND) from error
+    new.metadata_hash = cluster.hash_of(new.counts)
+    return new
+
+
+def _assigned(member: ClassicGroupMember, cluster: ClusterTopics) -> Target:
+    if not member.assignment:
+        return {}
+    data = decode_assignment(member.assignment)
+    if data.user_data:
+        raise RequestRefused(ErrorCode.GROUP_ID_NOT_FOUND)
+    found = {
+        cluster.topics[topic].topic_id: tuple(in_copied_set(numbers))
+        for topic, numbers in by_topic(data.partitions).items()
+        if topic in cluster.topics
+    }
+    return {topic: found[topic] for topic in topic_map(found)}
+
+
+def _consumer_member(
+    member: ClassicGroupMember, protocol_name: str | None, epoch: int, target: Target
+) -> ConsumerGroupMember:
+    subscription = decode_subscription(member.metadata(protocol_name))
+    return ConsumerGroupMember(
+        member.member_id,
+        member_epoch=epoch,
+        previous_member_epoch=epoch,
+        instance_id=member.group_instance_id,
+        rack_id=subscription.rack_id or None,
+        rebalance_timeout_ms=member.rebalance_timeout_ms,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=name_set(subscription.topics),
+        assigned={topic: dict.fromkeys(numbers, epoch) for topic, numbers in target.items()},
+        classic=ClassicMetadata(
+            member.session_timeout_ms,
+            tuple((name, metadata) for name, metadata in member.protocols),
+        ),
+    )
+
+
+def can_downgrade(
+    state: CoordinatorState, group: ConsumerGroup, leaving: Iterable[ConsumerGroupMember]
+) -> bool:
+    """Returns whether the group becomes a classic group when these members leave."""
+    gone = list(leaving)
+    left = len(group.members) - len(gone)
+    classic = group.num_classic_members - sum(one.classic is not None for one in gone)
+    return classic == left > 0 and _may_downgrade(state, left)
+
+
+def can_downgrade_with(
+    state: CoordinatorState, group: ConsumerGroup, replaced: ConsumerGroupMember
+) -> bool:
+    """Returns whether the group becomes a classic group when a classic member replaces this one."""
+    others = len(group.members) - 1
+    is_last = replaced.classic is None and group.num_classic_members == others
+    return is_last and _may_downgrade(state, len(group.members))
+
+
+def _may_downgrade(state: CoordinatorState, size: int) -> bool:
+    return state.config.allows_downgrades and size <= state.config.group_max_size
+
+
+def downgrade(
+    state: CoordinatorState,
+    group: ConsumerGroup,
+    leaving: Iterable[ConsumerGroupMember],
+    then: Continuation,
+) -> None:
+    """Makes a classic group of the members that do not leave, and starts a rebalance."""
+    gone = {one.member_id for one in leaving}
+    members = {one.member_id: one for one in group.members.values() if one.member_id not in gone}
+    targets = {member_id: group.targets.get(member_id, {}) for member_id in members}
+    _replace(state, group, members, targets, group_tombstones(group), then, rebalances=True)
+
+
+def downgrade_with(
+    state: CoordinatorState,
+    group: ConsumerGroup,
+    joining: ConsumerGroupMember,
+    records: log.Records,
+    then: Continuation,
+    *,
+    rebalances: bool,
+) -> None:
+    """Makes a classic group in which `joining` replaces the last member of the new protocol."""
+    old_id = group.static_members[joining.instance_id or ""]
+    members = {one.member_id: one for one in group.members.values() if one.member_id != old_id}
+    targets = {member_id: group.targets.get(member_id, {}) for member_id in members}
+    members[joining.member_id] = joining
+    targets[joining.member_id] = group.targets.get(old_id, {})
+    tombstones = group_tombstones(group, {old_id: joining.member_id})
+    _replace(state, group, members, targets, [*records, *tombstones], then, rebalances=rebalances)
+
+
+def _replace(
+    state: CoordinatorState,
+    group: ConsumerGroup,
+    members: dict[str, ConsumerGroupMember],
+    targets: dict[str, Target],
+    records: Iterable[ConsumerGroupRecord | LogRecord],
+    then: Continuation,
+    *,
+    rebalances: bool,
+) -> None:
+    new = Group(
+        group.group_id,
+        state.now_ms,
+        state=GroupState.STABLE,
+        generation_id=group.epoch,
+        protocol_type=CONSUMER,
+    )
+    for one in members.values():
+        _add(new, one)
+    new.protocol_name = new.select_protocol()
+    new.find_subscribed_topics()
+    for member in new.members.values():
+        metadata = member.metadata(new.protocol_name)
+        member.assignment = encode_partitions(targets[member.member_id], metadata, state.cluster)
+    assignment = {one.member_id: one.assignment for one in new.members.values()}
+    written = [*records, group_record(new, assignment)]
+    log.replace_group(state, new)
+    for member in new.members.values():
+        state.renew_session(new, member)
+    if rebalances:
+        prepare(state, new)
+    log.append_replacement(state, new, written, then)
+
+
+def _add(group: Group, member: ConsumerGroupMember) -> None:
+    assert member.classic is not None  # only classic members remain
+    protocols = tuple(JoinGroupProtocol(*one) for one in member.classic.protocols)
+    classic = ClassicGroupMember(
+        member_id=member.member_id,
+        group_instance_id=member.instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        rebalance_timeout_ms=member.rebalance_timeout_ms,
+        session_timeout_ms=member.classic.session_timeout_ms,
+        protocol_type=CONSUMER,
+        protocols=protocols,
+    )
+    group.add(classic)
+
+
+def encode_partitions(target: Target, metadata: bytes, cluster: ClusterTopics) -> bytes:
+    """Returns partitions as a classic member reads them, in the version of its subscription."""
+    partitions = tuple(
+        TopicPartition(cluster.by_id[topic].name, partition)
+        for topic, numbers in target.items()
+        if topic in cluster.by_id
+        for partition in numbers
+    )
+    version = min(int.from_bytes(metadata[:2], "big"), HIGHEST_VERSION)
+    return encode_assignment(AssignmentData(partitions, None, version))

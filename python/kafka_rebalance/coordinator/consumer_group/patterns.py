@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Patterns of topics that members subscribe to, and when the broker resolves them.
+
+A resolution finds the topics of all patterns of the group. It runs after the request that asked for
+it, as an append of its own. A request asks for it if
+
+1. it brings a pattern that no member has, or
+2. the resolved patterns are fewer or more than those that members have, or
+3. topics were created since the last resolution, or
+4. the refresh interval is over;
+
+but not while a resolution is on its way, and not within 10 s after the last one, not even for a new
+pattern.
+
+Source   GroupMetadataManager.maybeUpdateRegularExpressions, handleRegularExpressionsResult,
+         TopicRegexResolver (Kafka 4.4.0).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+from kafka_rebalance.java.hash_map import HashMap, slots_for
+from kafka_rebalance.java.order import string_hash
+from kafka_rebalance.java.regular_expressions import InvalidPattern, compiled
+from kafka_rebalance.protocol.error_codes import ErrorCode
+
+from ..coordinator_state import CoordinatorState
+from ..interface import PatternsDue
+from . import log
+from .epochs import METADATA_REFRESH_INTERVAL_MS
+from .group import ConsumerGroup, ResolvedPattern
+from .member import ConsumerGroupMember
+from .records import epoch_record, pattern_record, pattern_tombstone
+from .refused import RequestRefused
+from .subscription_counts import count_pattern
+from .table_order import name_set
+
+_MIN_INTERVAL_MS = 10_000
+
+
+class PatternChange(Enum):
+    """What a request changes: a pattern that is resolved already makes a new epoch at once."""
+
+    NONE = 0
+    UPDATED = 1
+    UPDATED_AND_RESOLVED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class PatternUpdate:
+    """The result of a request; `to_resolve` has the patterns to resolve after it."""
+
+    change: PatternChange
+    to_resolve: tuple[str, ...] = ()
+
+
+def update(
+    state: CoordinatorState,
+    group: ConsumerGroup,
+    old: ConsumerGroupMember,
+    new: ConsumerGroupMember,
+    records: log.Records,
+) -> PatternUpdate:
+    """Returns what the request changes. Errors: RequestRefused for an invalid new pattern."""
+    change, is_due = PatternChange.NONE, False
+    if old.subscribed_topic_regex != new.subscribed_topic_regex:
+        change = PatternChange.UPDATED
+        if old.pattern is not None and group.patterns.get(old.pattern) == 1:
+            records.append(pattern_tombstone(group.group_id, old.pattern))
+        if new.pattern is None:
+            if old.pattern is not None:
+                change = PatternChange.UPDATED_AND_RESOLVED
+        elif new.pattern not in group.patterns:
+            is_due = True  # 1.
+            try:
+                compiled(new.pattern)
+            except InvalidPattern as error:
+                raise RequestRefused(ErrorCode.INVALID_REGULAR_EXPRESSION) from error
+        elif new.pattern in group.resolved:
+            change = PatternChange.UPDATED_AND_RESOLVED
+    if not is_due and not len(group.patterns):
+        return PatternUpdate(change)
+    last = next(iter(group.resolved.values()), None)
+    if group.group_id in state.resolving:
+        return PatternUpdate(change)
+    if last is not None and state.now_ms <= last.timestamp_ms + _MIN_INTERVAL_MS:
+        return PatternUpdate(change)
+    patterns = list(group.patterns_with(old, new))
+    refresh_ms = state.config.group_consumer_regex_refresh_interval_ms
+    is_due = (
+        is_due
+        or len(patterns) != len(group.resolved)  # 2.
+        or (0 if last is None else last.version) < state.cluster.created_version  # 3.
+        or last is None
+        or state.now_ms > last.timestamp_ms + refresh_ms  # 4.
+    )
+    return PatternUpdate(change, tuple(patterns) if is_due else ())
+
+
+def ask(state: CoordinatorState, group_id: str, patterns: tuple[str, ...]) -> None:
+    """Asks the host to have the patterns resolved after this request."""
+    if patterns:
+        state.resolving.add(group_id)
+        state.effects.append(PatternsDue(group_id, patterns))
+
+
+def resolve(state: CoordinatorState, group_id: str, patterns: Iterable[str]) -> None:
+    """Appends the topics of the patterns, and the group's next epoch if they have changed."""
+    state.resolving.discard(group_id)
+    group = state.groups.get(group_id)
+    if not isinstance(group, ConsumerGroup):
+        return
+    records: log.Records = []
+    counts, is_new = dict(group.counts), False
+    for pattern in _order(list(patterns)):
+        if pattern not in group.patterns:
+            continue
+        topics = name_set(_matched(pattern, state.cluster.topics))
+        before = group.resolved.get(pattern)
+        known = () if before is None else before.topics
+        if set(known) != set(topics):
+            is_new = True
+            count_pattern(counts, known, -1)
+            count_pattern(counts, topics, 1)
+        resolved = ResolvedPattern(topics, state.cluster.version, state.now_ms)
+        records.append(pattern_record(group_id, pattern, resolved))
+    metadata_hash = state.cluster.hash_of(counts)
+    if is_new or metadata_hash != group.metadata_hash:
+        epoch = group.epoch + 1
+        records.append(epoch_record(group_id, epoch, metadata_hash))
+        group.refresh_at = (state.now_ms + METADATA_REFRESH_INTERVAL_MS, epoch)
+    log.write(state, group_id, records, None)
+
+
+def _matched(pattern: str, topics: Iterable[str]) -> list[str]:
+    try:
+        matcher = compiled(pattern)
+    except InvalidPattern:
+        return []  # a record of the log brought it, which nobody has checked
+    return [name for name in topics if matcher.matches(name)]
+
+
+def _order(patterns: list[str]) -> list[str]:
+    """Returns the patterns in the order of their records: that of a map made for the result."""
+    for _ in range(2):  # the resolver fills two maps, one after the other
+        table = HashMap[str, None](string_hash, slots_for(len(patterns)))
+        for pattern in patterns:
+            table.put(pattern, None)
+        patterns = list(table)
+    return patterns

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes groups by records: those of an append, at once, and those of the log, when it is loaded.
+
+A group is created by the first of its records, and removed by the tombstone of its epoch. A record
+replaces the hash tables of a member by new ones, so their order depends on the record only.
+
+Errors   IllegalRecord for a record that does not fit the groups; the group can then be half
+         changed, and the caller restores or drops it.
+Source   GroupMetadataManager.replay, ConsumerGroupMember.Builder.updateWith,
+         Assignment.fromRecord, Utils.assignmentFromTopicPartitions (Kafka 4.4.0).
+"""
+
+from collections.abc import MutableMapping
+from dataclasses import replace
+from typing import cast
+
+from kafka_rebalance.java.hash_map import Uuid
+from kafka_rebalance.wire import consumer_group_records as wire
+from kafka_rebalance.wire.consumer_group_records import ConsumerGroupRecord, RecordType
+
+from ..coordinator_state import AnyGroup
+from ..group import Group
+from .group import DELETED_EPOCH, NOT_ASSIGNED_MS, ConsumerGroup, ResolvedPattern, Target
+from .member import NO_PARTITIONS, ConsumerGroupMember, PartitionEpochs, ReconciliationState
+from .table_order import in_copied_set, in_new_map, name_set, topic_map
+
+Groups = MutableMapping[str, AnyGroup]
+_T = RecordType
+_LEFT_EPOCH = -1
+
+
+class IllegalRecord(ValueError):
+    """A record that does not fit the groups, so Kafka fails on it."""
+
+
+def replay(groups: Groups, record: ConsumerGroupRecord) -> None:
+    """Applies one record. Errors: IllegalRecord, OwnedTwice."""
+    (kind, group_id, name), value = record
+    group = _group(groups, group_id, creates=value is not None)
+    if group is None:
+        return
+    match value:
+        case wire.EpochValue(epoch, metadata_hash):
+            group.epoch, group.metadata_hash = epoch, metadata_hash
+        case wire.OldMetadataValue():
+            group.has_old_metadata = True
+        case wire.MemberValue():
+            group.update(_with_fields(_member(group, name), value))
+        case wire.TargetEpochValue(epoch, timestamp):
+            group.assignment_epoch, group.assignment_timestamp_ms = epoch, timestamp
+        case wire.TargetValue():
+            group.targets[cast(str, name)] = _target(value)
+        case wire.CurrentValue():
+            group.update(_with_current(_member(group, name), value))
+        case wire.PatternValue(topics, version, timestamp):
+            group.resolve(cast(str, name), ResolvedPattern(name_set(topics), version, timestamp))
+        case None:
+            _bury(groups, group, kind, name)
+
+
+def _group(groups: Groups, group_id: str, *, creates: bool) -> ConsumerGroup | None:
+    group = groups.get(group_id)
+    if isinstance(group, ConsumerGroup):
+        return group
+    if group is None and not creates:
+        return None
+    if isinstance(group, Group) and not group.is_simple():
+        raise IllegalRecord(f"group {group_id!r} is not a consumer group")
+    new = groups[group_id] = ConsumerGroup(group_id)
+    return new
+
+
+def _member(group: ConsumerGroup, member_id: str | None) -> ConsumerGroupMember:
+    known = group.members.get(cast(str, member_id))
+    return ConsumerGroupMember(cast(str, member_id)) if known is None else known
+
+
+def _with_fields(member: ConsumerGroupMember, value: wire.MemberValue) -> ConsumerGroupMember:
+    return replace(
+        member,
+        instance_id=value.instance_id,
+        rack_id=value.rack_id,
+        client_id=value.client_id,
+        client_host=value.client_host,
+        subscribed_topic_names=name_set(value.subscribed_topic_names),
+        subscribed_topic_regex=value.subscribed_topic_regex,
+        rebalance_timeout_ms=value.rebalance_timeout_ms,
+        server_assignor=value.server_assignor,
+        classic=value.classic,
+    )
+
+
+def _with_current(member: ConsumerGroupMember, value: wire.CurrentValue) -> ConsumerGroupMember:
+    known = value.state in (state.value for state in ReconciliationState)
+    epoch = value.member_epoch
+    return replace(
+        member,
+        member_epoch=epoch,
+        previous_member_epoch=value.previous_member_epoch,
+        state=ReconciliationState(value.state) if known else ReconciliationState.UNKNOWN,
+        assigned=_partition_epochs(value.assigned, max(epoch, 0)),
+        pending_revocation=_partition_epochs(value.pending_revocation, max(epoch, 0)),
+    )
+
+
+def _partition_epochs(topics: tuple[wire.CurrentTopic, ...], without: int) -> PartitionEpochs:
+    """Returns the partitions with their epochs; `without` is for a record that has no epochs."""
+    read: dict[Uuid, dict[int, int]] = {}
+    for topic, partitions, epochs in topics:
+        fits = epochs is not None and len(epochs) == len(partitions)
+        listed = zip(partitions, epochs or (), strict=True) if fits else None
+        found = dict.fromkeys(partitions, without) if listed is None else dict(listed)
+        read[topic] = {partition: found[partition] for partition in in_new_map(found)}
+    return {topic: read[topic] for topic in topic_map(read)}
+
+
+def _target(value: wire.TargetValue) -> Target:
+    read = {topic: in_copied_set(partitions) for topic, partitions in value.topics}
+    return {topic: tuple(read[topic]) for topic in topic_map(read)}
+
+
+def _bury(groups: Groups, group: ConsumerGroup, kind: RecordType, name: str | None) -> None:
+    member_id = cast(str, name)
+    if kind is _T.CONSUMER_GROUP_METADATA:
+        if len(group.members) or group.targets or group.assignment_epoch != DELETED_EPOCH:
+            raise IllegalRecord(f"group {group.group_id!r} is deleted while it has members")
+        del groups[group.group_id]
+    elif kind is _T.CONSUMER_GROUP_PARTITION_METADATA:
+        group.has_old_metadata = False
+    elif kind is _T.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA:
+        if group.targets:
+            raise IllegalRecord(f"group {group.group_id!r} still has targets")
+        group.assignment_epoch, group.assignment_timestamp_ms = DELETED_EPOCH, NOT_ASSIGNED_MS
+    elif kind is _T.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER:
+        group.targets.pop(member_id, None)
+    elif kind is _T.CONSUMER_GROUP_REGULAR_EXPRESSION:
+        group.resolve(member_id, None)
+    elif member_id in group.members:
+        member = group.members[member_id]
+        if kind is _T.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT:
+            gone = replace(member, member_epoch=_LEFT_EPOCH, previous_member_epoch=_LEFT_EPOCH)
+            group.update(replace(gone, assigned=NO_PARTITIONS, pending_revocation=NO_PARTITIONS))
+            return
+        if member.member_epoch != _LEFT_EPOCH or member_id in group.targets:
+            raise IllegalRecord(f"member {member_id!r} is deleted while it has an assignment")
+        group.remove(member_id)

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Passes the requests of classic members, and deadlines, to a consumer group."""
+
+from collections.abc import Callable
+from typing import Any
+
+from kafka_rebalance.protocol import messages
+
+from .. import join_group
+from ..coordinator_state import CoordinatorState
+from ..deadlines import MEMBER_KINDS, DeadlineKey
+from ..interface import Received
+from ..refusals import refuse
+from . import classic_members
+from .group import ConsumerGroup
+from .leaving import member_deadline
+from .refused import RequestRefused
+
+_Handler = Callable[[CoordinatorState, Received, Any, ConsumerGroup], None]
+
+
+def _join(
+    state: CoordinatorState, event: Received, request: messages.JoinGroup, group: ConsumerGroup
+) -> None:
+    if group.is_empty:
+        # An empty group becomes a classic group. Quirk: it is removed even if the join is refused.
+        state.remove(group)
+        join_group.join_group(state, event, request, emptied=group)
+    else:
+        classic_members.join_group(state, event, request, group)
+
+
+HANDLERS: dict[type[messages.Request], _Handler] = {
+    messages.JoinGroup: _join,
+    messages.SyncGroup: classic_members.sync_group,
+    messages.Heartbeat: classic_members.heartbeat,
+    messages.LeaveGroup: classic_members.leave_group,
+}
+
+
+def receive(
+    state: CoordinatorState, event: Received, request: messages.Request, group: ConsumerGroup
+) -> None:
+    """Handles a request of a classic member."""
+    try:
+        HANDLERS[type(request)](state, event, request, group)
+    except RequestRefused as refused:
+        state.respond(event.request_id, refuse(request, refused.error))
+
+
+def deadline(state: CoordinatorState, group: ConsumerGroup, key: DeadlineKey) -> None:
+    """Handles a deadline; one of the classic group that the group was is void."""
+    if key.kind in MEMBER_KINDS and key.member_id:
+        member_deadline(state, group, key)

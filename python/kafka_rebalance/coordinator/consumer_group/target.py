@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Computes the targets of all members with one of the brokers' assignors.
+
+1. The members are those of the group, in the order of its table, with the updated member in its old
+   place; a new member is the last. A static member's new id replaces its old one.
+2. A member subscribes to its names and to the topics of its pattern, if that is resolved: the
+   larger set first, then the names that only the smaller one has.
+3. The present targets are those in memory.
+4. A record is written for each member whose target has changed, then one for their epoch.
+
+Source   TargetAssignmentBuilder, UpdatedMembersAndTargetAssignmentView, UnionSet (Kafka 4.4.0).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_rebalance.assignors.consumer import range as range_assignor
+from kafka_rebalance.assignors.consumer import targets, uniform
+from kafka_rebalance.group.model import Member
+from kafka_rebalance.java.hash_map import HashMap, HashSet, Uuid, integer_hash, uuid_hash
+from kafka_rebalance.java.order import java_hash_order
+from kafka_rebalance.wire.consumer_group_records import ConsumerGroupRecord
+
+from ..cluster import ClusterTopics
+from .group import NO_TARGET, ConsumerGroup, Target
+from .member import ConsumerGroupMember, Names
+from .records import target_epoch_record, target_record
+
+_ASSIGNORS: dict[str, Callable[[targets.View], Any]] = {
+    "uniform": uniform.targets_of,
+    "range": range_assignor.targets_of,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EpochChange:
+    """A heartbeat's change of a group: `member` replaces the member of its id or instance id."""
+
+    group: ConsumerGroup
+    member: ConsumerGroupMember
+    epoch: int
+    is_homogeneous: bool
+
+
+def compute(
+    change: EpochChange, assignor: str, cluster: ClusterTopics, now_ms: int
+) -> tuple[list[ConsumerGroupRecord], Target]:
+    """Returns the records, and the target of the changed member. Errors: AssignorThrows."""
+    group, group_id = change.group, change.group.group_id
+    # 1.
+    members = _members(change)
+    present = {member_id: group.targets.get(old_id) for member_id, old_id in _old_ids(change)}
+    order = java_hash_order(list(members))
+    counts = {topic: one.partitions for topic, one in cluster.by_id.items()}
+    view = targets.View(
+        tuple(
+            _view(group, members[member_id], present[member_id] or NO_TARGET, cluster)
+            for member_id in order
+        ),
+        counts,
+        {topic: one.name for topic, one in cluster.by_id.items()},
+        change.is_homogeneous,
+    )
+    answer = _ASSIGNORS[assignor](view)
+    # 4.
+    records, own = [], NO_TARGET
+    for member_id in order:
+        found = answer.get(member_id)
+        new = {} if found is None else {topic: tuple(numbers) for topic, numbers in found.items()}
+        if member_id == change.member.member_id:
+            own = new
+        before = present[member_id]
+        if before is None or _content(before) != _content(new):
+            records.append(target_record(group_id, member_id, new))
+    return [*records, target_epoch_record(group_id, change.epoch, now_ms)], own
+
+
+def subscribed_names(group: ConsumerGroup, member: ConsumerGroupMember) -> Names:
+    """Returns the names of a member's topics, with those of its resolved pattern, in order."""
+    # 2.
+    names = member.subscribed_topic_names
+    resolved = None if member.pattern is None else group.resolved.get(member.pattern)
+    if resolved is None or not resolved.topics:
+        return names if names or resolved is None else resolved.topics
+    larger, smaller = resolved.topics, names
+    if len(larger) < len(smaller):
+        larger, smaller = smaller, larger
+    return {**larger, **smaller}
+
+
+def _members(change: EpochChange) -> dict[str, ConsumerGroupMember]:
+    group, new = change.group, change.member
+    replaced = _replaced_id(change)
+    members = {one: group.members[one] for one in group.members if one != replaced}
+    members[new.member_id] = new
+    return members
+
+
+def _old_ids(change: EpochChange) -> list[tuple[str, str]]:
+    """Returns pairs of a member id and the id under which the group has the member's target."""
+    replaced = _replaced_id(change)
+    new = change.member.member_id
+    pairs = [(one, one) for one in change.group.members if one not in (replaced, new)]
+    return [*pairs, (new, new if replaced is None else replaced)]
+
+
+def _replaced_id(change: EpochChange) -> str | None:
+    instance = change.member.instance_id
+    known = None if instance is None else change.group.static_members.get(instance)
+    return None if known == change.member.member_id else known
+
+
+def _view(
+    group: ConsumerGroup, member: ConsumerGroupMember, present: Target, cluster: ClusterTopics
+) -> targets.MemberView:
+    names = subscribed_names(group, member)
+    # 3.
+    target: targets.Target = HashMap(uuid_hash)
+    for topic, numbers in present.items():
+        target.put(topic, HashSet.copied(integer_hash, numbers))
+    known = Member(member.member_id, (), group_instance_id=member.instance_id)
+    return targets.MemberView(known, len(names), tuple(cluster.ids(names)), target)
+
+
+def _content(target: Target) -> dict[Uuid, frozenset[int]]:
+    return {topic: frozenset(numbers) for topic, numbers in target.items()}

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads groups that the broker assigns (KIP-848, KIP-932) as contract lines.
+
+1. The coordinator describes the group.
+2. `owned_partitions` is the member's target, which is the assignor's input. If the member owns
+   other partitions at present, `assigned_partitions` has these. A share group's description has no
+   target: its members own their targets at once.
+3. A pattern becomes the names of the topics that it matches. The broker resolves patterns at times,
+   so a topic that has just been created may still be missing in the group.
+
+Order    members as described: the broker walks its table of members in this order for the assignor,
+         too. Topics and partitions as described, which is the order of the present target.
+Unknown  a topic's partitions that a share group has not initialised; which members named the
+         assignor; the time of the last target.
+Errors   GroupError.
+Source   ConsumerGroup.asDescribedGroup, ShareGroup.asDescribedGroup, TargetAssignmentBuilder.
+"""
+
+import importlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from kafka_rebalance.assignors import consumer, share
+from kafka_rebalance.errors import GroupError, WireError
+from kafka_rebalance.group.model import in_runs, quoted
+from kafka_rebalance.java.regular_expressions import InvalidPattern, compiled
+from kafka_rebalance.wire.group_descriptions import (
+    CONSUMER,
+    SHARE,
+    VERSIONS,
+    GroupDescription,
+    MemberDescription,
+    decode_describe_response,
+    encode_describe_request,
+)
+
+from .raw_requests import ask_broker
+
+API_KEYS = {"consumer": CONSUMER, "share": SHARE}
+"""Type of a group -> the request that describes it."""
+
+_ASSIGNORS = {
+    ("consumer", "uniform"): consumer.uniform.NAME,
+    ("consumer", "range"): consumer.range.NAME,
+    ("share", "simple"): share.simple.NAME,
+}
+
+
+def described_groups(
+    admin: Any, coordinator: int, group_type: str, group_ids: Sequence[str]
+) -> dict[str, GroupDescription | GroupError]:
+    """Returns the descriptions by id; an error if the broker is too old to describe the group."""
+    # 1.
+    incompatible = importlib.import_module("kafka.errors").IncompatibleBrokerVersion
+    api_key = API_KEYS[group_type]
+    body = encode_describe_request(*group_ids)
+    found: dict[str, GroupDescription | GroupError]
+    try:
+        version, data = ask_broker(admin, coordinator, api_key, VERSIONS[api_key], body)
+        groups = decode_describe_response(api_key, version, data)
+        found = {group.group_id: group for group in groups}
+    except incompatible:
+        problem = f"{group_type}, and the broker is too old to describe it"
+        found = {group_id: GroupError("group_type", problem) for group_id in group_ids}
+    except WireError as error:
+        found = {group_id: GroupError("group_id", str(error)) for group_id in group_ids}
+    return found
+
+
+def has_pattern(group: GroupDescription) -> bool:
+    return any(member.topic_regex is not None for member in group.members)
+
+
+def broker_line(group: GroupDescription, topics: Iterable[str]) -> dict[str, Any]:
+    """Returns a contract line without its topics; `topics` are those of the cluster."""
+    named = sorted(topics)
+    patterns = {one.topic_regex for one in group.members}
+    has_names = any(one.topics for one in group.members)
+    # A broker takes such subscriptions for different ones, even if they are equal. A line has only
+    # names of topics, so equal ones would start the algorithm for equal subscriptions.
+    if has_pattern(group) and (len(patterns) > 1 or has_names):
+        raise GroupError("members", "different patterns, or patterns and names: not predicted")
+    return {
+        "group_id": group.group_id,
+        "generation_id": group.epoch,
+        "assignment_epoch": group.assignment_epoch,
+        "assignor": _ASSIGNORS.get(
+            (group.group_type, group.assignor or ""), f"{group.group_type}/{group.assignor}"
+        ),
+        "topics": [],
+        "members": [_member(one, named, f"members[{i}]") for i, one in enumerate(group.members)],
+    }
+
+
+def _member(member: MemberDescription, topics: Sequence[str], at: str) -> dict[str, Any]:
+    # 2.
+    target = member.assigned if member.target is None else member.target
+    line: dict[str, Any] = {
+        "member_id": member.member_id,
+        "group_instance_id": member.instance_id,
+        "client_id": member.client_id,
+        "client_host": member.client_host,
+        "topics": [*member.topics, *_matched(member, topics, at)],
+        "owned_partitions": in_runs(target),
+        "generation_id": member.epoch,
+        "rack_id": member.rack_id,
+    }
+    if set(target) != set(member.assigned):
+        line["assigned_partitions"] = in_runs(member.assigned)
+    if member.topic_regex is not None:
+        line["topic_regex"] = member.topic_regex
+    if member.is_classic:
+        line["is_classic"] = True
+    return line
+
+
+def _matched(member: MemberDescription, topics: Sequence[str], at: str) -> list[str]:
+    # 3.
+    if member.topic_regex is None:
+        return []
+    try:
+        pattern = compiled(member.topic_regex)
+    except InvalidPattern as error:
+        problem = f"{quoted(member.topic_regex)} cannot be resolved here: {error}"
+        raise GroupError(f"{at}.topic_regex", problem) from None
+    return [name for name in topics if name not in member.topics and pattern.matches(name)]

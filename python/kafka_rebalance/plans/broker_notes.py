@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Notes on a plan of a group that the broker assigns, or that changes to or from this protocol.
+
+    stops       who stops, and for how long
+    interval    a member that joins soon after another gets nothing at first
+    tie         members name assignors equally often
+    ignored     topics that nobody reads stay in a share group's target
+    blocks      members whose client library lacks the protocol, or user data in assignments
+    unknown     members whose client library is not known
+    policy      the broker's setting that the conversion needs
+    first join  a classic group in its first join phase refuses the conversion
+    owners      partitions that end at another member than now
+
+Source   modern groups: GroupMetadataManager, CurrentAssignmentBuilder (Kafka 4.4.0), KIP-848.
+         Libraries: Kafka 4.0's upgrade notes; librdkafka's changelog, 2.12.0; kafka-python's issue
+         3000 and its release 3.0.12; aiokafka 0.14.0.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from kafka_rebalance.assignors.registry import SERVER_SIDE, shares_partitions
+from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.spec import GroupSpec
+
+from .broker_rounds import joined_together
+from .changes import Change, SwitchAssignor, SwitchProtocol
+from .changes.protocol import copies_user_data
+from .clients import library_evidence
+from .rebalance_plan import RebalancePlan
+
+NoteKind = Literal[
+    "stops", "interval", "tie", "ignored", "blocks", "unknown", "policy", "first join", "owners"
+]
+
+_LACKS = {
+    "kafka-python": "kafka-python lacks it (3.0.12)",
+    "aiokafka": "aiokafka lacks it (0.14.0)",
+    "python": "kafka-python (3.0.12) and aiokafka (0.14.0) lack it",
+}
+_HAS = {"java": "Kafka's Java client has it from 4.0 on", "librdkafka": "librdkafka from 2.12.0 on"}
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A sentence for people; `moved` has each partition with its owners now and at the end."""
+
+    kind: NoteKind
+    text: str
+    moved: tuple[tuple[TopicPartition, str | None, str | None], ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        if not self.moved:
+            return {"kind": self.kind, "text": self.text}
+        moved = [[str(tp), before, after] for tp, before, after in self.moved]
+        return {"kind": self.kind, "text": self.text, "moved": moved}
+
+
+def broker_notes(plan: RebalancePlan) -> tuple[Note, ...]:
+    """Returns the notes; none for a plan in which only leaders assign."""
+    switches = [one for one in plan.changes if isinstance(one, SwitchProtocol)]
+    found = [*_switch(plan, switches[-1])] if switches else []
+    names = {one.group.assignor for one in plan.rounds}
+    if any(map(shares_partitions, names)):
+        found += _of_shares(plan)
+    elif any(name in SERVER_SIDE for name in names):
+        found += _of_consumers(plan)
+    return tuple(found)
+
+
+def _of_consumers(plan: RebalancePlan) -> Iterator[Note]:
+    by_broker = [one for one in plan.rounds if one.group.assignor in SERVER_SIDE]
+    if any(one.moves for one in by_broker):
+        yield Note(
+            "stops",
+            "Members of the consumer protocol read on what they keep. A partition that moves stops "
+            "when its owner revokes it, at this member's next heartbeat, until the heartbeat of "
+            "its new owner: at most 5 s (group.consumer.heartbeat.interval.ms), half of that on "
+            "average, plus the next poll() and the callbacks of both members.",
+        )
+    if any(member.generation_id is None for one in by_broker for member in one.group.members):
+        text = (
+            "A member that joins within 1 s of the last target (group.consumer.assignment.interval"
+            ".ms) gets nothing until anybody's next heartbeat after that."
+        )
+        if any(len(step.rounds) > 1 and step.rounds[0].kind == "broker" for step in plan.steps):
+            text += f" Here each member has its own target; {_together(plan)}."
+        yield Note("interval", text)
+    switched = [_before(plan, one) for one in plan.changes if isinstance(one, SwitchAssignor)]
+    if any(one.assignor in SERVER_SIDE and len(one.members) % 2 == 0 for one in switched):
+        yield Note(
+            "tie",
+            "If all members name an assignor (group.remote.assignor), half of them name each one "
+            "half-way through the rolling change. The broker then computes a new target at every "
+            "heartbeat, until the next member changes: do not stop there.",
+        )
+
+
+def _together(plan: RebalancePlan) -> str:
+    """Returns what differs if the members of each step join within the assignment interval."""
+    others = 0
+    for step in plan.steps:
+        if len(step.rounds) > 1 and step.rounds[0].kind == "broker":
+            after = joined_together(step.before, plan.engine)
+            given = {(m.member_id, tp) for m in step.after.members for tp in m.owned_partitions}
+            others += sum(
+                (m.member_id, tp) not in given for m in after.members for tp in m.owned_partitions
+            )
+    if not others:
+        return "if they join within this time, the end is the same"
+    ends = "1 partition ends" if others == 1 else f"{others} partitions end"
+    return f"if they join within this time and share one, {ends} at another member"
+
+
+def _before(plan: RebalancePlan, change: Change) -> GroupSpec:
+    """Returns the group before one of the plan's changes."""
+    group, steps = plan.group, 0
+    for one in plan.changes:
+        if one is change:
+            break
+        steps += len(one.events(group))
+        group = plan.steps[steps - 1].after
+    return group
+
+
+def _of_shares(plan: RebalancePlan) -> Iterator[Note]:
+    yield Note(
+        "stops",
+        "Nobody waits in a share group: a member has its target at its next heartbeat, at most 5 s "
+        "later (group.share.heartbeat.interval.ms). Partitions that were never read are handed out "
+        "after their share state is initialised, one heartbeat later.",
+    )
+    read = {topic for member in plan.final.members for topic in member.topics}
+    owned = {tp.topic for member in plan.final.members for tp in member.owned_partitions}
+    if left := sorted(owned - read):
+        yield Note(
+            "ignored", f"{', '.join(left)}: nobody subscribes, yet it stays in the target for good."
+        )
+
+
+def _switch(plan: RebalancePlan, change: SwitchProtocol) -> Iterator[Note]:
+    if change.protocol == "consumer":
+        group = _before(plan, change)
+        yield from _libraries(group)
+        if copies_user_data(group) and group.members[0].group_instance_id is not None:
+            yield Note(
+                "blocks",
+                "If a member joined more than once before the last assignment, this assignment has "
+                "user data, and the broker refuses to convert the group. Switch to range first "
+                "then, or stop all members.",
+            )
+        yield Note(
+            "policy",
+            "The brokers need group.consumer.migration.policy=bidirectional (the default) or "
+            "upgrade, and Kafka 4.0 or newer. The way back is switch-protocol=classic.",
+        )
+        yield Note(
+            "first join",
+            "The first member must not come while the group forms (the 3 s of "
+            "group.initial.rebalance.delay.ms): the broker refuses it then, and the Java client "
+            "ends.",
+        )
+    else:
+        yield Note(
+            "policy",
+            "The brokers need group.consumer.migration.policy=bidirectional (the default) or "
+            "downgrade. Else the group stays one of the consumer protocol, with classic members.",
+        )
+    moved = tuple(_moved(plan))
+    family = "the broker" if change.protocol == "consumer" else "the leader"
+    text = (
+        f"Afterwards {family} assigns: {plan.final.assignor}. "
+        f"{len(moved)} of {len(plan.after.partitions)} partitions end at another member."
+    )
+    if change.protocol == "consumer":
+        text += (
+            " Remove partition.assignment.strategy, session.timeout.ms and heartbeat.interval.ms: "
+            "clients with group.protocol=consumer refuse them. Racks are ignored."
+        )
+    else:
+        text += " Remove group.remote.assignor: clients with group.protocol=classic refuse it."
+    yield Note("owners", text, moved)
+
+
+def _libraries(group: GroupSpec) -> Iterator[Note]:
+    by_library: dict[str, list[str]] = {}
+    for member in group.members:
+        library, _ = library_evidence(member, group.group_id) or ("", "")
+        by_library.setdefault(library, []).append(member.group_instance_id or member.member_id)
+    for library, members in by_library.items():
+        who = ", ".join(members[:3])
+        if len(members) > 3:
+            who += f" and {len(members) - 3} more"
+        if library in _LACKS:
+            yield Note(
+                "blocks",
+                f"{who}: {_LACKS[library]}, so the plan ends before {_them(members)}. The group "
+                "works on with both protocols; each target stops an eager classic member wholly.",
+            )
+        else:
+            known = _HAS.get(library, f"{_HAS['java']}; {_HAS['librdkafka']}")
+            yield Note("unknown", f"{who}: the version is not known; {known}.")
+
+
+def _them(members: list[str]) -> str:
+    return "it" if len(members) == 1 else "them"
+
+
+def _moved(
+    plan: RebalancePlan,
+) -> Iterator[tuple[TopicPartition, str | None, str | None]]:
+    """Yields each partition whose owner differs at the end; a member that came back is the same."""
+    origins = plan.steps[-1].origins
+    before = {tp: member for member, owned in plan.before.items() for tp in owned}
+    after = {
+        tp: origins.get(member, member) for member, owned in plan.after.items() for tp in owned
+    }
+    for tp in sorted(before.keys() | after.keys()):
+        if before.get(tp) != after.get(tp):
+            yield tp, before.get(tp), after.get(tp)

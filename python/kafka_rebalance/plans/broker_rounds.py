@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plays the rounds of a group that the broker assigns: new targets, and the moves to them.
+
+Members keep what both the old and the new target have, and read on. A member revokes the rest at
+its next heartbeat, and confirms this. Only then does the broker hand the partition to its new
+owner, at that member's next heartbeat. In a share group, members share partitions: nobody waits.
+
+1. A heartbeat finds a new group epoch and computes the target: the assignor sees the members in the
+   order of the broker's table, a new member last. Members that join with more than
+   `group.consumer.assignment.interval.ms` (1 s) between them have a target each.
+2. Compare the new target with the old one.
+3. A partition is unavailable between its revocation and the heartbeat of its new owner. A new
+   partition, or that of a member that left, is unavailable until its owner's heartbeat. A member
+   of the classic protocol with an eager assignor stops all partitions to join again.
+4. Only changed targets are written, so an unchanged one keeps its order.
+5. Sort the members as the broker's table does, newer members first (`changes/member_table.py`).
+
+Errors   those of `assign`.
+Source   TargetAssignmentBuilder, CurrentAssignmentBuilder; KIP-848.
+"""
+
+from collections.abc import Collection, Sequence
+
+from kafka_rebalance.assignors import RebalanceProtocol, assign
+from kafka_rebalance.assignors.registry import Engine, shares_partitions
+from kafka_rebalance.group.model import Member
+from kafka_rebalance.group.ownership import Assignment
+from kafka_rebalance.group.spec import GroupSpec
+
+from .changes.member_table import in_table_order
+from .rounds import Played, Round, next_generation, without_reader
+
+
+def play_by_broker(group: GroupSpec, *, eager: Collection[str], engine: Engine) -> Played:
+    """Plays a round for each new member, or one round if no member is new.
+
+    A new member has no generation. `eager` are members of the classic protocol that stop all
+    partitions in each round.
+    """
+    new = [member for member in group.members if member.generation_id is None]
+    known = [member for member in group.members if member.generation_id is not None]
+    rounds = []
+    if not known or not new:
+        last = _round(group, eager, engine)
+        return Played((last,), _settled(last, new[::-1]), settled=True)
+    after = group.edited(members=tuple(known))
+    for one in new:
+        rounds.append(_round(after.edited(members=(*after.members, one)), eager, engine))
+        after = _settled(rounds[-1], [one])
+    return Played(tuple(rounds), after, settled=True)
+
+
+def joined_together(group: GroupSpec, engine: Engine) -> GroupSpec:
+    """Returns the group if its new members join within the assignment interval.
+
+    The first of them has a target. The others are in the broker's table when the next heartbeat
+    after the interval computes one for all.
+    """
+    new = [member for member in group.members if member.generation_id is None]
+    known = tuple(member for member in group.members if member.generation_id is not None)
+    first = _round(group.edited(members=(*known, new[0])), (), engine)
+    after = _settled(first, new[:1])
+    others = new[:0:-1]
+    members = in_table_order([*others, *after.members])
+    return _settled(_round(after.edited(members=tuple(members)), (), engine), others)
+
+
+def _round(group: GroupSpec, eager: Collection[str], engine: Engine) -> Round:
+    # 1.
+    name = group.assignor or ""
+    held = Assignment.owned(group)
+    answer = assign(group, name, engine=engine)
+    # 2.
+    delta = answer - held
+    # 3.
+    given_up = {tp for owned in delta.revoked.values() for tp in owned}
+    reading = {one: owned for one, owned in delta.kept.items() if one not in eager}
+    waits = {m: [tp for tp in owned if tp in given_up] for m, owned in delta.gained.items()}
+    return Round(
+        group=group,
+        generation_id=next_generation(group),
+        protocol=RebalanceProtocol.COOPERATIVE,
+        held=held,
+        assignment=answer,
+        delta=delta,
+        withheld=Assignment.of({} if shares_partitions(name) else waits),
+        unavailable=without_reader(group, Assignment.of(reading)),
+    )
+
+
+def _settled(one: Round, newest_first: Sequence[Member]) -> GroupSpec:
+    """Returns the group with its new targets, in the order of the broker's table.
+
+    `newest_first` are the members that have joined; the round may have them in any order.
+    """
+    # 4.
+    target = {
+        member.member_id: member.owned_partitions
+        if set(member.owned_partitions) == set(one.assignment[member.member_id])
+        else one.assignment[member.member_id]
+        for member in one.group.members
+    }
+    owning = one.group.owning(target, generation_id=one.generation_id)
+    # 5.
+    by_id = {member.member_id: member for member in owning.members}
+    newest = [by_id.pop(member.member_id) for member in newest_first]
+    return owning.edited(members=tuple(in_table_order([*newest, *by_id.values()])))

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The order in which a broker walks the members of a group that it assigns.
+
+A member's slot is given by the highest bits of its hash; in a slot, newer members come first. The
+table doubles before a member is put into it, if one member more would be too many: also when the
+member is there already and only its entry is replaced, as at each new epoch. So the number of
+members plus one decides, not the number of members.
+
+The table never shrinks. So a table that had more members once than it has now uses more bits, and a
+member that joins may have another place than this module returns. That can only matter among
+members that share a slot of the assignor's own hash map.
+
+Source   BaseHashTable: baseAddOrReplace, findSlot; SnapshottableHashTable (Kafka 4.4.0).
+"""
+
+from collections.abc import Sequence
+
+from kafka_rebalance.group.model import Member
+from kafka_rebalance.java.order import string_hash
+
+_GOLDEN = 0x9E3779B97F4A7C15
+_SMALLEST, _LOAD = 2, 0.75
+
+
+def in_table_order(members: Sequence[Member]) -> list[Member]:
+    """Returns members, newest first, in the order of the broker's table."""
+    slots = _SMALLEST
+    while (len(members) + 1) * _LOAD > slots:
+        slots *= 2
+    shift = 65 - slots.bit_length()
+
+    def slot(member: Member) -> int:
+        hashed = string_hash(member.member_id)
+        signed = hashed - 2**32 if hashed >= 2**31 else hashed
+        return (signed * _GOLDEN & 2**64 - 1) >> shift
+
+    return sorted(members, key=slot)

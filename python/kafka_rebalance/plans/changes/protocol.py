@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The change of the rebalance protocol by a rolling restart, member by member (KIP-848).
+
+To "consumer":
+
+1. A dynamic member leaves. Before the first one is back, the group is classic and its leader
+   assigns; after that, the broker does.
+2. The member is back with `group.protocol=consumer`. The first such heartbeat converts the group:
+   the classic assignment becomes the present target, and the broker's assignor runs over all
+   members, in the order of the table into which it copies them.
+3. A static member does not leave. It gets its partitions back, without a new target; only the first
+   one starts a rebalance, which converts the group.
+4. Members that are not yet restarted follow each new target in the classic way: they join again,
+   and an eager one revokes all its partitions for this.
+
+To "classic": the broker assigns until the last member of the consumer protocol has left, or has
+been replaced by a static member. Then the group is classic again. After a leave, it rebalances at
+once, and the leader assigns; after a replacement, it keeps its assignment.
+
+The broker refuses to convert a group whose assignments have user data, and the member ends with
+GROUP_ID_NOT_FOUND. This change is an error if that is certain; `broker_notes` warns if it is not.
+
+Source   GroupMetadataManager: convertToConsumerGroup, convertToClassicGroup; KIP-848.
+"""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
+
+from kafka_rebalance.assignors.registry import (
+    BUILT_IN,
+    FOREIGN,
+    SERVER_SIDE,
+    library_of,
+    protocol_name,
+)
+from kafka_rebalance.group.model import Member, quoted
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.java.order import java_hash_order
+
+from .change import Change, Verb
+from .edits import Edited, GroupEvent, error, held_by, restarted, without
+from .made_up import MadeUp
+from .member_table import in_table_order
+
+CONSUMER, CLASSIC = "consumer", "classic"
+_DEFAULTS = {CONSUMER: "uniform", CLASSIC: "range"}
+_OFFERED = {CONSUMER: ("uniform", "range"), CLASSIC: tuple(BUILT_IN)}
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchProtocol(Change):
+    """All members restart one after another, in join order, with another `group.protocol`.
+
+    `protocol` is "consumer" or "classic". `assignor` is that of the group afterwards: uniform
+    (None means this one) or range in the broker; or a classic one, such as librdkafka/range (None
+    means range, the first in the Java client's default list).
+    """
+
+    protocol: str
+    assignor: str | None = None
+
+    VERBS = (
+        Verb(
+            "switch-protocol",
+            "PROTOCOL[/ASSIGNOR]",
+            "all members restart one after another with this group.protocol, consumer or classic; "
+            "then ASSIGNOR assigns (uniform, or range for classic)",
+        ),
+    )
+
+    @classmethod
+    def parse(cls, verb: str, value: str) -> Self:
+        protocol, slash, assignor = value.partition("/")
+        if slash and not assignor:
+            raise error(f"{quoted(value)} names no assignor after the slash")
+        return cls(protocol, assignor if slash else None)
+
+    def __str__(self) -> str:
+        return f"switch-protocol={self.protocol}{f'/{self.assignor}' if self.assignor else ''}"
+
+    def events(self, group: GroupSpec) -> list[GroupEvent]:
+        if self.protocol not in _DEFAULTS:
+            raise error(f"{quoted(self.protocol)} is not consumer or classic")
+        offered = _OFFERED[self.protocol]
+        name = self.assignor or _DEFAULTS[self.protocol]
+        if name not in offered:
+            raise error(f"{quoted(name)} is none of {', '.join(offered)}")
+        family, _, _ = (group.assignor or "").partition("/")
+        if group.assignor in FOREIGN:
+            raise error(f"{quoted(group.assignor or '')} is {FOREIGN[group.assignor or '']}")
+        if self.protocol == CONSUMER:
+            _check_classic(group)
+        if self.protocol == CLASSIC and family != CONSUMER:
+            raise error(f"the broker does not assign the group: {quoted(group.assignor or '')}")
+        if self.protocol == CONSUMER and copies_user_data(group) and _joins_again(group):
+            raise error(
+                "the broker refuses to convert a group whose assignments have user data, as those "
+                "of librdkafka's cooperative-sticky after members have joined again: switch to "
+                "range first, or stop all members"
+            )
+        classic = name if self.protocol == CLASSIC else group.assignor or ""
+        after = name if self.protocol == CLASSIC else f"{CONSUMER}/{name}"
+        stops = not BUILT_IN[classic].withholds
+        ids = [member.member_id for member in group.members]
+        restarts = (
+            _Restart(member, frozenset(ids[i + 1 :]), self.protocol, after, stops)
+            for i, member in enumerate(group.members)
+        )
+        return [event for one in restarts for event in one.events(is_alone=len(ids) == 1)]
+
+
+def _check_classic(group: GroupSpec) -> None:
+    """Raises an error for a group whose switch to the consumer protocol is not played."""
+    name = group.assignor
+    if name is None:
+        raise error("the group has no assignor: name the one that its leader runs")
+    if name in SERVER_SIDE:
+        raise error(f"the broker assigns the group already: {quoted(name)}")
+    if name not in BUILT_IN:
+        played = ", ".join(BUILT_IN)
+        raise error(f"{quoted(name)} is classic, but the plan plays the switch only of {played}")
+
+
+def copies_user_data(group: GroupSpec) -> bool:
+    """Returns whether the leader copies the user data of subscriptions into its assignments.
+
+    That is librdkafka's cooperative-sticky. A member's first subscription has no user data; the
+    subscriptions of all its later joins have some.
+    """
+    library = library_of(group.assignor) or group.leader_library
+    return library == "librdkafka" and protocol_name(group.assignor or "") == "cooperative-sticky"
+
+
+def _joins_again(group: GroupSpec) -> bool:
+    """Returns whether members certainly join again before the group is converted.
+
+    After the first member has left, the other members join again. A static member does not leave:
+    its return converts the assignments of the last rebalance, and the group does not show whether
+    its members had joined before that.
+    """
+    return len(group.members) > 1 and group.members[0].group_instance_id is None
+
+
+class _Restart(NamedTuple):
+    """The restart of one member; `left` are the ids of the members that restart after it.
+
+    `assignor` is that of the group afterwards; `stops` is True if classic members are eager.
+    """
+
+    member: Member
+    left: frozenset[str]
+    protocol: str
+    assignor: str
+    stops: bool
+
+    def events(self, *, is_alone: bool) -> list[GroupEvent]:
+        member = self.member
+        name, how = member.group_instance_id or member.member_id, f"group.protocol={self.protocol}"
+        if member.group_instance_id is not None:
+            return [GroupEvent(f"{name} restarts with {how}", self._come_back)]
+        back = GroupEvent(f"{name} joins with {how}", self._join)
+        return [back] if is_alone else [GroupEvent(f"{name} leaves", self._leave), back]
+
+    def _leave(self, group: GroupSpec, _: MadeUp) -> Edited:
+        after = without(group, {self.member.member_id})
+        if self.protocol == CLASSIC and not self.left:
+            after = after.edited(assignor=self.assignor)
+        return Edited(after, eager=self._eager(after))
+
+    def _join(self, group: GroupSpec, ids: MadeUp) -> Edited:
+        taken = {member.member_id for member in group.members}
+        back = restarted(self.member, ids, taken, is_own=self.protocol == CONSUMER)
+        others = (m for m in _in_brokers_order(group, self) if m.member_id != self.member.member_id)
+        after = group.edited(members=(*others, back))
+        if self.protocol == CONSUMER or not self.left:
+            after = after.edited(assignor=self.assignor)
+        return Edited(after, {back.member_id: self.member.member_id}, eager=self._eager(after))
+
+    def _come_back(self, group: GroupSpec, ids: MadeUp) -> Edited:
+        converts = self.protocol == CONSUMER and group.assignor not in SERVER_SIDE
+        waiting = held_by(group, {self.member.member_id})
+        # The broker copies its table first; the replaced member then has the last place.
+        members = _in_brokers_order(group, self)
+        taken = {member.member_id for member in group.members}
+        back = restarted(self.member, ids, taken, is_own=self.protocol == CONSUMER)
+        held = next(one for one in members if one.member_id == self.member.member_id)
+        new = replace(held, member_id=back.member_id)
+        others = tuple(one for one in members if one is not held)
+        after = group.edited(members=(*others, new))
+        if self.protocol == CONSUMER or not self.left:
+            after = after.edited(assignor=self.assignor)
+        return Edited(
+            after,
+            {new.member_id: self.member.member_id},
+            rebalances=converts,
+            waiting=waiting,
+            eager=self._eager(after),
+        )
+
+    def _eager(self, group: GroupSpec) -> frozenset[str]:
+        """Returns the members of the classic protocol, if they are eager."""
+        if not self.stops:
+            return frozenset()
+        return self.left if self.protocol == CONSUMER else _ids(group) - self.left
+
+
+def _in_brokers_order(group: GroupSpec, restart: _Restart) -> tuple[Member, ...]:
+    """Returns the members; those of a classic group that is converted, as the broker copies them.
+
+    The broker walks the `HashMap` of the classic group, and fills its own table.
+    """
+    if restart.protocol == CLASSIC or group.assignor in SERVER_SIDE:
+        return group.members
+    by_id = {member.member_id: member for member in group.members}
+    copied = [by_id[member_id] for member_id in java_hash_order(list(by_id))]
+    return tuple(in_table_order(copied[::-1]))
+
+
+def _ids(group: GroupSpec) -> frozenset[str]:
+    return frozenset(member.member_id for member in group.members)

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The calls of the core's bulk functions: their arguments, checked, and the columns they read."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from kafka_rebalance.assignors.registry import BUILT_IN, SERVER_SIDE, in_brokers, in_core
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.model import quoted
+from kafka_rebalance.plans.changes import Change, SwitchAssignor
+from kafka_rebalance.plans.rebalance_plan import parse_changes
+
+HOST = {"members[].client_host"}
+"""The field that plans and comparisons do not read."""
+
+Call = tuple[str, tuple[Any, ...]]
+"""A label, and the arguments of the core's function that follow the batch."""
+
+
+def assign_call(assignor: str | None, max_partitions: int) -> Call:
+    """Returns the call of `assign_groups`. Errors: GroupError for an unknown assignor."""
+    known(assignor)
+    return "", (assignor, max_partitions, 1)
+
+
+def plan_call(
+    assignor: str | None, changes: Iterable[Change | str] | None, max_partitions: int
+) -> Call:
+    """Returns the call of `plan_groups`. Errors: GroupError for an assignor or a change."""
+    planned(assignor)
+    texts = None if changes is None else texts_of(changes)
+    return "", (assignor, texts, max_partitions, 1)
+
+
+def compare_call(changes: Iterable[Change | str], max_partitions: int) -> Call:
+    """Returns the call of `compare_groups`. Errors: GroupError for a change."""
+    parsed = parse_changes(changes)
+    for i, change in enumerate(parsed):
+        if isinstance(change, SwitchAssignor):
+            problem = "a comparison asks every assignor as it is; leave the switch out"
+            raise GroupError(f"changes[{i}]", problem)
+    return "", (texts_of(parsed), max_partitions, 1)
+
+
+def known(assignor: str | None) -> None:
+    """Raises GroupError for an assignor that the core does not have."""
+    if assignor is not None and assignor not in in_core():
+        raise GroupError(
+            "assignor",
+            f"{quoted(assignor)} is not built in; Spark's workers know {', '.join(in_core())}",
+        )
+
+
+def planned(assignor: str | None) -> None:
+    """Raises GroupError for an assignor whose rounds the core does not plan."""
+    known(assignor)
+    if assignor in SERVER_SIDE:
+        raise GroupError("assignor", in_brokers(assignor))
+
+
+def texts_of(changes: Iterable[Change | str]) -> list[str]:
+    """Returns changes as texts. Errors: GroupError at `changes[i]`."""
+    return [str(change) for change in parse_changes(changes)]
+
+
+def unread(assignor: str | None) -> set[str]:
+    """Returns the columns and fields that the assignor does not read; they are not validated."""
+    drop = {"members[].client_id", "members[].client_host"}
+    if assignor is not None:
+        drop.add("assignor")
+    row = BUILT_IN.get(assignor or "")
+    if row is not None:
+        drop |= {"topics[].topic_id", "topics[].initialized"}
+        drop |= {"subtopologies", "num_standby_replicas", "members[].process_id"}
+        drop |= {f"members[].{name}" for name in ("active_tasks", "standby_tasks", "task_offsets")}
+    if row is not None and row.ignores_racks:
+        drop |= {"topics[].racks", "members[].rack_id"}
+    if row is not None and not row.remembers:
+        drop |= {"members[].owned_partitions", "members[].generation_id"}
+    return drop

@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers the groups of files with tasks that read and write the files themselves.
+
+    assign_files(spark, "s3a://lake/groups", "s3a://lake/assigned")
+
+No row passes between Spark and Python: Spark lists the files and runs the tasks. Each task reads
+row groups of Parquet, or lines, with pyarrow and writes its answers. Five steps:
+
+1. Spark lists the files of the input; the driver cuts them into splits (`bulk/splits.py`).
+2. Each task writes its answers to a new file in OUTPUT/_temporary, and reports the file's name.
+3. Spark hands the driver one report of each task, even if the task ran several times.
+4. The driver moves the reported files to OUTPUT, then removes all others and `_temporary`.
+5. The driver writes `_SUCCESS`.
+
+So a task that is repeated, or runs twice at a time, leaves no row twice. A local OUTPUT is made
+under another name, and renamed at the end.
+"""
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from pyspark.sql import SparkSession
+from pyspark.sql import types as t
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from kafka_rebalance.bulk.file_systems import file_sizes, split_path
+from kafka_rebalance.bulk.parts import Job, WrittenPart
+from kafka_rebalance.bulk.splits import Split, cut
+from kafka_rebalance.errors import GroupError, SchemaError
+from kafka_rebalance.group.model import MAX_PARTITIONS
+from kafka_rebalance.plans.changes import Change
+
+from . import jobs, paths, schema
+from .calls import HOST, Call, assign_call, compare_call, plan_call, unread
+from .kept_columns import answers_type, kept_fields
+from .output_directory import output_directory
+from .schema import COMPARE_SCHEMA, OUTPUT_SCHEMA, PLAN_SCHEMA
+from .session import use_this_python
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_REPORT = "name string, groups bigint, errors bigint, never_ends bigint"
+_LEAST_BYTES, _MOST_BYTES = 4 * 1024 * 1024, 128 * 1024 * 1024
+"""The bounds of the bytes of a task."""
+_TASKS_A_CORE, _CORES = 2, 16
+
+
+def assign_files(
+    spark: SparkSession,
+    source: str,
+    target: str,
+    *,
+    assignor: str | None = None,
+    max_partitions: int = MAX_PARTITIONS,
+    keep: Sequence[str] = (),
+    format: str | None = None,
+    tasks: int | None = None,
+    overwrite: bool = False,
+) -> jobs.Done:
+    """Assigns every group of the files in `source`, and writes `target`: Parquet, OUTPUT_SCHEMA.
+
+    Each row is that of `assign_groups`, for about a third of its CPU (docs/cluster.md).
+    Driver and workers open the paths with pyarrow: local ones, `hdfs://`, `s3a://`, `gs://`,
+    `abfss://`; or else with fsspec. They use the environment's credentials, not Hadoop's
+    configuration.
+
+    `format` is "lines" or "parquet"; if None, the suffixes decide. Lines cannot `keep` columns.
+    `tasks` is the number of tasks, about; row groups are not cut. `target` must not exist, except
+    with `overwrite`. Returns the counts.
+
+    Errors: those of `assign_groups`; GroupError for a path that cannot be used; SchemaError for a
+    column that only the names of directories have (except `cluster`), or for a kept column whose
+    types in two files do not fit each other.
+    """
+    call = assign_call(assignor, max_partitions)
+    work = _Work(spark, source, target, format, tasks, overwrite)
+    return work.run("assign", call, unread(assignor), OUTPUT_SCHEMA, keep)
+
+
+def plan_files(
+    spark: SparkSession,
+    source: str,
+    target: str,
+    *,
+    assignor: str | None = None,
+    changes: Iterable[Change | str] | None = None,
+    max_partitions: int = MAX_PARTITIONS,
+    keep: Sequence[str] = (),
+    format: str | None = None,
+    tasks: int | None = None,
+    overwrite: bool = False,
+) -> jobs.Done:
+    """Does what `assign_files` does with the plans of `plan_groups`: writes PLAN_SCHEMA."""
+    call = plan_call(assignor, changes, max_partitions)
+    work = _Work(spark, source, target, format, tasks, overwrite)
+    more = ("changes",) if changes is None else ()
+    return work.run("plan", call, HOST, PLAN_SCHEMA, keep, more)
+
+
+def compare_files(
+    spark: SparkSession,
+    source: str,
+    target: str,
+    *,
+    changes: Iterable[Change | str] = (),
+    max_partitions: int = MAX_PARTITIONS,
+    keep: Sequence[str] = (),
+    format: str | None = None,
+    tasks: int | None = None,
+    overwrite: bool = False,
+) -> jobs.Done:
+    """Does what `assign_files` does with the comparisons of `compare_groups`: COMPARE_SCHEMA."""
+    call = compare_call(changes, max_partitions)
+    work = _Work(spark, source, target, format, tasks, overwrite)
+    return work.run("compare", call, HOST, COMPARE_SCHEMA, keep)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """The arguments that the functions share."""
+
+    spark: SparkSession
+    source: str
+    target: str
+    format: str | None
+    tasks: int | None
+    overwrite: bool
+
+    def run(
+        self,
+        verb: str,
+        call: Call,
+        drop: set[str],
+        answers_schema: str,
+        keep: Sequence[str],
+        more: Sequence[str] = (),
+    ) -> jobs.Done:
+        """Runs the five steps. `more` are columns that the core reads besides the contract's."""
+        start = time.perf_counter()
+        if self.tasks is not None and self.tasks < 1:
+            raise GroupError("tasks", f"{self.tasks} is less than 1")
+        format = self.format or paths.format_of(self.source)
+        if format not in (paths.LINES, paths.PARQUET):
+            problem = f"{format} is not {paths.LINES} or {paths.PARQUET}"
+            raise GroupError("format", problem)
+        is_lines = format == paths.LINES
+        if is_lines and (keep or more):
+            name = "keep" if keep else "changes"
+            raise SchemaError(f"{name}: contract lines have no columns")
+        read = self.spark.read
+        if is_lines:
+            frame = read.option("recursiveFileLookup", "true").text(self.source)
+        else:
+            frame = read.parquet(self.source)
+            self._check(frame.schema, answers_schema, keep, more)
+        # Spark has encoded the characters of the paths that a URI may not have.
+        names = sorted(unquote(name) for name in frame.inputFiles())
+        self._check_target(names)
+        wanted = {*schema.leaf_paths(drop), *more, *keep, "error"}
+        files = self._splits(names)
+        has_cluster = "cluster" in frame.columns
+        if is_lines:
+            has_cluster = any(file.cluster is not None for file in files)
+        else:
+            self._check_directories(names, wanted)
+        kept = to_arrow_schema(t.StructType([frame.schema[name] for name in keep]))
+        columns = frozenset({*wanted, "cluster"})
+        with output_directory(self.target, overwrite=self.overwrite) as output:
+            job = Job(verb, call[1], is_lines, columns, kept, has_cluster, output.parts)
+            # If all files are empty, one task writes a part without rows.
+            work = cut(files, self._bytes_each(files), lines=is_lines) or [files[:1]]
+            parts = _run(self.spark, job, work)
+            output.commit([part.name for part in parts if part.name is not None])
+        return jobs.Done(
+            sum(part.groups for part in parts),
+            sum(part.errors for part in parts),
+            sum(part.never_ends for part in parts),
+            time.perf_counter() - start,
+        )
+
+    def _check(
+        self, found: t.StructType, answers_schema: str, keep: Sequence[str], more: Sequence[str]
+    ) -> None:
+        """Checks the columns of Parquet, as the functions for DataFrames do."""
+        # The tasks turn the cluster into text: Spark reads a directory `cluster=1` as a number.
+        others = t.StructType([field for field in found if field.name != "cluster"])
+        schema.check(others)
+        if "changes" in more:
+            schema.check_changes(others)
+        clusters = ["cluster"] if "cluster" in found.names else []
+        kept_fields(keep, others, answers_type(schema.with_keys(answers_schema, clusters)))
+
+    def _check_target(self, names: Sequence[str]) -> None:
+        """Refuses a target that overlaps the files, or for which Spark has another file system."""
+        if not paths.has_scheme(self.target) and not self._plain_is_local(names):
+            raise GroupError("target", f"{self.target} needs a scheme, for example hdfs://")
+        if paths.overlaps(self.target, [self.source, *names]):
+            problem = f"{self.target} overlaps the source, which would be overwritten"
+            raise GroupError("target", problem)
+
+    def _plain_is_local(self, names: Sequence[str]) -> bool:
+        """Returns whether Spark takes a path without a scheme for a local one."""
+        if isinstance(self.spark, SparkSession):
+            hadoop = self.spark.sparkContext._jsc.hadoopConfiguration()
+            return split_path(hadoop.get("fs.defaultFS"))[0] == "file"
+        # Spark Connect does not show Hadoop's configuration.
+        return all(split_path(name)[0] == "file" for name in names)
+
+    def _check_directories(self, names: Sequence[str], wanted: set[str]) -> None:
+        """Refuses directories whose names have a wanted column: tasks read it from the files."""
+        needed = wanted | {path.partition(".")[0] for path in wanted}
+        for name in sorted(needed & paths.columns_of(names, below=self.source)):
+            problem = "a directory's name has it, not the files; use assign_groups"
+            raise SchemaError(f"{name}: {problem}")
+
+    def _splits(self, names: Sequence[str]) -> list[Split]:
+        """Returns each file as one split."""
+        if not names:
+            raise GroupError("source", f"there is no file in {self.source}")
+        sizes = file_sizes(names)
+        clusters = paths.clusters_of(names, below=self.source)
+        return [
+            Split(name, 0, sizes[name], cluster)
+            for name, cluster in zip(names, clusters, strict=True)
+        ]
+
+    def _bytes_each(self, files: list[Split]) -> int:
+        """Returns the bytes of a task. An empty task costs as much CPU as about a megabyte."""
+        total = sum(file.end for file in files)
+        if self.tasks is not None:
+            return -(-total // self.tasks)
+        # Spark Connect does not show the number of cores.
+        is_classic = isinstance(self.spark, SparkSession)
+        cores = self.spark.sparkContext.defaultParallelism if is_classic else _CORES
+        return min(max(total // (_TASKS_A_CORE * cores), _LEAST_BYTES), _MOST_BYTES)
+
+
+def _run(spark: SparkSession, job: Job, work: list[list[Split]]) -> list[WrittenPart]:
+    """Runs a task for each list of splits; returns one part of each task."""
+
+    def run(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+        from dataclasses import asdict
+
+        import pyarrow as pa
+
+        from kafka_rebalance.bulk.parts import write_part
+
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                part = pa.RecordBatch.from_pylist([asdict(write_part(job, number, work[number]))])
+                yield part.set_column(0, "name", part.column(0).cast(pa.string()))
+
+    use_this_python(spark)
+    tasks = spark.range(0, len(work), 1, len(work)).mapInArrow(run, _REPORT)
+    return [WrittenPart(*row) for row in tasks.collect()]

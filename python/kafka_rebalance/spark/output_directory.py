@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A directory of Parquet that gets its files when all of them are written."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_rebalance.bulk.file_systems import open_file_system
+from kafka_rebalance.errors import GroupError
+
+from . import paths
+from .jobs import whole_directory
+
+_TEMPORARY = "_temporary"
+_SUCCESS = "_SUCCESS"
+
+
+@dataclass
+class OutputDirectory:
+    """A directory before its commit. Tasks write to `parts`: readers ignore names with `_`."""
+
+    path: str
+    overwrite: bool = False
+    has_begun: bool = False
+    """Whether the commit has begun."""
+
+    @property
+    def parts(self) -> str:
+        return f"{self.path}/{_TEMPORARY}"
+
+    def prepare(self) -> None:
+        """Makes the directory. Errors: GroupError at `target` if it exists, without `overwrite`."""
+        system, inner = open_file_system(self.path)
+        (found,) = system.get_file_info([inner])
+        if found.type != _not_found() and not self.overwrite:
+            raise GroupError("target", f"{self.path} exists")
+        system.create_dir(f"{inner}/{_TEMPORARY}", recursive=True)
+
+    def commit(self, names: Sequence[str]) -> None:
+        """Moves these parts to the directory, removes all else, and writes `_SUCCESS`.
+
+        Nothing is removed before all parts are moved, except the `_SUCCESS` of an older output.
+        """
+        system, inner = open_file_system(self.path)
+        older = {one.base_name: one for one in _inside(system, inner)}
+        older.pop(_TEMPORARY, None)
+        self.has_begun = True
+        if _SUCCESS in older:
+            system.delete_file(older.pop(_SUCCESS).path)
+        for name in names:
+            system.move(f"{inner}/{_TEMPORARY}/{name}", f"{inner}/{name}")
+        for one in older.values():
+            remove = system.delete_file if one.is_file else system.delete_dir
+            remove(one.path)
+        self.clean()
+        system.open_output_stream(f"{inner}/{_SUCCESS}").close()
+
+    def clean(self) -> None:
+        """Removes the parts that were not committed."""
+        system, inner = open_file_system(f"{self.path}/{_TEMPORARY}")
+        (found,) = system.get_file_info([inner])
+        if found.type != _not_found():
+            system.delete_dir(inner)
+
+
+@contextmanager
+def output_directory(target: str, *, overwrite: bool = False) -> Iterator[OutputDirectory]:
+    """Yields a directory for the parts of a job; a local one gets its name only at the end.
+
+    If the job fails, an older output stays, and the parts are removed; in a file system that is not
+    local, a task that is still running may write one later. If a commit fails there, older files
+    and parts may be side by side, without `_SUCCESS`, and no part is lost.
+    """
+    here = paths.local(target)
+    if here is None:
+        directory = OutputDirectory(target.rstrip("/"), overwrite)
+        directory.prepare()
+        try:
+            yield directory
+        finally:
+            if not directory.has_begun:
+                directory.clean()
+        return
+    if here.exists() and not overwrite:
+        raise GroupError("target", f"{target} exists")
+    with whole_directory(here, overwrite=overwrite) as written:
+        directory = OutputDirectory(str(written))
+        directory.prepare()
+        yield directory
+
+
+def _inside(system: Any, inner: str) -> list[Any]:
+    from pyarrow import fs
+
+    found: list[Any] = system.get_file_info(fs.FileSelector(inner))
+    return found
+
+
+def _not_found() -> Any:
+    from pyarrow import fs
+
+    return fs.FileType.NotFound

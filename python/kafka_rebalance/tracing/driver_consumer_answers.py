@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the responses about consumer groups as JSON, for the answers of `driver.py`."""
+
+from collections.abc import Callable
+
+from kafka_rebalance.java.hash_map import Uuid
+from kafka_rebalance.protocol import messages, modern_messages
+from kafka_rebalance.protocol.error_codes import ErrorCode
+
+from .driver_commands import Json
+
+NameOf = Callable[[Uuid], str]
+"""Returns the name of a topic with this id."""
+
+
+def answer_of_consumers(response: messages.Response, name_of: NameOf) -> Json | None:
+    """Returns the keys of a response about consumer groups, None for any other response."""
+    match response:
+        case modern_messages.ConsumerGroupHeartbeatResponse(error_code=ErrorCode.NONE):
+            return {
+                "err": str(ErrorCode.NONE),
+                "member": response.member_id,
+                "epoch": response.member_epoch,
+                "interval": response.heartbeat_interval_ms,
+                "asg": _partitions(response.assignment, name_of),
+            }
+        case modern_messages.ConsumerGroupHeartbeatResponse(error_code=error):
+            return {"err": str(error)}
+        case modern_messages.ConsumerGroupDescribeResponse(groups=(group,)):
+            return _described(group)
+        case _:
+            return None
+
+
+def _partitions(
+    assignment: tuple[modern_messages.TopicPartitions, ...] | None, name_of: NameOf
+) -> Json | None:
+    if assignment is None:
+        return None
+    return {name_of(topic_id): sorted(numbers) for topic_id, numbers in assignment}
+
+
+def _described(group: modern_messages.DescribedConsumerGroup) -> Json:
+    if group.error_code is not ErrorCode.NONE:
+        return {"err": str(group.error_code)}
+    members = {
+        one.member_id: {
+            "epoch": one.member_epoch,
+            "inst": one.instance_id,
+            "rack": one.rack_id,
+            "regex": one.subscribed_topic_regex,
+            "type": one.member_type,
+            "topics": sorted(one.subscribed_topic_names),
+            "asg": {each.topic_name: sorted(each.partitions) for each in one.assignment},
+            "target": {each.topic_name: sorted(each.partitions) for each in one.target_assignment},
+        }
+        for one in group.members
+    }
+    return {
+        "err": str(ErrorCode.NONE),
+        "state": group.group_state,
+        "epoch": group.group_epoch,
+        "assignment_epoch": group.assignment_epoch,
+        "assignor": group.assignor_name,
+        "members": members,
+    }

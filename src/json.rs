@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+//! JSON values in little memory, for long lines: an object is one slice, and equal texts of a line
+//! are one text. Names of topics and fields are most of a line, and each occurs many times.
+
+use std::borrow::Borrow;
+use std::collections::HashSet;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use rustc_hash::FxBuildHasher;
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+pub use serde_json::Number;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    Null,
+    Bool(bool),
+    Number(Number),
+    String(Text),
+    Array(Vec<Value>),
+    Object(Map),
+}
+
+/// The fields of an object in the order of the text. If a name occurs twice, the last one counts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Map(Box<[(Text, Value)]>);
+
+/// A text that other values of the line may share, in one pointer: `Arc<str>` would have two words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Text(Arc<String>);
+
+impl Text {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Borrow<str> for Text {
+    fn borrow(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl Hash for Text {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_str().hash(state);
+    }
+}
+
+impl Map {
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        let found = self.0.iter().rev().find(|(key, _)| key.as_str() == name);
+        found.map(|(_, value)| value)
+    }
+
+    pub fn contains_key(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+}
+
+impl Value {
+    /// Parses one JSON value.
+    pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
+        let mut parser = serde_json::Deserializer::from_str(text);
+        let value = Seed(&mut Reader::default()).deserialize(&mut parser)?;
+        parser.end()?;
+        Ok(value)
+    }
+
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.as_object()?.get(name)
+    }
+
+    pub fn is_null(&self) -> bool {
+        matches!(self, Self::Null)
+    }
+
+    pub fn as_bool(&self) -> Option<bool> {
+        match self {
+            Self::Bool(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    pub fn as_number(&self) -> Option<&Number> {
+        match self {
+            Self::Number(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Self::String(text) => Some(text.as_str()),
+            _ => None,
+        }
+    }
+
+    pub fn as_array(&self) -> Option<&Vec<Value>> {
+        match self {
+            Self::Array(values) => Some(values),
+            _ => None,
+        }
+    }
+
+    pub fn as_object(&self) -> Option<&Map> {
+        match self {
+            Self::Object(fields) => Some(fields),
+            _ => None,
+        }
+    }
+}
+
+/// The texts of a line that were read so far, and the entries of lists and objects that are not yet
+/// complete. A list that grew by itself would keep memory for entries that never come.
+#[derive(Default)]
+struct Reader {
+    texts: HashSet<Text, FxBuildHasher>,
+    values: Vec<Value>,
+    fields: Vec<(Text, Value)>,
+}
+
+impl Reader {
+    fn shared(&mut self, text: &str) -> Text {
+        if let Some(found) = self.texts.get(text) {
+            return found.clone();
+        }
+        let new = Text(Arc::new(text.into()));
+        self.texts.insert(new.clone());
+        new
+    }
+}
+
+struct Seed<'r>(&'r mut Reader);
+
+impl<'de> DeserializeSeed<'de> for Seed<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Seed<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any valid JSON value")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
+        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Value, E> {
+        Ok(Value::String(self.0.shared(text)))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+        let first = self.0.values.len();
+        while let Some(value) = list.next_element_seed(Seed(self.0))? {
+            self.0.values.push(value);
+        }
+        Ok(Value::Array(self.0.values.drain(first..).collect()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Value, A::Error> {
+        let first = self.0.fields.len();
+        while let Some(name) = object.next_key_seed(Name(self.0))? {
+            let value = object.next_value_seed(Seed(self.0))?;
+            self.0.fields.push((name, value));
+        }
+        Ok(Value::Object(Map(self.0.fields.drain(first..).collect())))
+    }
+}
+
+struct Name<'r>(&'r mut Reader);
+
+impl<'de> DeserializeSeed<'de> for Name<'_> {
+    type Value = Text;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Text, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Name<'_> {
+    type Value = Text;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Text, E> {
+        Ok(self.0.shared(text))
+    }
+}

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m tests.modern_live [--changes 60] [--migrations 10] [--seed 1]`.
+
+Starts a broker and groups of the consumer protocol, whose members are Java and librdkafka. Takes a
+snapshot before each change, plans the change, makes it, and compares every partition. Then does
+this for rolling restarts from the classic to the consumer protocol and back, step by step.
+
+Prints a line for each. The exit code is 0 if all were as planned, else 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import shlex
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+from tests.support.broker import Broker
+
+from .changes import play_changes
+from .judge import Outcome
+from .members import Members
+from .migrations import play_migrations
+
+PROPERTIES = {
+    "group.consumer.min.heartbeat.interval.ms": "100",
+    "group.consumer.heartbeat.interval.ms": "300",
+    "group.consumer.min.session.timeout.ms": "1000",
+    "group.consumer.session.timeout.ms": "4000",
+}
+"""Heartbeats and sessions are shorter than the defaults, so that a run is."""
+
+
+def run(
+    changes: int, migrations: int, seed: int, keep: Callable[[Outcome], None] = lambda _: None
+) -> Counter[str]:
+    """Returns how many changes and migrations were right or wrong; calls `keep` with each."""
+    counts: Counter[str] = Counter()
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        Broker(properties=PROPERTIES) as broker,
+        Members(broker.bootstrap_server, Path(directory)) as members,
+    ):
+        for kind, random, number, play in (
+            ("change", Random(f"{seed}/changes"), changes, play_changes),
+            ("to consumer", Random(f"{seed}/consumer"), migrations, play_migrations("consumer")),
+            ("to classic", Random(f"{seed}/classic"), migrations, play_migrations("classic")),
+        ):
+            for outcome in play(members, random, number):
+                verdict = "right" if outcome.problem is None else "wrong"
+                counts[f"{kind}, {verdict}"] += 1
+                counts[f"{kind}, with the planned ids"] += outcome.with_planned_ids
+                keep(outcome)
+                print(f"{kind} {outcome.what}: {outcome.problem or verdict}", flush=True)
+    return counts
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.modern_live")
+    parser.add_argument("--changes", type=int, default=60)
+    parser.add_argument("--migrations", type=int, default=10, help="each way (%(default)s)")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--record", type=Path, metavar="FILE", help="write the observations")
+    arguments = parser.parse_args()
+    kept: list[str] = []
+    counts = run(
+        arguments.changes,
+        arguments.migrations,
+        arguments.seed,
+        lambda one: kept.append(json.dumps(one.observed, separators=(",", ":"))),
+    )
+    if arguments.record:
+        with gzip.open(arguments.record, "wt", encoding="utf-8") as out:
+            out.writelines(f"{line}\n" for line in kept if line != "{}")
+    print(f"\n$ python -m tests.modern_live {shlex.join(sys.argv[1:])}")
+    for what, count in sorted(counts.items()):
+        print(f"{what}: {count}")
+    return any(count for what, count in counts.items() if what.endswith("wrong"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

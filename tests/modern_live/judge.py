@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Waits until a group has settled, and compares it with its plan.
+
+The ids of new members are chosen after the plan. So a plan is judged twice: as it was made, with
+the real id in the place of the made-up one; and played again with the real ids from the beginning.
+Hash order depends on ids, so only the second one has to be right.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kafka_rebalance.assignors.registry import SERVER_SIDE
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.live import snapshot
+from kafka_rebalance.plans import plan
+from kafka_rebalance.plans.rebalance_plan import parse_changes, played
+from tests.prediction.told import RealIds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+    from kafka_rebalance import TopicPartition
+    from kafka_rebalance.plans import RebalancePlan
+    from kafka_rebalance.plans.changes import Change
+
+TIMEOUT_S = 60.0
+LOOK_S = 0.4
+SAME_LOOKS = 3
+
+Owned = dict[str, frozenset["TopicPartition"]]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """`problem` is None if the plan with the real ids was right; `observed` can be judged again."""
+
+    what: str
+    problem: str | None
+    with_planned_ids: bool
+    observed: dict[str, Any]
+
+
+def settled(server: str, group_id: str, members: int) -> GroupSpec:
+    """Returns the group when several looks in a row find it settled, with so many members."""
+    deadline = time.monotonic() + TIMEOUT_S
+    last, same = None, 0
+    while time.monotonic() < deadline:
+        (line,) = snapshot(server, [group_id])
+        there = "error" not in line and len(line["members"]) == members and _rests(line)
+        same = same + 1 if there and line == last else 0
+        last = line
+        if same >= SAME_LOOKS:
+            return GroupSpec.from_dict(line)
+        time.sleep(LOOK_S)
+    raise TimeoutError(f"{group_id} has not settled with {members} members: {last}")
+
+
+def joined(server: str, group_id: str, client_id: str) -> str:
+    """Returns the id of a member as soon as the broker describes it."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while time.monotonic() < deadline:
+        (line,) = snapshot(server, [group_id])
+        for member in line.get("members", ()):
+            if member["client_id"] == client_id:
+                return str(member["member_id"])
+    raise TimeoutError(f"{group_id}: {client_id} has not joined")
+
+
+def _rests(line: dict[str, Any]) -> bool:
+    epoch = line.get("assignment_epoch")
+    if epoch is None:
+        return True
+    # The broker resolves a new pattern at most every 10 s; a description does not show whether.
+    given = {run["topic"] for member in line["members"] for run in member["owned_partitions"]}
+    if any("topic_regex" in member for member in line["members"]) and len(given) < len(
+        line["topics"]
+    ):
+        return False
+    return epoch == line["generation_id"] and all(
+        "assigned_partitions" not in one and one["generation_id"] in (epoch, -2)
+        for one in line["members"]
+    )
+
+
+def owned(group: GroupSpec) -> Owned:
+    return {one.member_id: frozenset(one.owned_partitions) for one in group.members}
+
+
+def judge(
+    what: str,
+    planned: RebalancePlan,
+    changes: tuple[Change, ...],
+    seen: Sequence[GroupSpec],
+    steps: Sequence[int],
+) -> Outcome:
+    """Compares the group after the plan's steps of these indexes with the groups that were seen."""
+    group = planned.group
+    ids = _joined(group, seen)
+    real = played(group, changes, "rust", RealIds(group.group_id, ids, planned.newcomers))
+    problem = next(_differences(real, seen, steps), None)
+    names = dict(zip(planned.made_up, ids, strict=False))
+    expected = [
+        {names.get(member, member): tps for member, tps in owned(planned.steps[i].after).items()}
+        for i in steps
+    ]
+    observed = {
+        "what": what,
+        "before": group.to_dict(),
+        "changes": [str(change) for change in changes],
+        "seen": [one.to_dict() for one in seen],
+        "steps": list(steps),
+    }
+    return Outcome(what, problem, expected == [owned(one) for one in seen], observed)
+
+
+def again(observed: dict[str, Any]) -> Outcome:
+    """Judges the observations of an earlier run."""
+    changes = parse_changes(observed["changes"])
+    planned = plan(GroupSpec.from_dict(observed["before"]), None, changes)
+    seen = [GroupSpec.from_dict(line) for line in observed["seen"]]
+    return judge(observed["what"], planned, changes, seen, observed["steps"])
+
+
+def _joined(group: GroupSpec, seen: Sequence[GroupSpec]) -> list[str]:
+    """Returns the ids of members that joined, in the order of their first look."""
+    known = {member.member_id for member in group.members}
+    ids = dict.fromkeys(member.member_id for one in seen for member in one.members)
+    return [one for one in ids if one not in known]
+
+
+def _differences(
+    plan: RebalancePlan, seen: Sequence[GroupSpec], steps: Sequence[int]
+) -> Iterator[str]:
+    for i, group in zip(steps, seen, strict=True):
+        step = plan.steps[i]
+        if (expected := owned(step.after)) != (found := owned(group)):
+            who = [
+                one for one in expected.keys() | found.keys() if expected.get(one) != found.get(one)
+            ]
+            texts = (f"{one}: {_text(expected.get(one))} is {_text(found.get(one))}" for one in who)
+            yield f"wrong after {step.cause}: {'; '.join(texts)} (before: {plan.group.to_json()})"
+        knows = plan.group.assignor in SERVER_SIDE  # the generation of a classic group is unknown
+        if (
+            knows
+            and group.assignor in SERVER_SIDE
+            and group.generation_id != step.after.generation_id
+        ):
+            epochs = f"{step.after.generation_id} is {group.generation_id}"
+            yield f"wrong group epoch after {step.cause}: {epochs}"
+        if group.assignor != (step.after.assignor or "").removeprefix("librdkafka/"):
+            yield f"wrong assignor after {step.cause}: {group.assignor}"
+
+
+def _text(partitions: frozenset[TopicPartition] | None) -> str:
+    return "absent" if partitions is None else ", ".join(map(str, sorted(partitions))) or "nothing"

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Generates random runs of groups whose brokers assign, as JSON commands.
+
+A run has one theme, so that rare events occur together:
+
+    consumers    members of the consumer protocol
+    static       static members that leave for a while and come back, under old or new ids
+    patterns     subscriptions by pattern, with topics that come and go
+    ties         members that name different assignors
+    mixed        members of both protocols: a group changes its type, both ways
+    upgrade      a classic group first; then members of the consumer protocol join
+
+The class has the methods of `generate_commands.Commands`; symbols such as `@7` are explained there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .random_classic_members import ClassicMember
+from .random_consumer_members import ConsumerMember
+from .random_topics import NAMES, PATTERNS, Command, RandomTopics
+
+if TYPE_CHECKING:
+    import random
+
+START_MS = 1_000_000
+"""At time 0 an assignment would look as if it had never been made."""
+GROUPS = ("g", "h")
+THEMES = {"consumers": 3, "static": 2, "patterns": 2, "ties": 1, "mixed": 4, "upgrade": 3}
+STEPS_MS = (0, 1, 400, 999, 1_000, 1_001, 1_500, 3_000, 5_000, 10_000, 10_001, 15_000)
+LONG_STEPS_MS = (20_000, 44_999, 45_000, 60_000, 600_001)
+ERRORS = ("NOT_ENOUGH_REPLICAS", "NOT_LEADER_OR_FOLLOWER", "MESSAGE_TOO_LARGE")
+STATES = ("Stable", "stable", "EMPTY", "Empty", "assigning", "Reconciling", "Dead", "other")
+POLICIES = ("bidirectional", "bidirectional", "upgrade", "downgrade", "disabled")
+
+
+class HeartbeatCommands:
+    """Makes one random command after another; the caller must pass each answer to `told`."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        self.theme = rng.choices(list(THEMES), list(THEMES.values()))[0]
+        self.topics = RandomTopics(rng)
+        self.consumers = [self._consumer(name) for name in "ABCDE"]
+        self.classics = [self._classic() for _ in range(4)]
+        if self.theme in ("consumers", "static", "patterns", "ties"):
+            self.classics = self.classics[:1] if rng.random() < 0.1 else []
+        self.planned: list[Command] = [self.topics.command()]
+        self.owners: dict[int, ConsumerMember | ClassicMember] = {}
+        self.commands: dict[int, Command] = {}
+        self.holding = False
+        self.drawn = 0
+
+    def settings(self) -> Command:
+        """Returns the command that makes a new coordinator."""
+        rng = self.rng
+        command: Command = {
+            "op": "init",
+            "at": START_MS,
+            "init_delay": rng.choice((0, 1_000)),
+            "min_st": 1_000,
+            "cai": rng.choice((0, 0, 1_000, 1_000, 5_000)),
+            "cst": rng.choice((45_000, 45_000, 8_000)),
+            "policy": rng.choice(POLICIES),
+        }
+        for name, values, chance in (
+            ("cmax", (1, 2, 3), 0.12),
+            ("max_size", (1, 2), 0.06),
+            ("assignors", (["range"], ["range", "uniform"]), 0.15),
+            ("rri", (20_000,), 0.2),
+            ("chi", (3_000,), 0.05),
+        ):
+            if rng.random() < chance:
+                command[name] = rng.choice(values)
+        return command
+
+    def _consumer(self, name: str) -> ConsumerMember:
+        rng = self.rng
+        static = {"static": 0.9}.get(self.theme, 0.2)
+        instance = rng.choice("ijk") if rng.random() < static else None
+        fixed: Command = {}
+        if rng.random() < {"patterns": 0.7}.get(self.theme, 0.08):
+            fixed = {"regex": rng.choice(PATTERNS[:-2])}
+            if rng.random() < 0.6:
+                fixed["topics"] = None
+        if self.theme == "ties":
+            fixed = {"assignor": rng.choice(("range", "uniform", "uniform", "range", None))}
+        if rng.random() < 0.5 and not fixed:
+            fixed = {"topics": list(NAMES[:2])}
+        group = rng.choices(GROUPS, (12, 1))[0]
+        return ConsumerMember(rng, self.topics, name, group, instance, fixed)
+
+    def _classic(self) -> ClassicMember:
+        rng = self.rng
+        instance = rng.choice("ijk") if rng.random() < 0.2 else None
+        return ClassicMember(rng, self.topics, rng.choices(GROUPS, (12, 1))[0], instance)
+
+    def draw(self, number: int) -> Command:
+        """Makes the random command with this number."""
+        command = self.planned.pop(0) if self.planned else self._draw(number)
+        if command["op"] == "topics" and self.holding:
+            # A broker waits until the offsets of deleted topics are removed.
+            command = {"op": "release"}
+            self.planned.append(self.topics.command())
+        if command["op"] in ("hold", "release"):
+            self.holding = command["op"] == "hold"
+        self.commands[number] = command
+        self.drawn += 1
+        return command
+
+    def _draw(self, number: int) -> Command:
+        rng = self.rng
+        chance = rng.random()
+        if chance < 0.07:
+            return self._rare()
+        if chance < {"patterns": 0.15}.get(self.theme, 0.1):
+            return self.topics.change()
+        if chance < 0.25:
+            long = rng.random() < 0.06
+            return {"op": "advance", "ms": rng.choice(LONG_STEPS_MS if long else STEPS_MS)}
+        consumers = self.consumers
+        if self.theme == "upgrade" and self.drawn < 14:
+            consumers = []
+        idle = [one for one in self.classics if not one.busy]
+        members: list[ConsumerMember | ClassicMember] = [*consumers, *idle]
+        member = rng.choice(members or list(self.classics))
+        self.owners[number] = member
+        return member.draw()
+
+    def _rare(self) -> Command:
+        rng = self.rng
+        group = rng.choice(("g", "g", "g", "h", "none"))
+        offset = {"g": group, "topic": rng.choice(NAMES)}
+        return rng.choice(
+            (
+                {"op": "cdescribe", "g": group},
+                {"op": "cdescribe", "g": group},
+                {"op": "describe", "g": group},
+                {"op": "list", **self._filters()},
+                {"op": "delete_group", "g": group},
+                {"op": "delete_group", "g": group},
+                {"op": "cleanup"},
+                {"op": "reload"},
+                {"op": "reload"},
+                {"op": "hold"},
+                {"op": "release"},
+                {"op": "release"},
+                {"op": "fail_next", "err": rng.choice(ERRORS)},
+                {"op": "fetch", **offset},
+                {"op": "fetch", **offset, "m": "A0", "epoch": rng.randrange(5)},
+                {"op": "commit", **offset, "off": 3},
+                {"op": "delete_offsets", **offset},
+                {"op": "leave", "g": group, "members": [{"m": "", "inst": rng.choice("ijk")}]},
+                {"op": "leave", "g": group, "members": [{"m": rng.choice(("A0", "B0"))}]},
+                self._two_leave(),
+                {"op": "hb", "g": group, "m": "A0", "gen": 2},
+            )
+        )
+
+    def _filters(self) -> Command:
+        """Returns filters of a ListGroups; Kafka ignores the case of a filter's letters."""
+        rng = self.rng
+        filters: Command = {}
+        if rng.random() < 0.7:
+            filters["states"] = rng.sample(STATES, rng.choice((1, 2, 4)))
+        if rng.random() < 0.4:
+            filters["types"] = [rng.choice(("consumer", "classic", "Consumer", "share", "other"))]
+        return filters
+
+    def _two_leave(self) -> Command:
+        """Draws a LeaveGroup of two members, which may be one member twice."""
+        rng = self.rng
+        leaving = [{"m": one.ids[-1], "inst": one.instance} for one in self.classics]
+        leaving += [{"m": "", "inst": "i"}, {"m": "", "inst": "j"}, {"m": "stranger"}]
+        return {"op": "leave", "g": "g", "members": rng.choices(leaving, k=2)}
+
+    def told(self, number: int, answer: Command) -> None:
+        """Receives the answer to the command with this number, with symbols for member ids."""
+        seen = set()
+        for event in answer.get("events", ()):
+            owner = self.owners.get(event.get("id", -1))
+            if event["ev"] in ("join", "sync"):
+                seen.add(event["id"])
+            if isinstance(owner, ClassicMember) and event["ev"] == "join":
+                owner.joined(event)
+            elif isinstance(owner, ClassicMember) and event["ev"] == "sync":
+                owner.synced(event)
+        owner, command = self.owners.get(number), self.commands.get(number)
+        if owner is None or command is None:
+            return
+        if command["op"] in ("join", "sync") and isinstance(owner, ClassicMember):
+            owner.busy = number not in seen
+        else:
+            owner.told(command, answer)

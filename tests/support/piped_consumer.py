@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Polls a Python client's consumer in a process of its own, as its parent process asks.
+
+The parent sends ("subscribe", topics) and ("close", ()) through a pipe. The functions return once
+the consumer is closed; they raise EOFError if the parent has ended.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import aiokafka
+import confluent_kafka
+import kafka
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from multiprocessing.connection import Connection
+
+POLL_MS = 100
+
+
+def run_kafka_python(
+    assignor: Any, topics: Iterable[str], settings: dict[str, Any], pipe: Connection
+) -> None:
+    consumer = kafka.KafkaConsumer(partition_assignment_strategy=[assignor], **settings)
+    consumer.subscribe(list(topics))
+    _poll(consumer, pipe, lambda: consumer.poll(timeout_ms=POLL_MS))
+
+
+def run_librdkafka(topics: Iterable[str], configs: dict[str, Any], pipe: Connection) -> None:
+    consumer = confluent_kafka.Consumer(configs)
+    consumer.subscribe(list(topics))
+    _poll(consumer, pipe, lambda: consumer.poll(POLL_MS / 1000))
+
+
+def _poll(consumer: Any, pipe: Connection, poll: Callable[[], object]) -> None:
+    while True:
+        if pipe.poll():
+            word, topics = pipe.recv()
+            if word == "close":
+                consumer.close()
+                return
+            consumer.subscribe(list(topics))
+        poll()
+
+
+async def run_aiokafka(
+    assignor: Any, topics: Iterable[str], settings: dict[str, Any], pipe: Connection
+) -> None:
+    consumer = aiokafka.AIOKafkaConsumer(
+        *topics, partition_assignment_strategy=(assignor,), **settings
+    )
+    await consumer.start()
+    try:
+        while True:
+            if pipe.poll():
+                word, subscribed = pipe.recv()
+                if word == "close":
+                    return
+                consumer.subscribe(topics=subscribed)
+            await consumer.getmany(timeout_ms=POLL_MS)
+    finally:
+        await consumer.stop()

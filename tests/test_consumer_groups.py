@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Consumer groups at the broker: recorded runs, with the answers of Kafka 4.4.0's own coordinator.
+
+Each line of `tests/data/consumer_groups.jsonl.gz` is a run: its name, and its steps. A step is a
+command of the driver, Kafka's answer to it with the bytes of the records, and the member ids that
+Kafka drew. In the commands, symbols such as `@7` stand for these ids.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_rebalance.errors import WireError
+from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
+from kafka_rebalance.java.xxh3 import xxh3
+from kafka_rebalance.tracing.driver import Driver
+from kafka_rebalance.wire.consumer_group_records import (
+    ConsumerGroupKey,
+    ConsumerGroupRecord,
+    CurrentTopic,
+    CurrentValue,
+    RecordType,
+    decode_record,
+    encode_record,
+)
+from tools.accepted_differences import refused
+from tools.differential_coordinator import Ids
+
+Answer = dict[str, Any]
+
+FILE = Path(__file__).parent / "data" / "consumer_groups.jsonl.gz"
+with gzip.open(FILE, "rt", encoding="utf-8") as _lines:
+    RUNS = [json.loads(line) for line in _lines]
+
+
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: str(run["name"]))
+def test_recorded_run(run: Answer) -> None:
+    ids = Ids()
+    driver = Driver(ids.draw)
+    for number, (command, recorded, drawn) in enumerate(run["steps"], 1):
+        concrete = ids.concrete(command)
+        ids.seen(number, drawn)
+        assert _shown(driver.command(concrete)) == _shown(recorded), command
+
+
+def _shown(answer: Answer) -> Answer:
+    """Returns the answer without its message; of a record, its time and its bytes."""
+    kept = {name: value for name, value in refused(answer).items() if name != "msg"}
+    shown = ("ev", "t", "kb", "vb")
+    events = kept.pop("events")
+    kept["records"] = [
+        {name: one[name] for name in shown} for one in events if one["ev"] == "record"
+    ]
+    # Several joins are answered, and members listed, in the order of a hash map of random ids.
+    rest = [one for one in events if one["ev"] != "record"]
+    for one in rest:
+        one["members"] = sorted(one.get("members", ()), key=json.dumps)
+    kept["events"] = sorted(json.dumps(one, sort_keys=True) for one in rest)
+    return kept
+
+
+def _records() -> list[tuple[bytes, bytes | None]]:
+    events = [one for run in RUNS for _, answer, _ in run["steps"] for one in answer["events"]]
+    return [
+        (bytes.fromhex(one["kb"]), None if one["vb"] is None else bytes.fromhex(one["vb"]))
+        for one in events
+        if one["ev"] == "record"
+    ]
+
+
+def test_kafkas_records_are_read_and_written_again_with_their_bytes() -> None:
+    kinds = set()
+    for key, value in _records():
+        record = decode_record(key, value)
+        if record is not None:
+            assert encode_record(record) == (key, value)
+            kinds.add((record.key.type, value is None))
+    # Every type was written, and every type was buried.
+    assert {kind for kind, _ in kinds} == set(RecordType)
+    assert {kind for kind, buried in kinds if buried} == set(RecordType)
+
+
+def test_a_record_without_assignment_epochs() -> None:
+    key = ConsumerGroupKey(RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT, "g", "A")
+    value = CurrentValue(3, 2, 0, (CurrentTopic((1, 2), (0, 5)),), ())
+    record = ConsumerGroupRecord(key, value)
+    assert decode_record(*encode_record(record)) == record
+
+
+def test_a_value_of_an_unknown_version_is_named() -> None:
+    key, value = encode_record(
+        ConsumerGroupRecord(ConsumerGroupKey(RecordType.CONSUMER_GROUP_METADATA, "g"))
+    )
+    assert value is None
+    with pytest.raises(WireError, match=r"value\.version: 1 is not known"):
+        decode_record(key, b"\0\1\0")
+
+
+# The answers of hash4j's Hashing.xxh3_64 for the bytes (31 * i + 7) % 256.
+HASHES = {
+    0: 3244421341483603138,
+    3: 1582743943441612892,
+    8: -2394039629164210130,
+    16: 9099606716676871632,
+    64: -2508381663727503547,
+    128: -492175581222641016,
+    240: -3690920546649497853,
+    241: 809349449570470400,
+    1025: -4566685497618039422,
+    5000: 6169931020318013678,
+}
+
+
+@pytest.mark.parametrize("size", HASHES)
+def test_xxh3_is_that_of_kafkas_library(size: int) -> None:
+    found = xxh3(bytes((31 * i + 7) % 256 for i in range(size)))
+    assert found - (1 << 64 if found >> 63 else 0) == HASHES[size]
+
+
+ORDERS = [
+    (
+        "-m23 -m2 +m6 +m7 +m15 -m14 +m9 +m3 +m8 +m1 -m2 +m6 -m14 +m13 -m21 +m12 +m5",
+        "m5 m12 m7 m1 m9 m6 m13 m3 m8 m15",
+    ),
+    (
+        "+m18 -m17 +m14 +m12 +m5 +m6 +m0 +m19 +m10 -m22 +m24 -m18 +m3 +m5",
+        "m0 m5 m12 m14 m19 m24 m6 m3 m10",
+    ),
+    (
+        "+m0 -m11 +m14 +m7 -m17 +m8 +m2 +m20 +m2 +m23 -m0 +m19",
+        "m20 m2 m7 m14 m19 m23 m8",
+    ),
+    (
+        "+m3 +m23 +m11 -m19 +m15 +m3 +m13 +m19 -m15 -m2 -m7 +m13 +m2 -m21 +m9 -m14 +m23",
+        "m2 m19 m9 m11 m13 m3 m23",
+    ),
+    (
+        "+m8 +m16 +m3 +m2 -m23 +m23 +m11 +m18 +m3 +m10 -m20",
+        "m2 m11 m16 m18 m3 m10 m23 m8",
+    ),
+    (
+        "-m5 +m4 +m14 +m23 +m10 -m13 +m1 -m1 -m23 +m24 -m10 -m0 +m3 +m7 -m0 -m13 -m5 -m16",
+        "m7 m14 m4 m24 m3",
+    ),
+    (
+        "-m5 +m11 +m10 +m18 -m9 +m21 -m10 -m13 +m12 +m8 +m21 +m12 +m1 +m4 -m15",
+        "m12 m4 m1 m11 m21 m18 m8",
+    ),
+    (
+        "+m11 -m18 +m16 +m2 +m10 +m10 -m18 +m1 +m8 -m24 +m1",
+        "m2 m1 m16 m11 m8 m10",
+    ),
+]
+"""Changes of a TimelineHashMap, and its keys in Kafka's order after them."""
+
+
+@pytest.mark.parametrize(("changes", "order"), ORDERS)
+def test_the_order_of_a_timeline_hash_map(changes: str, order: str) -> None:
+    table = TimelineHashMap[int]()
+    for change in changes.split():
+        if change[0] == "+":
+            table.put(change[1:], 0)
+        else:
+            table.remove(change[1:])
+    assert " ".join(table) == order

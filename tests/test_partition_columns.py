@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The core makes TopicPartitions from columns: columns that do not fit, and subclasses of str."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from array import array
+
+import pytest
+
+import kafka_rebalance as kr
+from kafka_rebalance import _core
+
+
+def column(*numbers: int) -> memoryview:
+    return memoryview(array("I", numbers))
+
+
+def owned(
+    offsets: memoryview, ids: memoryview, numbers: memoryview
+) -> list[tuple[kr.TopicPartition, ...]]:
+    return _core.owned_partitions(("t",), offsets, ids, numbers)
+
+
+def test_columns_that_do_not_fit_are_errors() -> None:
+    with pytest.raises(IndexError, match=r"^5 is no index into 1 topics$"):
+        _core.topic_partitions(("t",), column(5), column(1))
+    with pytest.raises(IndexError, match=r"^5 is no index into 1 topics$"):
+        owned(column(0, 1), column(5), column(1))
+    for ids, numbers in (((0, 0), (1,)), ((0,), (1, 2))):
+        problem = f"^topic_ids has {len(ids)} entries, but partitions has {len(numbers)}$"
+        with pytest.raises(ValueError, match=problem):
+            _core.topic_partitions(("t",), column(*ids), column(*numbers))
+        with pytest.raises(ValueError, match=problem):
+            owned(column(0, 1), column(*ids), column(*numbers))
+    for first, end in ((0, 3), (3, 4), (2, 1)):
+        with pytest.raises(IndexError, match=rf"^{first}\.\.{end} is no span of 2 entries$"):
+            owned(column(first, end), column(0, 0), column(1, 2))
+    assert owned(column(0, 1, 2), column(0, 0), column(1, 2)) == [(("t", 1),), (("t", 2),)]
+
+
+def test_columns_of_another_group_are_no_panic() -> None:
+    group = kr.GroupSpec("g", (kr.Topic("t", 2),), (kr.Member("m", ("t",)),))
+    interned = _core.intern(group)
+    for topics in (("t", "u"), ("t",)):
+        ids = column(*range(len(topics)))
+        made = _core.topic_partitions(topics, ids, ids, interned)
+        assert made == tuple((topic, number) for number, topic in enumerate(topics))
+
+
+def test_a_cycle_through_an_attribute_of_a_topic_is_collected() -> None:
+    class Named(str):
+        partitions: tuple[kr.TopicPartition, ...]
+
+    topic = Named("t")
+    topic.partitions = _core.topic_partitions((topic,), column(0, 0), column(0, 1))
+    assert type(topic.partitions[1].topic) is Named
+    gone = weakref.ref(topic)
+    del topic
+    gc.collect()
+    assert gone() is None

@@ -64,6 +64,26 @@ def _shown(answer: Answer) -> Answer:
     return kept
 
 
+def test_a_record_shows_its_type_and_its_fields() -> None:
+    driver = Driver()
+    driver.command({"op": "init", "at": 1_000_000})
+    driver.command({"op": "topics", "topics": {"t": 2}})
+    join = {"op": "chb", "m": "A", "epoch": 0, "rt": 1000, "topics": ["t"], "owned": {}}
+    joined = driver.command(join)["events"]
+    assert [(one["key_version"], one["type"], one["k"]) for one in joined] == [
+        (5, "CONSUMER_GROUP_MEMBER_METADATA", {"group_id": "g", "name": "A"}),
+        (3, "CONSUMER_GROUP_METADATA", {"group_id": "g"}),
+        (7, "CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER", {"group_id": "g", "name": "A"}),
+        (6, "CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA", {"group_id": "g"}),
+        (8, "CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT", {"group_id": "g", "name": "A"}),
+    ]
+    target = [{"topic_id": "dAAAAAAAAAAAAAAAAAAAAA", "partitions": [0, 1]}]
+    assert joined[2]["value"] == {"topics": target}
+    assert joined[0]["value"]["subscribed_topic_names"] == ["t"]
+    left = driver.command({"op": "chb", "m": "A", "epoch": -1})["events"]
+    assert [one["key_version"] for one in left if one["value"] is None] == [8, 7, 5]
+
+
 def _records() -> list[tuple[bytes, bytes | None]]:
     events = [one for run in RUNS for _, answer, _ in run["steps"] for one in answer["events"]]
     return [

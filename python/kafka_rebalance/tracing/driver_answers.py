@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes responses, timers and records as JSON, for the answers of `driver.py`."""
+"""Writes responses and timers as JSON, for the answers of `driver.py`."""
 
 from kafka_rebalance.coordinator import interface
 from kafka_rebalance.protocol import messages
 from kafka_rebalance.protocol.error_codes import ErrorCode
-from kafka_rebalance.wire import consumer_group_records
-from kafka_rebalance.wire import group_records as wire
 
 from .driver_commands import Json
 from .driver_consumer_answers import NameOf, answer_of_consumers
+from .driver_records import record_event, text_of
 from .virtual_broker import Happened
 
 
@@ -48,7 +47,7 @@ def _answer(response: messages.Response, name_of: NameOf) -> Json:
             return {"err": str(error)}
         case messages.DescribeGroupsResponse(groups=(group,)):
             described = [
-                {"id": one.member_id, "meta": _text(one.metadata), "asg": _text(one.assignment)}
+                {"id": one.member_id, "meta": text_of(one.metadata), "asg": text_of(one.assignment)}
                 for one in group.members
             ]
             return {
@@ -82,20 +81,20 @@ def events_of(at: int, effect: interface.Effect | interface.AppendFailed) -> lis
         case interface.Respond(request_id, messages.SyncGroupResponse() as sync):
             event = {"ev": "sync", "id": request_id, "t": at, "err": str(sync.error_code)}
             protocol = {"ptype": sync.protocol_type, "proto": sync.protocol_name}
-            return [event | protocol | {"asg": _text(sync.assignment)}]
+            return [event | protocol | {"asg": text_of(sync.assignment)}]
         case interface.Drop(request_id):
             return [{"ev": "drop", "id": request_id, "t": at}]
         case interface.Expired(key):
             return [{"ev": "timer", "t": at, "key": str(key)}]
         case interface.Append(_, records):
-            return [_record_event(at, record) for record in records]
+            return [record_event(at, record) for record in records]
         case _:
             return []
 
 
 def _join_event(at: int, request_id: int, join: messages.JoinGroupResponse) -> Json:
     members = [
-        {"id": one.member_id, "inst": one.group_instance_id, "meta": _text(one.metadata)}
+        {"id": one.member_id, "inst": one.group_instance_id, "meta": text_of(one.metadata)}
         for one in join.members
     ]
     return {
@@ -111,53 +110,3 @@ def _join_event(at: int, request_id: int, join: messages.JoinGroupResponse) -> J
         "skip": join.skip_assignment,
         "members": members,
     }
-
-
-def _record_event(at: int, record: interface.LogRecord) -> Json:
-    event: Json = {"ev": "record", "t": at}
-    of_consumers = consumer_group_records.decode_record(*record)
-    if of_consumers is not None:
-        event["type"] = of_consumers.key.type.name
-    key = wire.decode_key(record.key)
-    value = wire.decode_value(key, record.value)
-    match key:
-        case wire.OffsetCommitKey(group_id, topic, partition):
-            event |= {"type": "offset", "key": f"{group_id}/{topic}/{partition}"}
-        case wire.GroupMetadataKey(group_id):
-            event |= {"type": "group", "key": group_id}
-    event["kb"] = record.key.hex()
-    event["vb"] = None if record.value is None else record.value.hex()
-    match value:
-        case wire.OffsetCommitValue():
-            event |= {
-                "ver": value.version,
-                "off": value.offset,
-                "cts": value.commit_timestamp_ms,
-                "ets": value.expire_timestamp_ms,
-            }
-        case wire.GroupMetadataValue():
-            event |= {
-                "ver": value.version,
-                "gen": value.generation_id,
-                "proto": value.protocol,
-                "ptype": value.protocol_type,
-                "leader": value.leader,
-                "ts": value.current_state_timestamp_ms,
-                "members": [
-                    {
-                        "id": one.member_id,
-                        "inst": one.group_instance_id,
-                        "rt": one.rebalance_timeout_ms,
-                        "st": one.session_timeout_ms,
-                        "sub": _text(one.subscription),
-                        "asg": _text(one.assignment),
-                    }
-                    for one in value.members
-                ],
-            }
-    return event
-
-
-def _text(data: bytes) -> str:
-    plain = all(32 <= byte <= 126 for byte in data)
-    return data.decode("ascii") if plain else f"hex:{data.hex()}"

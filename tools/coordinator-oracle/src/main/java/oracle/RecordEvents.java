@@ -8,6 +8,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
 import org.apache.kafka.coordinator.group.GroupCoordinatorRecordSerde;
+import org.apache.kafka.coordinator.group.generated.CoordinatorRecordJsonConverters;
 import org.apache.kafka.coordinator.group.generated.CoordinatorRecordType;
 import org.apache.kafka.coordinator.group.generated.GroupMetadataKey;
 import org.apache.kafka.coordinator.group.generated.GroupMetadataValue;
@@ -26,7 +27,11 @@ final class RecordEvents {
         } else if (one.key() instanceof GroupMetadataKey key) {
             event.put("type", "group").put("key", key.group());
         } else {
-            event.put("type", CoordinatorRecordType.fromId(one.key().apiKey()).name());
+            event.put("type", CoordinatorRecordType.fromId(one.key().apiKey()).name())
+                .put("key_version", one.key().apiKey())
+                .set("k", CoordinatorRecordJsonConverters.writeRecordKeyAsJson(one.key()));
+            event.set("value", one.value() == null ? null
+                : CoordinatorRecordJsonConverters.writeRecordValueAsJson(one.value().message(), one.value().version()));
         }
         event.put("kb", HexFormat.of().formatHex(entry.key()))
             .put("vb", entry.value() == null ? null : HexFormat.of().formatHex(entry.value()));

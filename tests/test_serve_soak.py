@@ -35,8 +35,8 @@ pytest.importorskip("confluent_kafka", reason="it is not installed: pip install 
 from kafka_rebalance import wire
 from kafka_rebalance.serve.connections import SMALL, Limits
 from tests.parity.wire import Connection, encoded, message
+from tests.support.served_broker import REQUESTS, running
 from tests.support.served_consumers import GROUP, TOPIC, Aiokafka, Confluent, Consumer
-from tests.test_serve import REQUESTS, running
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Generator

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Connections to a broker of `serve` in this process, for its tests."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from kafka_rebalance.testing import RunningBroker
+from tests.parity.wire import Connection
+
+PATIENCE_S = 20.0
+TOPICS = {"orders": 6, "pay": 4}
+ALL_TOPICS = {"topics": None, "allow_auto_topic_creation": False}
+
+_TRANSACTION = {"transactional_id": "p", "producer_id": 1, "producer_epoch": 0, "group_id": "g"}
+_MEMBER = {"group_id": "g", "member_id": "m", "generation_id": 1, "group_instance_id": None}
+_OFFSET = {"partition_index": 0, "committed_offset": 1, "committed_leader_epoch": -1}
+_OFFSETS = [{"name": "orders", "partitions": [{**_OFFSET, "committed_metadata": ""}]}]
+_FETCH = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1}
+_NEW_TOPIC = {"name": "new", "num_partitions": 2, "replication_factor": 1}
+
+# A request of each API that is answered, with all its fields.
+REQUESTS: dict[str, dict[str, Any]] = {
+    "fetch": {
+        "max_wait": 1,
+        "min_bytes": 1,
+        "topics": [{"topic": "orders", "topic_id": None, "partitions": [_FETCH]}],
+        "forgotten_topics_data": [],
+    },
+    "list_offsets": {
+        "timeout": 1,
+        "replica_id": -1,
+        "isolation_level": 0,
+        "topics": [
+            {
+                "name": "orders",
+                "partitions": [{"partition_index": 0, "timestamp": -1, "current_leader_epoch": -1}],
+            }
+        ],
+    },
+    "metadata": {
+        "topics": [{"name": "orders", "topic_id": None}, {"name": "no", "topic_id": None}],
+        "allow_auto_topic_creation": False,
+        "include_cluster_authorized_operations": False,
+        "include_topic_authorized_operations": False,
+    },
+    "offset_commit": {
+        **_MEMBER,
+        "generation_id_or_member_epoch": 1,
+        "retention_time": -1,
+        "topics": _OFFSETS,
+    },
+    "offset_fetch": {
+        "group_id": "g",
+        "topics": [{"name": "orders", "partition_indexes": [0]}],
+        "groups": [{"group_id": "g", "topics": None}, {"group_id": "h", "topics": None}],
+    },
+    "find_coordinator": {"key": "g", "key_type": 0, "coordinator_keys": ["g"]},
+    "join_group": {
+        "group_id": "g",
+        "session_timeout": 1,  # refused at once
+        "rebalance_timeout": 1,
+        "member_id": "",
+        "protocol_type": "consumer",
+        "protocols": [{"name": "range", "metadata": b""}],
+    },
+    "heartbeat": _MEMBER,
+    "leave_group": {**_MEMBER, "members": [{"member_id": "m", "group_instance_id": None}]},
+    "sync_group": {**_MEMBER, "assignments": [], "protocol_type": "c", "protocol_name": "r"},
+    "describe_groups": {"groups": ["g"], "include_authorized_operations": False},
+    "list_groups": {"states_filter": ["Stable"], "types_filter": ["classic"]},
+    "api_versions": {"client_software_name": "test", "client_software_version": "1"},
+    "create_topics": {
+        "topics": [{**_NEW_TOPIC, "assignments": [], "configs": []}],
+        "timeout": 1,
+        "validate_only": True,
+    },
+    "delete_topics": {
+        "topic_names": ["no"],
+        "topics": [{"name": "no", "topic_id": None}],
+        "timeout": 1,
+    },
+    "init_producer_id": {
+        "transactional_id": "p",
+        "transaction_timeout": 1000,
+        "producer_id": -1,
+        "producer_epoch": -1,
+    },
+    "add_offsets_to_txn": _TRANSACTION,
+    "end_txn": {**_TRANSACTION, "committed": True},
+    "txn_offset_commit": {**_MEMBER, **_TRANSACTION, "topics": _OFFSETS},
+    "create_partitions": {
+        "topics": [{"name": "orders", "count": 9, "assignments": None}],
+        "timeout": 1,
+        "validate_only": True,
+    },
+    "delete_groups": {"groups_names": ["g", "g"]},
+    "offset_delete": {
+        "group_id": "g",
+        "topics": [{"name": "orders", "partitions": [{"partition_index": 0}]}],
+    },
+    "describe_cluster": {
+        "include_cluster_authorized_operations": False,
+        "endpoint_type": 1,
+        "include_fenced_brokers": False,
+    },
+    "describe_transactions": {"transactional_ids": ["p"]},
+}
+
+
+def address(broker: RunningBroker) -> tuple[str, int]:
+    host, _, port = broker.address.partition(":")
+    return host, int(port)
+
+
+def connection(broker: RunningBroker, client_id: str = "c") -> Connection:
+    return Connection(*address(broker), client_id=client_id)
+
+
+def by_hand(broker: RunningBroker) -> socket.socket:
+    return socket.create_connection(address(broker), PATIENCE_S)
+
+
+def join(one: Connection, group_id: str = "g", version: int = 3) -> Any:
+    """Sends a JoinGroup of a new dynamic member and returns its answer."""
+    return one.ask(
+        "join_group",
+        version,
+        group_id=group_id,
+        session_timeout=10_000,
+        rebalance_timeout=10_000,
+        member_id="",
+        group_instance_id=None,
+        protocol_type="consumer",
+        protocols=[{"name": "range", "metadata": b""}],
+    )
+
+
+def until(done: Callable[[], bool]) -> None:
+    """Waits until `done()`, at most PATIENCE_S."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not done():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+class running:  # noqa: N801
+    """`kafka-rebalance serve` as a process, on a free port."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "kafka_rebalance", "serve", "--port", "0", *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def __enter__(self) -> tuple[subprocess.Popen[str], str, int]:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        host, _, port = line.split()[2].rstrip(";").partition(":")
+        return self.process, host, int(port)
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.communicate()

@@ -90,8 +90,9 @@ fuzz: need-cargo ## fuzz the decoders, guided by coverage, for FUZZ_SECONDS in a
 	@command -v cargo-fuzz >/dev/null || cargo install --locked --quiet cargo-fuzz
 	FUZZ_SECONDS=$(FUZZ_SECONDS) fuzz/run.sh
 
-bench: oracle franz $(VENV)/built ## our core and its interfaces against other libraries, on Kafka's grid (40 min)
+bench: oracle server-oracle franz $(VENV)/built ## our core and its interfaces against other libraries, on Kafka's grid (50 min)
 	$(BIN)/python -m benches.run
+	$(BIN)/python -m benches.server_side
 
 bench-quick: oracle franz $(VENV)/built ## ten cells of the grid of `make bench`
 	$(BIN)/python -m benches.run --quick

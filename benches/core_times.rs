@@ -107,6 +107,7 @@ struct NamedTopic {
     name: String,
     partitions: u32,
     racks: Option<Vec<Vec<String>>>,
+    topic_id: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -130,6 +131,7 @@ impl Named {
         let mut builder = GroupBuilder::new(&self.group_id, Some(&self.assignor));
         for topic in &self.topics {
             builder.topic(&topic.name, topic.partitions);
+            builder.broker_fields(topic.topic_id.as_deref(), None);
             if let Some(racks) = &topic.racks {
                 builder.topic_racks();
                 for replicas in racks {

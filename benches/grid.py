@@ -19,8 +19,10 @@ has three more parameters; the star marks values that Kafka's benchmark does not
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import kafka_rebalance as kr
@@ -84,12 +86,21 @@ def _group(case: Case, present: int) -> kr.GroupSpec:
     if case.racks != "none":
         copies = 3 if case.racks == "racks" else 2
         racks = tuple(tuple(f"rack{(p + copy) % 3}" for copy in range(copies)) for p in range(each))
-    topics = tuple(kr.Topic(name, each, racks) for name in names)
+    at_broker = case.assignor.startswith("consumer/")
+    topics = tuple(
+        kr.Topic(name, each, racks, topic_id=_topic_id(name) if at_broker else None)
+        for name in names
+    )
     members = tuple(
         kr.Member(f"member{m}", subscribed, rack_id=_rack(case, m))
         for m, subscribed in enumerate(_subscriptions(case, names, present))
     )
     return kr.GroupSpec("grid", topics, members, case.assignor, max_partitions=10**8)
+
+
+def _topic_id(name: str) -> str:
+    digest = hashlib.md5(name.encode(), usedforsecurity=False).digest()
+    return base64.urlsafe_b64encode(digest).decode().rstrip("=")
 
 
 def _rack(case: Case, member: int) -> str | None:
@@ -115,7 +126,7 @@ def _subscriptions(case: Case, names: list[str], present: int) -> Iterator[tuple
             yield tuple(rng.sample(names, min(count, len(names))))
 
 
-def grid() -> Iterator[Case]:
+def grid(assignors: Sequence[str] = ASSIGNORS) -> Iterator[Case]:
     """Yields all combinations that give each topic a partition; only `two racks` is not Kafka's."""
     for racks in ("none", "racks", "two racks"):
         for members in (100, 500, 1000, 5000, 10_000):
@@ -125,7 +136,7 @@ def grid() -> Iterator[Case]:
                         continue
                     for subscriptions in ("same", "buckets"):
                         for kind in ("full", "joins"):
-                            for assignor in ASSIGNORS:
+                            for assignor in assignors:
                                 yield Case(
                                     *(assignor, members, per_member, topics),
                                     *(subscriptions, kind, racks),

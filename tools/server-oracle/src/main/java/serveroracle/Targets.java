@@ -13,14 +13,15 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.metadata.PartitionRecord;
 import org.apache.kafka.common.metadata.TopicRecord;
 import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorMetadataImage;
 import org.apache.kafka.coordinator.common.runtime.KRaftCoordinatorMetadataImage;
+import org.apache.kafka.coordinator.group.api.assignor.ConsumerGroupPartitionAssignor;
 import org.apache.kafka.coordinator.group.api.assignor.MemberAssignment;
-import org.apache.kafka.coordinator.group.api.assignor.PartitionAssignor;
 import org.apache.kafka.coordinator.group.assignor.RangeAssignor;
 import org.apache.kafka.coordinator.group.assignor.SimpleAssignor;
 import org.apache.kafka.coordinator.group.assignor.UniformAssignor;
@@ -51,12 +52,9 @@ final class Targets {
         var answer = JsonNodeFactory.instance.objectNode();
         Map<String, MemberAssignment> after;
         try {
-            after = switch (assignor) {
-                case "consumer/uniform" -> consumer(group, new UniformAssignor(), image, before);
-                case "consumer/range" -> consumer(group, new RangeAssignor(), image, before);
-                case "share/simple" -> share(group, image, before);
-                default -> throw new IllegalArgumentException("assignor " + assignor + " is not one of the brokers'");
-            };
+            after = "share/simple".equals(assignor)
+                    ? share(group, image, before).get()
+                    : consumer(group, consumerAssignor(assignor), image, before).get();
         } catch (IllegalArgumentException e) {
             throw e;
         } catch (RuntimeException e) {
@@ -75,32 +73,48 @@ final class Targets {
         return answer;
     }
 
-    private static Map<String, MemberAssignment> consumer(JsonNode group, PartitionAssignor assignor,
-            CoordinatorMetadataImage image, Map<String, Assignment> before) {
+    /** Returns what computes the targets from Java objects, as the coordinator has them; it can be called again. */
+    static Supplier<Map<String, MemberAssignment>> consumer(JsonNode group, ConsumerGroupPartitionAssignor assignor) {
+        return consumer(group, assignor, image(group), before(group, names(group)));
+    }
+
+    static ConsumerGroupPartitionAssignor consumerAssignor(String name) {
+        return switch (name) {
+            case "consumer/uniform" -> new UniformAssignor();
+            case "consumer/range" -> new RangeAssignor();
+            default -> throw new IllegalArgumentException("assignor " + name + " is not one of the brokers'");
+        };
+    }
+
+    private static Supplier<Map<String, MemberAssignment>> consumer(JsonNode group,
+            ConsumerGroupPartitionAssignor assignor, CoordinatorMetadataImage image, Map<String, Assignment> before) {
         Map<String, ConsumerGroupMember> members = members(group, member ->
                 new ConsumerGroupMember.Builder(member.get("member_id").textValue())
                         .setInstanceId(textOrNull(member, "group_instance_id"))
                         .setRackId(textOrNull(member, "rack_id"))
                         .setSubscribedTopicNames(texts(member.get("topics")))
                         .build());
-        var builder = new ConsumerTargetAssignmentBuilder("group", 1, assignor).withResolvedRegularExpressions(Map.of());
-        return build(builder, members, image, before);
+        return build(
+                () -> new ConsumerTargetAssignmentBuilder("group", 1, assignor).withResolvedRegularExpressions(Map.of()),
+                members, image, before);
     }
 
-    private static Map<String, MemberAssignment> share(
+    private static Supplier<Map<String, MemberAssignment>> share(
             JsonNode group, CoordinatorMetadataImage image, Map<String, Assignment> before) {
         Map<String, ShareGroupMember> members = members(group, member ->
                 new ShareGroupMember.Builder(member.get("member_id").textValue())
                         .setRackId(textOrNull(member, "rack_id"))
                         .setSubscribedTopicNames(texts(member.get("topics")))
                         .build());
-        var builder = new ShareTargetAssignmentBuilder("group", 1, new SimpleAssignor());
-        builder.withTopicAssignablePartitionsMap(initialized(group));
-        return build(builder, members, image, before);
+        return build(
+                () -> new ShareTargetAssignmentBuilder("group", 1, new SimpleAssignor())
+                        .withTopicAssignablePartitionsMap(initialized(group)),
+                members, image, before);
     }
 
-    private static <M extends ModernGroupMember, B extends TargetAssignmentBuilder<M, B>> Map<String, MemberAssignment>
-            build(B builder, Map<String, M> members, CoordinatorMetadataImage image, Map<String, Assignment> before) {
+    private static <M extends ModernGroupMember, B extends TargetAssignmentBuilder<M, B>>
+            Supplier<Map<String, MemberAssignment>> build(Supplier<B> builder, Map<String, M> members,
+                    CoordinatorMetadataImage image, Map<String, Assignment> before) {
         Map<String, SubscriptionCount> counts = new HashMap<>();
         for (M member : members.values()) {
             for (String name : member.subscribedTopicNames()) {
@@ -111,7 +125,7 @@ final class Targets {
         Map<Uuid, Map<Integer, String>> owners = new HashMap<>();
         before.forEach((memberId, own) -> own.partitions().forEach((topic, numbers) -> numbers.forEach(
                 number -> owners.computeIfAbsent(topic, key -> new HashMap<>()).put(number, memberId))));
-        return builder.withTime(Time.SYSTEM)
+        return () -> builder.get().withTime(Time.SYSTEM)
                 .withMembers(members)
                 .withSubscriptionType(ModernGroup.subscriptionType(counts, members.size()))
                 .withTargetAssignment(before)

@@ -15,8 +15,9 @@ use std::time::Instant;
 
 use _core::assignors::assign;
 use _core::error::GroupError;
+use _core::group::builder::{GroupBuilder, MemberFields};
 use _core::group::model::AsSent;
-use _core::group::spec::{GroupBuilder, GroupSpec, MemberFields};
+use _core::group::spec::GroupSpec;
 #[cfg(feature = "mimalloc")]
 use mimalloc::MiMalloc as Allocator;
 use serde::Deserialize;

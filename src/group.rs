@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Groups, their assignments, and the JSON contract for both.
 
+pub mod builder;
 pub mod contract;
 pub(crate) mod lists;
 pub mod model;

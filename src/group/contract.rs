@@ -6,9 +6,10 @@
 use std::fmt::Write;
 
 use crate::error::GroupError;
+use crate::group::builder::{GroupBuilder, MemberFields};
 use crate::group::model::{AsSent, NEWEST_SUBSCRIPTION, TopicPartition, UserData};
 use crate::group::ownership::Assignment;
-use crate::group::spec::{GroupBuilder, GroupSpec, MemberFields};
+use crate::group::spec::GroupSpec;
 use crate::group::streams::StreamsMember;
 use crate::json::{Map as Fields, Value};
 

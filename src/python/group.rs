@@ -11,9 +11,10 @@ use self_cell::self_cell;
 
 use super::raise;
 use crate::error::GroupError;
+use crate::group::builder::{GroupBuilder, MemberFields};
 use crate::group::contract;
 use crate::group::model::{AsSent, TopicPartition, UserData};
-use crate::group::spec::{GroupBuilder, GroupSpec, MemberFields};
+use crate::group::spec::GroupSpec;
 use crate::group::streams::StreamsMember;
 use crate::json::{Map, Value};
 

@@ -8,8 +8,9 @@ use super::cells::{count, element, optional_text, required, text};
 use super::columns::{Integers, Lists, SchemaError, Strings, Structs, Topics};
 use super::streams::{Tasks, Topology};
 use crate::error::GroupError;
+use crate::group::builder::{GroupBuilder, MemberFields};
 use crate::group::model::{AsSent, NEWEST_SUBSCRIPTION, TopicId, UserData};
-use crate::group::spec::{GroupBuilder, GroupSpec, MemberFields};
+use crate::group::spec::GroupSpec;
 
 /// A topic id given with a member's owned partitions: its path, the topic's number, and the id.
 type IdBesideOwned<'a> = (String, TopicId, &'a str);

@@ -4,8 +4,8 @@
 use super::cells::{count, count_from, element, optional_text, required, text};
 use super::columns::{Booleans, Integers, Lists, SchemaError, Strings, Structs};
 use crate::error::GroupError;
+use crate::group::builder::GroupBuilder;
 use crate::group::model::TopicPartition;
-use crate::group::spec::GroupBuilder;
 use crate::group::streams::StreamsMember;
 
 /// The columns of a topology.

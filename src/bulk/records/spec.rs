@@ -7,8 +7,9 @@ use std::borrow::Cow;
 use super::{Group, Inventory, Member, racks};
 use crate::bulk::batch::cells::count;
 use crate::error::GroupError;
+use crate::group::builder::{GroupBuilder, MemberFields};
 use crate::group::model::{AsSent, UserData};
-use crate::group::spec::{GroupBuilder, GroupSpec, MemberFields};
+use crate::group::spec::GroupSpec;
 
 /// Makes the spec of a group. Its names, also those that were repaired, are borrowed from `group`
 /// and `inventory`.

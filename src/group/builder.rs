@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Makes a `GroupSpec` from names, field by field, and validates it.
+
+use rustc_hash::FxHashMap;
+
+use super::model::{
+    AsSent, Member, MemberId, RackId, Topic, TopicId, TopicPartition, quoted, uuid_of,
+};
+use super::names::same_name;
+use super::spec::{GroupSpec, Orders};
+use super::streams::{Streams, StreamsMember, Subtopology};
+use crate::error::GroupError;
+
+/// Builds a group field by field: first its topics, then its members.
+pub struct GroupBuilder<'a> {
+    group: GroupSpec<'a>,
+    /// By topic: its name, once more. In this list, names that are compared one after another are
+    /// neighbours.
+    names: Vec<&'a str>,
+    /// By topic: the topic of the partitions that a member owned next, the last time.
+    after: Vec<TopicId>,
+    racks_given: Vec<Option<u32>>,
+    /// The topics that have an id but are not declared.
+    deleted: Vec<TopicId>,
+    topic_ids: FxHashMap<&'a str, TopicId>,
+    rack_ids: FxHashMap<&'a str, RackId>,
+}
+
+/// The fields of a member, without its lists, and without `client_host`, which nothing reads here.
+pub struct MemberFields<'a> {
+    pub member_id: &'a str,
+    pub group_instance_id: Option<&'a str>,
+    pub client_id: Option<&'a str>,
+    pub rack_id: Option<&'a str>,
+    pub generation_id: Option<i32>,
+    pub as_sent: AsSent,
+}
+
+impl<'a> GroupBuilder<'a> {
+    pub fn new(group_id: &'a str, assignor: Option<&'a str>) -> Self {
+        Self {
+            group: GroupSpec {
+                group_id,
+                assignor,
+                topics: Vec::new(),
+                members: Vec::new(),
+                declared: 0,
+                rack_names: Vec::new(),
+                subscriptions: Vec::new(),
+                owned: Vec::new(),
+                replica_racks: vec![0],
+                rack_ids: Vec::new(),
+                streams: Streams::default(),
+                orders: Orders::default(),
+            },
+            names: Vec::new(),
+            after: Vec::new(),
+            racks_given: Vec::new(),
+            deleted: Vec::new(),
+            topic_ids: FxHashMap::default(),
+            rack_ids: FxHashMap::default(),
+        }
+    }
+
+    /// Adds a declared topic.
+    pub fn topic(&mut self, name: &'a str, partitions: u32) {
+        let id = self.group.topics.len() as TopicId;
+        self.topic_ids.entry(name).or_insert(id);
+        self.group.topics.push(Topic::new(name, partitions));
+        self.names.push(name);
+        self.racks_given.push(None);
+        self.group.declared += 1;
+    }
+
+    /// Sets the fields of the last topic that only the brokers' own assignors read.
+    pub fn broker_fields(&mut self, topic_id: Option<&'a str>, initialized: Option<Vec<u32>>) {
+        if let Some(topic) = self.group.topics.last_mut() {
+            topic.topic_id = topic_id;
+            topic.initialized = initialized;
+        }
+    }
+
+    /// Checks the id that a member gives with its owned partitions of a topic. If the topic is not
+    /// declared and has no id yet, it gets this id. Returns the text of an error if the id is
+    /// malformed, or is not the id of the topic.
+    pub fn id_beside_owned(&mut self, id: TopicId, topic_id: &'a str) -> Result<(), String> {
+        let declared = (id as usize) < self.group.declared;
+        let topic = &mut self.group.topics[id as usize];
+        if topic.topic_id.is_none() && !declared {
+            uuid_of(topic_id)?;
+            topic.topic_id = Some(topic_id);
+            self.deleted.push(id);
+        }
+        if topic.topic_id == Some(topic_id) {
+            return Ok(());
+        }
+        let (id, name) = (quoted(topic_id), quoted(topic.name));
+        Err(format!(
+            "{id} is not the id that {name} has elsewhere; give a deleted topic another name"
+        ))
+    }
+
+    /// Marks the last topic's racks as known; call `replica_racks` next for each partition.
+    pub fn topic_racks(&mut self) {
+        let start = self.group.replica_racks.len() as u32 - 1;
+        if let (Some(topic), Some(given)) =
+            (self.group.topics.last_mut(), self.racks_given.last_mut())
+        {
+            topic.racks = Some(start);
+            *given = Some(0);
+        }
+    }
+
+    /// Adds the replica racks of one partition of the last topic; call it for each in order.
+    pub fn replica_racks(&mut self, racks: impl Iterator<Item = &'a str>) {
+        for rack in racks {
+            let id = self.rack_id(rack);
+            self.group.rack_ids.push(id);
+        }
+        self.group
+            .replica_racks
+            .push(self.group.rack_ids.len() as u32);
+        if let Some(Some(given)) = self.racks_given.last_mut() {
+            *given += 1;
+        }
+    }
+
+    /// Adds a member; later calls of `subscribe` and `own` fill its lists.
+    pub fn member(&mut self, fields: MemberFields<'a>) {
+        self.share_subscription();
+        let sends_rack = fields.as_sent.sends_rack();
+        let empty_rack = sends_rack && fields.rack_id == Some("");
+        let rack = fields.rack_id.filter(|rack| sends_rack && !rack.is_empty());
+        let rack = rack.map(|rack| self.rack_id(rack));
+        let topics = self.group.subscriptions.len() as u32;
+        let owned = self.group.owned.len() as u32;
+        self.group.members.push(Member {
+            member_id: fields.member_id,
+            group_instance_id: fields.group_instance_id,
+            client_id: fields.client_id,
+            rack,
+            generation_id: fields.generation_id,
+            as_sent: AsSent {
+                empty_rack,
+                ..fields.as_sent
+            },
+            topics: (topics, topics),
+            owned: (owned, owned),
+        });
+    }
+
+    /// Lets the last two members share one list of topics if their lists are equal.
+    fn share_subscription(&mut self) {
+        let members = &mut self.group.members;
+        let [.., before, last] = members.as_mut_slice() else {
+            return;
+        };
+        let list =
+            |(start, end): (u32, u32)| &self.group.subscriptions[start as usize..end as usize];
+        if before.topics != last.topics && list(before.topics) == list(last.topics) {
+            self.group.subscriptions.truncate(last.topics.0 as usize);
+            last.topics = before.topics;
+        }
+    }
+
+    /// Subscribes the last member to topics. A member has one call of this function, or calls of
+    /// `subscribe`.
+    ///
+    /// Most members have the list of the member before. Its names are compared first, one by one:
+    /// if the lists are equal, the member gets the numbers of that list, and no name is hashed.
+    pub fn subscribe_to(&mut self, mut names: impl Iterator<Item = &'a str>) {
+        let before = match self.group.members.as_slice() {
+            [.., before, _] => before.topics,
+            _ => (0, 0),
+        };
+        let listed = &self.group.subscriptions[before.0 as usize..before.1 as usize];
+        let mut next = names.next();
+        let mut same = 0;
+        for (&topic, known) in listed.iter().zip(1..) {
+            match next {
+                Some(name) if same_name(name, self.names[topic as usize]) => next = names.next(),
+                _ => break,
+            }
+            same = known;
+        }
+        let shared = next.is_none() && before.0 + same == before.1;
+        let start = self.group.subscriptions.len() as u32;
+        if !shared {
+            let known = before.0 as usize..(before.0 + same) as usize;
+            self.group.subscriptions.extend_from_within(known);
+        }
+        if let Some(member) = self.group.members.last_mut() {
+            member.topics = if shared {
+                before
+            } else {
+                (start, start + same)
+            };
+        }
+        for name in next.into_iter().chain(names) {
+            let topic = self.subscribed_id(name);
+            self.subscribe(topic);
+        }
+    }
+
+    /// Adds a topic to the last member's subscription.
+    pub fn subscribe(&mut self, topic: TopicId) {
+        self.group.subscriptions.push(topic);
+        if let Some(member) = self.group.members.last_mut() {
+            member.topics.1 += 1;
+        }
+    }
+
+    /// Adds a partition to the last member's owned partitions.
+    pub fn own(&mut self, topic: TopicId, partition: u32) {
+        self.group.owned.push(TopicPartition { topic, partition });
+        if let Some(member) = self.group.members.last_mut() {
+            member.owned.1 += 1;
+        }
+    }
+
+    /// Makes the group a streams group; call `subtopology` next for each of its subtopologies.
+    pub fn topology(&mut self) {
+        self.group.streams.subtopologies = Some(Vec::new());
+    }
+
+    pub fn subtopology(&mut self, subtopology_id: &'a str, tasks: u32, stateful: bool) {
+        let topic = self.topic_id(subtopology_id);
+        if let Some(listed) = &mut self.group.streams.subtopologies {
+            listed.push(Subtopology {
+                subtopology_id,
+                topic,
+                tasks,
+                stateful,
+            });
+        }
+    }
+
+    pub fn standby_replicas(&mut self, count: u32) {
+        self.group.streams.num_standby_replicas = count;
+    }
+
+    /// Adds the process and the tasks of the last member.
+    pub fn streams_member(&mut self, member: StreamsMember<'a>) {
+        let last = self.group.members.len() as MemberId - 1;
+        self.group.streams.members.insert(last, member);
+    }
+
+    /// The number of topics added with `topic`.
+    pub fn declared(&self) -> usize {
+        self.group.declared
+    }
+
+    /// The number of a topic in the last member's subscription; pass it to `subscribe`. Most
+    /// members have the list of the member before, so the topic at that position is tried first.
+    pub fn subscribed_id(&mut self, name: &'a str) -> TopicId {
+        let guess = match self.group.members.as_slice() {
+            [.., before, last] => {
+                let at = before.topics.0 + (last.topics.1 - last.topics.0);
+                (at < before.topics.1).then(|| self.group.subscriptions[at as usize])
+            }
+            _ => None,
+        };
+        self.guessed_id(guess, name)
+    }
+
+    /// The number of a topic in the last member's owned partitions; pass it to `own`. The topic of
+    /// the partition before is tried first, then the topic that came after that one the last time:
+    /// members often own partitions of many topics in one order.
+    pub fn owned_id(&mut self, name: &'a str) -> TopicId {
+        let Some(before) = self.group.owned.last().map(|tp| tp.topic) else {
+            return self.topic_id(name);
+        };
+        if same_name(self.names[before as usize], name) {
+            return before;
+        }
+        let after = self.after.get(before as usize).copied();
+        let topic = self.guessed_id(after, name);
+        self.after.resize(self.names.len(), 0);
+        self.after[before as usize] = topic;
+        topic
+    }
+
+    /// Returns what `topic_id` returns, but tries `guess` first: comparing names is faster than
+    /// hashing one.
+    fn guessed_id(&mut self, guess: Option<TopicId>, name: &'a str) -> TopicId {
+        guess
+            .filter(|&topic| same_name(self.names[topic as usize], name))
+            .unwrap_or_else(|| self.topic_id(name))
+    }
+
+    /// The number of a topic; a new name gets the next unused number.
+    fn topic_id(&mut self, name: &'a str) -> TopicId {
+        *self.topic_ids.entry(name).or_insert_with(|| {
+            self.group.topics.push(Topic::new(name, 0));
+            self.names.push(name);
+            self.names.len() as TopicId - 1
+        })
+    }
+
+    /// A partition by the name of its topic.
+    pub fn partition(&mut self, topic: &'a str, partition: u32) -> TopicPartition {
+        let topic = self.topic_id(topic);
+        TopicPartition { topic, partition }
+    }
+
+    /// The number of a rack. Few groups have more than four racks, so the first four names are
+    /// compared before a name is hashed.
+    fn rack_id(&mut self, name: &'a str) -> RackId {
+        let names = &mut self.group.rack_names;
+        let first = names.iter().take(4).position(|rack| same_name(rack, name));
+        if let Some(id) = first {
+            return id as RackId;
+        }
+        *self.rack_ids.entry(name).or_insert_with(|| {
+            names.push(name);
+            names.len() as RackId - 1
+        })
+    }
+
+    /// Validates the group. All these checks are also in `_validate` (`group/spec.py`), in the same
+    /// order and with the same texts.
+    pub fn finish(mut self, max_partitions: u64) -> Result<GroupSpec<'a>, GroupError> {
+        self.share_subscription();
+        self.check_topics(max_partitions)?;
+        if self.group.members.is_empty() {
+            let problem = "empty; a leader is always a member itself";
+            return Err(GroupError::new("members", problem));
+        }
+        self.check_ids()?;
+        self.group.streams.check_topology(max_partitions)?;
+        Ok(self.group)
+    }
+
+    fn check_ids(&self) -> Result<(), GroupError> {
+        // Equal ids are neighbours in the order of ids, which most assignors need later.
+        let id = |m: MemberId| self.group.members[m as usize].member_id;
+        let mut neighbours = self.group.members_by_name().windows(2);
+        if !neighbours.any(|pair| same_name(id(pair[0]), id(pair[1]))) {
+            return Ok(());
+        }
+        let mut ids = FxHashMap::default();
+        for (i, member) in self.group.members.iter().enumerate() {
+            let first = *ids.entry(member.member_id).or_insert(i);
+            if first != i {
+                let id = quoted(member.member_id);
+                let problem = format!("{id} is already the id of members[{first}]");
+                return Err(GroupError::new(format!("members[{i}].member_id"), problem));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_topics(&self, max_partitions: u64) -> Result<(), GroupError> {
+        let topics = &self.group.topics[..self.group.declared];
+        let mut ids = FxHashMap::default();
+        for (i, topic) in topics.iter().enumerate() {
+            let first = self.topic_ids[topic.name] as usize;
+            if first != i {
+                let name = quoted(topic.name);
+                let problem = format!("{name} is already the name of topics[{first}]");
+                return Err(GroupError::new(format!("topics[{i}].name"), problem));
+            }
+            if let Some(given) = self.racks_given[i]
+                && given != topic.partitions
+            {
+                let problem = format!(
+                    "{given} entries for {} partitions; \
+                     give one list of replica racks for each partition, or none at all",
+                    topic.partitions
+                );
+                return Err(GroupError::new(format!("topics[{i}].racks"), problem));
+            }
+            check_broker_fields(topic, i)?;
+            check_id(&mut ids, topic, i)?;
+        }
+        for (&topic, i) in self.deleted.iter().zip(topics.len()..) {
+            check_id(&mut ids, &self.group.topics[topic as usize], i)?;
+        }
+        let total: u64 = topics.iter().map(|topic| u64::from(topic.partitions)).sum();
+        // Partition ids have 32 bits, and claimed partitions that do not exist need ids, too.
+        let limit = max_partitions.min(i32::MAX as u64);
+        if total > limit {
+            let problem = format!(
+                "{total} partitions in all, more than the limit of {limit}; \
+                 raise max_partitions if that is meant"
+            );
+            return Err(GroupError::new("topics", problem));
+        }
+        Ok(())
+    }
+}
+
+/// Checks that no earlier topic has the id of topic `i`; `ids` has the topics by id.
+fn check_id<'a>(
+    ids: &mut FxHashMap<&'a str, usize>,
+    topic: &Topic<'a>,
+    i: usize,
+) -> Result<(), GroupError> {
+    if let Some(id) = topic.topic_id {
+        let first = *ids.entry(id).or_insert(i);
+        if first != i {
+            let id = quoted(id);
+            let problem = format!("{id} is already the id of topics[{first}]");
+            return Err(GroupError::new(format!("topics[{i}].topic_id"), problem));
+        }
+    }
+    Ok(())
+}
+
+fn check_broker_fields(topic: &Topic, i: usize) -> Result<(), GroupError> {
+    if let Some(id) = topic.topic_id {
+        uuid_of(id).map_err(|problem| GroupError::new(format!("topics[{i}].topic_id"), problem))?;
+    }
+    for (n, &partition) in topic.initialized.iter().flatten().enumerate() {
+        if partition >= topic.partitions {
+            let count = topic.partitions;
+            let problem = format!("{partition} is not one of the topic's {count} partitions");
+            let path = format!("topics[{i}].initialized[{n}]");
+            return Err(GroupError::new(path, problem));
+        }
+    }
+    Ok(())
+}

@@ -225,6 +225,8 @@ class ShareCommands(HeartbeatCommands):
     def settings(self) -> Command:
         rng = self.rng
         command = super().settings() | {
+            # Without a delay, a join's timer is due at the time at which share state is due, too.
+            "init_delay": 1_000,
             "sai": rng.choice((0, 0, 1_000, 5_000)),
             "sst": rng.choice((45_000, 45_000, 8_000)),
         }

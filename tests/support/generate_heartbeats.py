@@ -208,7 +208,8 @@ class ShareCommands(HeartbeatCommands):
     def __init__(self, rng: random.Random) -> None:
         super().__init__(rng, "share")
         self.consumers, self.classics = self.consumers[:1], self.classics[:1]
-        for other in (*self.consumers, *self.classics):
+        others: list[Member] = [*self.consumers, *self.classics]
+        for other in others:
             other.group = rng.choices(GROUPS, (1, 4))[0]
         common = rng.random() < 0.6
         self.shares = [

@@ -241,9 +241,20 @@ class ShareCommands(HeartbeatCommands):
         chance = rng.random()
         if chance < 0.03:
             return {"op": "sdescribe", "g": rng.choice(("g", "g", "h", "none"))}
+        if chance < 0.045:
+            return self._all_leave()
         if chance < 0.15:
             # The share state of new partitions is initialised at the start.
             return {"op": "advance", "ms": 0}
         if chance < 0.4:
             return super()._draw(number)
         return self._draw_of(number, rng.choice(self.shares))
+
+    def _all_leave(self) -> Command:
+        """Lets all members leave their groups; then the group g is deleted, or loaded, or kept."""
+        self.planned += [
+            {"op": "shb", "g": one.group, "m": one.member_id, "epoch": -1} for one in self.shares
+        ]
+        delete = {"op": "delete_group", "g": "g"}
+        self.planned.append(self.rng.choice((delete, delete, {"op": "reload"})))
+        return {"op": "advance", "ms": 0}

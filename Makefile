@@ -138,6 +138,7 @@ SEQUENCES ?= 20000
 parity-virtual: coordinator-oracle $(VENV)/built ## our coordinator = Kafka's, on SEQUENCES random runs in virtual time
 	$(BIN)/python -m tools.differential_coordinator --sequences $(SEQUENCES) --seed $(SEED)
 	$(BIN)/python -m tools.differential_coordinator --sequences $(SEQUENCES) --seed $(SEED) --groups assigning
+	$(BIN)/python -m tools.differential_coordinator --sequences $(SEQUENCES) --seed $(SEED) --groups share
 
 bench-connect: connect-oracle $(VENV)/built ## Connect's incremental leader against the Java class
 	$(BIN)/python -m tools.bench_connect

@@ -3,9 +3,10 @@
 
     python -m tools.differential_coordinator --sequences 20000 --seed 1
     python -m tools.differential_coordinator --groups assigning --sequences 20000 --seed 1
+    python -m tools.differential_coordinator --groups share --sequences 20000 --seed 1
 
-The runs are those of classic groups (`generate_commands`), or of groups whose brokers assign and
-that change their type (`generate_heartbeats`).
+The runs are those of classic groups (`generate_commands`), of consumer groups that change their
+type, or of share groups (`generate_heartbeats`).
 Every answer is compared: responses and their times, states, generations, members, timers, and the
 bytes of records. Our coordinator gets the random member ids of Kafka's, so that bytes can be equal.
 The commands of a run have symbols in place of ids, so that the run can be played again with other
@@ -38,7 +39,7 @@ from kafka_rebalance.wire.group_records import (
 from tests.support.coordinator_oracle import CoordinatorOracle
 from tests.support.generate_commands import GROUPS, Command, Commands
 from tests.support.generate_heartbeats import GROUPS as HEARTBEAT_GROUPS
-from tests.support.generate_heartbeats import HeartbeatCommands
+from tests.support.generate_heartbeats import HeartbeatCommands, ShareCommands
 from tools import judge
 from tools.accepted_differences import Accepted, counts_a_missing_generation, leaders, refused
 from tools.judge import Block, Outcome
@@ -157,6 +158,7 @@ class Runs(NamedTuple):
 RUNS = {
     "classic": Runs(Commands),
     "assigning": Runs(HeartbeatCommands, HEARTBEAT_GROUPS, replays=10),
+    "share": Runs(ShareCommands, HEARTBEAT_GROUPS, replays=10),
 }
 
 

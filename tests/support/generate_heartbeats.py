@@ -9,6 +9,7 @@ A run has one theme, so that rare events occur together:
     ties         members that name different assignors
     mixed        members of both protocols: a group changes its type, both ways
     upgrade      a classic group first; then members of the consumer protocol join
+    share        share groups, with members of the other protocols that are refused
 
 The class has the methods of `generate_commands.Commands`; symbols such as `@7` are explained there.
 """
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from .random_classic_members import ClassicMember
 from .random_consumer_members import ConsumerMember
+from .random_share_members import ShareMember
 from .random_topics import NAMES, PATTERNS, Command, RandomTopics
 
 if TYPE_CHECKING:
@@ -35,19 +37,22 @@ STATES = ("Stable", "stable", "EMPTY", "Empty", "assigning", "Reconciling", "Dea
 POLICIES = ("bidirectional", "bidirectional", "upgrade", "downgrade", "disabled")
 
 
+Member = ConsumerMember | ClassicMember | ShareMember
+
+
 class HeartbeatCommands:
     """Makes one random command after another; the caller must pass each answer to `told`."""
 
-    def __init__(self, rng: random.Random) -> None:
+    def __init__(self, rng: random.Random, theme: str = "") -> None:
         self.rng = rng
-        self.theme = rng.choices(list(THEMES), list(THEMES.values()))[0]
+        self.theme = theme or rng.choices(list(THEMES), list(THEMES.values()))[0]
         self.topics = RandomTopics(rng)
         self.consumers = [self._consumer(name) for name in "ABCDE"]
         self.classics = [self._classic() for _ in range(4)]
         if self.theme in ("consumers", "static", "patterns", "ties"):
             self.classics = self.classics[:1] if rng.random() < 0.1 else []
         self.planned: list[Command] = [self.topics.command()]
-        self.owners: dict[int, ConsumerMember | ClassicMember] = {}
+        self.owners: dict[int, Member] = {}
         self.commands: dict[int, Command] = {}
         self.holding = False
         self.drawn = 0
@@ -123,8 +128,10 @@ class HeartbeatCommands:
         if self.theme == "upgrade" and self.drawn < 14:
             consumers = []
         idle = [one for one in self.classics if not one.busy]
-        members: list[ConsumerMember | ClassicMember] = [*consumers, *idle]
-        member = rng.choice(members or list(self.classics))
+        members: list[Member] = [*consumers, *idle]
+        return self._draw_of(number, rng.choice(members or list(self.classics)))
+
+    def _draw_of(self, number: int, member: Member) -> Command:
         self.owners[number] = member
         return member.draw()
 
@@ -193,3 +200,61 @@ class HeartbeatCommands:
             owner.busy = number not in seen
         else:
             owner.told(command, answer)
+
+
+class ShareCommands(HeartbeatCommands):
+    """Makes the commands of a run of share groups."""
+
+    def __init__(self, rng: random.Random) -> None:
+        super().__init__(rng, "share")
+        self.consumers, self.classics = self.consumers[:1], self.classics[:1]
+        others: list[Member] = [*self.consumers, *self.classics]
+        for other in others:
+            other.group = rng.choices(GROUPS, (1, 4))[0]
+        common = rng.random() < 0.6
+        self.shares = [
+            ShareMember(
+                rng,
+                self.topics,
+                name,
+                rng.choices(GROUPS, (8, 1))[0],
+                list(NAMES[:2]) if common else self.topics.names(),
+            )
+            for name in "PQRSTUV"[: rng.choice((2, 3, 5, 7))]
+        ]
+
+    def settings(self) -> Command:
+        rng = self.rng
+        command = super().settings() | {
+            # Without a delay, a join's timer is due at the time at which share state is due, too.
+            "init_delay": 1_000,
+            "sai": rng.choice((0, 0, 1_000, 5_000)),
+            "sst": rng.choice((45_000, 45_000, 8_000)),
+        }
+        for name, values, chance in (("smax", (1, 2, 3), 0.12), ("shi", (3_000,), 0.05)):
+            if rng.random() < chance:
+                command[name] = rng.choice(values)
+        return command
+
+    def _draw(self, number: int) -> Command:
+        rng = self.rng
+        chance = rng.random()
+        if chance < 0.03:
+            return {"op": "sdescribe", "g": rng.choice(("g", "g", "h", "none"))}
+        if chance < 0.045:
+            return self._all_leave()
+        if chance < 0.15:
+            # The share state of new partitions is initialised at the start.
+            return {"op": "advance", "ms": 0}
+        if chance < 0.4:
+            return super()._draw(number)
+        return self._draw_of(number, rng.choice(self.shares))
+
+    def _all_leave(self) -> Command:
+        """Lets all members leave their groups; then the group g is deleted, or loaded, or kept."""
+        self.planned += [
+            {"op": "shb", "g": one.group, "m": one.member_id, "epoch": -1} for one in self.shares
+        ]
+        delete = {"op": "delete_group", "g": "g"}
+        self.planned.append(self.rng.choice((delete, delete, {"op": "reload"})))
+        return {"op": "advance", "ms": 0}

@@ -6,7 +6,7 @@
     offsets, offset_commit, offset_fetch, offset_delete, expiry
     records, appends, loading                      the log of `__consumer_offsets`
     interface, deadlines, config, cluster          events, effects, timers, settings, topics
-    consumer_group                                 groups whose broker assigns (KIP-848)
+    consumer_group, share_group                    groups whose broker assigns (KIP-848, KIP-932)
 
 The classes of requests and responses are in `kafka_rebalance.protocol`.
 
@@ -46,6 +46,7 @@ from .interface import PartitionsDeleted as PartitionsDeleted
 from .interface import PatternsDue as PatternsDue
 from .interface import Received as Received
 from .interface import Respond as Respond
+from .interface import ShareStateDue as ShareStateDue
 from .interface import Silent as Silent
 from .interface import Sweep as Sweep
 from .interface import TopicsChanged as TopicsChanged

@@ -8,8 +8,10 @@ from kafka_rebalance.protocol.messages import JoinGroupResponse, SyncGroupRespon
 from .consumer_group import log
 from .coordinator_state import (
     AnswerClassicMember,
+    ContinueDeletion,
     CoordinatorState,
     Created,
+    ForgetInitializing,
     ReplaceStatic,
     Retry,
     SendResponse,
@@ -17,7 +19,9 @@ from .coordinator_state import (
 )
 from .group import Group
 from .join_group import not_replaced, replaced
+from .offset_delete import continue_deletion
 from .refusals import refuse
+from .share_group.initialization import forget_initializing
 from .sync_group import not_stored, stored
 
 _RETRY_MS = 500
@@ -40,8 +44,12 @@ def appended(state: CoordinatorState, append_id: int, position: int) -> None:
             replaced(state, then)
         case SendResponse() as then:
             state.respond(then.request_id, then.response)
+            if then.due is not None:
+                state.effects.append(then.due)
         case AnswerClassicMember() as then:
             state.answer_classic_member(then)
+        case ContinueDeletion() as then:
+            continue_deletion(state, then.request_id, then.request, then.group_ids)
     _release(state, append_id)
 
 
@@ -57,12 +65,14 @@ def append_failed(state: CoordinatorState, append_id: int, error: ErrorCode) -> 
             not_stored(state, then, error)
         case ReplaceStatic() as then:
             not_replaced(state, then, error)
-        case SendResponse() | AnswerClassicMember() as then:
+        case SendResponse() | AnswerClassicMember() | ContinueDeletion() as then:
             state.respond(then.request_id, refuse(then.request, of_operation_error(error)))
         case Retry(key, revocation) if error is not ErrorCode.NOT_COORDINATOR:
             state.deadlines.arm(key, state.now_ms + _RETRY_MS)
             if revocation is not None:
                 state.revocations[key] = revocation
+        case ForgetInitializing(due) if error is not ErrorCode.NOT_COORDINATOR:
+            forget_initializing(state, due)
     for one in write.created:
         _take_back(state, one, error)
     for group in write.deleted:

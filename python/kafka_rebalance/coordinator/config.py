@@ -30,6 +30,11 @@ class CoordinatorConfig:
     group_consumer_assignors: tuple[str, ...] = _ASSIGNORS
     group_consumer_migration_policy: str = "bidirectional"
     group_consumer_regex_refresh_interval_ms: int = 600_000
+    group_share_session_timeout_ms: int = 45_000
+    group_share_heartbeat_interval_ms: int = 5_000
+    group_share_assignment_interval_ms: int = 1_000
+    group_share_max_size: int = 200
+    group_share_initialize_retry_interval_ms: int = 30_000
 
     def __post_init__(self) -> None:
         for name, least in _LEAST.items():
@@ -70,4 +75,9 @@ _LEAST = {
     "group_consumer_assignment_interval_ms": 0,
     "group_consumer_max_size": 1,
     "group_consumer_regex_refresh_interval_ms": 0,
+    "group_share_session_timeout_ms": 1,
+    "group_share_heartbeat_interval_ms": 1,
+    "group_share_assignment_interval_ms": 0,
+    "group_share_max_size": 1,
+    "group_share_initialize_retry_interval_ms": 1,
 }

@@ -21,7 +21,7 @@ again, until a session ends. A host that stops its clock during Ticks must then 
 `VirtualBroker` adds 1 ms when one deadline has run 3 times at one time. The simulator need not do
 this, because its members have timeouts of at least 1 ms.
 
-Source   GroupCoordinatorService, GroupCoordinatorShard of Kafka 4.4.0, classic groups.
+Source   GroupCoordinatorService, GroupCoordinatorShard of Kafka 4.4.0.
 """
 
 from collections.abc import Callable, Mapping
@@ -58,6 +58,11 @@ from .coordinator_state import AnyGroup, CoordinatorState, Ownership
 from .deadlines import MEMBER_KINDS, DeadlineKey
 from .group import Group
 from .refusals import refuse
+from .share_group.describe import share_group_describe
+from .share_group.group import ShareGroup
+from .share_group.heartbeat import refuse_share_fields, share_group_heartbeat
+from .share_group.initialization import share_state_initialized
+from .share_group.leaving import fall_silent_in_share_group, share_deadline
 
 
 def counted_ids() -> Callable[[], str]:
@@ -145,6 +150,8 @@ class Coordinator:
                 _topics_changed(state, event)
             case interface.PatternsDue(group_id, patterns):
                 resolve(state, group_id, patterns)
+            case interface.ShareStateDue():
+                share_state_initialized(state, event)
             case interface.Sweep():
                 expiry.sweep(state)
             case interface.Silent():
@@ -171,6 +178,8 @@ _HANDLERS: dict[type[messages.Request], _Handler] = {
     messages.ListGroups: describe.list_groups,
     modern_messages.ConsumerGroupHeartbeat: consumer_group_heartbeat,
     modern_messages.ConsumerGroupDescribe: consumer_group_describe,
+    modern_messages.ShareGroupHeartbeat: share_group_heartbeat,
+    modern_messages.ShareGroupDescribe: share_group_describe,
 }
 
 
@@ -216,6 +225,10 @@ def _gate(
         error = refuse_fields(state, request, version)
         if error is not ErrorCode.NONE:
             return error
+    if isinstance(request, modern_messages.ShareGroupHeartbeat):
+        error = refuse_share_fields(request)
+        if error is not ErrorCode.NONE:
+            return error
     if isinstance(request, _NEEDS_GROUP_ID) and not request.group_id:
         return ErrorCode.INVALID_GROUP_ID
     if isinstance(request, messages.JoinGroup):
@@ -233,7 +246,7 @@ def _gate(
 def _topics_changed(state: CoordinatorState, event: interface.TopicsChanged) -> None:
     touched = state.cluster.change(event)
     for group in state.groups.values():
-        if isinstance(group, ConsumerGroup) and any(map(group.is_subscribed, touched)):
+        if not isinstance(group, Group) and any(map(group.is_subscribed, touched)):
             group.refresh_at = (0, 0)
 
 
@@ -243,6 +256,8 @@ def _fall_silent(state: CoordinatorState, event: interface.Silent) -> None:
     group = state.groups.get(group_id)
     if isinstance(group, ConsumerGroup):
         timeouts.fall_silent(state, group, member_id, event.since_ms)
+    elif isinstance(group, ShareGroup):
+        fall_silent_in_share_group(state, group, member_id, event.since_ms)
     elif group is not None:
         rebalance.fall_silent(state, group, member_id, event.since_ms)
 
@@ -257,6 +272,8 @@ def _tick(state: CoordinatorState) -> None:
         return
     if isinstance(group, ConsumerGroup):
         requests.deadline(state, group, key)
+    elif isinstance(group, ShareGroup):
+        share_deadline(state, group, key)
     elif key.kind in MEMBER_KINDS and key.member_id:
         return  # it belongs to a member of the consumer group that the group was
     elif key.kind == "join":

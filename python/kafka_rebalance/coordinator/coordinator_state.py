@@ -16,21 +16,24 @@ from uuid import UUID
 
 from kafka_rebalance.protocol.group_state import GroupState
 from kafka_rebalance.protocol.messages import (
+    DeleteGroups,
     JoinGroupResponse,
     Request,
     Response,
     SyncGroupResponse,
 )
 from kafka_rebalance.wire.consumer_group_records import ConsumerGroupRecord
+from kafka_rebalance.wire.share_group_records import ShareGroupRecord
 
 from .cluster import ClusterTopics
 from .config import CoordinatorConfig
 from .consumer_group.group import ConsumerGroup
 from .deadlines import SESSION, DeadlineKey, Deadlines
 from .group import Group
-from .interface import Append, Drop, Effect, LogRecord, Respond, Transition
+from .interface import Append, Drop, Effect, LogRecord, Respond, ShareStateDue, Transition
 from .members import ClassicGroupMember
 from .offsets import GroupOffsets, OffsetChange, Offsets, OffsetValue
+from .share_group.group import ShareGroup
 
 
 class Ownership(Enum):
@@ -66,11 +69,15 @@ class ReplaceStatic:
 
 @dataclass(frozen=True, slots=True)
 class SendResponse:
-    """After the append, `response` is sent, or a refusal of `request` if the append failed."""
+    """After the append, `response` is sent, or a refusal of `request` if the append failed.
+
+    `due` is what the host must do after the response of a share group's member.
+    """
 
     request_id: int
     response: Response
     request: Request
+    due: ShareStateDue | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +102,35 @@ class Retry:
     revocation: int | None  # the epoch of `revocations`, which the deadline has used up
 
 
-Continuation = StoreAssignment | ReplaceStatic | SendResponse | AnswerClassicMember | Retry | None
-AnyGroup = Group | ConsumerGroup
+@dataclass(frozen=True, slots=True)
+class ForgetInitializing:
+    """If the append fails, the share state of `due` counts as not initialised."""
+
+    due: ShareStateDue
+
+
+@dataclass(frozen=True, slots=True)
+class ContinueDeletion:
+    """After the append, the deletion of share groups goes on with `group_ids`, then with all."""
+
+    request_id: int
+    request: DeleteGroups
+    group_ids: tuple[str, ...]
+
+
+Continuation = (
+    StoreAssignment
+    | ReplaceStatic
+    | SendResponse
+    | AnswerClassicMember
+    | Retry
+    | ForgetInitializing
+    | ContinueDeletion
+    | None
+)
+ModernGroup = ConsumerGroup | ShareGroup
+AnyGroup = Group | ModernGroup
+ModernRecord = ConsumerGroupRecord | ShareGroupRecord
 
 
 class Created(NamedTuple):
@@ -114,16 +148,17 @@ class Created(NamedTuple):
 class Write:
     """An append in flight: the action after it, and the groups that it creates or deletes.
 
-    `batch` has the records that have changed the consumer group `group_id` already; `after` is the
-    classic group that is in its place already.
+    `batch` has the records that have changed the group `group_id`, whose broker assigns, already,
+    at `now_ms`; `after` is the classic group that is in its place already.
     """
 
     then: Continuation
     created: tuple[Created, ...] = ()
     deleted: tuple[AnyGroup, ...] = ()
     group_id: str | None = None
-    batch: tuple[ConsumerGroupRecord, ...] = ()
+    batch: tuple[ModernRecord, ...] = ()
     after: Group | None = None
+    now_ms: int = 0
 
 
 @dataclass(slots=True)
@@ -144,8 +179,9 @@ class CoordinatorState:
     read only durable groups see the group when this append is durable. If the append fails, the
     group is removed, unless it has newer offsets.
 
-    `durable` has each consumer group with appends in flight as the log has it; None if it is not in
-    the log. `revocations` has the member epoch for which each rebalance timeout was armed.
+    `durable` has each group whose broker assigns as the log has it, while appends of it are in
+    flight; None if it is not in the log. `revocations` has the member epoch for which each
+    rebalance timeout was armed.
     """
 
     config: CoordinatorConfig

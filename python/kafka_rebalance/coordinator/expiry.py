@@ -8,6 +8,7 @@
     Stable consumers, subscriptions known;        its commit; offsets of subscribed topics never
     consumer groups of any state                  expire
     any other group                               offsets never expire
+    share groups                                  they have no offsets, and are never removed
 
 In a group whose offsets can expire, an offset with its own expiry time expires at that time.
 
@@ -18,10 +19,11 @@ Source   OffsetMetadataManager.cleanupExpiredOffsets, ClassicGroup.offsetExpirat
 from kafka_rebalance.protocol.group_state import GroupState
 
 from .consumer_group.group import ConsumerGroup
-from .coordinator_state import AnyGroup, CoordinatorState, Write
+from .coordinator_state import CoordinatorState, Write
 from .group import CONSUMER, Group
 from .offsets import CommittedOffset, Forget, OffsetChange, Partition
 from .records import offset_tombstone
+from .share_group.group import ShareGroup
 from .tombstones import tombstones_of
 
 
@@ -34,6 +36,8 @@ def sweep(state: CoordinatorState) -> None:
     retention = state.config.offsets_retention_ms
     records, changes, deleted = [], list[OffsetChange](), []
     for group in list(state.groups.values()):
+        if isinstance(group, ShareGroup):
+            continue
         offsets = state.offsets.latest(group.group_id)
         values = offsets.values()
         expired = [
@@ -51,12 +55,16 @@ def sweep(state: CoordinatorState) -> None:
     state.append(records, Write(None, deleted=tuple(deleted)), changes)
 
 
-def _is_empty(group: AnyGroup) -> bool:
+def _is_empty(group: Group | ConsumerGroup) -> bool:
     return group.is_empty if isinstance(group, ConsumerGroup) else group.is_(GroupState.EMPTY)
 
 
 def _has_expired(
-    group: AnyGroup, partition: Partition, value: CommittedOffset, now_ms: int, retention_ms: int
+    group: Group | ConsumerGroup,
+    partition: Partition,
+    value: CommittedOffset,
+    now_ms: int,
+    retention_ms: int,
 ) -> bool:
     base: int | None = value.commit_timestamp_ms
     if isinstance(group, Group) and group.protocol_type is not None:

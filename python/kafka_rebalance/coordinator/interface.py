@@ -10,6 +10,7 @@ An event reports something that happened; an effect asks the host to do somethin
     PartitionsDeleted               topics were deleted
     TopicsChanged                   the cluster's topics, with ids, partitions and racks
     PatternsDue                     patterns are to be resolved; the host has it from an effect
+    ShareStateDue                   the host has initialised share state, for an effect
     Sweep                           it is time to expire offsets
     Silent, Heard                   members stop or resume heartbeats; for a `vouched` Coordinator
 """
@@ -98,9 +99,10 @@ class Unloaded:
 
 @dataclass(frozen=True, slots=True)
 class PartitionsDeleted:
-    """Partitions, as (topic, partition), were deleted from the cluster."""
+    """Partitions, as (topic, partition), were deleted, and the topics with these ids."""
 
     partitions: tuple[tuple[str, int], ...]
+    topic_ids: tuple[Uuid, ...] = ()
 
 
 class ClusterTopic(NamedTuple):
@@ -154,6 +156,17 @@ class PatternsDue:
     patterns: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ShareStateDue:
+    """The share state of partitions is to be initialised by the share coordinator.
+
+    This is an effect, which the host passes back as an event when the partitions are initialised.
+    """
+
+    group_id: str
+    partitions: tuple[tuple[Uuid, tuple[int, ...]], ...]
+
+
 CoordinatorEvent = (
     Received
     | Tick
@@ -165,6 +178,7 @@ CoordinatorEvent = (
     | PartitionsDeleted
     | TopicsChanged
     | PatternsDue
+    | ShareStateDue
     | Sweep
     | Silent
     | Heard
@@ -228,4 +242,4 @@ class Unreadable:
     problem: str
 
 
-Effect = Respond | Drop | Append | Transition | Expired | Unreadable | PatternsDue
+Effect = Respond | Drop | Append | Transition | Expired | Unreadable | PatternsDue | ShareStateDue

@@ -2,7 +2,8 @@
 """JoinGroup: decides who may join, with which member id, and whether the group rebalances.
 
     check, in this order                          error
-    0. a member id, but no such group             UNKNOWN_MEMBER_ID
+    0. a share group                              INCONSISTENT_GROUP_PROTOCOL
+       a member id, but no such group             UNKNOWN_MEMBER_ID
     1. capacity (`group.max.size`)                GROUP_MAX_SIZE_REACHED
        a Dead group                               COORDINATOR_NOT_AVAILABLE
     2. the group's protocols                      INCONSISTENT_GROUP_PROTOCOL
@@ -36,6 +37,7 @@ from .member_checks import refuse_in_state
 from .members import ClassicGroupMember, without_repeats
 from .rebalance import joined, prepare, rebalance_or_complete, try_complete_join
 from .records import group_record, new_group_record
+from .share_group.group import ShareGroup
 from .tombstones import tombstones_of
 
 _NEWEST = 9
@@ -54,6 +56,9 @@ def join_group(
 
     `emptied` is an empty consumer group that was removed, and is replaced by a new classic group.
     """
+    if isinstance(state.groups.get(request.group_id), ShareGroup):
+        _refuse(state, event, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        return
     group = state.classic(request.group_id)
     is_new = group is None
     if group is None:

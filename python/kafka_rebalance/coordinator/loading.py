@@ -15,12 +15,13 @@ from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.protocol.group_state import GroupState
 from kafka_rebalance.wire import group_records as wire
 from kafka_rebalance.wire.consumer_group_records import decode_record
+from kafka_rebalance.wire.share_group_records import decode_share_record
 
 from .appends import append_failed
-from .consumer_group import timeouts
+from .consumer_group import log, timeouts
 from .consumer_group.group import ConsumerGroup, OwnedTwice
 from .consumer_group.member import ReconciliationState
-from .consumer_group.replay import IllegalRecord, replay
+from .consumer_group.replay import IllegalRecord
 from .coordinator_state import AnyGroup, CoordinatorState, Ownership
 from .group import Group
 from .interface import LogEntry, Unreadable
@@ -28,6 +29,7 @@ from .members import ClassicGroupMember
 from .offsets import Commit, CommittedOffset, Forget, Marker
 from .rebalance import prepare
 from .refusals import refuse
+from .share_group.group import ShareGroup
 
 
 def load(state: CoordinatorState, entries: tuple[LogEntry, ...]) -> None:
@@ -42,6 +44,11 @@ def load(state: CoordinatorState, entries: tuple[LogEntry, ...]) -> None:
     for group in _in_table_order(state):
         if isinstance(group, ConsumerGroup):
             _start_members(state, group)
+            continue
+        if isinstance(group, ShareGroup):
+            for member_id in group.members:
+                timeout_ms = state.config.group_share_session_timeout_ms
+                timeouts.arm_session(state, group.group_id, member_id, timeout_ms)
             continue
         for member in group.members.values():
             state.renew_session(group, member)
@@ -94,9 +101,10 @@ def _replay(state: CoordinatorState, entry: LogEntry) -> None:
             commit = Commit(group_id, (topic, partition), _offset(value), entry.producer_id)
             state.offsets.load(commit, entry.position)
         case wire.OtherKey(), _:
-            record = decode_record(entry.key, entry.value)
-            if record is not None:
-                replay(state.groups, record)
+            for decode in (decode_record, decode_share_record):
+                record = decode(entry.key, entry.value)
+                if record is not None:
+                    log.replay_any(state.groups, record, state.now_ms)
 
 
 def _group(group_id: str, value: wire.GroupMetadataValue) -> Group:
@@ -149,7 +157,7 @@ def unload(state: CoordinatorState) -> None:
     for append_id in list(state.writes):
         append_failed(state, append_id, gone)
     for group in list(state.groups.values()):
-        if isinstance(group, ConsumerGroup):
+        if not isinstance(group, Group):
             continue  # it has no parked requests
         before = group.state
         state.move(group, GroupState.DEAD)

@@ -4,6 +4,7 @@
 The first row that matches decides who may commit:
 
     no generation, group Empty or absent          accepted, without a check of the ids
+    a share group                                 GROUP_ID_NOT_FOUND
     any other commit to an absent group           GROUP_ID_NOT_FOUND; ILLEGAL_GENERATION in old
                                                   versions of the request
     generation, member or instance id present     checked by `member_checks`
@@ -30,6 +31,7 @@ from .member_checks import refuse_in_state, refuse_member
 from .offsets import Commit, CommittedOffset, Marker
 from .records import offset_record
 from .refusals import refuse
+from .share_group.group import ShareGroup
 
 _Commit = messages.OffsetCommit | messages.TxnOffsetCommit
 
@@ -46,6 +48,8 @@ def offset_commit(state: CoordinatorState, event: Received, request: _Commit) ->
     if isinstance(group, ConsumerGroup):
         stored = [one for one in request.offsets if not _is_too_large(state, one)]
         error = refuse_commit(event, group, request, stored, state.cluster)
+    elif isinstance(group, ShareGroup):
+        error = ErrorCode.GROUP_ID_NOT_FOUND
     else:
         error = _check(event, group, request)
     if error is not ErrorCode.NONE:

@@ -11,11 +11,14 @@ from kafka_rebalance.protocol.group_state import GroupState
 
 from .consumer_group.group import ConsumerGroup
 from .coordinator_state import AnyGroup, CoordinatorState, SendResponse, Write
-from .group import CONSUMER
+from .group import CONSUMER, Group
 from .interface import PartitionsDeleted, Received
 from .member_checks import refuse_in_state
 from .offsets import Forget, OffsetChange, Partition
 from .records import offset_tombstone
+from .share_group.deletion import mark_share_state
+from .share_group.group import ShareGroup
+from .share_group.initialization import forget_topics
 from .tombstones import tombstones_of
 
 
@@ -23,7 +26,7 @@ def offset_delete(state: CoordinatorState, event: Received, request: messages.Of
     """Deletes offsets, except those of topics that the group is subscribed to."""
     group = state.groups.get(request.group_id)
     error = _refuse(group, request)
-    if group is None or error is not ErrorCode.NONE:
+    if not isinstance(group, Group | ConsumerGroup) or error is not ErrorCode.NONE:
         state.respond(event.request_id, messages.OffsetDeleteResponse(error_code=error))
         return
     offsets = state.offsets.latest(group.group_id)
@@ -43,7 +46,9 @@ def _refuse(
     group: AnyGroup | None, request: messages.OffsetDelete | messages.DeleteGroups
 ) -> ErrorCode:
     is_deletion = isinstance(request, messages.DeleteGroups)
-    if isinstance(group, ConsumerGroup):
+    if isinstance(group, ShareGroup) and not is_deletion:
+        return ErrorCode.GROUP_ID_NOT_FOUND
+    if isinstance(group, ConsumerGroup | ShareGroup):
         is_refused = is_deletion and not group.is_empty
         return ErrorCode.NON_EMPTY_GROUP if is_refused else ErrorCode.NONE
     error = refuse_in_state(group, request)
@@ -55,6 +60,18 @@ def _refuse(
 
 def delete_groups(state: CoordinatorState, event: Received, request: messages.DeleteGroups) -> None:
     """Deletes empty groups and their offsets; a repeated group id has one result."""
+    continue_deletion(state, event.request_id, request, tuple(dict.fromkeys(request.group_ids)))
+
+
+def continue_deletion(
+    state: CoordinatorState,
+    request_id: int,
+    request: messages.DeleteGroups,
+    group_ids: tuple[str, ...],
+) -> None:
+    """Marks the share state of these groups one by one, then deletes all groups of the request."""
+    if mark_share_state(state, request_id, request, group_ids):
+        return
     codes, records, changes, deleted = [], [], list[OffsetChange](), []
     for group_id in dict.fromkeys(request.group_ids):
         group = state.groups.get(group_id)
@@ -68,7 +85,7 @@ def delete_groups(state: CoordinatorState, event: Received, request: messages.De
             deleted.append(group)
             state.forget(group)
     response = messages.DeleteGroupsResponse(groups=tuple(codes))
-    then = SendResponse(event.request_id, response, request)
+    then = SendResponse(request_id, response, request)
     state.append(records, Write(then, deleted=tuple(deleted)), changes)
 
 
@@ -86,7 +103,7 @@ def _all_partitions(state: CoordinatorState, group_id: str) -> list[Partition]:
 
 
 def partitions_deleted(state: CoordinatorState, event: PartitionsDeleted) -> None:
-    """Deletes the offsets of deleted partitions in every group."""
+    """Deletes the offsets of deleted partitions, and the share state of deleted topics."""
     forgotten = []
     for group_id in state.offsets.groups():
         offsets = state.offsets.latest(group_id)
@@ -96,6 +113,7 @@ def partitions_deleted(state: CoordinatorState, event: PartitionsDeleted) -> Non
             count = len(holders) + (offsets.value(partition) is not None)
             forgotten += [Forget(group_id, partition)] * count
     _forget(state, forgotten, Write(None))
+    forget_topics(state, event.topic_ids)
 
 
 def _forget(state: CoordinatorState, forgotten: list[Forget], write: Write) -> None:

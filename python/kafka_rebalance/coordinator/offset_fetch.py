@@ -15,6 +15,7 @@ from .coordinator_state import AnyGroup, CoordinatorState
 from .group import Group
 from .interface import Received
 from .offsets import GroupOffsets
+from .share_group.group import ShareGroup
 
 
 def offset_fetch(state: CoordinatorState, event: Received, request: OffsetFetch) -> None:
@@ -37,7 +38,8 @@ def _fetched(
         if error is not ErrorCode.NONE:
             return OffsetFetchResponse(error_code=error)
     # Committed offsets of a removed group are ignored, but its open transactions still matter.
-    is_absent = group is None or (isinstance(group, Group) and group.is_(GroupState.DEAD))
+    is_dead = isinstance(group, Group) and group.is_(GroupState.DEAD)
+    is_absent = group is None or is_dead or isinstance(group, ShareGroup)
     wanted = request.partitions
     if wanted is None:
         there = () if is_absent else offsets.values()

@@ -18,6 +18,7 @@ _RESPONSES: dict[type[messages.Request], Callable[..., messages.Response]] = {
     messages.OffsetDelete: messages.OffsetDeleteResponse,
     messages.ListGroups: messages.ListGroupsResponse,
     modern_messages.ConsumerGroupHeartbeat: modern_messages.ConsumerGroupHeartbeatResponse,
+    modern_messages.ShareGroupHeartbeat: modern_messages.ShareGroupHeartbeatResponse,
 }
 
 
@@ -35,4 +36,7 @@ def refuse(request: messages.Request, error: ErrorCode) -> messages.Response:
         case modern_messages.ConsumerGroupDescribe(group_ids=ids):
             described = tuple(modern_messages.DescribedConsumerGroup(one, error) for one in ids)
             return modern_messages.ConsumerGroupDescribeResponse(groups=described)
+        case modern_messages.ShareGroupDescribe(group_ids=ids):
+            shared = tuple(modern_messages.DescribedShareGroup(one, error) for one in ids)
+            return modern_messages.ShareGroupDescribeResponse(groups=shared)
     return _RESPONSES[type(request)](error_code=error)

@@ -51,6 +51,12 @@ from .modern_messages import ConsumerGroupHeartbeatResponse as ConsumerGroupHear
 from .modern_messages import DescribedConsumerGroup as DescribedConsumerGroup
 from .modern_messages import DescribedConsumerMember as DescribedConsumerMember
 from .modern_messages import DescribedPartitions as DescribedPartitions
+from .modern_messages import DescribedShareGroup as DescribedShareGroup
+from .modern_messages import DescribedShareMember as DescribedShareMember
+from .modern_messages import ShareGroupDescribe as ShareGroupDescribe
+from .modern_messages import ShareGroupDescribeResponse as ShareGroupDescribeResponse
+from .modern_messages import ShareGroupHeartbeat as ShareGroupHeartbeat
+from .modern_messages import ShareGroupHeartbeatResponse as ShareGroupHeartbeatResponse
 from .modern_messages import TopicPartitions as TopicPartitions
 from .selection import select_protocol as select_protocol
 from .tick import Tick as Tick

@@ -14,6 +14,10 @@ from .modern_messages import (
     ConsumerGroupDescribeResponse,
     ConsumerGroupHeartbeat,
     ConsumerGroupHeartbeatResponse,
+    ShareGroupDescribe,
+    ShareGroupDescribeResponse,
+    ShareGroupHeartbeat,
+    ShareGroupHeartbeatResponse,
 )
 
 NO_GENERATION = -1
@@ -197,6 +201,8 @@ Request = (
     | ListGroups
     | ConsumerGroupHeartbeat
     | ConsumerGroupDescribe
+    | ShareGroupHeartbeat
+    | ShareGroupDescribe
 )
 
 
@@ -352,7 +358,7 @@ class DescribeGroupsResponse:
 
 
 class ListedGroup(NamedTuple):
-    """One group in a ListGroups response; its type is "classic" or "consumer"."""
+    """One group in a ListGroups response; its type is "classic", "consumer" or "share"."""
 
     group_id: str
     protocol_type: str
@@ -383,4 +389,6 @@ Response = (
     | ListGroupsResponse
     | ConsumerGroupHeartbeatResponse
     | ConsumerGroupDescribeResponse
+    | ShareGroupHeartbeatResponse
+    | ShareGroupDescribeResponse
 )

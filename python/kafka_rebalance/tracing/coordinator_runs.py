@@ -174,6 +174,8 @@ class Tracer:
                 return f"append fails: {error}"
             case interface.PatternsDue(group_id, _):
                 return f"patterns of {group_id} are due"
+            case interface.ShareStateDue(group_id, _):
+                return f"share state of {group_id} is due"
             case interface.Drop(number):
                 return f"{self._senders[number]}'s older request gets no answer"
             case interface.Unreadable(position, problem):

@@ -6,7 +6,7 @@ from kafka_rebalance.protocol import messages
 from kafka_rebalance.protocol.error_codes import ErrorCode
 
 from .driver_commands import Json
-from .driver_consumer_answers import NameOf, answer_of_consumers
+from .driver_consumer_answers import NameOf, answer_of_modern
 from .driver_records import record_event, text_of
 from .virtual_broker import Happened
 
@@ -22,9 +22,9 @@ def answer_of(happened: list[Happened], number: int, name_of: NameOf) -> Json:
 
 def _answer(response: messages.Response, name_of: NameOf) -> Json:
     """Returns a response's keys; JoinGroup and SyncGroup have none (see `events_of`)."""
-    of_consumers = answer_of_consumers(response, name_of)
-    if of_consumers is not None:
-        return of_consumers
+    modern = answer_of_modern(response, name_of)
+    if modern is not None:
+        return modern
     match response:
         case messages.LeaveGroupResponse(error_code=error, members=members):
             left = [

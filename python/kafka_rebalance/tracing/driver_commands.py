@@ -36,6 +36,8 @@ REQUESTS: dict[str, tuple[type[messages.Request], int | None]] = {
     "list": (messages.ListGroups, None),
     "chb": (modern_messages.ConsumerGroupHeartbeat, 1),
     "cdescribe": (modern_messages.ConsumerGroupDescribe, None),
+    "shb": (modern_messages.ShareGroupHeartbeat, 1),
+    "sdescribe": (modern_messages.ShareGroupDescribe, None),
 }
 
 # Maps a field of a request to the key of a command; without the key, the field has its default.
@@ -93,6 +95,10 @@ def config_of(command: Json) -> CoordinatorConfig:
         group_consumer_assignors=tuple(command.get("assignors", ("uniform", "range"))),
         group_consumer_migration_policy=command.get("policy", "bidirectional"),
         group_consumer_regex_refresh_interval_ms=command.get("rri", 600_000),
+        group_share_session_timeout_ms=command.get("sst", 45_000),
+        group_share_heartbeat_interval_ms=command.get("shi", 5_000),
+        group_share_max_size=command.get("smax", 200),
+        group_share_assignment_interval_ms=command.get("sai", 1_000),
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the responses about consumer groups as JSON, for the answers of `driver.py`."""
+"""Writes responses about groups whose brokers assign as JSON, for `driver.py`'s answers."""
 
 from collections.abc import Callable
 
@@ -13,10 +13,13 @@ NameOf = Callable[[Uuid], str]
 """Returns the name of a topic with this id."""
 
 
-def answer_of_consumers(response: messages.Response, name_of: NameOf) -> Json | None:
-    """Returns the keys of a response about consumer groups, None for any other response."""
+def answer_of_modern(response: messages.Response, name_of: NameOf) -> Json | None:
+    """Returns the keys of a response about such groups, None for any other response."""
     match response:
-        case modern_messages.ConsumerGroupHeartbeatResponse(error_code=ErrorCode.NONE):
+        case (
+            modern_messages.ConsumerGroupHeartbeatResponse(error_code=ErrorCode.NONE)
+            | modern_messages.ShareGroupHeartbeatResponse(error_code=ErrorCode.NONE)
+        ):
             return {
                 "err": str(ErrorCode.NONE),
                 "member": response.member_id,
@@ -24,10 +27,15 @@ def answer_of_consumers(response: messages.Response, name_of: NameOf) -> Json | 
                 "interval": response.heartbeat_interval_ms,
                 "asg": _partitions(response.assignment, name_of),
             }
-        case modern_messages.ConsumerGroupHeartbeatResponse(error_code=error):
+        case (
+            modern_messages.ConsumerGroupHeartbeatResponse(error_code=error)
+            | modern_messages.ShareGroupHeartbeatResponse(error_code=error)
+        ):
             return {"err": str(error)}
         case modern_messages.ConsumerGroupDescribeResponse(groups=(group,)):
             return _described(group)
+        case modern_messages.ShareGroupDescribeResponse(groups=(shared,)):
+            return _described_share(shared)
         case _:
             return None
 
@@ -53,6 +61,28 @@ def _described(group: modern_messages.DescribedConsumerGroup) -> Json:
             "topics": sorted(one.subscribed_topic_names),
             "asg": {each.topic_name: sorted(each.partitions) for each in one.assignment},
             "target": {each.topic_name: sorted(each.partitions) for each in one.target_assignment},
+        }
+        for one in group.members
+    }
+    return {
+        "err": str(ErrorCode.NONE),
+        "state": group.group_state,
+        "epoch": group.group_epoch,
+        "assignment_epoch": group.assignment_epoch,
+        "assignor": group.assignor_name,
+        "members": members,
+    }
+
+
+def _described_share(group: modern_messages.DescribedShareGroup) -> Json:
+    if group.error_code is not ErrorCode.NONE:
+        return {"err": str(group.error_code)}
+    members = {
+        one.member_id: {
+            "epoch": one.member_epoch,
+            "rack": one.rack_id,
+            "topics": sorted(one.subscribed_topic_names),
+            "asg": {each.topic_name: sorted(each.partitions) for each in one.assignment},
         }
         for one in group.members
     }

@@ -13,8 +13,9 @@ from typing import Any
 
 from kafka_rebalance.coordinator import interface
 from kafka_rebalance.java.hash_map import Uuid
-from kafka_rebalance.wire import consumer_group_records
 from kafka_rebalance.wire import group_records as wire
+from kafka_rebalance.wire.consumer_group_records import decode_record
+from kafka_rebalance.wire.share_group_records import decode_share_record
 
 from .driver_commands import Json
 
@@ -22,13 +23,13 @@ from .driver_commands import Json
 def record_event(at: int, record: interface.LogRecord) -> Json:
     """Returns the event of a record that was written at `at` ms."""
     event: Json = {"ev": "record", "t": at}
-    of_consumers = consumer_group_records.decode_record(*record)
-    if of_consumers is not None:
-        kind, group_id, name = of_consumers.key
+    modern = decode_record(*record) or decode_share_record(*record)
+    if modern is not None:
+        kind, group_id, name = modern.key
         fields = {"group_id": group_id, "name": name}
         event |= {"type": kind.name, "key_version": kind.value}
         event["k"] = {name: value for name, value in fields.items() if value is not None}
-        event["value"] = _json(of_consumers.value)
+        event["value"] = _json(modern.value)
     key = wire.decode_key(record.key)
     value = wire.decode_value(key, record.value)
     match key:

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shows what a coordinator keeps of a group: `state` of classic groups, `mstate` of all groups."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from kafka_rebalance.coordinator.consumer_group.group import NO_TARGET, ConsumerGroup
 from kafka_rebalance.coordinator.consumer_group.member import (
     ConsumerGroupMember,
     PartitionEpochs,
 )
+from kafka_rebalance.coordinator.share_group.group import ShareGroup
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.protocol.error_codes import ErrorCode
 
@@ -39,11 +40,13 @@ def classic_state(broker: VirtualBroker, group_id: str) -> Json:
 
 
 def state_of_any_type(broker: VirtualBroker, group_id: str) -> Json:
-    """Returns the group's type and state; of a consumer group, all of its epochs and members."""
+    """Returns the group's type and state; with epochs and members if its broker assigns."""
     group = broker.coordinator.groups().get(group_id)
     timers = {"timers": _timers(broker, group_id)}
     if group is None:
         return timers | {"type": "absent"}
+    if isinstance(group, ShareGroup):
+        return timers | _share_group(broker, group)
     if not isinstance(group, ConsumerGroup):
         return timers | {"type": "classic", "state": str(group.state)}
     return timers | {
@@ -60,6 +63,27 @@ def state_of_any_type(broker: VirtualBroker, group_id: str) -> Json:
     }
 
 
+def _share_group(broker: VirtualBroker, group: ShareGroup) -> Json:
+    return {
+        "type": "share",
+        "state": str(group.state),
+        "epoch": group.epoch,
+        "assignment_epoch": group.assignment_epoch,
+        "assigned_at": group.assignment_timestamp_ms,
+        "subscription": "HOMOGENEOUS" if group.is_homogeneous else "HETEROGENEOUS",
+        "members": {
+            one.member_id: {
+                "epoch": one.member_epoch,
+                "prev": one.previous_member_epoch,
+                "state": one.state.name,
+                "assigned": _partitions(broker, one.assigned),
+                "target": _partitions(broker, group.target_of(one.member_id)),
+            }
+            for one in group.members.values()
+        },
+    }
+
+
 def _member(
     broker: VirtualBroker, member: ConsumerGroupMember, target: Mapping[Uuid, tuple[int, ...]]
 ) -> Json:
@@ -70,8 +94,12 @@ def _member(
         "assigned": _with_epochs(broker, member.assigned),
         "pending": _with_epochs(broker, member.pending_revocation),
         "classic": member.classic is not None,
-        "target": {broker.topic_name(one): sorted(numbers) for one, numbers in target.items()},
+        "target": _partitions(broker, target),
     }
+
+
+def _partitions(broker: VirtualBroker, partitions: Mapping[Uuid, Iterable[int]]) -> Json:
+    return {broker.topic_name(topic): sorted(numbers) for topic, numbers in partitions.items()}
 
 
 def _with_epochs(broker: VirtualBroker, partitions: PartitionEpochs) -> Json:

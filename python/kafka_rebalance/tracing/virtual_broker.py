@@ -53,6 +53,7 @@ class VirtualBroker:
         self._outstanding: deque[interface.Appended] = deque()
         self._holding = False
         self._next_error: ErrorCode | None = None
+        self._share_state: deque[interface.ShareStateDue] = deque()
 
     def take(self) -> list[Happened]:
         """Returns the effects since the last call."""
@@ -76,9 +77,12 @@ class VirtualBroker:
     def advance(self, ms: int) -> None:
         """Moves the clock by `ms` and runs each due deadline at its own time.
 
+        First, the share state that is due is initialised, at the present time.
         A deadline may arm itself again for the present time. After `_TIMES_AT_A_MOMENT` of its runs
         in one millisecond, the clock moves by 1 ms, so that `advance` ends.
         """
+        while self._share_state:
+            self._handle(self._share_state.popleft())
         end = self.now_ms + ms
         times: Counter[DeadlineKey] = Counter()
         while (found := self.coordinator.next_deadline()) is not None and found[1] <= end:
@@ -98,8 +102,9 @@ class VirtualBroker:
     def sweep(self) -> None:
         self._handle(interface.Sweep())
 
-    def delete_partitions(self, *partitions: tuple[str, int]) -> None:
-        self._handle(interface.PartitionsDeleted(partitions))
+    def delete_partitions(self, *partitions: tuple[str, int], ids: tuple[Uuid, ...] = ()) -> None:
+        """Deletes partitions' offsets, and the share state of the topics with these ids."""
+        self._handle(interface.PartitionsDeleted(partitions, ids))
 
     def change_topics(self, *topics: interface.ClusterTopic) -> None:
         """Makes these the cluster's topics, and deletes the offsets of topics that are gone."""
@@ -110,7 +115,8 @@ class VirtualBroker:
         kept = {one.topic_id for one in topics}
         gone = [one for one in before if one.topic_id not in kept]
         if gone:
-            self.delete_partitions(*((one.name, p) for one in gone for p in range(one.partitions)))
+            partitions = ((one.name, p) for one in gone for p in range(one.partitions))
+            self.delete_partitions(*partitions, ids=tuple(one.topic_id for one in gone))
 
     def topic(self, name: str) -> interface.ClusterTopic | None:
         """Returns the topic of that name that exists now."""
@@ -179,6 +185,9 @@ class VirtualBroker:
                         waiting.append(done)
                 elif isinstance(effect, interface.PatternsDue):
                     waiting.append(effect)
+                    continue
+                elif isinstance(effect, interface.ShareStateDue):
+                    self._share_state.append(effect)
                     continue
                 self._happened.append((self.now_ms, happened))
 

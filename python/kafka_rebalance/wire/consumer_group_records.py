@@ -18,7 +18,7 @@ Source   ConsumerGroup*Key.json and ConsumerGroup*Value.json of Kafka's group co
 """
 
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
@@ -215,7 +215,7 @@ def _read_epoch(reader: Reader) -> EpochValue:
 def _read_member(reader: Reader) -> MemberValue:
     instance_id, rack_id = reader.nullable_string("instanceId"), reader.nullable_string("rackId")
     client_id, client_host = reader.string("clientId"), reader.string("clientHost")
-    names = _strings(reader, "subscribedTopicNames")
+    names = reader.strings("subscribedTopicNames")
     regex = reader.nullable_string("subscribedTopicRegex")
     timeout = reader.int32("rebalanceTimeoutMs")
     assignor = reader.nullable_string("serverAssignor")
@@ -244,17 +244,17 @@ def _read_classic(fields: Tagged) -> ClassicMetadata | None:
     return ClassicMetadata(timeout, tuple(protocols))
 
 
-def _read_target_epoch(reader: Reader) -> TargetEpochValue:
+def read_target_epoch(reader: Reader) -> TargetEpochValue:
     epoch = reader.int32("assignmentEpoch")
     return TargetEpochValue(epoch, _tagged_int64(reader.tagged(), "assignmentTimestamp"))
 
 
-def _read_target(reader: Reader) -> TargetValue:
+def read_target(reader: Reader) -> TargetValue:
     topics = []
     for at in range(reader.count("topicPartitions")):
         path = f"topicPartitions[{at}]"
         topics.append(
-            TargetTopic(reader.uuid(f"{path}.topicId"), _numbers(reader, f"{path}.partitions"))
+            TargetTopic(reader.uuid(f"{path}.topicId"), reader.numbers(f"{path}.partitions"))
         )
         reader.tagged()
     reader.tagged()
@@ -276,21 +276,21 @@ def _read_current_topics(reader: Reader, field: str) -> tuple[CurrentTopic, ...]
         path = f"{field}[{at}]"
         topic_id, partitions = (
             reader.uuid(f"{path}.topicId"),
-            _numbers(reader, f"{path}.partitions"),
+            reader.numbers(f"{path}.partitions"),
         )
         data = dict(reader.tagged()).get(_FIRST_TAG)
         epochs = None
         if data is not None:
             inner = Reader(data, f"value.{path}")
             inner.flexible = True
-            epochs = _numbers(inner, "assignmentEpochs")
+            epochs = inner.numbers("assignmentEpochs")
             inner.end()
         topics.append(CurrentTopic(topic_id, partitions, epochs))
     return tuple(topics)
 
 
 def _read_pattern(reader: Reader) -> PatternValue:
-    topics = _strings(reader, "topics")
+    topics = reader.strings("topics")
     version, timestamp = reader.int64("version"), reader.int64("timestamp")
     reader.tagged()
     return PatternValue(topics, version, timestamp)
@@ -299,19 +299,11 @@ def _read_pattern(reader: Reader) -> PatternValue:
 _READERS: dict[RecordType, Callable[[Reader], ConsumerGroupValue]] = {
     _T.CONSUMER_GROUP_METADATA: _read_epoch,
     _T.CONSUMER_GROUP_MEMBER_METADATA: _read_member,
-    _T.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA: _read_target_epoch,
-    _T.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER: _read_target,
+    _T.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA: read_target_epoch,
+    _T.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER: read_target,
     _T.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT: _read_current,
     _T.CONSUMER_GROUP_REGULAR_EXPRESSION: _read_pattern,
 }
-
-
-def _strings(reader: Reader, field: str) -> tuple[str, ...]:
-    return tuple(reader.string(f"{field}[{at}]") for at in range(reader.count(field)))
-
-
-def _numbers(reader: Reader, field: str) -> tuple[int, ...]:
-    return tuple(reader.int32(f"{field}[{at}]") for at in range(reader.count(field)))
 
 
 def _tagged_int64(fields: Tagged, field: str) -> int:
@@ -330,16 +322,10 @@ def _value_bytes(value: ConsumerGroupValue) -> bytes:
             writer.raw(body)
         case MemberValue():
             _write_member(writer, value)
-        case TargetEpochValue(epoch, timestamp):
-            writer.int32(epoch)
-            writer.tagged(_int64_tag(timestamp))
-        case TargetValue(topics):
-            writer.count(len(topics))
-            for topic_id, partitions in topics:
-                writer.uuid(topic_id)
-                _write_numbers(writer, partitions)
-                writer.tagged(())
-            writer.tagged(())
+        case TargetEpochValue():
+            write_target_epoch(writer, value)
+        case TargetValue():
+            write_target(writer, value)
         case CurrentValue():
             writer.int32(value.member_epoch)
             writer.int32(value.previous_member_epoch)
@@ -348,11 +334,25 @@ def _value_bytes(value: ConsumerGroupValue) -> bytes:
             _write_current_topics(writer, value.pending_revocation)
             writer.tagged(())
         case PatternValue(topics, version, timestamp):
-            _write_strings(writer, topics)
+            writer.strings(topics)
             writer.int64(version)
             writer.int64(timestamp)
             writer.tagged(())
     return writer.written()
+
+
+def write_target_epoch(writer: Writer, value: TargetEpochValue) -> None:
+    writer.int32(value.assignment_epoch)
+    writer.tagged(_int64_tag(value.assignment_timestamp_ms))
+
+
+def write_target(writer: Writer, value: TargetValue) -> None:
+    writer.count(len(value.topics))
+    for topic_id, partitions in value.topics:
+        writer.uuid(topic_id)
+        writer.numbers(partitions)
+        writer.tagged(())
+    writer.tagged(())
 
 
 def _write_member(writer: Writer, value: MemberValue) -> None:
@@ -360,7 +360,7 @@ def _write_member(writer: Writer, value: MemberValue) -> None:
     writer.string(value.rack_id)
     writer.string(value.client_id)
     writer.string(value.client_host)
-    _write_strings(writer, value.subscribed_topic_names)
+    writer.strings(value.subscribed_topic_names)
     writer.string(value.subscribed_topic_regex)
     writer.int32(value.rebalance_timeout_ms)
     writer.string(value.server_assignor)
@@ -388,27 +388,13 @@ def _write_current_topics(writer: Writer, topics: tuple[CurrentTopic, ...]) -> N
     writer.count(len(topics))
     for topic_id, partitions, epochs in topics:
         writer.uuid(topic_id)
-        _write_numbers(writer, partitions)
+        writer.numbers(partitions)
         if epochs is None:
             writer.tagged(())
             continue
         inner = Writer(flexible=True)
-        _write_numbers(inner, epochs)
+        inner.numbers(epochs)
         writer.tagged(((_FIRST_TAG, inner.written()),))
-
-
-def _write_strings(writer: Writer, texts: Iterable[str]) -> None:
-    listed = list(texts)
-    writer.count(len(listed))
-    for text in listed:
-        writer.string(text)
-
-
-def _write_numbers(writer: Writer, numbers: Iterable[int]) -> None:
-    listed = list(numbers)
-    writer.count(len(listed))
-    for number in listed:
-        writer.int32(number)
 
 
 def _int64_tag(number: int) -> Tagged:

@@ -8,6 +8,7 @@ Errors   WireError with the name of the field.
 """
 
 import struct
+from collections.abc import Collection
 
 from kafka_rebalance.errors import WireError
 
@@ -73,6 +74,12 @@ class Reader:
         if not 0 <= count <= len(self._data) - self._at:
             raise self._error(field, f"{count} entries are not in the data")
         return count
+
+    def strings(self, field: str) -> tuple[str, ...]:
+        return tuple(self.string(f"{field}[{at}]") for at in range(self.count(field)))
+
+    def numbers(self, field: str) -> tuple[int, ...]:
+        return tuple(self.int32(f"{field}[{at}]") for at in range(self.count(field)))
 
     def tagged(self) -> Tagged:
         if not self.flexible:
@@ -157,6 +164,16 @@ class Writer:
             self._varint(count + 1)
         else:
             self.int32(count)
+
+    def strings(self, texts: Collection[str]) -> None:
+        self.count(len(texts))
+        for text in texts:
+            self.string(text)
+
+    def numbers(self, numbers: Collection[int]) -> None:
+        self.count(len(numbers))
+        for number in numbers:
+            self.int32(number)
 
     def tagged(self, fields: Tagged) -> None:
         if not self._flexible:

@@ -26,7 +26,7 @@ Source   SimpleAssignor, SimpleHomogeneousAssignmentBuilder, SimpleHeterogeneous
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from kafka_rebalance.assignors.consumer.targets import Target, View, copied, empty_set, view_of
 from kafka_rebalance.errors import AssignorThrows
@@ -45,26 +45,38 @@ from kafka_rebalance.java.hash_map import (
 NAME = "share/simple"
 
 IdPartition = tuple[Uuid, int]
+Assignable = Mapping[Uuid, Sequence[int]]
+"""The initialised partitions of each topic, ascending; a topic without any can be absent."""
 
 
 def assign(group: GroupSpec) -> dict[str, list[TopicPartition]]:
     view = view_of(group, NAME)
+    initialized = {one.name: one.initialized for one in group.topics}
+    assignable = {}
+    for topic, count in view.counts.items():
+        known = initialized[view.names[topic]]
+        assignable[topic] = [p for p in range(count) if known is None or p in known]
+    return view.answer(targets_of(view, assignable))
+
+
+def targets_of(view: View, assignable: Assignable) -> dict[str, Target]:
+    """Returns the new targets of the members of a view. Errors: AssignorThrows."""
     targets = [one.target for one in view.members]
     if view.homogeneous:
         if not view.members[0].names:
-            return view.answer({})
-        _HomogeneousPool(view, targets, group).share()
+            return {}
+        _HomogeneousPool(view, targets, assignable).share()
     else:
         topics: HashSet[Uuid] = HashSet(uuid_hash)
         for one in view.members:
             for topic in one.topics:
                 topics.add(topic)
         if not len(topics):
-            return view.answer({})
+            return {}
         for topic in topics:
-            _TopicPool(view, targets, group, topic).share()
+            _TopicPool(view, targets, assignable, topic).share()
     ids = (one.member.member_id for one in view.members)
-    return view.answer(dict(zip(ids, targets, strict=True)))
+    return dict(zip(ids, targets, strict=True))
 
 
 def _room(size: int) -> int:
@@ -169,9 +181,9 @@ class _Pool:
 class _HomogeneousPool(_Pool):
     """All members and all topics of a homogeneous group."""
 
-    def __init__(self, view: View, targets: list[Target], group: GroupSpec) -> None:
+    def __init__(self, view: View, targets: list[Target], assignable: Assignable) -> None:
         self.topics = view.members[0].topics
-        partitions = [tp for topic in self.topics for tp in _initialized(view, group, topic)]
+        partitions = [tp for topic in self.topics for tp in _partitions(assignable, topic)]
         every = list(range(len(view.members)))
         super().__init__(view, targets, partitions, every, id_partition_hash)
 
@@ -204,10 +216,12 @@ class _HomogeneousPool(_Pool):
 class _TopicPool(_Pool):
     """One topic of a heterogeneous group, with its subscribers."""
 
-    def __init__(self, view: View, targets: list[Target], group: GroupSpec, topic: Uuid) -> None:
+    def __init__(
+        self, view: View, targets: list[Target], assignable: Assignable, topic: Uuid
+    ) -> None:
         self.topic = topic
         subscribers = [m for m, one in enumerate(view.members) if topic in one.topics]
-        partitions = _initialized(view, group, topic)
+        partitions = _partitions(assignable, topic)
         super().__init__(view, targets, partitions, subscribers, lambda tp: tp[1])
 
     def share(self) -> None:
@@ -230,6 +244,5 @@ class _TopicPool(_Pool):
         self.fill()
 
 
-def _initialized(view: View, group: GroupSpec, topic: Uuid) -> list[IdPartition]:
-    known = {one.name: one.initialized for one in group.topics}[view.names[topic]]
-    return [(topic, p) for p in range(view.counts[topic]) if known is None or p in known]
+def _partitions(assignable: Assignable, topic: Uuid) -> list[IdPartition]:
+    return [(topic, p) for p in assignable.get(topic, ())]

@@ -74,15 +74,16 @@ def _member(
         client_host=member.client_host,
         subscribed_topic_names=tuple(member.subscribed_topic_names),
         subscribed_topic_regex=member.subscribed_topic_regex,
-        assignment=_partitions(state, assigned),
-        target_assignment=_partitions(state, target),
+        assignment=described_partitions(state, assigned),
+        target_assignment=described_partitions(state, target),
         member_type=_CONSUMER if member.classic is None else _CLASSIC,
     )
 
 
-def _partitions(
+def described_partitions(
     state: CoordinatorState, partitions: Mapping[Uuid, Iterable[int]]
 ) -> tuple[DescribedPartitions, ...]:
+    """Returns the partitions of topics that exist."""
     known = state.cluster.by_id
     return tuple(
         DescribedPartitions(topic, known[topic].name, tuple(numbers))

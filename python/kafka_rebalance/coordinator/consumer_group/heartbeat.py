@@ -70,11 +70,12 @@ def refuse_fields(
 ) -> ErrorCode:
     """Returns the error of a request whose fields do not fit together, else NONE."""
     # 1.
-    epoch, texts = request.member_epoch, [request.group_id]
+    epoch = request.member_epoch
+    texts: list[str | None] = [request.group_id]
     if version is None or version >= 1 or epoch > JOIN_EPOCH or epoch == LEAVE_EPOCH:
         texts.append(request.member_id)
-    texts += [one for one in (request.instance_id, request.rack_id) if one is not None]
-    invalid = any(not one.strip(_BLANK) for one in texts) or epoch < LEAVE_STATIC_EPOCH
+    texts += [request.instance_id, request.rack_id]
+    invalid = any(map(is_blank, texts)) or epoch < LEAVE_STATIC_EPOCH
     if epoch == JOIN_EPOCH:
         names = (request.subscribed_topic_names, request.subscribed_topic_regex)
         invalid |= request.rebalance_timeout_ms == UNCHANGED_MS
@@ -85,6 +86,11 @@ def refuse_fields(
         return ErrorCode.INVALID_REQUEST
     known = (None, *state.config.group_consumer_assignors)
     return ErrorCode.NONE if request.server_assignor in known else ErrorCode.UNSUPPORTED_ASSIGNOR
+
+
+def is_blank(text: str | None) -> bool:
+    """Returns whether a text is there, but is empty for Java's `String.trim`."""
+    return text is not None and not text.strip(_BLANK)
 
 
 def _beat(state: CoordinatorState, event: Received, request: ConsumerGroupHeartbeat) -> None:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Appends the records of consumer groups; the groups change at once, before the append is durable.
+"""Appends the records of groups whose brokers assign; the groups change at once.
 
-While appends of a group are in flight, the state also has the group as the log has it: tools see
-that one. If an append fails, the group becomes the durable one again, changed by those of its
-records that are still in flight.
+This holds for consumer groups and for share groups. While appends of a group are in flight, the
+state also has the group as the log has it: tools see that one. If an append fails, the group
+becomes the durable one again, changed by those of its records that are still in flight.
 
 Source   CoordinatorRuntime, SnapshottableCoordinator (Kafka 4.4.0).
 """
@@ -12,22 +12,31 @@ from collections.abc import Sequence
 
 from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.wire.consumer_group_records import ConsumerGroupRecord, encode_record
+from kafka_rebalance.wire.share_group_records import encode_share_record
 
-from ..coordinator_state import AnyGroup, Continuation, CoordinatorState, Write
+from ..coordinator_state import (
+    AnyGroup,
+    Continuation,
+    CoordinatorState,
+    ModernGroup,
+    ModernRecord,
+    Write,
+)
 from ..group import Group
 from ..interface import LogRecord
-from .group import ConsumerGroup, OwnedTwice
+from ..share_group.replay import replay_share
+from .group import OwnedTwice
 from .refused import RequestRefused
 from .replay import Groups, IllegalRecord, replay
 
-Records = list[ConsumerGroupRecord | LogRecord]
-"""Records of a consumer group, and those of a classic group, which are bytes already."""
+Records = list[ModernRecord | LogRecord]
+"""Records of a group whose broker assigns; those of a classic group are bytes already."""
 
 
 def write(
     state: CoordinatorState,
     group_id: str,
-    records: Sequence[ConsumerGroupRecord | LogRecord],
+    records: Sequence[ModernRecord | LogRecord],
     then: Continuation,
     *,
     converted: AnyGroup | None = None,
@@ -43,17 +52,18 @@ def write(
     _keep_durable(state, group_id)
     if converted is not None:
         state.forget(converted)
-    batch = tuple(one for one in records if isinstance(one, ConsumerGroupRecord))
+    batch = tuple(one for one in records if not isinstance(one, LogRecord))
     try:
         for record in batch:
-            replay(state.groups, record)
+            replay_any(state.groups, record, state.now_ms)
     except (IllegalRecord, OwnedTwice) as error:
         restore(state, group_id)
         if converted is not None:
             state.groups[group_id] = converted
         raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR) from error
     deleted = () if converted is None else (converted,)
-    _append(state, records, Write(then, deleted=deleted, group_id=group_id, batch=batch))
+    change = Write(then, deleted=deleted, group_id=group_id, batch=batch, now_ms=state.now_ms)
+    _append(state, records, change)
 
 
 def replace_group(state: CoordinatorState, new: Group) -> None:
@@ -65,20 +75,34 @@ def replace_group(state: CoordinatorState, new: Group) -> None:
 def append_replacement(
     state: CoordinatorState,
     new: Group,
-    records: Sequence[ConsumerGroupRecord | LogRecord],
+    records: Sequence[ModernRecord | LogRecord],
     then: Continuation,
 ) -> None:
     """Appends the records of a conversion to `new`, which do not change the groups."""
     _append(state, records, Write(then, group_id=new.group_id, after=new))
 
 
+def replay_any(groups: Groups, record: ModernRecord, now_ms: int) -> None:
+    """Applies one record of any type. Errors: IllegalRecord, OwnedTwice."""
+    if isinstance(record, ConsumerGroupRecord):
+        replay(groups, record)
+    else:
+        replay_share(groups, record, now_ms)
+
+
+def encode_any(record: ModernRecord | LogRecord) -> LogRecord:
+    """Returns the bytes of a record of any type."""
+    if isinstance(record, LogRecord):
+        return record
+    if isinstance(record, ConsumerGroupRecord):
+        return LogRecord(*encode_record(record))
+    return LogRecord(*encode_share_record(record))
+
+
 def _append(
-    state: CoordinatorState, records: Sequence[ConsumerGroupRecord | LogRecord], write: Write
+    state: CoordinatorState, records: Sequence[ModernRecord | LogRecord], write: Write
 ) -> None:
-    encoded = [
-        one if isinstance(one, LogRecord) else LogRecord(*encode_record(one)) for one in records
-    ]
-    state.append(encoded, write)
+    state.append([encode_any(one) for one in records], write)
 
 
 def completed(state: CoordinatorState, write: Write) -> None:
@@ -107,21 +131,21 @@ def restore(state: CoordinatorState, group_id: str) -> None:
     before = state.groups.pop(group_id, None)
     if not others:
         del state.durable[group_id]
-    elif isinstance(durable, ConsumerGroup):
+    elif isinstance(durable, ModernGroup):
         durable = durable.copy()
     if durable is not None:
         state.groups[group_id] = durable
     for one in others:
         _apply(state.groups, one)
     after = state.groups.get(group_id)
-    if isinstance(before, ConsumerGroup) and isinstance(after, ConsumerGroup):
+    if isinstance(before, ModernGroup) and isinstance(after, ModernGroup):
         after.refresh_at = before.refresh_at
 
 
 def _keep_durable(state: CoordinatorState, group_id: str) -> None:
     if group_id not in state.durable:
         group = state.groups.get(group_id)
-        state.durable[group_id] = group.copy() if isinstance(group, ConsumerGroup) else None
+        state.durable[group_id] = group.copy() if isinstance(group, ModernGroup) else None
 
 
 def _in_flight(state: CoordinatorState, group_id: str) -> list[Write]:
@@ -137,6 +161,6 @@ def _apply(groups: Groups, write: Write) -> None:
             groups.pop(group.group_id, None)
     for record in write.batch:
         try:
-            replay(groups, record)
+            replay_any(groups, record, write.now_ms)
         except (IllegalRecord, OwnedTwice):
             return  # it was computed from records that are not in the log

@@ -64,7 +64,7 @@ def _group(groups: Groups, group_id: str, *, creates: bool) -> ConsumerGroup | N
         return group
     if group is None and not creates:
         return None
-    if isinstance(group, Group) and not group.is_simple():
+    if group is not None and not (isinstance(group, Group) and group.is_simple()):
         raise IllegalRecord(f"group {group_id!r} is not a consumer group")
     new = groups[group_id] = ConsumerGroup(group_id)
     return new

@@ -70,8 +70,7 @@ def compute(
         new = {} if found is None else {topic: tuple(numbers) for topic, numbers in found.items()}
         if member_id == change.member.member_id:
             own = new
-        before = present[member_id]
-        if before is None or _content(before) != _content(new):
+        if has_changed(present[member_id], new):
             records.append(target_record(group_id, member_id, new))
     return [*records, target_epoch_record(group_id, change.epoch, now_ms)], own
 
@@ -115,12 +114,22 @@ def _view(
     group: ConsumerGroup, member: ConsumerGroupMember, present: Target, cluster: ClusterTopics
 ) -> targets.MemberView:
     names = subscribed_names(group, member)
+    known = Member(member.member_id, (), group_instance_id=member.instance_id)
+    return targets.MemberView(known, len(names), tuple(cluster.ids(names)), table_of(present))
+
+
+def table_of(present: Target) -> targets.Target:
+    """Returns a target in memory as an assignor reads it."""
     # 3.
     target: targets.Target = HashMap(uuid_hash)
     for topic, numbers in present.items():
         target.put(topic, HashSet.copied(integer_hash, numbers))
-    known = Member(member.member_id, (), group_instance_id=member.instance_id)
-    return targets.MemberView(known, len(names), tuple(cluster.ids(names)), target)
+    return target
+
+
+def has_changed(before: Target | None, new: Target) -> bool:
+    """Returns whether a target needs a record; None: the member had none."""
+    return before is None or _content(before) != _content(new)
 
 
 def _content(target: Target) -> dict[Uuid, frozenset[int]]:

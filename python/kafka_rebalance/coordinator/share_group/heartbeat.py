@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ShareGroupHeartbeat: a member joins, stays or leaves, and learns its partitions.
+
+    1. the request's fields                            INVALID_REQUEST
+    2. the group, room for the member, its epoch       `members.py`
+    3. the member's fields, the group's epoch and the targets           `target.py`
+    4. this member's step to its target                                 `reconciliation.py`
+    5. partitions whose share state is not initialised                  `initialization.py`
+
+The response has an assignment if the member joins, sends names, or has got other partitions.
+
+Source   GroupCoordinatorService.shareGroupHeartbeat, GroupMetadataManager.shareGroupHeartbeat
+         (Kafka 4.4.0); docs/behaviour/share-groups.md#2-heartbeats; KIP-932.
+"""
+
+from dataclasses import replace
+
+from kafka_rebalance.protocol.error_codes import ErrorCode
+from kafka_rebalance.protocol.modern_messages import (
+    JOIN_EPOCH,
+    LEAVE_EPOCH,
+    ShareGroupHeartbeat,
+    ShareGroupHeartbeatResponse,
+    TopicPartitions,
+)
+
+from ..consumer_group import log
+from ..consumer_group.heartbeat import is_blank
+from ..consumer_group.refused import RequestRefused
+from ..consumer_group.table_order import name_set
+from ..consumer_group.timeouts import arm_session
+from ..coordinator_state import CoordinatorState, SendResponse
+from ..interface import Received
+from .group import ShareGroup
+from .initialization import ask_for_share_state
+from .leaving import leave_share_group
+from .member import ShareGroupMember
+from .members import check_epoch, group_of, known_share_member
+from .reconciliation import share_step
+from .records import current_record, member_record
+from .target import next_share_epoch, share_target_for
+
+
+def share_group_heartbeat(
+    state: CoordinatorState, event: Received, request: ShareGroupHeartbeat
+) -> None:
+    """Answers a heartbeat; the response is sent when its records are durable."""
+    try:
+        if request.member_epoch == LEAVE_EPOCH:
+            leave_share_group(state, event, request)
+        else:
+            _beat(state, event, request)
+    except RequestRefused as refused:
+        response = ShareGroupHeartbeatResponse(error_code=refused.error)
+        state.respond(event.request_id, response)
+
+
+def refuse_share_fields(request: ShareGroupHeartbeat) -> ErrorCode:
+    """Returns the error of a request whose fields do not fit together, else NONE."""
+    # 1.
+    texts = (request.member_id, request.group_id, request.rack_id)
+    joins_without = request.member_epoch == JOIN_EPOCH and not request.subscribed_topic_names
+    if any(map(is_blank, texts)) or joins_without or request.member_epoch < LEAVE_EPOCH:
+        return ErrorCode.INVALID_REQUEST
+    return ErrorCode.NONE
+
+
+def _beat(state: CoordinatorState, event: Received, request: ShareGroupHeartbeat) -> None:
+    # 2.
+    group, member_id = group_of(state, request), request.member_id
+    if request.member_epoch != JOIN_EPOCH:
+        check_epoch(known_share_member(group, member_id), request.member_epoch)
+    if member_id in group.members:
+        _answer(state, event, request, group, group)
+        return
+    joined = group.copy()
+    joined.member(member_id)
+    try:
+        _answer(state, event, request, group, joined)
+    except RequestRefused:
+        # Quirk: if the assignor throws, the new member is in the group, but not in the log.
+        group.member(member_id)
+        raise
+
+
+def _answer(
+    state: CoordinatorState,
+    event: Received,
+    request: ShareGroupHeartbeat,
+    group: ShareGroup,
+    joined: ShareGroup,
+) -> None:
+    """Answers the heartbeat of a member; `joined` is the group with this member."""
+    records: log.Records = []
+    # 3.
+    old = joined.members[request.member_id]
+    new = _updated(event, request, old)
+    if new != old:
+        records.append(member_record(group.group_id, new))
+    change = next_share_epoch(state, joined, old, new, records)
+    group.refresh_at = joined.refresh_at
+    epoch, target = share_target_for(state, change, records)
+    # 4.
+    topics = frozenset(state.cluster.ids(new.subscribed_topic_names))
+    stepped = share_step(new, epoch, target, topics, is_new_epoch=change.is_new)
+    if stepped != new:
+        records.append(current_record(group.group_id, stepped))
+    arm_session(state, group.group_id, new.member_id, state.config.group_share_session_timeout_ms)
+    # 5.
+    due = ask_for_share_state(state, joined, change.topics, records)
+    response = _response(state, request, old, stepped)
+    log.write(
+        state, group.group_id, records, SendResponse(event.request_id, response, request, due)
+    )
+
+
+def _updated(
+    event: Received, request: ShareGroupHeartbeat, old: ShareGroupMember
+) -> ShareGroupMember:
+    """Returns the member with the fields of the request; None keeps a field."""
+    names, rack_id = request.subscribed_topic_names, request.rack_id
+    return replace(
+        old,
+        rack_id=old.rack_id if rack_id is None else rack_id,
+        subscribed_topic_names=old.subscribed_topic_names if names is None else name_set(names),
+        client_id=event.client_id,
+        client_host=event.client_host,
+    )
+
+
+def _response(
+    state: CoordinatorState,
+    request: ShareGroupHeartbeat,
+    old: ShareGroupMember,
+    new: ShareGroupMember,
+) -> ShareGroupHeartbeatResponse:
+    names = request.subscribed_topic_names
+    shows = request.member_epoch == JOIN_EPOCH or names is not None or old.assigned != new.assigned
+    assignment = tuple(
+        TopicPartitions(topic, tuple(partitions)) for topic, partitions in new.assigned.items()
+    )
+    return ShareGroupHeartbeatResponse(
+        member_id=new.member_id,
+        member_epoch=new.member_epoch,
+        heartbeat_interval_ms=state.config.group_share_heartbeat_interval_ms,
+        assignment=assignment if shows else None,
+    )

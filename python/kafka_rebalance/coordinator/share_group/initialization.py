@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Has the share state of new partitions initialised, and forgets that of deleted topics.
+
+1. A heartbeat that finds subscribed partitions whose share state is neither initialised nor being
+   initialised writes them down as being initialised. After 30 s it asks again.
+2. After the response, the share coordinator initialises them: the host does this for ShareStateDue,
+   and passes it back. The next record has them as initialised. If its append fails, they are
+   forgotten, so that a later heartbeat asks again.
+3. Partitions of deleted topics are forgotten.
+
+Source   GroupMetadataManager.maybeCreateInitializeShareGroupStateRequest,
+         subscribedTopicsChangeMap, initializeShareGroupState, uninitializeShareGroupState,
+         maybeCleanupShareGroupState (Kafka 4.4.0).
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from functools import partial
+
+from kafka_rebalance.java.hash_map import HashMap, HashSet, Uuid, integer_hash, uuid_hash
+from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
+
+from ..consumer_group import log
+from ..consumer_group.refused import RequestRefused
+from ..consumer_group.table_order import copied_map_slots
+from ..coordinator_state import CoordinatorState, ForgetInitializing
+from ..interface import ShareStateDue
+from .group import ShareGroup
+from .records import share_state_record
+from .share_state import NamedPartitions, ShareState, StateTopics, combined, without_partitions
+
+_UNKNOWN_NAME = "<UNKNOWN>"
+
+
+def ask_for_share_state(
+    state: CoordinatorState, group: ShareGroup, names: Iterable[str], records: log.Records
+) -> ShareStateDue | None:
+    """Returns what the host must initialise after this request, and adds its record."""
+    # 1.
+    asked = _uninitialized(state, group.share_state, names)
+    if not asked:
+        return None
+    known = group.share_state or ShareState({}, {}, (), state.now_ms)
+    initializing = asked if group.share_state is None else combined(known.initializing, asked)
+    deleting = [topic for topic in known.deleting if topic not in initializing]
+    named = _deleting_names(state, deleting)
+    records.append(share_state_record(group.group_id, initializing, known.initialized, named))
+    partitions = tuple((topic, one.partitions) for topic, one in asked.items())
+    return ShareStateDue(group.group_id, partitions)
+
+
+def _uninitialized(
+    state: CoordinatorState, known: ShareState | None, names: Iterable[str]
+) -> StateTopics:
+    there: StateTopics = {}
+    if known is not None:
+        retry_ms = state.config.group_share_initialize_retry_interval_ms
+        is_recent = state.now_ms - known.since_ms < retry_ms
+        there = combined(known.initialized, known.initializing if is_recent else {})
+    table = HashMap[Uuid, NamedPartitions](uuid_hash)
+    for name in names:
+        topic = state.cluster.topics.get(name)
+        if topic is None:
+            continue
+        has = there[topic.topic_id].partitions if topic.topic_id in there else ()
+        if len(has) < topic.partitions:
+            left = tuple(p for p in range(topic.partitions) if p not in has)
+            table.compute_if_absent(topic.topic_id, partial(NamedPartitions, name, left))
+    return dict(table.items())
+
+
+def share_state_initialized(state: CoordinatorState, due: ShareStateDue) -> None:
+    """Writes down that the share coordinator has initialised the partitions."""
+    # 2.
+    group = state.groups.get(due.group_id)
+    if not isinstance(group, ShareGroup):
+        return
+    done = _done(state, due)
+    known = group.share_state or ShareState({}, {}, (), state.now_ms)
+    initialized = done if group.share_state is None else combined(known.initialized, done)
+    left = without_partitions(known.initializing, dict(due.partitions))
+    named = _deleting_names(state, known.deleting)
+    record = share_state_record(due.group_id, left, initialized, named)
+    _write(state, group, [record], ForgetInitializing(due))
+
+
+def _done(state: CoordinatorState, due: ShareStateDue) -> StateTopics:
+    """Returns the partitions with the present names of their topics, in two tables' order."""
+    sets = HashMap[Uuid, tuple[int, ...]](uuid_hash)
+    for topic, partitions in due.partitions:
+        numbers = HashSet[int](integer_hash)
+        for number in partitions:
+            numbers.add(number)
+        sets.put(topic, tuple(numbers))
+    table = HashMap[Uuid, NamedPartitions](uuid_hash)
+    for topic, in_order in sets.items():
+        table.put(topic, NamedPartitions(_name(state, topic), in_order))
+    return dict(table.items())
+
+
+def forget_initializing(state: CoordinatorState, due: ShareStateDue) -> None:
+    """Forgets partitions whose initialisation could not be written down."""
+    group = state.groups.get(due.group_id)
+    known = group.share_state if isinstance(group, ShareGroup) else None
+    if not isinstance(group, ShareGroup) or known is None or not known.initializing:
+        return
+    left = without_partitions(known.initializing, dict(due.partitions))
+    named = _deleting_names(state, known.deleting)
+    _write(state, group, [share_state_record(due.group_id, left, known.initialized, named)], None)
+
+
+def forget_topics(state: CoordinatorState, deleted: Collection[Uuid]) -> None:
+    """Forgets the share state of deleted topics, in all groups."""
+    # 3.
+    order = TimelineHashMap[ShareGroup]()
+    for group in state.groups.values():
+        if isinstance(group, ShareGroup) and group.share_state is not None:
+            order.put(group.group_id, group)
+    for group in order.values():
+        known = group.share_state
+        if known is None or not {*known.initializing, *known.initialized, *known.deleting} & set(
+            deleted
+        ):
+            continue
+        named = _deleting_names(state, [one for one in known.deleting if one not in deleted])
+        initializing = _without_topics(known.initializing, deleted)
+        initialized = _without_topics(known.initialized, deleted)
+        record = share_state_record(group.group_id, initializing, initialized, named)
+        _write(state, group, [record], None)
+
+
+def _without_topics(topics: StateTopics, gone: Collection[Uuid]) -> StateTopics:
+    table = HashMap[Uuid, NamedPartitions](uuid_hash, copied_map_slots(len(topics)))
+    for topic, named in topics.items():
+        table.put(topic, named)
+    return {topic: named for topic, named in table.items() if topic not in gone}
+
+
+def _deleting_names(state: CoordinatorState, topics: Iterable[Uuid]) -> Mapping[Uuid, str]:
+    """Returns the present names of topics."""
+    table = HashMap[Uuid, str](uuid_hash)
+    for topic in topics:
+        table.put(topic, _name(state, topic))
+    return dict(table.items())
+
+
+def _name(state: CoordinatorState, topic: Uuid) -> str:
+    known = state.cluster.by_id.get(topic)
+    return _UNKNOWN_NAME if known is None else known.name
+
+
+def _write(
+    state: CoordinatorState,
+    group: ShareGroup,
+    records: log.Records,
+    then: ForgetInitializing | None,
+) -> None:
+    try:
+        log.write(state, group.group_id, records, then)
+    except RequestRefused:
+        return

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Members leave a share group, or are removed when their session ends.
+
+A leave makes the group's next epoch, and computes no targets: the next heartbeat of any member
+does. After the last leave, the next target need not wait for the assignment interval.
+
+Source   GroupMetadataManager.shareGroupLeave, shareGroupFenceMember (Kafka 4.4.0).
+"""
+
+from kafka_rebalance.protocol.modern_messages import (
+    ShareGroupHeartbeat,
+    ShareGroupHeartbeatResponse,
+)
+
+from ..consumer_group import log
+from ..consumer_group.group import NOT_ASSIGNED_MS
+from ..consumer_group.timeouts import cancel_all
+from ..coordinator_state import Continuation, CoordinatorState, Retry, SendResponse
+from ..deadlines import SESSION, DeadlineKey
+from ..interface import Received
+from .group import ShareGroup
+from .member import ShareGroupMember
+from .members import known_share_group, known_share_member
+from .records import epoch_record, member_tombstones, target_epoch_record
+
+
+def leave_share_group(
+    state: CoordinatorState, event: Received, request: ShareGroupHeartbeat
+) -> None:
+    """Handles a heartbeat with epoch -1. Errors: RequestRefused."""
+    group = known_share_group(state, request.group_id)
+    member = known_share_member(group, request.member_id)
+    response = ShareGroupHeartbeatResponse(
+        member_id=request.member_id, member_epoch=request.member_epoch
+    )
+    _remove(state, group, member, SendResponse(event.request_id, response, request))
+
+
+def _remove(
+    state: CoordinatorState, group: ShareGroup, member: ShareGroupMember, then: Continuation
+) -> None:
+    group_id, epoch = group.group_id, group.epoch + 1
+    metadata_hash = state.cluster.hash_of(group.counts_with(member, None))
+    records: log.Records = [*member_tombstones(group_id, member.member_id)]
+    records.append(epoch_record(group_id, epoch, metadata_hash))
+    if len(group.members) == 1:
+        records.append(target_epoch_record(group_id, epoch, NOT_ASSIGNED_MS))
+    cancel_all(state, group_id, member.member_id)
+    log.write(state, group_id, records, then)
+
+
+def share_deadline(state: CoordinatorState, group: ShareGroup, key: DeadlineKey) -> None:
+    """Removes the member whose session has ended; other deadlines are void."""
+    member = group.members.get(key.member_id)
+    if member is not None and key.kind == SESSION:
+        _remove(state, group, member, Retry(key, None))
+
+
+def fall_silent_in_share_group(
+    state: CoordinatorState, group: ShareGroup, member_id: str, since_ms: int
+) -> None:
+    """Starts the session timeout of a silent member at `since_ms`."""
+    if member_id in group.members:
+        key = DeadlineKey(SESSION, group.group_id, member_id)
+        at_ms = since_ms + state.config.group_share_session_timeout_ms
+        state.deadlines.arm(key, max(at_ms, state.now_ms))

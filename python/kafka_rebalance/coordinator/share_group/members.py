@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the group and the member of a request, or refuses the request.
+
+    the group has another type, even an empty one     GROUP_ID_NOT_FOUND
+    absent, and the member does not join              GROUP_ID_NOT_FOUND
+    the group is full                                 GROUP_MAX_SIZE_REACHED
+    unknown member, and it does not join              UNKNOWN_MEMBER_ID
+    a larger epoch than the member's                  FENCED_MEMBER_EPOCH
+    a smaller epoch than its previous one             FENCED_MEMBER_EPOCH
+
+Source   GroupMetadataManager.getOrMaybeCreateShareGroup, throwIfShareGroupIsFull,
+         throwIfShareGroupMemberEpochIsInvalid (Kafka 4.4.0).
+"""
+
+from kafka_rebalance.protocol.error_codes import ErrorCode
+from kafka_rebalance.protocol.modern_messages import JOIN_EPOCH, ShareGroupHeartbeat
+
+from ..consumer_group.refused import RequestRefused
+from ..coordinator_state import CoordinatorState
+from .group import ShareGroup
+from .member import ShareGroupMember
+
+
+def known_share_group(state: CoordinatorState, group_id: str) -> ShareGroup:
+    group = state.groups.get(group_id)
+    if not isinstance(group, ShareGroup):
+        raise RequestRefused(ErrorCode.GROUP_ID_NOT_FOUND)
+    return group
+
+
+def known_share_member(group: ShareGroup, member_id: str) -> ShareGroupMember:
+    member = group.members.get(member_id)
+    if member is None:
+        raise RequestRefused(ErrorCode.UNKNOWN_MEMBER_ID)
+    return member
+
+
+def group_of(state: CoordinatorState, request: ShareGroupHeartbeat) -> ShareGroup:
+    """Returns the group; a new one is not in the state yet."""
+    if request.member_epoch == JOIN_EPOCH and request.group_id not in state.groups:
+        return ShareGroup(request.group_id)
+    group = known_share_group(state, request.group_id)
+    is_full = len(group.members) >= state.config.group_share_max_size
+    if is_full and request.member_id not in group.members:
+        raise RequestRefused(ErrorCode.GROUP_MAX_SIZE_REACHED)
+    return group
+
+
+def check_epoch(member: ShareGroupMember, epoch: int) -> None:
+    is_late = epoch < member.member_epoch and epoch != member.previous_member_epoch
+    if epoch > member.member_epoch or is_late:
+        raise RequestRefused(ErrorCode.FENCED_MEMBER_EPOCH)

@@ -39,6 +39,7 @@ from tests.support.coordinator_oracle import CoordinatorOracle
 from tests.support.generate_commands import GROUPS, Command, Commands
 from tests.support.generate_heartbeats import GROUPS as HEARTBEAT_GROUPS
 from tests.support.generate_heartbeats import HeartbeatCommands
+from tests.support.generate_streams_heartbeats import StreamsCommands
 from tools import judge
 from tools.accepted_differences import Accepted, counts_a_missing_generation, leaders, refused
 from tools.judge import Block, Outcome
@@ -157,6 +158,7 @@ class Runs(NamedTuple):
 RUNS = {
     "classic": Runs(Commands),
     "assigning": Runs(HeartbeatCommands, HEARTBEAT_GROUPS, replays=10),
+    "streams": Runs(StreamsCommands, HEARTBEAT_GROUPS, replays=10),
 }
 
 

@@ -30,6 +30,14 @@ class CoordinatorConfig:
     group_consumer_assignors: tuple[str, ...] = _ASSIGNORS
     group_consumer_migration_policy: str = "bidirectional"
     group_consumer_regex_refresh_interval_ms: int = 600_000
+    group_streams_session_timeout_ms: int = 45_000
+    group_streams_heartbeat_interval_ms: int = 5_000
+    group_streams_assignment_interval_ms: int = 1_000
+    group_streams_max_size: int = 2**31 - 1
+    group_streams_initial_rebalance_delay_ms: int = 3_000
+    group_streams_num_standby_replicas: int = 0
+    group_streams_num_warmup_replicas: int = 2
+    group_streams_rack_aware_assignment_tags: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name, least in _LEAST.items():
@@ -70,4 +78,11 @@ _LEAST = {
     "group_consumer_assignment_interval_ms": 0,
     "group_consumer_max_size": 1,
     "group_consumer_regex_refresh_interval_ms": 0,
+    "group_streams_session_timeout_ms": 1,
+    "group_streams_heartbeat_interval_ms": 1,
+    "group_streams_assignment_interval_ms": 0,
+    "group_streams_max_size": 1,
+    "group_streams_initial_rebalance_delay_ms": 0,
+    "group_streams_num_standby_replicas": 0,
+    "group_streams_num_warmup_replicas": 0,
 }

@@ -22,15 +22,17 @@ from kafka_rebalance.protocol.messages import (
     SyncGroupResponse,
 )
 from kafka_rebalance.wire.consumer_group_records import ConsumerGroupRecord
+from kafka_rebalance.wire.streams_group_records import StreamsGroupRecord
 
 from .cluster import ClusterTopics
 from .config import CoordinatorConfig
 from .consumer_group.group import ConsumerGroup
-from .deadlines import SESSION, DeadlineKey, Deadlines
+from .deadlines import INITIAL_REBALANCE, SESSION, DeadlineKey, Deadlines
 from .group import Group
 from .interface import Append, Drop, Effect, LogRecord, Respond, Transition
 from .members import ClassicGroupMember
 from .offsets import GroupOffsets, OffsetChange, Offsets, OffsetValue
+from .streams_group.group import StreamsGroup
 
 
 class Ownership(Enum):
@@ -96,7 +98,8 @@ class Retry:
 
 
 Continuation = StoreAssignment | ReplaceStatic | SendResponse | AnswerClassicMember | Retry | None
-AnyGroup = Group | ConsumerGroup
+AnyGroup = Group | ConsumerGroup | StreamsGroup
+AssigningRecord = ConsumerGroupRecord | StreamsGroupRecord
 
 
 class Created(NamedTuple):
@@ -114,7 +117,7 @@ class Created(NamedTuple):
 class Write:
     """An append in flight: the action after it, and the groups that it creates or deletes.
 
-    `batch` has the records that have changed the consumer group `group_id` already; `after` is the
+    `batch` has the records that have changed the group `group_id` already; `after` is the
     classic group that is in its place already.
     """
 
@@ -122,7 +125,7 @@ class Write:
     created: tuple[Created, ...] = ()
     deleted: tuple[AnyGroup, ...] = ()
     group_id: str | None = None
-    batch: tuple[ConsumerGroupRecord, ...] = ()
+    batch: tuple[AssigningRecord, ...] = ()
     after: Group | None = None
 
 
@@ -296,8 +299,13 @@ class CoordinatorState:
         return group if isinstance(group, Group) else None
 
     def forget(self, group: AnyGroup) -> None:
-        """Removes a group; its deadlines stay armed and run without effect, as in Kafka."""
+        """Removes a group.
+
+        As in Kafka, its deadlines stay armed and run without effect, but for a streams group's own.
+        """
         del self.groups[group.group_id]
+        if isinstance(group, StreamsGroup):
+            self.deadlines.cancel(DeadlineKey(INITIAL_REBALANCE, group.group_id))
 
     def remove(self, group: AnyGroup) -> None:
         """Removes a group without a record; the removal is durable when the next append is."""

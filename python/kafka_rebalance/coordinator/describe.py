@@ -15,8 +15,10 @@ from .consumer_group.group import ConsumerGroup
 from .coordinator_state import AnyGroup, CoordinatorState
 from .group import CONSUMER, Group
 from .interface import Received
+from .streams_group.group import StreamsGroup
 
 _ABSENT_IS_NOT_FOUND = 6
+_STREAMS = "streams"
 
 
 def describe_groups(
@@ -79,6 +81,8 @@ def list_groups(state: CoordinatorState, event: Received, request: messages.List
 def _listed(group: AnyGroup | None) -> messages.ListedGroup | None:
     if isinstance(group, ConsumerGroup):
         return messages.ListedGroup(group.group_id, CONSUMER, group.state, "consumer")
+    if isinstance(group, StreamsGroup):
+        return messages.ListedGroup(group.group_id, _STREAMS, group.state, _STREAMS)
     if group is None:
         return None
     return messages.ListedGroup(group.group_id, group.protocol_type or "", group.state)

@@ -6,7 +6,7 @@
     Empty                                         the moment when the group became Empty; if that
                                                   is not known, its commit
     Stable consumers, subscriptions known;        its commit; offsets of subscribed topics never
-    consumer groups of any state                  expire
+    groups whose broker assigns, of any state     expire
     any other group                               offsets never expire
 
 In a group whose offsets can expire, an offset with its own expiry time expires at that time.
@@ -17,7 +17,6 @@ Source   OffsetMetadataManager.cleanupExpiredOffsets, ClassicGroup.offsetExpirat
 
 from kafka_rebalance.protocol.group_state import GroupState
 
-from .consumer_group.group import ConsumerGroup
 from .coordinator_state import AnyGroup, CoordinatorState, Write
 from .group import CONSUMER, Group
 from .offsets import CommittedOffset, Forget, OffsetChange, Partition
@@ -52,7 +51,7 @@ def sweep(state: CoordinatorState) -> None:
 
 
 def _is_empty(group: AnyGroup) -> bool:
-    return group.is_empty if isinstance(group, ConsumerGroup) else group.is_(GroupState.EMPTY)
+    return group.is_(GroupState.EMPTY) if isinstance(group, Group) else group.is_empty
 
 
 def _has_expired(

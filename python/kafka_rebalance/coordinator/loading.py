@@ -15,12 +15,13 @@ from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.protocol.group_state import GroupState
 from kafka_rebalance.wire import group_records as wire
 from kafka_rebalance.wire.consumer_group_records import decode_record
+from kafka_rebalance.wire.streams_group_records import decode_streams_record
 
 from .appends import append_failed
-from .consumer_group import timeouts
+from .consumer_group import log, timeouts
 from .consumer_group.group import ConsumerGroup, OwnedTwice
 from .consumer_group.member import ReconciliationState
-from .consumer_group.replay import IllegalRecord, replay
+from .consumer_group.replay import IllegalRecord
 from .coordinator_state import AnyGroup, CoordinatorState, Ownership
 from .group import Group
 from .interface import LogEntry, Unreadable
@@ -28,6 +29,8 @@ from .members import ClassicGroupMember
 from .offsets import Commit, CommittedOffset, Forget, Marker
 from .rebalance import prepare
 from .refusals import refuse
+from .streams_group.group import StreamsGroup
+from .streams_group.timeouts import start_members
 
 
 def load(state: CoordinatorState, entries: tuple[LogEntry, ...]) -> None:
@@ -42,6 +45,9 @@ def load(state: CoordinatorState, entries: tuple[LogEntry, ...]) -> None:
     for group in _in_table_order(state):
         if isinstance(group, ConsumerGroup):
             _start_members(state, group)
+            continue
+        if isinstance(group, StreamsGroup):
+            start_members(state, group)
             continue
         for member in group.members.values():
             state.renew_session(group, member)
@@ -79,6 +85,7 @@ def _replay(state: CoordinatorState, entry: LogEntry) -> None:
         marker = Marker(-1 if entry.producer_id is None else entry.producer_id, entry.committed)
         state.offsets.load(marker, entry.position)
         return
+    pair = entry.key, entry.value
     key = wire.decode_key(entry.key)
     value = wire.decode_value(key, entry.value)
     match key, value:
@@ -94,9 +101,9 @@ def _replay(state: CoordinatorState, entry: LogEntry) -> None:
             commit = Commit(group_id, (topic, partition), _offset(value), entry.producer_id)
             state.offsets.load(commit, entry.position)
         case wire.OtherKey(), _:
-            record = decode_record(entry.key, entry.value)
+            record = decode_record(*pair) or decode_streams_record(*pair)
             if record is not None:
-                replay(state.groups, record)
+                log.replay_any(state.groups, record)
 
 
 def _group(group_id: str, value: wire.GroupMetadataValue) -> Group:
@@ -149,7 +156,7 @@ def unload(state: CoordinatorState) -> None:
     for append_id in list(state.writes):
         append_failed(state, append_id, gone)
     for group in list(state.groups.values()):
-        if isinstance(group, ConsumerGroup):
+        if not isinstance(group, Group):
             continue  # it has no parked requests
         before = group.state
         state.move(group, GroupState.DEAD)

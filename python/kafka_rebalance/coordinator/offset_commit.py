@@ -30,6 +30,8 @@ from .member_checks import refuse_in_state, refuse_member
 from .offsets import Commit, CommittedOffset, Marker
 from .records import offset_record
 from .refusals import refuse
+from .streams_group.group import StreamsGroup
+from .streams_group.offsets import refuse_streams_commit
 
 _Commit = messages.OffsetCommit | messages.TxnOffsetCommit
 
@@ -46,6 +48,9 @@ def offset_commit(state: CoordinatorState, event: Received, request: _Commit) ->
     if isinstance(group, ConsumerGroup):
         stored = [one for one in request.offsets if not _is_too_large(state, one)]
         error = refuse_commit(event, group, request, stored, state.cluster)
+    elif isinstance(group, StreamsGroup):
+        stored = [one for one in request.offsets if not _is_too_large(state, one)]
+        error = refuse_streams_commit(event, group, request, stored)
     else:
         error = _check(event, group, request)
     if error is not ErrorCode.NONE:

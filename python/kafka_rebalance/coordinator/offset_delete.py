@@ -9,9 +9,8 @@ from kafka_rebalance.protocol import messages
 from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.protocol.group_state import GroupState
 
-from .consumer_group.group import ConsumerGroup
 from .coordinator_state import AnyGroup, CoordinatorState, SendResponse, Write
-from .group import CONSUMER
+from .group import CONSUMER, Group
 from .interface import PartitionsDeleted, Received
 from .member_checks import refuse_in_state
 from .offsets import Forget, OffsetChange, Partition
@@ -43,7 +42,7 @@ def _refuse(
     group: AnyGroup | None, request: messages.OffsetDelete | messages.DeleteGroups
 ) -> ErrorCode:
     is_deletion = isinstance(request, messages.DeleteGroups)
-    if isinstance(group, ConsumerGroup):
+    if group is not None and not isinstance(group, Group):
         is_refused = is_deletion and not group.is_empty
         return ErrorCode.NON_EMPTY_GROUP if is_refused else ErrorCode.NONE
     error = refuse_in_state(group, request)

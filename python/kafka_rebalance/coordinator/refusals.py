@@ -3,7 +3,7 @@
 
 from collections.abc import Callable
 
-from kafka_rebalance.protocol import messages, modern_messages
+from kafka_rebalance.protocol import messages, modern_messages, streams_messages
 from kafka_rebalance.protocol.error_codes import ErrorCode
 
 # The requests whose response has one error code for the whole request.
@@ -18,6 +18,7 @@ _RESPONSES: dict[type[messages.Request], Callable[..., messages.Response]] = {
     messages.OffsetDelete: messages.OffsetDeleteResponse,
     messages.ListGroups: messages.ListGroupsResponse,
     modern_messages.ConsumerGroupHeartbeat: modern_messages.ConsumerGroupHeartbeatResponse,
+    streams_messages.StreamsGroupHeartbeat: streams_messages.StreamsGroupHeartbeatResponse,
 }
 
 
@@ -35,4 +36,7 @@ def refuse(request: messages.Request, error: ErrorCode) -> messages.Response:
         case modern_messages.ConsumerGroupDescribe(group_ids=ids):
             described = tuple(modern_messages.DescribedConsumerGroup(one, error) for one in ids)
             return modern_messages.ConsumerGroupDescribeResponse(groups=described)
+        case streams_messages.StreamsGroupDescribe(group_ids=ids):
+            found = tuple(streams_messages.DescribedStreamsGroup(one, error) for one in ids)
+            return streams_messages.StreamsGroupDescribeResponse(groups=found)
     return _RESPONSES[type(request)](error_code=error)

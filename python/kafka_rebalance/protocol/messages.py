@@ -8,12 +8,18 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from .error_codes import ErrorCode
-from .group_state import ConsumerGroupState, GroupState
+from .group_state import ConsumerGroupState, GroupState, StreamsGroupState
 from .modern_messages import (
     ConsumerGroupDescribe,
     ConsumerGroupDescribeResponse,
     ConsumerGroupHeartbeat,
     ConsumerGroupHeartbeatResponse,
+)
+from .streams_messages import (
+    StreamsGroupDescribe,
+    StreamsGroupDescribeResponse,
+    StreamsGroupHeartbeat,
+    StreamsGroupHeartbeatResponse,
 )
 
 NO_GENERATION = -1
@@ -177,7 +183,7 @@ class ListGroups:
     States and types are compared by name, in any case of letters.
     """
 
-    states: tuple[GroupState | ConsumerGroupState | str, ...] = ()
+    states: tuple[GroupState | ConsumerGroupState | StreamsGroupState | str, ...] = ()
     types: tuple[str, ...] = ()
 
 
@@ -197,6 +203,8 @@ Request = (
     | ListGroups
     | ConsumerGroupHeartbeat
     | ConsumerGroupDescribe
+    | StreamsGroupHeartbeat
+    | StreamsGroupDescribe
 )
 
 
@@ -352,11 +360,11 @@ class DescribeGroupsResponse:
 
 
 class ListedGroup(NamedTuple):
-    """One group in a ListGroups response; its type is "classic" or "consumer"."""
+    """One group in a ListGroups response; its type is "classic", "consumer" or "streams"."""
 
     group_id: str
     protocol_type: str
-    state: GroupState | ConsumerGroupState
+    state: GroupState | ConsumerGroupState | StreamsGroupState
     group_type: str = "classic"
 
 
@@ -383,4 +391,6 @@ Response = (
     | ListGroupsResponse
     | ConsumerGroupHeartbeatResponse
     | ConsumerGroupDescribeResponse
+    | StreamsGroupHeartbeatResponse
+    | StreamsGroupDescribeResponse
 )

@@ -8,6 +8,7 @@ from kafka_rebalance.protocol.error_codes import ErrorCode
 from .driver_commands import Json
 from .driver_consumer_answers import NameOf, answer_of_consumers
 from .driver_records import record_event, text_of
+from .driver_streams_answers import answer_of_streams
 from .virtual_broker import Happened
 
 
@@ -25,6 +26,9 @@ def _answer(response: messages.Response, name_of: NameOf) -> Json:
     of_consumers = answer_of_consumers(response, name_of)
     if of_consumers is not None:
         return of_consumers
+    of_streams = answer_of_streams(response)
+    if of_streams is not None:
+        return of_streams
     match response:
         case messages.LeaveGroupResponse(error_code=error, members=members):
             left = [

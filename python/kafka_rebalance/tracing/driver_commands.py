@@ -13,9 +13,10 @@ from typing import Any
 from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.coordinator.interface import ClusterTopic
 from kafka_rebalance.java.hash_map import Uuid
-from kafka_rebalance.protocol import messages, modern_messages
+from kafka_rebalance.protocol import messages, modern_messages, streams_messages
 from kafka_rebalance.protocol.error_codes import ErrorCode
 
+from .driver_streams_commands import STREAMS_FIELDS
 from .virtual_broker import VirtualBroker
 
 Json = dict[str, Any]
@@ -36,6 +37,8 @@ REQUESTS: dict[str, tuple[type[messages.Request], int | None]] = {
     "list": (messages.ListGroups, None),
     "chb": (modern_messages.ConsumerGroupHeartbeat, 1),
     "cdescribe": (modern_messages.ConsumerGroupDescribe, None),
+    "sthb": (streams_messages.StreamsGroupHeartbeat, 1),
+    "stdescribe": (streams_messages.StreamsGroupDescribe, None),
 }
 
 # Maps a field of a request to the key of a command; without the key, the field has its default.
@@ -56,6 +59,9 @@ _KEYS = {
     "rack_id": "rack",
     "subscribed_topic_regex": "regex",
     "server_assignor": "assignor",
+    "process_id": "process",
+    "client_tags": "tags",
+    "shutdown_application": "shutdown",
 }
 
 # Keys whose default is not that of the field, or whose field has no default.
@@ -93,6 +99,14 @@ def config_of(command: Json) -> CoordinatorConfig:
         group_consumer_assignors=tuple(command.get("assignors", ("uniform", "range"))),
         group_consumer_migration_policy=command.get("policy", "bidirectional"),
         group_consumer_regex_refresh_interval_ms=command.get("rri", 600_000),
+        group_streams_session_timeout_ms=command.get("tst", 45_000),
+        group_streams_heartbeat_interval_ms=command.get("thi", 5_000),
+        group_streams_max_size=command.get("tmax", 2**31 - 1),
+        group_streams_assignment_interval_ms=command.get("tai", 1_000),
+        group_streams_initial_rebalance_delay_ms=command.get("tird", 3_000),
+        group_streams_num_standby_replicas=command.get("tsr", 0),
+        group_streams_num_warmup_replicas=command.get("twu", 2),
+        group_streams_rack_aware_assignment_tags=tuple(command.get("tags", ())),
     )
 
 
@@ -182,6 +196,7 @@ _BUILT: dict[str, Callable[[Json], Any]] = {
     "subscribed_topic_names": _names,
     "states": lambda command: tuple(command.get("states", ())),
     "types": lambda command: tuple(command.get("types", ())),
+    **STREAMS_FIELDS,
 }
 
 

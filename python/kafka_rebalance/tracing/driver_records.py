@@ -13,7 +13,7 @@ from typing import Any
 
 from kafka_rebalance.coordinator import interface
 from kafka_rebalance.java.hash_map import Uuid
-from kafka_rebalance.wire import consumer_group_records
+from kafka_rebalance.wire import consumer_group_records, streams_group_records
 from kafka_rebalance.wire import group_records as wire
 
 from .driver_commands import Json
@@ -29,6 +29,13 @@ def record_event(at: int, record: interface.LogRecord) -> Json:
         event |= {"type": kind.name, "key_version": kind.value}
         event["k"] = {name: value for name, value in fields.items() if value is not None}
         event["value"] = _json(of_consumers.value)
+    of_streams = streams_group_records.decode_streams_record(*record)
+    if of_streams is not None:
+        kind, group_id, name = of_streams.key
+        fields = {"group_id": group_id, "member_id": name}
+        event |= {"type": kind.name, "key_version": kind.value}
+        event["k"] = {name: value for name, value in fields.items() if value is not None}
+        event["value"] = _json(of_streams.value)
     key = wire.decode_key(record.key)
     value = wire.decode_value(key, record.value)
     match key:

@@ -8,10 +8,12 @@ from kafka_rebalance.coordinator.consumer_group.member import (
     ConsumerGroupMember,
     PartitionEpochs,
 )
+from kafka_rebalance.coordinator.streams_group.group import StreamsGroup
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.protocol.error_codes import ErrorCode
 
 from .driver_commands import Json
+from .driver_streams_answers import streams_state
 from .virtual_broker import VirtualBroker
 
 
@@ -44,6 +46,8 @@ def state_of_any_type(broker: VirtualBroker, group_id: str) -> Json:
     timers = {"timers": _timers(broker, group_id)}
     if group is None:
         return timers | {"type": "absent"}
+    if isinstance(group, StreamsGroup):
+        return timers | streams_state(group)
     if not isinstance(group, ConsumerGroup):
         return timers | {"type": "classic", "state": str(group.state)}
     return timers | {

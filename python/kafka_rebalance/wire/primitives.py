@@ -8,6 +8,7 @@ Errors   WireError with the name of the field.
 """
 
 import struct
+from collections.abc import Collection
 
 from kafka_rebalance.errors import WireError
 
@@ -73,6 +74,14 @@ class Reader:
         if not 0 <= count <= len(self._data) - self._at:
             raise self._error(field, f"{count} entries are not in the data")
         return count
+
+    def strings(self, field: str) -> tuple[str, ...]:
+        """Reads an array of strings."""
+        return tuple(self.string(f"{field}[{at}]") for at in range(self.count(field)))
+
+    def numbers(self, field: str, layout: str = ">i") -> tuple[int, ...]:
+        """Reads an array of numbers, whose layout is that of `struct`."""
+        return tuple(self._number(layout, f"{field}[{at}]") for at in range(self.count(field)))
 
     def tagged(self) -> Tagged:
         if not self.flexible:
@@ -157,6 +166,16 @@ class Writer:
             self._varint(count + 1)
         else:
             self.int32(count)
+
+    def strings(self, texts: Collection[str]) -> None:
+        self.count(len(texts))
+        for text in texts:
+            self.string(text)
+
+    def numbers(self, numbers: Collection[int], layout: str = ">i") -> None:
+        self.count(len(numbers))
+        for number in numbers:
+            self._parts.append(struct.pack(layout, number))
 
     def tagged(self, fields: Tagged) -> None:
         if not self._flexible:

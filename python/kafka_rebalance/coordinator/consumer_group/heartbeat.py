@@ -65,6 +65,11 @@ def consumer_group_heartbeat(
         state.respond(event.request_id, response)
 
 
+def is_blank(text: str) -> bool:
+    """Returns whether a text is empty but for spaces and control characters."""
+    return not text.strip(_BLANK)
+
+
 def refuse_fields(
     state: CoordinatorState, request: ConsumerGroupHeartbeat, version: int | None
 ) -> ErrorCode:
@@ -74,7 +79,7 @@ def refuse_fields(
     if version is None or version >= 1 or epoch > JOIN_EPOCH or epoch == LEAVE_EPOCH:
         texts.append(request.member_id)
     texts += [one for one in (request.instance_id, request.rack_id) if one is not None]
-    invalid = any(not one.strip(_BLANK) for one in texts) or epoch < LEAVE_STATIC_EPOCH
+    invalid = any(map(is_blank, texts)) or epoch < LEAVE_STATIC_EPOCH
     if epoch == JOIN_EPOCH:
         names = (request.subscribed_topic_names, request.subscribed_topic_regex)
         invalid |= request.rebalance_timeout_ms == UNCHANGED_MS

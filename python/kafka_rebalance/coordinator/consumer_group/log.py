@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Appends the records of consumer groups; the groups change at once, before the append is durable.
+"""Appends the records of groups whose brokers assign; they change before the append is durable.
 
 While appends of a group are in flight, the state also has the group as the log has it: tools see
 that one. If an append fails, the group becomes the durable one again, changed by those of its
@@ -11,23 +11,26 @@ Source   CoordinatorRuntime, SnapshottableCoordinator (Kafka 4.4.0).
 from collections.abc import Sequence
 
 from kafka_rebalance.protocol.error_codes import ErrorCode
-from kafka_rebalance.wire.consumer_group_records import ConsumerGroupRecord, encode_record
+from kafka_rebalance.wire.consumer_group_records import encode_record
+from kafka_rebalance.wire.streams_group_records import StreamsGroupRecord, encode_streams_record
 
-from ..coordinator_state import AnyGroup, Continuation, CoordinatorState, Write
+from ..coordinator_state import AnyGroup, AssigningRecord, Continuation, CoordinatorState, Write
 from ..group import Group
 from ..interface import LogRecord
+from ..streams_group.group import StreamsGroup
+from ..streams_group.replay import replay_streams
 from .group import ConsumerGroup, OwnedTwice
 from .refused import RequestRefused
 from .replay import Groups, IllegalRecord, replay
 
-Records = list[ConsumerGroupRecord | LogRecord]
-"""Records of a consumer group, and those of a classic group, which are bytes already."""
+Records = list[AssigningRecord | LogRecord]
+"""Records of a group, and those of a classic group, which are bytes already."""
 
 
 def write(
     state: CoordinatorState,
     group_id: str,
-    records: Sequence[ConsumerGroupRecord | LogRecord],
+    records: Sequence[AssigningRecord | LogRecord],
     then: Continuation,
     *,
     converted: AnyGroup | None = None,
@@ -43,10 +46,10 @@ def write(
     _keep_durable(state, group_id)
     if converted is not None:
         state.forget(converted)
-    batch = tuple(one for one in records if isinstance(one, ConsumerGroupRecord))
+    batch = tuple(one for one in records if not isinstance(one, LogRecord))
     try:
         for record in batch:
-            replay(state.groups, record)
+            replay_any(state.groups, record)
     except (IllegalRecord, OwnedTwice) as error:
         restore(state, group_id)
         if converted is not None:
@@ -65,7 +68,7 @@ def replace_group(state: CoordinatorState, new: Group) -> None:
 def append_replacement(
     state: CoordinatorState,
     new: Group,
-    records: Sequence[ConsumerGroupRecord | LogRecord],
+    records: Sequence[AssigningRecord | LogRecord],
     then: Continuation,
 ) -> None:
     """Appends the records of a conversion to `new`, which do not change the groups."""
@@ -73,12 +76,25 @@ def append_replacement(
 
 
 def _append(
-    state: CoordinatorState, records: Sequence[ConsumerGroupRecord | LogRecord], write: Write
+    state: CoordinatorState, records: Sequence[AssigningRecord | LogRecord], write: Write
 ) -> None:
-    encoded = [
-        one if isinstance(one, LogRecord) else LogRecord(*encode_record(one)) for one in records
-    ]
-    state.append(encoded, write)
+    state.append([_encoded(one) for one in records], write)
+
+
+def _encoded(record: AssigningRecord | LogRecord) -> LogRecord:
+    if isinstance(record, LogRecord):
+        return record
+    if isinstance(record, StreamsGroupRecord):
+        return LogRecord(*encode_streams_record(record))
+    return LogRecord(*encode_record(record))
+
+
+def replay_any(groups: Groups, record: AssigningRecord) -> None:
+    """Applies one record. Errors: IllegalRecord, OwnedTwice."""
+    if isinstance(record, StreamsGroupRecord):
+        replay_streams(groups, record)
+    else:
+        replay(groups, record)
 
 
 def completed(state: CoordinatorState, write: Write) -> None:
@@ -107,7 +123,7 @@ def restore(state: CoordinatorState, group_id: str) -> None:
     before = state.groups.pop(group_id, None)
     if not others:
         del state.durable[group_id]
-    elif isinstance(durable, ConsumerGroup):
+    elif isinstance(durable, ConsumerGroup | StreamsGroup):
         durable = durable.copy()
     if durable is not None:
         state.groups[group_id] = durable
@@ -116,12 +132,16 @@ def restore(state: CoordinatorState, group_id: str) -> None:
     after = state.groups.get(group_id)
     if isinstance(before, ConsumerGroup) and isinstance(after, ConsumerGroup):
         after.refresh_at = before.refresh_at
+    elif isinstance(before, StreamsGroup) and isinstance(after, StreamsGroup):
+        after.keep_unlogged(before)
 
 
 def _keep_durable(state: CoordinatorState, group_id: str) -> None:
     if group_id not in state.durable:
         group = state.groups.get(group_id)
-        state.durable[group_id] = group.copy() if isinstance(group, ConsumerGroup) else None
+        state.durable[group_id] = (
+            group.copy() if isinstance(group, ConsumerGroup | StreamsGroup) else None
+        )
 
 
 def _in_flight(state: CoordinatorState, group_id: str) -> list[Write]:
@@ -137,6 +157,6 @@ def _apply(groups: Groups, write: Write) -> None:
             groups.pop(group.group_id, None)
     for record in write.batch:
         try:
-            replay(groups, record)
+            replay_any(groups, record)
         except (IllegalRecord, OwnedTwice):
             return  # it was computed from records that are not in the log

@@ -1,16 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Consumer groups at the broker: recorded runs, with the answers of Kafka 4.4.0's own coordinator.
-
-Each line of `tests/data/consumer_groups.jsonl.gz` is a run: its name, and its steps. A step is a
-command of the driver, Kafka's answer to it with the bytes of the records, and the member ids that
-Kafka drew. In the commands, symbols such as `@7` stand for these ids.
-"""
+"""Consumer groups at the broker: recorded runs, with the answers of Kafka 4.4.0's own coordinator."""
 
 from __future__ import annotations
 
-import gzip
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,40 +20,14 @@ from kafka_rebalance.wire.consumer_group_records import (
     decode_record,
     encode_record,
 )
-from tools.accepted_differences import refused
-from tools.differential_coordinator import Ids
+from tests.support.recorded_runs import check_recorded, recorded_runs, records_of
 
-Answer = dict[str, Any]
-
-FILE = Path(__file__).parent / "data" / "consumer_groups.jsonl.gz"
-with gzip.open(FILE, "rt", encoding="utf-8") as _lines:
-    RUNS = [json.loads(line) for line in _lines]
+RUNS = recorded_runs("consumer_groups.jsonl.gz")
 
 
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: str(run["name"]))
-def test_recorded_run(run: Answer) -> None:
-    ids = Ids()
-    driver = Driver(ids.draw)
-    for number, (command, recorded, drawn) in enumerate(run["steps"], 1):
-        concrete = ids.concrete(command)
-        ids.seen(number, drawn)
-        assert _shown(driver.command(concrete)) == _shown(recorded), command
-
-
-def _shown(answer: Answer) -> Answer:
-    """Returns the answer without its message; of a record, its time and its bytes."""
-    kept = {name: value for name, value in refused(answer).items() if name != "msg"}
-    shown = ("ev", "t", "kb", "vb")
-    events = kept.pop("events")
-    kept["records"] = [
-        {name: one[name] for name in shown} for one in events if one["ev"] == "record"
-    ]
-    # Several joins are answered, and members listed, in the order of a hash map of random ids.
-    rest = [one for one in events if one["ev"] != "record"]
-    for one in rest:
-        one["members"] = sorted(one.get("members", ()), key=json.dumps)
-    kept["events"] = sorted(json.dumps(one, sort_keys=True) for one in rest)
-    return kept
+def test_recorded_run(run: dict[str, Any]) -> None:
+    check_recorded(run)
 
 
 def test_a_record_shows_its_type_and_its_fields() -> None:
@@ -84,18 +50,9 @@ def test_a_record_shows_its_type_and_its_fields() -> None:
     assert [one["key_version"] for one in left if one["value"] is None] == [8, 7, 5]
 
 
-def _records() -> list[tuple[bytes, bytes | None]]:
-    events = [one for run in RUNS for _, answer, _ in run["steps"] for one in answer["events"]]
-    return [
-        (bytes.fromhex(one["kb"]), None if one["vb"] is None else bytes.fromhex(one["vb"]))
-        for one in events
-        if one["ev"] == "record"
-    ]
-
-
 def test_kafkas_records_are_read_and_written_again_with_their_bytes() -> None:
     kinds = set()
-    for key, value in _records():
+    for key, value in records_of(RUNS):
         record = decode_record(key, value)
         if record is not None:
             assert encode_record(record) == (key, value)

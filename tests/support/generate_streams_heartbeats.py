@@ -31,8 +31,13 @@ class StreamsTopics(RandomTopics):
     """The users' topics, and internal topics with their numbers of partitions."""
 
     def __post_init__(self) -> None:
-        self.internal: dict[str, int] = {}
+        self.internal: dict[str, Command] = {}
         super().__post_init__()
+
+    def make(self, name: str, partitions: int) -> None:
+        """Makes an internal topic (again)."""
+        self.made += 1
+        self.internal[name] = {"partitions": partitions, "id": f"{name}#{self.made}"}
 
     def command(self) -> Command:
         """Returns the command that makes these the cluster's topics."""
@@ -106,7 +111,7 @@ class StreamsCommands(HeartbeatCommands):
             if self.rng.random() < 0.5:
                 del internal[name]
             else:
-                internal[name] = self.topology.partitions_of(name)
+                self.topics.make(name, self.topology.partitions_of(name))
             return self.topics.command()
         return self.topics.change()
 
@@ -150,5 +155,5 @@ class StreamsCommands(HeartbeatCommands):
             for name in missing:
                 wrong = self.rng.random() < 0.06
                 right = self.topology.partitions_of(name)
-                self.topics.internal[name] = right + wrong
+                self.topics.make(name, right + wrong)
             self.planned.append(self.topics.command())

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plays recorded runs of groups whose brokers assign, with the answers of Kafka's own coordinator.
+
+A file in `tests/data` has a run in each line: its name, and its steps. A step is a command of the
+driver, Kafka's answer to it with the bytes of the records, and the member ids that Kafka drew. In
+the commands, symbols such as `@7` stand for these ids.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+from kafka_rebalance.tracing.driver import Driver
+from tools.accepted_differences import refused
+from tools.differential_coordinator import Ids
+
+Answer = dict[str, Any]
+
+_DATA = Path(__file__).resolve().parent.parent / "data"
+
+
+def recorded_runs(name: str) -> list[Answer]:
+    """Returns the runs of a file in `tests/data`."""
+    with gzip.open(_DATA / name, "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def check_recorded(run: Answer) -> None:
+    """Plays a run on our coordinator, and compares every answer with Kafka's."""
+    ids = Ids()
+    driver = Driver(ids.draw)
+    for number, (command, recorded, drawn) in enumerate(run["steps"], 1):
+        concrete = ids.concrete(command)
+        ids.seen(number, drawn)
+        assert _shown(driver.command(concrete)) == _shown(recorded), command
+
+
+def _shown(answer: Answer) -> Answer:
+    """Returns the answer without its message; of a record, its time and its bytes."""
+    kept = {name: value for name, value in refused(answer).items() if name != "msg"}
+    shown = ("ev", "t", "kb", "vb")
+    events = kept.pop("events")
+    kept["records"] = [
+        {name: one[name] for name in shown} for one in events if one["ev"] == "record"
+    ]
+    # Several joins are answered, and members listed, in the order of a hash map of random ids.
+    rest = [one for one in events if one["ev"] != "record"]
+    for one in rest:
+        one["members"] = sorted(one.get("members", ()), key=json.dumps)
+    kept["events"] = sorted(json.dumps(one, sort_keys=True) for one in rest)
+    return kept
+
+
+def records_of(runs: list[Answer]) -> list[tuple[bytes, bytes | None]]:
+    """Returns the keys and values of all records of these runs."""
+    events = [one for run in runs for _, answer, _ in run["steps"] for one in answer["events"]]
+    return [
+        (bytes.fromhex(one["kb"]), None if one["vb"] is None else bytes.fromhex(one["vb"]))
+        for one in events
+        if one["ev"] == "record"
+    ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams groups at the broker: recorded runs, with the answers of Kafka 4.4.0's own coordinator."""
+"""Streams groups at the broker: recorded runs, with the answers of Kafka's own coordinator."""
 
 from __future__ import annotations
 

@@ -3,9 +3,10 @@
 
     python -m tools.differential_coordinator --sequences 20000 --seed 1
     python -m tools.differential_coordinator --groups assigning --sequences 20000 --seed 1
+    python -m tools.differential_coordinator --groups streams --sequences 20000 --seed 1
 
-The runs are those of classic groups (`generate_commands`), or of groups whose brokers assign and
-that change their type (`generate_heartbeats`).
+The runs are those of classic groups (`generate_commands`), of consumer groups that change their
+type (`generate_heartbeats`), or of streams groups (`generate_streams_heartbeats`).
 Every answer is compared: responses and their times, states, generations, members, timers, and the
 bytes of records. Our coordinator gets the random member ids of Kafka's, so that bytes can be equal.
 The commands of a run have symbols in place of ids, so that the run can be played again with other

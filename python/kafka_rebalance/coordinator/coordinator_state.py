@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from itertools import count
 from typing import NamedTuple
 from uuid import UUID
 
@@ -168,7 +167,7 @@ class CoordinatorState:
     waiting: dict[int, Waiting] = field(default_factory=dict)
     now_ms: int = 0
     effects: list[Effect] = field(default_factory=list)
-    append_ids: "count[int]" = field(default_factory=count)
+    num_appends: int = 0  # the id of the next Append
     answer: SendResponse | None = None  # the response to send after the next append
     silent: set[tuple[str, str]] = field(default_factory=set)
 
@@ -363,7 +362,8 @@ class CoordinatorState:
             elif isinstance(write.then, AnswerClassicMember):
                 self._answer_when_durable(write.then)
             return
-        append_id = next(self.append_ids)
+        append_id = self.num_appends
+        self.num_appends += 1
         if self.answer is not None:
             write, self.answer = replace(write, then=self.answer), None
         deleted = (*write.deleted, *self.removed)

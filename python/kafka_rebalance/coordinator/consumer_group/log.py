@@ -111,10 +111,13 @@ def completed(state: CoordinatorState, write: Write) -> None:
     state.durable[group_id] = groups.get(group_id)
 
 
-def failed(state: CoordinatorState, write: Write) -> None:
+def failed(state: CoordinatorState, write: Write, append_id: int) -> None:
     """Restores the group of an append that failed."""
     if write.group_id is not None:
         restore(state, write.group_id)
+    for group in state.groups.values():
+        if isinstance(group, StreamsGroup):
+            group.forget_unlogged(append_id)
 
 
 def restore(state: CoordinatorState, group_id: str) -> None:

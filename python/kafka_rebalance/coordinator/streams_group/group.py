@@ -14,8 +14,7 @@
     Reconciling   a member is not STABLE in the assignment epoch
     Stable        all members have their targets
 
-Records change a group: `replay.py`. These fields are in no record: `configured`, the topology over
-the present topics; `refined`, the targets with which members were reconciled last; `refresh_at`;
+Records change a group: `replay.py`. These fields are in no record: `unlogged`; `refresh_at`;
 `shutdown_member_id`, the first member that asked to shut the application down.
 
 Source   StreamsGroup.java (Kafka 4.4.0); KIP-1071.
@@ -44,12 +43,27 @@ class RefinedTargets(NamedTuple):
     targets: Mapping[str, GroupTasks] = {}
 
 
-_NOT_REFINED = RefinedTargets()
+class Unlogged(NamedTuple):
+    """What no record has, but a failed append takes back.
+
+    `configured` is the topology over the present topics; `refined` the targets with which members
+    were reconciled last.
+    """
+
+    configured: ConfiguredTopology | None = None
+    refined: RefinedTargets = RefinedTargets()
+
+
+_NOTHING_UNLOGGED = Unlogged()
 
 
 @dataclass(slots=True)
 class StreamsGroup:
-    """A group; its methods return facts, or change the group as one record does."""
+    """A group; its methods return facts, or change the group as one record does.
+
+    `unlogged_before` has the id of the append that followed the last change of `unlogged`, and the
+    value at the append before.
+    """
 
     group_id: str
     epoch: int = INITIAL_EPOCH
@@ -66,8 +80,8 @@ class StreamsGroup:
     active: dict[Task, str] = field(default_factory=dict)
     standby: Owners = field(default_factory=dict)
     warmup: Owners = field(default_factory=dict)
-    configured: ConfiguredTopology | None = None
-    refined: RefinedTargets = _NOT_REFINED
+    unlogged: Unlogged = _NOTHING_UNLOGGED
+    unlogged_before: tuple[int, Unlogged] = (-1, _NOTHING_UNLOGGED)
     refresh_at: tuple[int, int] = (0, 0)
     shutdown_member_id: str | None = None
 
@@ -164,14 +178,23 @@ class StreamsGroup:
 
     # What no record has ---------------------------------------------------------------------------
 
-    def relabel(self, old_id: str, new_id: str) -> None:
-        """Gives the remembered target of a static member's old id to its new id."""
-        targets = dict(self.refined.targets)
-        target = targets.pop(old_id, None)
-        if target is not None:
-            self.refined = self.refined._replace(targets={**targets, new_id: target})
+    def set_unlogged(self, unlogged: Unlogged, next_append: int) -> None:
+        if self.unlogged_before[0] != next_append:
+            self.unlogged_before = next_append, self.unlogged
+        self.unlogged = unlogged
+
+    def forget_unlogged(self, append_id: int) -> None:
+        """Takes back what was set since the append before the one that failed."""
+        if self.unlogged_before[0] == append_id:
+            self.unlogged = self.unlogged_before[1]
 
     def keep_unlogged(self, before: "StreamsGroup") -> None:
-        """Takes over what no record has, after a failed append."""
-        self.configured, self.refined = before.configured, before.refined
+        """Takes over what no record has, after a failed append.
+
+        Quirk: the processes of a standby task or warm-up are not restored, unless the task is new.
+        """
+        self.unlogged, self.unlogged_before = before.unlogged, before.unlogged_before
         self.refresh_at, self.shutdown_member_id = before.refresh_at, before.shutdown_member_id
+        for owners, others in ((self.standby, before.standby), (self.warmup, before.warmup)):
+            for task in owners:
+                owners[task] = set(others.get(task, owners[task]))

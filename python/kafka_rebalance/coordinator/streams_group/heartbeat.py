@@ -16,8 +16,6 @@ topology epoch, rack, client tags or process; if the topics' metadata has anothe
 topology became ready, or no longer is; if the settings of the assignment changed; and if a Stable
 group's member does not have its refined assignment.
 
-The response has tasks if the member joins, or has got others.
-
 Source   GroupCoordinatorService.streamsGroupHeartbeat, GroupMetadataManager.streamsGroupHeartbeat
          (Kafka 4.4.0); docs/behaviour/streams-groups.md; KIP-1071.
 """
@@ -47,6 +45,7 @@ from ..coordinator_state import AnyGroup, CoordinatorState, SendResponse
 from ..group import Group
 from ..interface import Received
 from ..records import group_tombstone
+from .answer import TAGS, group_status, response_of
 from .group import RefinedTargets, StreamsGroup
 from .leaving import ask_shutdown, leave
 from .member import StreamsGroupMember
@@ -54,12 +53,9 @@ from .members import find_member, has_room
 from .reconciliation import TaskReconciliation
 from .records import current_record, epoch_record, member_record, topology_record
 from .target import NUM_STANDBY_REPLICAS, StreamsChange, targets_for
-from .tasks import NOTHING, GroupTasks, task_list, task_set
+from .tasks import NOTHING, GroupTasks, task_set
 from .timeouts import after_step, arm_initial, arm_session
 from .topology import ConfiguredTopology, configure, is_same, required_topics
-
-TAGS = "rack.aware.assignment.tags"
-_KNOWS_TAGS = 1
 
 
 def streams_group_heartbeat(
@@ -100,7 +96,7 @@ def _beat(state: CoordinatorState, event: Received, request: StreamsGroupHeartbe
     if request.member_epoch == JOIN_EPOCH and not has_room(state, group, request):
         raise RequestRefused(ErrorCode.GROUP_MAX_SIZE_REACHED)
     # 4.
-    old = find_member(group, request, records)
+    old = find_member(state, group, request, records)
     new = _updated(event, request, old)
     is_new = False
     if new != old:
@@ -127,8 +123,8 @@ def _beat(state: CoordinatorState, event: Received, request: StreamsGroupHeartbe
     new = _reconciled(state, change, new, request, records, status)
     arm_session(state, group.group_id, new.member_id)
     ask_shutdown(group, request)
-    status += _group_status(event, group, change, new)
-    response = _response(state, request, old, new, configured, status)
+    status += group_status(event, group, change, new)
+    response = response_of(state, request, (old, new), configured, status)
     then = SendResponse(event.request_id, response, request)
     log.write(state, group.group_id, records, then, converted=converted)
 
@@ -192,12 +188,14 @@ def _configured(
     state: CoordinatorState, group: StreamsGroup, topology: StreamsTopology
 ) -> tuple[int, ConfiguredTopology]:
     """Returns the metadata's hash and the topology over the present topics."""
-    metadata_hash, configured = group.metadata_hash, group.configured
+    metadata_hash, configured = group.metadata_hash, group.unlogged.configured
     is_first = group.topology is None or configured is None
     if is_first or group.must_refresh(state.now_ms):
         metadata_hash = state.cluster.hash_of(required_topics(topology))
     if configured is None or is_first or metadata_hash != group.metadata_hash:
-        configured = group.configured = configure(topology, state.cluster)
+        configured = configure(topology, state.cluster)
+        unlogged = group.unlogged._replace(configured=configured)
+        group.set_unlogged(unlogged, state.num_appends)
     return metadata_hash, configured
 
 
@@ -247,10 +245,12 @@ def _reconciled(
     records += found.records
     status += found.status
     refined = found.targets if change.refined is None else change.refined
-    if change.refined is None and group.refined.epoch == found.epoch:
-        refined = group.refined.targets
+    remembered = group.unlogged.refined
+    if change.refined is None and remembered.epoch == found.epoch:
+        refined = remembered.targets
     elif state.config.group_streams_num_warmup_replicas > 0:
-        group.refined = RefinedTargets(found.epoch, refined)
+        now = group.unlogged._replace(refined=RefinedTargets(found.epoch, refined))
+        group.set_unlogged(now, state.num_appends)
     target = refined.get(member.member_id, NOTHING)
     new = TaskReconciliation(group, found.epoch, target, _owned(request)).next(member)
     if new != member:
@@ -264,41 +264,3 @@ def _owned(request: StreamsGroupHeartbeat) -> GroupTasks | None:
     if active is None or standby is None or warmup is None:
         return None
     return GroupTasks(task_set(active), task_set(standby), task_set(warmup))
-
-
-def _group_status(
-    event: Received,
-    group: StreamsGroup,
-    change: StreamsChange,
-    member: StreamsGroupMember,
-) -> list[StreamsStatus]:
-    """Returns what the member learns about its group, besides delays and a stale topology."""
-    status = [] if change.topology.status is None else [change.topology.status]
-    if group.shutdown_member_id is not None:
-        status.append(StreamsStatus.SHUTDOWN_APPLICATION)
-    tags = [one for one in change.configs.get(TAGS, "").split(",") if one]
-    knows = event.api_version is None or event.api_version >= _KNOWS_TAGS
-    if knows and any(tag not in member.client_tags for tag in tags):
-        status.append(StreamsStatus.MISSING_CLIENT_TAGS)
-    return status
-
-
-def _response(
-    state: CoordinatorState,
-    request: StreamsGroupHeartbeat,
-    old: StreamsGroupMember,
-    new: StreamsGroupMember,
-    topology: ConfiguredTopology,
-    status: list[StreamsStatus],
-) -> StreamsGroupHeartbeatResponse:
-    response = StreamsGroupHeartbeatResponse(
-        member_id=new.member_id,
-        member_epoch=new.member_epoch,
-        heartbeat_interval_ms=state.config.group_streams_heartbeat_interval_ms,
-        status=tuple(status),
-        creatable_topics=topology.creatable_topics,
-    )
-    if request.member_epoch != JOIN_EPOCH and old.assigned == new.assigned:
-        return response
-    active, standby, warmup = map(task_list, new.assigned)
-    return replace(response, active_tasks=active, standby_tasks=standby, warmup_tasks=warmup)

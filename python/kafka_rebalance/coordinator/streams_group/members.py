@@ -53,12 +53,15 @@ def known_static(group: StreamsGroup, member_id: str, instance_id: str) -> Strea
 
 
 def find_member(
-    group: StreamsGroup, request: StreamsGroupHeartbeat, records: log.Records
+    state: CoordinatorState,
+    group: StreamsGroup,
+    request: StreamsGroupHeartbeat,
+    records: log.Records,
 ) -> StreamsGroupMember:
     """Returns the member that sends the request; a new one is in epoch 0."""
     member_id, holder = request.member_id, group.static_member(request.instance_id)
     if holder is not None and holder.member_id != member_id:
-        group.relabel(holder.member_id, member_id)
+        _relabel(state, group, holder.member_id, member_id)
     if request.member_epoch != JOIN_EPOCH:
         if request.instance_id is None:
             member = known_member(group, member_id)
@@ -72,6 +75,16 @@ def find_member(
         return _take_over(group, holder, member_id, records)
     known = group.members.get(member_id)
     return StreamsGroupMember(member_id) if known is None else known
+
+
+def _relabel(state: CoordinatorState, group: StreamsGroup, old_id: str, new_id: str) -> None:
+    """Gives the remembered target of a static member's old id to its new id."""
+    refined = group.unlogged.refined
+    targets = dict(refined.targets)
+    target = targets.pop(old_id, None)
+    if target is not None:
+        moved = refined._replace(targets={**targets, new_id: target})
+        group.set_unlogged(group.unlogged._replace(refined=moved), state.num_appends)
 
 
 def _take_over(

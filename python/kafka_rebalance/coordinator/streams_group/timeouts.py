@@ -75,7 +75,7 @@ def deadline(state: CoordinatorState, group: StreamsGroup, key: DeadlineKey) -> 
 
 
 def _first_targets(state: CoordinatorState, group: StreamsGroup) -> None:
-    topology = group.configured
+    topology = group.unlogged.configured
     if group.is_empty or group.epoch <= group.assignment_epoch or topology is None:
         return
     change = StreamsChange(group, group.epoch, topology, group.assignment_configs)

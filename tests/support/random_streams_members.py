@@ -44,12 +44,17 @@ class RandomTopology:
                 self.subtopologies[name]["changelogs"] = [f"c{name}"]
         if "1" in self.subtopologies and rng.random() < 0.6:
             self._repartition()
+        if rng.random() < 0.5:
+            self.subtopologies = dict(reversed(self.subtopologies.items()))
 
     def _repartition(self) -> None:
         """Lets the second subtopology read what the first one writes; some cannot be right."""
         rng, first, second = self.rng, self.subtopologies["0"], self.subtopologies["1"]
         first["repartition_sinks"] = ["r"]
         second["repartition_sources"] = ["r"]
+        if "10" in self.subtopologies and rng.random() < 0.5:
+            second["repartition_sinks"] = ["s"]
+            self.subtopologies["10"]["repartition_sources"] = ["s"]
         if rng.random() < 0.5:
             second["sources"] = []
         what = rng.random()

@@ -12,11 +12,14 @@
 
 Where a number is read, a topic that exists has its own, whatever was decided.
 
+Order    subtopologies have the order of a default `HashMap` of their ids. In 1, a subtopology whose
+         largest source is not known yet can give a smaller number, which stays.
 Source   RepartitionTopics, CopartitionedTopicsEnforcer, ChangelogTopics (Kafka 4.4.0).
 """
 
 from collections.abc import Iterable, Mapping
 
+from kafka_rebalance.java.order import java_hash_order
 from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.wire.streams_topology import StreamsSubtopology, StreamsTopology
 
@@ -32,7 +35,7 @@ class WronglyPartitioned(ValueError):
 def all_counts(topology: StreamsTopology, existing: Counts) -> dict[str, int]:
     """Returns the numbers of all internal topics. Errors: WronglyPartitioned, RequestRefused."""
     decided = _repartition(topology, existing)
-    for subtopology in topology.subtopologies:
+    for subtopology in in_hash_order(topology):
         for names in _copartitioned(subtopology):
             decided |= _copartition(topology, names, {**decided, **existing})
     changelogs: dict[str, int] = {}
@@ -48,6 +51,11 @@ def all_counts(topology: StreamsTopology, existing: Counts) -> dict[str, int]:
     return decided | changelogs
 
 
+def in_hash_order(topology: StreamsTopology) -> list[StreamsSubtopology]:
+    by_id = {one.subtopology_id: one for one in topology.subtopologies}
+    return [by_id[one] for one in java_hash_order(list(by_id))]
+
+
 def _repartition(topology: StreamsTopology, existing: Counts) -> dict[str, int]:
     # 1.
     sources = [one for each in topology.subtopologies for one in each.repartition_source_topics]
@@ -55,7 +63,7 @@ def _repartition(topology: StreamsTopology, existing: Counts) -> dict[str, int]:
     is_complete = False
     while not is_complete:
         is_complete, has_progress = True, False
-        for subtopology in topology.subtopologies:
+        for subtopology in in_hash_order(topology):
             for sink in subtopology.repartition_sink_topics:
                 if sink in decided:
                     continue

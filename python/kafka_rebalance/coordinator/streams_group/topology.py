@@ -28,7 +28,7 @@ from kafka_rebalance.wire.streams_topology import (
 from ..cluster import ClusterTopics
 from ..consumer_group.refused import RequestRefused
 from .member import NO_TOPOLOGY_EPOCH
-from .partition_counts import WronglyPartitioned, all_counts
+from .partition_counts import WronglyPartitioned, all_counts, in_hash_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +105,9 @@ def required_topics(topology: StreamsTopology) -> dict[str, str]:
 
 
 def sources_by_name(topology: StreamsTopology) -> dict[str, str]:
-    """Returns source topics and repartition sources, each with its (last) subtopology."""
+    """Returns source topics and repartition sources, each with the last subtopology that has it."""
     return {
-        name: one.subtopology_id for one in topology.subtopologies for name in source_names(one)
+        name: one.subtopology_id for one in in_hash_order(topology) for name in source_names(one)
     }
 
 

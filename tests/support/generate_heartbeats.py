@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from .random_classic_members import ClassicMember
 from .random_consumer_members import ConsumerMember
+from .random_streams_members import StreamsMember
 from .random_topics import NAMES, PATTERNS, Command, RandomTopics
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 START_MS = 1_000_000
 """At time 0 an assignment would look as if it had never been made."""
 GROUPS = ("g", "h")
+AnyMember = ConsumerMember | ClassicMember | StreamsMember
 THEMES = {"consumers": 3, "static": 2, "patterns": 2, "ties": 1, "mixed": 4, "upgrade": 3}
 STEPS_MS = (0, 1, 400, 999, 1_000, 1_001, 1_500, 3_000, 5_000, 10_000, 10_001, 15_000)
 LONG_STEPS_MS = (20_000, 44_999, 45_000, 60_000, 600_001)
@@ -47,7 +49,7 @@ class HeartbeatCommands:
         if self.theme in ("consumers", "static", "patterns", "ties"):
             self.classics = self.classics[:1] if rng.random() < 0.1 else []
         self.planned: list[Command] = [self.topics.command()]
-        self.owners: dict[int, ConsumerMember | ClassicMember] = {}
+        self.owners: dict[int, AnyMember] = {}
         self.commands: dict[int, Command] = {}
         self.holding = False
         self.drawn = 0

@@ -16,6 +16,7 @@ from .generate_heartbeats import (
     LONG_STEPS_MS,
     START_MS,
     STEPS_MS,
+    AnyMember,
     HeartbeatCommands,
 )
 from .random_streams_members import RandomTopology, StreamsMember
@@ -99,8 +100,10 @@ class StreamsCommands(HeartbeatCommands):
         if chance < 0.24:
             long = rng.random() < 0.06
             return {"op": "advance", "ms": rng.choice(LONG_STEPS_MS if long else STEPS_MS)}
-        others = [*self.consumers, *(one for one in self.classics if not one.busy)]
-        member = rng.choice(others) if others and rng.random() < 0.15 else rng.choice(self.streams)
+        others: list[AnyMember] = [*self.consumers]
+        others += [one for one in self.classics if not one.busy]
+        is_other = others and rng.random() < 0.15
+        member = rng.choice(others) if is_other else rng.choice(self.streams)
         self.owners[number] = member
         return member.draw()
 
@@ -129,6 +132,7 @@ class StreamsCommands(HeartbeatCommands):
                 {"op": "list", "types": [rng.choice(("streams", "classic", "Streams"))]},
                 {"op": "delete_group", "g": group},
                 {"op": "delete_group", "g": group},
+                {"op": "delete_group", "g": group},
                 {"op": "cleanup"},
                 {"op": "reload"},
                 {"op": "reload"},
@@ -151,9 +155,10 @@ class StreamsCommands(HeartbeatCommands):
         """Receives the answer to the command with this number, with symbols for member ids."""
         super().told(number, answer)
         missing = answer.get("creatable") or ()
-        if missing and self.rng.random() < 0.8:
+        if "INCORRECTLY_PARTITIONED_TOPICS" in answer.get("status", ()):
+            missing = sorted(self.topics.internal)  # they do not fit the users' topics any more
+        if missing and self.rng.random() < 0.7:
             for name in missing:
                 wrong = self.rng.random() < 0.06
-                right = self.topology.partitions_of(name)
-                self.topics.make(name, right + wrong)
+                self.topics.make(name, self.topology.partitions_of(name) + wrong)
             self.planned.append(self.topics.command())

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 REBALANCES = (1_500, 20_000, 20_000, 60_000)
 PROCESSES = ("p1", "p1", "p2", "p3")
-TAGS = ({}, {"zone": "a"}, {"zone": "b", "cloud": "c"}, {"cloud": "c"})
+TAGS: tuple[Command, ...] = ({}, {"zone": "a"}, {"zone": "b", "cloud": "c"}, {"cloud": "c"})
 RACKS = ("r0", "r1")
 ROLES = ("active", "standby", "warmup")
 NO_TASKS: Command = {role: {} for role in ROLES}

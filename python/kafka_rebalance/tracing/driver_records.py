@@ -31,9 +31,9 @@ def record_event(at: int, record: interface.LogRecord) -> Json:
         event["value"] = _json(of_consumers.value)
     of_streams = streams_group_records.decode_streams_record(*record)
     if of_streams is not None:
-        kind, group_id, name = of_streams.key
-        fields = {"group_id": group_id, "member_id": name}
-        event |= {"type": kind.name, "key_version": kind.value}
+        of = of_streams.key
+        event |= {"type": of.type.name, "key_version": of.type.value}
+        fields = {"group_id": of.group_id, "member_id": of.member_id}
         event["k"] = {name: value for name, value in fields.items() if value is not None}
         event["value"] = _json(of_streams.value)
     key = wire.decode_key(record.key)

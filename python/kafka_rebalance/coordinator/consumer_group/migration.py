@@ -34,11 +34,11 @@ from kafka_rebalance.wire import (
     decode_subscription,
     encode_assignment,
 )
-from kafka_rebalance.wire.consumer_group_records import ClassicMetadata, ConsumerGroupRecord
+from kafka_rebalance.wire.consumer_group_records import ClassicMetadata
 from kafka_rebalance.wire.consumer_protocol import HIGHEST_VERSION
 
 from ..cluster import ClusterTopics
-from ..coordinator_state import Continuation, CoordinatorState
+from ..coordinator_state import AssigningRecord, Continuation, CoordinatorState
 from ..group import CONSUMER, Group
 from ..interface import LogRecord
 from ..members import ClassicGroupMember
@@ -199,7 +199,7 @@ def _replace(
     group: ConsumerGroup,
     members: dict[str, ConsumerGroupMember],
     targets: dict[str, Target],
-    records: Iterable[ConsumerGroupRecord | LogRecord],
+    records: Iterable[AssigningRecord | LogRecord],
     then: Continuation,
     *,
     rebalances: bool,

@@ -43,10 +43,10 @@ def all_counts(topology: StreamsTopology, existing: Counts) -> dict[str, int]:
         # 3.
         known = {**decided, **existing}
         repartition = (one.name for one in subtopology.repartition_source_topics)
-        names = [*subtopology.source_topics, *repartition]
-        if not names:
+        inputs = [*subtopology.source_topics, *repartition]
+        if not inputs:
             raise RequestRefused(ErrorCode.STREAMS_INVALID_TOPOLOGY)
-        largest = max(known[name] for name in names)
+        largest = max(known[name] for name in inputs)
         changelogs |= {one.name: largest for one in subtopology.state_changelog_topics}
     return decided | changelogs
 

@@ -116,7 +116,7 @@ def _tasks(role: Role) -> frozenset[Task]:
 
 def _epochs(role: Role, without: int) -> dict[Task, int]:
     """Returns active tasks with their epochs; `without` is for a record that has no epochs."""
-    found = {}
+    found: dict[Task, int] = {}
     for name, numbers, epochs in role:
         if epochs is None or len(epochs) != len(numbers):
             epochs = (without,) * len(numbers)

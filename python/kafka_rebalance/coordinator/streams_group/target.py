@@ -14,7 +14,7 @@ Source   GroupMetadataManager.maybeUpdateStreamsTargetAssignment, streams/Target
          UpdatedMembersAndTargetAssignmentView (Kafka 4.4.0).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -31,7 +31,7 @@ from ..deadlines import INITIAL_REBALANCE, DeadlineKey
 from .group import StreamsGroup
 from .member import StreamsGroupMember
 from .records import target_epoch_record, target_record
-from .tasks import NOTHING, GroupTasks
+from .tasks import NOTHING, GroupTasks, Task
 from .topology import ConfiguredTopology
 
 NUM_STANDBY_REPLICAS = "num.standby.replicas"
@@ -133,11 +133,15 @@ def _computed(change: StreamsChange, members: list[StreamsGroupMember]) -> dict[
     answer = sticky.assign(group)
     return {
         one.member_id: GroupTasks(
-            frozenset(map(tuple, answer.active[one.member_id])),
-            frozenset(map(tuple, answer.standby[one.member_id])),
+            _task_set(answer.active[one.member_id]),
+            _task_set(answer.standby[one.member_id]),
         )
         for one in members
     }
+
+
+def _task_set(tasks: Iterable[TopicPartition]) -> frozenset[Task]:
+    return frozenset((one.topic, one.partition) for one in tasks)
 
 
 def _seen(member: StreamsGroupMember) -> StreamsMember:

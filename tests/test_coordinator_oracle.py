@@ -36,6 +36,14 @@ def test_random_runs_of_groups_whose_brokers_assign() -> None:
     assert pair.met["commands"] > 3_000
 
 
+def test_random_runs_of_streams_groups() -> None:
+    with CoordinatorOracle() as oracle:
+        pair = Pair(oracle, runs=RUNS["streams"])
+        different = [seed for seed in range(60) if pair.run(seed) is not None]
+    assert different == []
+    assert pair.met["commands"] > 1_500
+
+
 def test_random_runs_reach_every_case_of_consumer_groups() -> None:
     coverage = Coverage()
     with CoordinatorOracle() as oracle:
@@ -110,6 +118,31 @@ def test_a_wrong_answer_to_a_consumer_member_is_found() -> None:
     with CoordinatorOracle() as oracle:
         assert Pair(oracle, Forgiving, RUNS["assigning"]).differ(commands) is not None
         assert Pair(oracle, runs=RUNS["assigning"]).differ(commands) is None
+
+
+class Generous:
+    """Our coordinator, but each heartbeat of a streams group gets tasks."""
+
+    def __init__(self, driver: Coordinator) -> None:
+        self._driver = driver
+
+    def command(self, command: Command) -> Command:
+        answer = self._driver.command(command)
+        return answer | {"active": {}} if command["op"] == "sthb" else answer
+
+
+def test_a_wrong_answer_to_a_streams_member_is_found() -> None:
+    topology = {"epoch": 0, "subtopologies": {"0": {"sources": ["t"]}}}
+    joins: Command = {"op": "sthb", "m": "A", "epoch": 0, "rt": 9, "topology": topology}
+    commands: list[Command] = [
+        {"op": "init", "at": 1_000_000, "tird": 0},
+        {"op": "topics", "topics": {"t": 3}},
+        {**joins, "process": "p", "active": {}, "standby": {}, "warmup": {}},
+        {"op": "sthb", "m": "A", "epoch": 2},
+    ]
+    with CoordinatorOracle() as oracle:
+        assert Pair(oracle, Generous, RUNS["streams"]).differ(commands) is not None
+        assert Pair(oracle, runs=RUNS["streams"]).differ(commands) is None
 
 
 class Reordering:

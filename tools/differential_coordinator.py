@@ -4,9 +4,11 @@
     python -m tools.differential_coordinator --sequences 20000 --seed 1
     python -m tools.differential_coordinator --groups assigning --sequences 20000 --seed 1
     python -m tools.differential_coordinator --groups share --sequences 20000 --seed 1
+    python -m tools.differential_coordinator --groups streams --sequences 20000 --seed 1
 
 The runs are those of classic groups (`generate_commands`), of consumer groups that change their
-type, or of share groups (`generate_heartbeats`).
+type or of share groups (`generate_heartbeats`), or of streams groups
+(`generate_streams_heartbeats`).
 Every answer is compared: responses and their times, states, generations, members, timers, and the
 bytes of records. Our coordinator gets the random member ids of Kafka's, so that bytes can be equal.
 The commands of a run have symbols in place of ids, so that the run can be played again with other
@@ -40,6 +42,7 @@ from tests.support.coordinator_oracle import CoordinatorOracle
 from tests.support.generate_commands import GROUPS, Command, Commands
 from tests.support.generate_heartbeats import GROUPS as HEARTBEAT_GROUPS
 from tests.support.generate_heartbeats import HeartbeatCommands, ShareCommands
+from tests.support.generate_streams_heartbeats import StreamsCommands
 from tools import judge
 from tools.accepted_differences import Accepted, counts_a_missing_generation, leaders, refused
 from tools.judge import Block, Outcome
@@ -159,6 +162,7 @@ RUNS = {
     "classic": Runs(Commands),
     "assigning": Runs(HeartbeatCommands, HEARTBEAT_GROUPS, replays=10),
     "share": Runs(ShareCommands, HEARTBEAT_GROUPS, replays=10),
+    "streams": Runs(StreamsCommands, HEARTBEAT_GROUPS, replays=10),
 }
 
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from .random_classic_members import ClassicMember
 from .random_consumer_members import ConsumerMember
 from .random_share_members import ShareMember
+from .random_streams_members import StreamsMember
 from .random_topics import NAMES, PATTERNS, Command, RandomTopics
 
 if TYPE_CHECKING:
@@ -29,15 +30,13 @@ if TYPE_CHECKING:
 START_MS = 1_000_000
 """At time 0 an assignment would look as if it had never been made."""
 GROUPS = ("g", "h")
+AnyMember = ConsumerMember | ClassicMember | ShareMember | StreamsMember
 THEMES = {"consumers": 3, "static": 2, "patterns": 2, "ties": 1, "mixed": 4, "upgrade": 3}
 STEPS_MS = (0, 1, 400, 999, 1_000, 1_001, 1_500, 3_000, 5_000, 10_000, 10_001, 15_000)
 LONG_STEPS_MS = (20_000, 44_999, 45_000, 60_000, 600_001)
 ERRORS = ("NOT_ENOUGH_REPLICAS", "NOT_LEADER_OR_FOLLOWER", "MESSAGE_TOO_LARGE")
 STATES = ("Stable", "stable", "EMPTY", "Empty", "assigning", "Reconciling", "Dead", "other")
 POLICIES = ("bidirectional", "bidirectional", "upgrade", "downgrade", "disabled")
-
-
-Member = ConsumerMember | ClassicMember | ShareMember
 
 
 class HeartbeatCommands:
@@ -52,7 +51,7 @@ class HeartbeatCommands:
         if self.theme in ("consumers", "static", "patterns", "ties"):
             self.classics = self.classics[:1] if rng.random() < 0.1 else []
         self.planned: list[Command] = [self.topics.command()]
-        self.owners: dict[int, Member] = {}
+        self.owners: dict[int, AnyMember] = {}
         self.commands: dict[int, Command] = {}
         self.holding = False
         self.drawn = 0
@@ -128,10 +127,10 @@ class HeartbeatCommands:
         if self.theme == "upgrade" and self.drawn < 14:
             consumers = []
         idle = [one for one in self.classics if not one.busy]
-        members: list[Member] = [*consumers, *idle]
+        members: list[AnyMember] = [*consumers, *idle]
         return self._draw_of(number, rng.choice(members or list(self.classics)))
 
-    def _draw_of(self, number: int, member: Member) -> Command:
+    def _draw_of(self, number: int, member: AnyMember) -> Command:
         self.owners[number] = member
         return member.draw()
 
@@ -208,7 +207,7 @@ class ShareCommands(HeartbeatCommands):
     def __init__(self, rng: random.Random) -> None:
         super().__init__(rng, "share")
         self.consumers, self.classics = self.consumers[:1], self.classics[:1]
-        others: list[Member] = [*self.consumers, *self.classics]
+        others: list[AnyMember] = [*self.consumers, *self.classics]
         for other in others:
             other.group = rng.choices(GROUPS, (1, 4))[0]
         common = rng.random() < 0.6

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of groups whose brokers assign, recorded from Kafka 4.4.0's own coordinator.
+"""Plays recorded runs of groups whose brokers assign, with the answers of Kafka's own coordinator.
 
-Each line of a file is a run: its name, and its steps. A step is a command of the driver, Kafka's
-answer to it with the bytes of the records, and the member ids that Kafka drew. In the commands,
-symbols such as `@7` stand for these ids.
+A file in `tests/data` has a run in each line: its name, and its steps. A step is a command of the
+driver, Kafka's answer to it with the bytes of the records, and the member ids that Kafka drew. In
+the commands, symbols such as `@7` stand for these ids.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
     offsets, offset_commit, offset_fetch, offset_delete, expiry
     records, appends, loading                      the log of `__consumer_offsets`
     interface, deadlines, config, cluster          events, effects, timers, settings, topics
-    consumer_group, share_group                    groups whose broker assigns (KIP-848, KIP-932)
+    consumer_group, share_group, streams_group     groups whose broker assigns (KIP-848, 932, 1071)
 
 The classes of requests and responses are in `kafka_rebalance.protocol`.
 

@@ -59,7 +59,7 @@ def append_failed(state: CoordinatorState, append_id: int, error: ErrorCode) -> 
     if write is None:
         return
     state.offsets.fail(append_id)
-    log.failed(state, write)
+    log.failed(state, write, append_id)
     match write.then:
         case StoreAssignment() as then:
             not_stored(state, then, error)

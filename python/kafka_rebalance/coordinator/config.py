@@ -35,6 +35,14 @@ class CoordinatorConfig:
     group_share_assignment_interval_ms: int = 1_000
     group_share_max_size: int = 200
     group_share_initialize_retry_interval_ms: int = 30_000
+    group_streams_session_timeout_ms: int = 45_000
+    group_streams_heartbeat_interval_ms: int = 5_000
+    group_streams_assignment_interval_ms: int = 1_000
+    group_streams_max_size: int = 2**31 - 1
+    group_streams_initial_rebalance_delay_ms: int = 3_000
+    group_streams_num_standby_replicas: int = 0
+    group_streams_num_warmup_replicas: int = 2
+    group_streams_rack_aware_assignment_tags: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name, least in _LEAST.items():
@@ -80,4 +88,11 @@ _LEAST = {
     "group_share_assignment_interval_ms": 0,
     "group_share_max_size": 1,
     "group_share_initialize_retry_interval_ms": 1,
+    "group_streams_session_timeout_ms": 1,
+    "group_streams_heartbeat_interval_ms": 1,
+    "group_streams_assignment_interval_ms": 0,
+    "group_streams_max_size": 1,
+    "group_streams_initial_rebalance_delay_ms": 0,
+    "group_streams_num_standby_replicas": 0,
+    "group_streams_num_warmup_replicas": 0,
 }

@@ -30,7 +30,7 @@ from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
-from kafka_rebalance.protocol import Tick, messages, modern_messages
+from kafka_rebalance.protocol import Tick, messages, modern_messages, streams_messages
 from kafka_rebalance.protocol.error_codes import ErrorCode
 
 from . import (
@@ -55,7 +55,7 @@ from .consumer_group.group import ConsumerGroup
 from .consumer_group.heartbeat import consumer_group_heartbeat, refuse_fields
 from .consumer_group.patterns import resolve
 from .coordinator_state import AnyGroup, CoordinatorState, Ownership
-from .deadlines import MEMBER_KINDS, DeadlineKey
+from .deadlines import INITIAL_REBALANCE, MEMBER_KINDS, DeadlineKey
 from .group import Group
 from .refusals import refuse
 from .share_group.describe import share_group_describe
@@ -63,6 +63,11 @@ from .share_group.group import ShareGroup
 from .share_group.heartbeat import refuse_share_fields, share_group_heartbeat
 from .share_group.initialization import share_state_initialized
 from .share_group.leaving import fall_silent_in_share_group, share_deadline
+from .streams_group import timeouts as streams_timeouts
+from .streams_group.describe import streams_group_describe
+from .streams_group.group import StreamsGroup
+from .streams_group.heartbeat import refuse_streams_fields, streams_group_heartbeat
+from .streams_group.requests import classic_join
 
 
 def counted_ids() -> Callable[[], str]:
@@ -180,6 +185,8 @@ _HANDLERS: dict[type[messages.Request], _Handler] = {
     modern_messages.ConsumerGroupDescribe: consumer_group_describe,
     modern_messages.ShareGroupHeartbeat: share_group_heartbeat,
     modern_messages.ShareGroupDescribe: share_group_describe,
+    streams_messages.StreamsGroupHeartbeat: streams_group_heartbeat,
+    streams_messages.StreamsGroupDescribe: streams_group_describe,
 }
 
 
@@ -202,6 +209,10 @@ def _receive(state: CoordinatorState, event: interface.Received) -> None:
         group := state.groups.get(getattr(request, "group_id", "")), ConsumerGroup
     ):
         requests.receive(state, event, request, group)
+    elif isinstance(request, messages.JoinGroup) and isinstance(
+        joined := state.groups.get(request.group_id), StreamsGroup
+    ):
+        classic_join(state, event, request, joined)
     else:
         _HANDLERS[type(request)](state, event, request)
 
@@ -229,6 +240,10 @@ def _gate(
         error = refuse_share_fields(request)
         if error is not ErrorCode.NONE:
             return error
+    if isinstance(request, streams_messages.StreamsGroupHeartbeat):
+        error = refuse_streams_fields(request)
+        if error is not ErrorCode.NONE:
+            return error
     if isinstance(request, _NEEDS_GROUP_ID) and not request.group_id:
         return ErrorCode.INVALID_GROUP_ID
     if isinstance(request, messages.JoinGroup):
@@ -246,7 +261,10 @@ def _gate(
 def _topics_changed(state: CoordinatorState, event: interface.TopicsChanged) -> None:
     touched = state.cluster.change(event)
     for group in state.groups.values():
-        if not isinstance(group, Group) and any(map(group.is_subscribed, touched)):
+        if isinstance(group, Group):
+            continue
+        reads = group.requires if isinstance(group, StreamsGroup) else group.is_subscribed
+        if any(map(reads, touched)):
             group.refresh_at = (0, 0)
 
 
@@ -258,6 +276,8 @@ def _fall_silent(state: CoordinatorState, event: interface.Silent) -> None:
         timeouts.fall_silent(state, group, member_id, event.since_ms)
     elif isinstance(group, ShareGroup):
         fall_silent_in_share_group(state, group, member_id, event.since_ms)
+    elif isinstance(group, StreamsGroup):
+        streams_timeouts.fall_silent(state, group, member_id, event.since_ms)
     elif group is not None:
         rebalance.fall_silent(state, group, member_id, event.since_ms)
 
@@ -274,8 +294,10 @@ def _tick(state: CoordinatorState) -> None:
         requests.deadline(state, group, key)
     elif isinstance(group, ShareGroup):
         share_deadline(state, group, key)
-    elif key.kind in MEMBER_KINDS and key.member_id:
-        return  # it belongs to a member of the consumer group that the group was
+    elif isinstance(group, StreamsGroup):
+        streams_timeouts.deadline(state, group, key)
+    elif key.kind == INITIAL_REBALANCE or (key.kind in MEMBER_KINDS and key.member_id):
+        return  # it belongs to the group of another kind that the group was, or to its members
     elif key.kind == "join":
         rebalance.join_deadline(state, group)
     elif key.kind == "sync":

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from itertools import count
 from typing import NamedTuple
 from uuid import UUID
 
@@ -22,18 +21,18 @@ from kafka_rebalance.protocol.messages import (
     Response,
     SyncGroupResponse,
 )
-from kafka_rebalance.wire.consumer_group_records import ConsumerGroupRecord
-from kafka_rebalance.wire.share_group_records import ShareGroupRecord
+from kafka_rebalance.wire.assigning_group_records import AssigningRecord
 
 from .cluster import ClusterTopics
 from .config import CoordinatorConfig
 from .consumer_group.group import ConsumerGroup
-from .deadlines import SESSION, DeadlineKey, Deadlines
+from .deadlines import INITIAL_REBALANCE, SESSION, DeadlineKey, Deadlines
 from .group import Group
 from .interface import Append, Drop, Effect, LogRecord, Respond, ShareStateDue, Transition
 from .members import ClassicGroupMember
 from .offsets import GroupOffsets, OffsetChange, Offsets, OffsetValue
 from .share_group.group import ShareGroup
+from .streams_group.group import StreamsGroup
 
 
 class Ownership(Enum):
@@ -128,9 +127,9 @@ Continuation = (
     | ContinueDeletion
     | None
 )
-ModernGroup = ConsumerGroup | ShareGroup
-AnyGroup = Group | ModernGroup
-ModernRecord = ConsumerGroupRecord | ShareGroupRecord
+AssigningGroup = ConsumerGroup | ShareGroup | StreamsGroup
+"""A group whose broker assigns."""
+AnyGroup = Group | AssigningGroup
 
 
 class Created(NamedTuple):
@@ -156,7 +155,7 @@ class Write:
     created: tuple[Created, ...] = ()
     deleted: tuple[AnyGroup, ...] = ()
     group_id: str | None = None
-    batch: tuple[ModernRecord, ...] = ()
+    batch: tuple[AssigningRecord, ...] = ()
     after: Group | None = None
     now_ms: int = 0
 
@@ -201,7 +200,7 @@ class CoordinatorState:
     waiting: dict[int, Waiting] = field(default_factory=dict)
     now_ms: int = 0
     effects: list[Effect] = field(default_factory=list)
-    append_ids: "count[int]" = field(default_factory=count)
+    num_appends: int = 0  # the id of the next Append
     answer: SendResponse | None = None  # the response to send after the next append
     silent: set[tuple[str, str]] = field(default_factory=set)
 
@@ -332,8 +331,13 @@ class CoordinatorState:
         return group if isinstance(group, Group) else None
 
     def forget(self, group: AnyGroup) -> None:
-        """Removes a group; its deadlines stay armed and run without effect, as in Kafka."""
+        """Removes a group.
+
+        As in Kafka, its deadlines stay armed and run without effect, but for a streams group's own.
+        """
         del self.groups[group.group_id]
+        if isinstance(group, StreamsGroup):
+            self.deadlines.cancel(DeadlineKey(INITIAL_REBALANCE, group.group_id))
 
     def remove(self, group: AnyGroup) -> None:
         """Removes a group without a record; the removal is durable when the next append is."""
@@ -391,7 +395,8 @@ class CoordinatorState:
             elif isinstance(write.then, AnswerClassicMember):
                 self._answer_when_durable(write.then)
             return
-        append_id = next(self.append_ids)
+        append_id = self.num_appends
+        self.num_appends += 1
         if self.answer is not None:
             write, self.answer = replace(write, then=self.answer), None
         deleted = (*write.deleted, *self.removed)

@@ -12,14 +12,17 @@ from itertools import count
 from typing import NamedTuple
 
 SESSION, REBALANCE, JOIN, SYNC = "session-timeout", "rebalance-timeout", "join", "sync"
+INITIAL_REBALANCE = "initial-rebalance-timeout"
+"""The kind of a streams group's deadline at which its first targets are computed."""
 MEMBER_KINDS = (SESSION, REBALANCE, JOIN, SYNC)
-"""The kinds of deadlines that belong to a member of a consumer group."""
+"""The kinds of deadlines that belong to a member of a group whose broker assigns."""
 
 
 class DeadlineKey(NamedTuple):
     """A deadline's name: `join` or `sync` of a group, `heartbeat` of a member or pending id.
 
-    In a consumer group, each deadline belongs to a member: see `consumer_group/timeouts.py`.
+    If the broker assigns, each deadline belongs to a member: see `consumer_group/timeouts.py`. A
+    streams group has one more, `INITIAL_REBALANCE`.
     """
 
     kind: str

@@ -16,9 +16,10 @@ from .coordinator_state import AnyGroup, CoordinatorState
 from .group import CONSUMER, Group
 from .interface import Received
 from .share_group.group import ShareGroup
+from .streams_group.group import StreamsGroup
 
 _ABSENT_IS_NOT_FOUND = 6
-_SHARE = "share"
+_SHARE, _STREAMS = "share", "streams"
 
 
 def describe_groups(
@@ -83,6 +84,8 @@ def _listed(group: AnyGroup | None) -> messages.ListedGroup | None:
         return messages.ListedGroup(group.group_id, CONSUMER, group.state, "consumer")
     if isinstance(group, ShareGroup):
         return messages.ListedGroup(group.group_id, _SHARE, group.state, _SHARE)
+    if isinstance(group, StreamsGroup):
+        return messages.ListedGroup(group.group_id, _STREAMS, group.state, _STREAMS)
     if group is None:
         return None
     return messages.ListedGroup(group.group_id, group.protocol_type or "", group.state)

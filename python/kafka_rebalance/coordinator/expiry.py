@@ -6,7 +6,7 @@
     Empty                                         the moment when the group became Empty; if that
                                                   is not known, its commit
     Stable consumers, subscriptions known;        its commit; offsets of subscribed topics never
-    consumer groups of any state                  expire
+    groups whose broker assigns, of any state     expire
     any other group                               offsets never expire
     share groups                                  they have no offsets, and are never removed
 
@@ -18,8 +18,7 @@ Source   OffsetMetadataManager.cleanupExpiredOffsets, ClassicGroup.offsetExpirat
 
 from kafka_rebalance.protocol.group_state import GroupState
 
-from .consumer_group.group import ConsumerGroup
-from .coordinator_state import CoordinatorState, Write
+from .coordinator_state import AnyGroup, CoordinatorState, Write
 from .group import CONSUMER, Group
 from .offsets import CommittedOffset, Forget, OffsetChange, Partition
 from .records import offset_tombstone
@@ -55,12 +54,12 @@ def sweep(state: CoordinatorState) -> None:
     state.append(records, Write(None, deleted=tuple(deleted)), changes)
 
 
-def _is_empty(group: Group | ConsumerGroup) -> bool:
-    return group.is_empty if isinstance(group, ConsumerGroup) else group.is_(GroupState.EMPTY)
+def _is_empty(group: AnyGroup) -> bool:
+    return group.is_(GroupState.EMPTY) if isinstance(group, Group) else group.is_empty
 
 
 def _has_expired(
-    group: Group | ConsumerGroup,
+    group: AnyGroup,
     partition: Partition,
     value: CommittedOffset,
     now_ms: int,

@@ -29,8 +29,7 @@ from kafka_rebalance.protocol.messages import (
 )
 
 from .config import NEW_MEMBER_JOIN_TIMEOUT_MS
-from .consumer_group.group import ConsumerGroup
-from .coordinator_state import CoordinatorState, ReplaceStatic, Write
+from .coordinator_state import AnyGroup, CoordinatorState, ReplaceStatic, Write
 from .group import Group
 from .interface import Received
 from .member_checks import refuse_in_state
@@ -50,11 +49,11 @@ def join_group(
     event: Received,
     request: JoinGroup,
     *,
-    emptied: ConsumerGroup | None = None,
+    emptied: AnyGroup | None = None,
 ) -> None:
     """Answers a JoinGroup, or parks it until the join phase ends.
 
-    `emptied` is an empty consumer group that was removed, and is replaced by a new classic group.
+    `emptied` is an empty group of another kind that was removed; a new classic group replaces it.
     """
     if isinstance(state.groups.get(request.group_id), ShareGroup):
         _refuse(state, event, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)

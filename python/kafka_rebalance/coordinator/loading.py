@@ -14,8 +14,7 @@ from kafka_rebalance.protocol import messages
 from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.protocol.group_state import GroupState
 from kafka_rebalance.wire import group_records as wire
-from kafka_rebalance.wire.consumer_group_records import decode_record
-from kafka_rebalance.wire.share_group_records import decode_share_record
+from kafka_rebalance.wire.assigning_group_records import decode_any
 
 from .appends import append_failed
 from .consumer_group import log, timeouts
@@ -30,6 +29,8 @@ from .offsets import Commit, CommittedOffset, Forget, Marker
 from .rebalance import prepare
 from .refusals import refuse
 from .share_group.group import ShareGroup
+from .streams_group.group import StreamsGroup
+from .streams_group.timeouts import start_members
 
 
 def load(state: CoordinatorState, entries: tuple[LogEntry, ...]) -> None:
@@ -43,18 +44,15 @@ def load(state: CoordinatorState, entries: tuple[LogEntry, ...]) -> None:
     state.cluster.created_version = state.cluster.version
     for group in _in_table_order(state):
         if isinstance(group, ConsumerGroup):
-            _start_members(state, group)
-            continue
-        if isinstance(group, ShareGroup):
+            _start_consumers(state, group)
+        elif isinstance(group, ShareGroup):
             for member_id in group.members:
                 timeout_ms = state.config.group_share_session_timeout_ms
                 timeouts.arm_session(state, group.group_id, member_id, timeout_ms)
-            continue
-        for member in group.members.values():
-            state.renew_session(group, member)
-        if group.size > state.config.group_max_size:
-            # `group.max.size` was lowered: all members rejoin, and the last to do so are refused.
-            prepare(state, group)
+        elif isinstance(group, StreamsGroup):
+            start_members(state, group)
+        else:
+            _start_classic_members(state, group)
 
 
 def _in_table_order(state: CoordinatorState) -> list[AnyGroup]:
@@ -69,7 +67,15 @@ def _in_table_order(state: CoordinatorState) -> list[AnyGroup]:
     return table.values()
 
 
-def _start_members(state: CoordinatorState, group: ConsumerGroup) -> None:
+def _start_classic_members(state: CoordinatorState, group: Group) -> None:
+    for member in group.members.values():
+        state.renew_session(group, member)
+    if group.size > state.config.group_max_size:
+        # `group.max.size` was lowered: all members rejoin, and the last to do so are refused.
+        prepare(state, group)
+
+
+def _start_consumers(state: CoordinatorState, group: ConsumerGroup) -> None:
     """Arms the deadlines of a consumer group's members.
 
     Quirk: a classic member gets the session timeout of the consumer protocol.
@@ -101,10 +107,9 @@ def _replay(state: CoordinatorState, entry: LogEntry) -> None:
             commit = Commit(group_id, (topic, partition), _offset(value), entry.producer_id)
             state.offsets.load(commit, entry.position)
         case wire.OtherKey(), _:
-            for decode in (decode_record, decode_share_record):
-                record = decode(entry.key, entry.value)
-                if record is not None:
-                    log.replay_any(state.groups, record, state.now_ms)
+            record = decode_any(entry.key, entry.value)
+            if record is not None:
+                log.replay_any(state.groups, record, state.now_ms)
 
 
 def _group(group_id: str, value: wire.GroupMetadataValue) -> Group:

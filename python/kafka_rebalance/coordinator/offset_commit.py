@@ -32,6 +32,8 @@ from .offsets import Commit, CommittedOffset, Marker
 from .records import offset_record
 from .refusals import refuse
 from .share_group.group import ShareGroup
+from .streams_group.group import StreamsGroup
+from .streams_group.offsets import refuse_streams_commit
 
 _Commit = messages.OffsetCommit | messages.TxnOffsetCommit
 
@@ -50,6 +52,9 @@ def offset_commit(state: CoordinatorState, event: Received, request: _Commit) ->
         error = refuse_commit(event, group, request, stored, state.cluster)
     elif isinstance(group, ShareGroup):
         error = ErrorCode.GROUP_ID_NOT_FOUND
+    elif isinstance(group, StreamsGroup):
+        stored = [one for one in request.offsets if not _is_too_large(state, one)]
+        error = refuse_streams_commit(event, group, request, stored)
     else:
         error = _check(event, group, request)
     if error is not ErrorCode.NONE:

@@ -9,7 +9,6 @@ from kafka_rebalance.protocol import messages
 from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.protocol.group_state import GroupState
 
-from .consumer_group.group import ConsumerGroup
 from .coordinator_state import AnyGroup, CoordinatorState, SendResponse, Write
 from .group import CONSUMER, Group
 from .interface import PartitionsDeleted, Received
@@ -26,7 +25,7 @@ def offset_delete(state: CoordinatorState, event: Received, request: messages.Of
     """Deletes offsets, except those of topics that the group is subscribed to."""
     group = state.groups.get(request.group_id)
     error = _refuse(group, request)
-    if not isinstance(group, Group | ConsumerGroup) or error is not ErrorCode.NONE:
+    if group is None or error is not ErrorCode.NONE:
         state.respond(event.request_id, messages.OffsetDeleteResponse(error_code=error))
         return
     offsets = state.offsets.latest(group.group_id)
@@ -48,7 +47,7 @@ def _refuse(
     is_deletion = isinstance(request, messages.DeleteGroups)
     if isinstance(group, ShareGroup) and not is_deletion:
         return ErrorCode.GROUP_ID_NOT_FOUND
-    if isinstance(group, ConsumerGroup | ShareGroup):
+    if group is not None and not isinstance(group, Group):
         is_refused = is_deletion and not group.is_empty
         return ErrorCode.NON_EMPTY_GROUP if is_refused else ErrorCode.NONE
     error = refuse_in_state(group, request)

@@ -16,6 +16,8 @@ from .group import Group
 from .interface import Received
 from .offsets import GroupOffsets
 from .share_group.group import ShareGroup
+from .streams_group.group import StreamsGroup
+from .streams_group.offsets import refuse_streams_fetch
 
 
 def offset_fetch(state: CoordinatorState, event: Received, request: OffsetFetch) -> None:
@@ -35,6 +37,10 @@ def _fetched(
 ) -> OffsetFetchResponse:
     if isinstance(group, ConsumerGroup):
         error = refuse_fetch(group, request)
+        if error is not ErrorCode.NONE:
+            return OffsetFetchResponse(error_code=error)
+    elif isinstance(group, StreamsGroup):
+        error = refuse_streams_fetch(group, request)
         if error is not ErrorCode.NONE:
             return OffsetFetchResponse(error_code=error)
     # Committed offsets of a removed group are ignored, but its open transactions still matter.

@@ -3,7 +3,7 @@
 
 from collections.abc import Callable
 
-from kafka_rebalance.protocol import messages, modern_messages
+from kafka_rebalance.protocol import messages, modern_messages, streams_messages
 from kafka_rebalance.protocol.error_codes import ErrorCode
 
 # The requests whose response has one error code for the whole request.
@@ -19,6 +19,7 @@ _RESPONSES: dict[type[messages.Request], Callable[..., messages.Response]] = {
     messages.ListGroups: messages.ListGroupsResponse,
     modern_messages.ConsumerGroupHeartbeat: modern_messages.ConsumerGroupHeartbeatResponse,
     modern_messages.ShareGroupHeartbeat: modern_messages.ShareGroupHeartbeatResponse,
+    streams_messages.StreamsGroupHeartbeat: streams_messages.StreamsGroupHeartbeatResponse,
 }
 
 
@@ -39,4 +40,7 @@ def refuse(request: messages.Request, error: ErrorCode) -> messages.Response:
         case modern_messages.ShareGroupDescribe(group_ids=ids):
             shared = tuple(modern_messages.DescribedShareGroup(one, error) for one in ids)
             return modern_messages.ShareGroupDescribeResponse(groups=shared)
+        case streams_messages.StreamsGroupDescribe(group_ids=ids):
+            found = tuple(streams_messages.DescribedStreamsGroup(one, error) for one in ids)
+            return streams_messages.StreamsGroupDescribeResponse(groups=found)
     return _RESPONSES[type(request)](error_code=error)

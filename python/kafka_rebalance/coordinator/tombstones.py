@@ -1,19 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the records that remove a group of any kind, without those of its offsets."""
 
-from .consumer_group import log
+from collections.abc import Sequence
+
+from kafka_rebalance.wire.assigning_group_records import AssigningRecord, encode_any
+
 from .consumer_group.group import ConsumerGroup
 from .consumer_group.records import group_tombstones
-from .coordinator_state import AnyGroup
+from .coordinator_state import AnyGroup, AssigningGroup
+from .group import Group
 from .interface import LogRecord
 from .records import group_tombstone
-from .share_group import records as share_records
 from .share_group.group import ShareGroup
+from .share_group.records import group_tombstones as share_tombstones
+from .streams_group.records import group_tombstones as streams_tombstones
 
 
 def tombstones_of(group: AnyGroup) -> list[LogRecord]:
+    if isinstance(group, Group):
+        return [group_tombstone(group.group_id)]
+    return [LogRecord(*encode_any(one)) for one in _records(group)]
+
+
+def _records(group: AssigningGroup) -> Sequence[AssigningRecord]:
     if isinstance(group, ConsumerGroup):
-        return [log.encode_any(one) for one in group_tombstones(group)]
+        return group_tombstones(group)
     if isinstance(group, ShareGroup):
-        return [log.encode_any(one) for one in share_records.group_tombstones(group)]
-    return [group_tombstone(group.group_id)]
+        return share_tombstones(group)
+    return streams_tombstones(group)

@@ -59,4 +59,8 @@ from .modern_messages import ShareGroupHeartbeat as ShareGroupHeartbeat
 from .modern_messages import ShareGroupHeartbeatResponse as ShareGroupHeartbeatResponse
 from .modern_messages import TopicPartitions as TopicPartitions
 from .selection import select_protocol as select_protocol
+from .streams_messages import StreamsGroupDescribe as StreamsGroupDescribe
+from .streams_messages import StreamsGroupDescribeResponse as StreamsGroupDescribeResponse
+from .streams_messages import StreamsGroupHeartbeat as StreamsGroupHeartbeat
+from .streams_messages import StreamsGroupHeartbeatResponse as StreamsGroupHeartbeatResponse
 from .tick import Tick as Tick

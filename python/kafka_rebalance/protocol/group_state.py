@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The states of classic groups and of consumer groups, with their names in responses."""
+"""The states of groups of each kind, with their names in responses."""
 
 from enum import Enum
 
@@ -21,6 +21,20 @@ class ConsumerGroupState(Enum):
     """The state of a group whose broker assigns (KIP-848)."""
 
     EMPTY = "Empty"
+    ASSIGNING = "Assigning"
+    RECONCILING = "Reconciling"
+    STABLE = "Stable"
+    DEAD = "Dead"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class StreamsGroupState(Enum):
+    """The state of a streams group (KIP-1071)."""
+
+    EMPTY = "Empty"
+    NOT_READY = "NotReady"
     ASSIGNING = "Assigning"
     RECONCILING = "Reconciling"
     STABLE = "Stable"

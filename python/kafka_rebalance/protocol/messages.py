@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from .error_codes import ErrorCode
-from .group_state import ConsumerGroupState, GroupState
+from .group_state import ConsumerGroupState, GroupState, StreamsGroupState
 from .modern_messages import (
     ConsumerGroupDescribe,
     ConsumerGroupDescribeResponse,
@@ -18,6 +18,12 @@ from .modern_messages import (
     ShareGroupDescribeResponse,
     ShareGroupHeartbeat,
     ShareGroupHeartbeatResponse,
+)
+from .streams_messages import (
+    StreamsGroupDescribe,
+    StreamsGroupDescribeResponse,
+    StreamsGroupHeartbeat,
+    StreamsGroupHeartbeatResponse,
 )
 
 NO_GENERATION = -1
@@ -181,7 +187,7 @@ class ListGroups:
     States and types are compared by name, in any case of letters.
     """
 
-    states: tuple[GroupState | ConsumerGroupState | str, ...] = ()
+    states: tuple[GroupState | ConsumerGroupState | StreamsGroupState | str, ...] = ()
     types: tuple[str, ...] = ()
 
 
@@ -203,6 +209,8 @@ Request = (
     | ConsumerGroupDescribe
     | ShareGroupHeartbeat
     | ShareGroupDescribe
+    | StreamsGroupHeartbeat
+    | StreamsGroupDescribe
 )
 
 
@@ -358,11 +366,11 @@ class DescribeGroupsResponse:
 
 
 class ListedGroup(NamedTuple):
-    """One group in a ListGroups response; its type is "classic", "consumer" or "share"."""
+    """One group; its type is "classic", "consumer", "share" or "streams"."""
 
     group_id: str
     protocol_type: str
-    state: GroupState | ConsumerGroupState
+    state: GroupState | ConsumerGroupState | StreamsGroupState
     group_type: str = "classic"
 
 
@@ -391,4 +399,6 @@ Response = (
     | ConsumerGroupDescribeResponse
     | ShareGroupHeartbeatResponse
     | ShareGroupDescribeResponse
+    | StreamsGroupHeartbeatResponse
+    | StreamsGroupDescribeResponse
 )

@@ -8,6 +8,7 @@ from kafka_rebalance.protocol.error_codes import ErrorCode
 from .driver_commands import Json
 from .driver_consumer_answers import NameOf, answer_of_modern
 from .driver_records import record_event, text_of
+from .driver_streams_answers import answer_of_streams
 from .virtual_broker import Happened
 
 
@@ -22,9 +23,12 @@ def answer_of(happened: list[Happened], number: int, name_of: NameOf) -> Json:
 
 def _answer(response: messages.Response, name_of: NameOf) -> Json:
     """Returns a response's keys; JoinGroup and SyncGroup have none (see `events_of`)."""
-    modern = answer_of_modern(response, name_of)
-    if modern is not None:
-        return modern
+    of_modern = answer_of_modern(response, name_of)
+    if of_modern is not None:
+        return of_modern
+    of_streams = answer_of_streams(response)
+    if of_streams is not None:
+        return of_streams
     match response:
         case messages.LeaveGroupResponse(error_code=error, members=members):
             left = [

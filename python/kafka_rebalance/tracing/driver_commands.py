@@ -13,9 +13,10 @@ from typing import Any
 from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.coordinator.interface import ClusterTopic
 from kafka_rebalance.java.hash_map import Uuid
-from kafka_rebalance.protocol import messages, modern_messages
+from kafka_rebalance.protocol import messages, modern_messages, streams_messages
 from kafka_rebalance.protocol.error_codes import ErrorCode
 
+from .driver_streams_commands import STREAMS_FIELDS
 from .virtual_broker import VirtualBroker
 
 Json = dict[str, Any]
@@ -38,6 +39,8 @@ REQUESTS: dict[str, tuple[type[messages.Request], int | None]] = {
     "cdescribe": (modern_messages.ConsumerGroupDescribe, None),
     "shb": (modern_messages.ShareGroupHeartbeat, 1),
     "sdescribe": (modern_messages.ShareGroupDescribe, None),
+    "sthb": (streams_messages.StreamsGroupHeartbeat, 1),
+    "stdescribe": (streams_messages.StreamsGroupDescribe, None),
 }
 
 # Maps a field of a request to the key of a command; without the key, the field has its default.
@@ -58,6 +61,9 @@ _KEYS = {
     "rack_id": "rack",
     "subscribed_topic_regex": "regex",
     "server_assignor": "assignor",
+    "process_id": "process",
+    "client_tags": "tags",
+    "shutdown_application": "shutdown",
 }
 
 # Keys whose default is not that of the field, or whose field has no default.
@@ -99,6 +105,14 @@ def config_of(command: Json) -> CoordinatorConfig:
         group_share_heartbeat_interval_ms=command.get("shi", 5_000),
         group_share_max_size=command.get("smax", 200),
         group_share_assignment_interval_ms=command.get("sai", 1_000),
+        group_streams_session_timeout_ms=command.get("tst", 45_000),
+        group_streams_heartbeat_interval_ms=command.get("thi", 5_000),
+        group_streams_max_size=command.get("tmax", 2**31 - 1),
+        group_streams_assignment_interval_ms=command.get("tai", 1_000),
+        group_streams_initial_rebalance_delay_ms=command.get("tird", 3_000),
+        group_streams_num_standby_replicas=command.get("tsr", 0),
+        group_streams_num_warmup_replicas=command.get("twu", 2),
+        group_streams_rack_aware_assignment_tags=tuple(command.get("tags", ())),
     )
 
 
@@ -188,6 +202,7 @@ _BUILT: dict[str, Callable[[Json], Any]] = {
     "subscribed_topic_names": _names,
     "states": lambda command: tuple(command.get("states", ())),
     "types": lambda command: tuple(command.get("types", ())),
+    **STREAMS_FIELDS,
 }
 
 

@@ -14,8 +14,7 @@ from typing import Any
 from kafka_rebalance.coordinator import interface
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire import group_records as wire
-from kafka_rebalance.wire.consumer_group_records import decode_record
-from kafka_rebalance.wire.share_group_records import decode_share_record
+from kafka_rebalance.wire.assigning_group_records import decode_any
 
 from .driver_commands import Json
 
@@ -23,13 +22,12 @@ from .driver_commands import Json
 def record_event(at: int, record: interface.LogRecord) -> Json:
     """Returns the event of a record that was written at `at` ms."""
     event: Json = {"ev": "record", "t": at}
-    modern = decode_record(*record) or decode_share_record(*record)
-    if modern is not None:
-        kind, group_id, name = modern.key
-        fields = {"group_id": group_id, "name": name}
+    assigning = decode_any(*record)
+    if assigning is not None:
+        kind, fields = assigning.key.type, assigning.key._asdict().items()
         event |= {"type": kind.name, "key_version": kind.value}
-        event["k"] = {name: value for name, value in fields.items() if value is not None}
-        event["value"] = _json(modern.value)
+        event["k"] = {name: value for name, value in fields if value is not None and name != "type"}
+        event["value"] = _json(assigning.value)
     key = wire.decode_key(record.key)
     value = wire.decode_value(key, record.value)
     match key:

@@ -9,10 +9,12 @@ from kafka_rebalance.coordinator.consumer_group.member import (
     PartitionEpochs,
 )
 from kafka_rebalance.coordinator.share_group.group import ShareGroup
+from kafka_rebalance.coordinator.streams_group.group import StreamsGroup
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.protocol.error_codes import ErrorCode
 
 from .driver_commands import Json
+from .driver_streams_answers import streams_state
 from .virtual_broker import VirtualBroker
 
 
@@ -47,6 +49,8 @@ def state_of_any_type(broker: VirtualBroker, group_id: str) -> Json:
         return timers | {"type": "absent"}
     if isinstance(group, ShareGroup):
         return timers | _share_group(broker, group)
+    if isinstance(group, StreamsGroup):
+        return timers | streams_state(group)
     if not isinstance(group, ConsumerGroup):
         return timers | {"type": "classic", "state": str(group.state)}
     return timers | {

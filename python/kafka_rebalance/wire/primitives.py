@@ -76,10 +76,12 @@ class Reader:
         return count
 
     def strings(self, field: str) -> tuple[str, ...]:
+        """Reads an array of strings."""
         return tuple(self.string(f"{field}[{at}]") for at in range(self.count(field)))
 
-    def numbers(self, field: str) -> tuple[int, ...]:
-        return tuple(self.int32(f"{field}[{at}]") for at in range(self.count(field)))
+    def numbers(self, field: str, layout: str = ">i") -> tuple[int, ...]:
+        """Reads an array of numbers, whose layout is that of `struct`."""
+        return tuple(self._number(layout, f"{field}[{at}]") for at in range(self.count(field)))
 
     def tagged(self) -> Tagged:
         if not self.flexible:
@@ -170,10 +172,10 @@ class Writer:
         for text in texts:
             self.string(text)
 
-    def numbers(self, numbers: Collection[int]) -> None:
+    def numbers(self, numbers: Collection[int], layout: str = ">i") -> None:
         self.count(len(numbers))
         for number in numbers:
-            self.int32(number)
+            self._parts.append(struct.pack(layout, number))
 
     def tagged(self, fields: Tagged) -> None:
         if not self._flexible:

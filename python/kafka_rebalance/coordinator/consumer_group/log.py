@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Appends the records of groups whose brokers assign; the groups change at once.
 
-This holds for consumer groups and for share groups. While appends of a group are in flight, the
-state also has the group as the log has it: tools see that one. If an append fails, the group
-becomes the durable one again, changed by those of its records that are still in flight.
+This holds for consumer groups, share groups and streams groups. While appends of a group are in
+flight, the state also has the group as the log has it: tools see that one. If an append fails, the
+group becomes the durable one again, changed by those of its records that are still in flight.
 
 Source   CoordinatorRuntime, SnapshottableCoordinator (Kafka 4.4.0).
 """
@@ -11,32 +11,29 @@ Source   CoordinatorRuntime, SnapshottableCoordinator (Kafka 4.4.0).
 from collections.abc import Sequence
 
 from kafka_rebalance.protocol.error_codes import ErrorCode
-from kafka_rebalance.wire.consumer_group_records import ConsumerGroupRecord, encode_record
-from kafka_rebalance.wire.share_group_records import encode_share_record
+from kafka_rebalance.wire.assigning_group_records import AssigningRecord, encode_any
+from kafka_rebalance.wire.consumer_group_records import ConsumerGroupRecord
+from kafka_rebalance.wire.share_group_records import ShareGroupRecord
+from kafka_rebalance.wire.streams_group_records import StreamsGroupRecord
 
-from ..coordinator_state import (
-    AnyGroup,
-    Continuation,
-    CoordinatorState,
-    ModernGroup,
-    ModernRecord,
-    Write,
-)
+from ..coordinator_state import AnyGroup, AssigningGroup, Continuation, CoordinatorState, Write
 from ..group import Group
 from ..interface import LogRecord
 from ..share_group.replay import replay_share
+from ..streams_group.group import StreamsGroup
+from ..streams_group.replay import replay_streams
 from .group import OwnedTwice
 from .refused import RequestRefused
 from .replay import Groups, IllegalRecord, replay
 
-Records = list[ModernRecord | LogRecord]
+Records = list[AssigningRecord | LogRecord]
 """Records of a group whose broker assigns; those of a classic group are bytes already."""
 
 
 def write(
     state: CoordinatorState,
     group_id: str,
-    records: Sequence[ModernRecord | LogRecord],
+    records: Sequence[AssigningRecord | LogRecord],
     then: Continuation,
     *,
     converted: AnyGroup | None = None,
@@ -75,34 +72,32 @@ def replace_group(state: CoordinatorState, new: Group) -> None:
 def append_replacement(
     state: CoordinatorState,
     new: Group,
-    records: Sequence[ModernRecord | LogRecord],
+    records: Sequence[AssigningRecord | LogRecord],
     then: Continuation,
 ) -> None:
     """Appends the records of a conversion to `new`, which do not change the groups."""
     _append(state, records, Write(then, group_id=new.group_id, after=new))
 
 
-def replay_any(groups: Groups, record: ModernRecord, now_ms: int) -> None:
+def replay_any(groups: Groups, record: AssigningRecord, now_ms: int) -> None:
     """Applies one record of any type. Errors: IllegalRecord, OwnedTwice."""
-    if isinstance(record, ConsumerGroupRecord):
-        replay(groups, record)
-    else:
-        replay_share(groups, record, now_ms)
-
-
-def encode_any(record: ModernRecord | LogRecord) -> LogRecord:
-    """Returns the bytes of a record of any type."""
-    if isinstance(record, LogRecord):
-        return record
-    if isinstance(record, ConsumerGroupRecord):
-        return LogRecord(*encode_record(record))
-    return LogRecord(*encode_share_record(record))
+    match record:
+        case ConsumerGroupRecord():
+            replay(groups, record)
+        case ShareGroupRecord():
+            replay_share(groups, record, now_ms)
+        case StreamsGroupRecord():
+            replay_streams(groups, record)
 
 
 def _append(
-    state: CoordinatorState, records: Sequence[ModernRecord | LogRecord], write: Write
+    state: CoordinatorState, records: Sequence[AssigningRecord | LogRecord], write: Write
 ) -> None:
-    state.append([encode_any(one) for one in records], write)
+    state.append([_encoded(one) for one in records], write)
+
+
+def _encoded(record: AssigningRecord | LogRecord) -> LogRecord:
+    return record if isinstance(record, LogRecord) else LogRecord(*encode_any(record))
 
 
 def completed(state: CoordinatorState, write: Write) -> None:
@@ -119,10 +114,13 @@ def completed(state: CoordinatorState, write: Write) -> None:
     state.durable[group_id] = groups.get(group_id)
 
 
-def failed(state: CoordinatorState, write: Write) -> None:
+def failed(state: CoordinatorState, write: Write, append_id: int) -> None:
     """Restores the group of an append that failed."""
     if write.group_id is not None:
         restore(state, write.group_id)
+    for group in state.groups.values():
+        if isinstance(group, StreamsGroup):
+            group.forget_unlogged(append_id)
 
 
 def restore(state: CoordinatorState, group_id: str) -> None:
@@ -131,21 +129,23 @@ def restore(state: CoordinatorState, group_id: str) -> None:
     before = state.groups.pop(group_id, None)
     if not others:
         del state.durable[group_id]
-    elif isinstance(durable, ModernGroup):
+    elif isinstance(durable, AssigningGroup):
         durable = durable.copy()
     if durable is not None:
         state.groups[group_id] = durable
     for one in others:
         _apply(state.groups, one)
     after = state.groups.get(group_id)
-    if isinstance(before, ModernGroup) and isinstance(after, ModernGroup):
+    if isinstance(before, AssigningGroup) and isinstance(after, AssigningGroup):
         after.refresh_at = before.refresh_at
+    if isinstance(before, StreamsGroup) and isinstance(after, StreamsGroup):
+        after.keep_unlogged(before)
 
 
 def _keep_durable(state: CoordinatorState, group_id: str) -> None:
     if group_id not in state.durable:
         group = state.groups.get(group_id)
-        state.durable[group_id] = group.copy() if isinstance(group, ModernGroup) else None
+        state.durable[group_id] = group.copy() if isinstance(group, AssigningGroup) else None
 
 
 def _in_flight(state: CoordinatorState, group_id: str) -> list[Write]:

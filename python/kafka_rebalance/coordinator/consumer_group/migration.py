@@ -34,11 +34,12 @@ from kafka_rebalance.wire import (
     decode_subscription,
     encode_assignment,
 )
+from kafka_rebalance.wire.assigning_group_records import AssigningRecord
 from kafka_rebalance.wire.consumer_group_records import ClassicMetadata
 from kafka_rebalance.wire.consumer_protocol import HIGHEST_VERSION
 
 from ..cluster import ClusterTopics
-from ..coordinator_state import Continuation, CoordinatorState, ModernRecord
+from ..coordinator_state import Continuation, CoordinatorState
 from ..group import CONSUMER, Group
 from ..interface import LogRecord
 from ..members import ClassicGroupMember
@@ -199,7 +200,7 @@ def _replace(
     group: ConsumerGroup,
     members: dict[str, ConsumerGroupMember],
     targets: dict[str, Target],
-    records: Iterable[ModernRecord | LogRecord],
+    records: Iterable[AssigningRecord | LogRecord],
     then: Continuation,
     *,
     rebalances: bool,

@@ -41,7 +41,7 @@ def after_step(state: CoordinatorState, group_id: str, member: ConsumerGroupMemb
     if member.state is ReconciliationState.UNREVOKED_PARTITIONS:
         arm_rebalance(state, group_id, member)
     else:
-        _cancel(state, DeadlineKey(REBALANCE, group_id, member.member_id))
+        cancel(state, DeadlineKey(REBALANCE, group_id, member.member_id))
 
 
 def arm_rebalance(state: CoordinatorState, group_id: str, member: ConsumerGroupMember) -> None:
@@ -58,9 +58,10 @@ def arm_join_if_absent(state: CoordinatorState, group_id: str, member: ConsumerG
 
 def cancel_all(state: CoordinatorState, group_id: str, member_id: str) -> None:
     for kind in MEMBER_KINDS:
-        _cancel(state, DeadlineKey(kind, group_id, member_id))
+        cancel(state, DeadlineKey(kind, group_id, member_id))
 
 
-def _cancel(state: CoordinatorState, key: DeadlineKey) -> None:
+def cancel(state: CoordinatorState, key: DeadlineKey) -> None:
+    """Cancels a deadline of a member."""
     state.deadlines.cancel(key)
     state.revocations.pop(key, None)

@@ -72,7 +72,8 @@ final class Settings {
         copy(command, "tsr", STREAMS_GROUP_NUM_STANDBY_REPLICAS_CONFIG, settings);
         copy(command, "twu", STREAMS_GROUP_NUM_WARMUP_REPLICAS_CONFIG, settings);
         if (command.has("tags")) {
-            settings.put(STREAMS_GROUP_RACK_AWARE_ASSIGNMENT_TAGS_CONFIG, texts(command, "tags"));
+            // A list, but Kafka 4.4.0 reads it as text before it is parsed.
+            settings.put(STREAMS_GROUP_RACK_AWARE_ASSIGNMENT_TAGS_CONFIG, String.join(",", texts(command, "tags")));
         }
     }
 

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A streams group as the broker keeps it: epochs, members, targets, and who has which task.
+
+    epoch, assignment_epoch   as in a consumer group
+    topology                  the application's topology; its epoch in the last group epoch is
+                              `validated_topology_epoch` if it was ready, else -1
+    assignment_configs        the settings of the last group epoch
+    active                    task -> process that has it, or still has to revoke it
+    standby, warmup           task -> the processes that have it
+
+    Empty         no members
+    NotReady      the topology is not validated
+    Assigning     the epoch is larger than the assignment epoch
+    Reconciling   a member is not STABLE in the assignment epoch
+    Stable        all members have their targets
+
+Records change a group: `replay.py`. These fields are in no record: `unlogged`; `refresh_at`;
+`shutdown_member_id`, the first member that asked to shut the application down.
+
+Source   StreamsGroup.java (Kafka 4.4.0); KIP-1071.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
+from kafka_rebalance.protocol.group_state import StreamsGroupState
+from kafka_rebalance.wire.streams_topology import StreamsTopology
+
+from ..consumer_group.group import INITIAL_EPOCH, NOT_ASSIGNED_MS
+from .member import NO_TOPOLOGY_EPOCH, StreamsGroupMember
+from .tasks import GroupTasks, MemberTasks, Task
+from .topology import ConfiguredTopology, required_topics, sources_by_name
+
+Owners = dict[Task, set[str]]
+
+
+class RefinedTargets(NamedTuple):
+    """The targets of an assignment epoch, as the broker remembers them."""
+
+    epoch: int = -1
+    targets: Mapping[str, GroupTasks] = {}
+
+
+class Unlogged(NamedTuple):
+    """What no record has, but a failed append takes back.
+
+    `configured` is the topology over the present topics; `refined` the targets with which members
+    were reconciled last.
+    """
+
+    configured: ConfiguredTopology | None = None
+    refined: RefinedTargets = RefinedTargets()
+
+
+_NOTHING_UNLOGGED = Unlogged()
+
+
+@dataclass(slots=True)
+class StreamsGroup:
+    """A group; its methods return facts, or change the group as one record does.
+
+    `unlogged_before` has the id of the append that followed the last change of `unlogged`, and the
+    value at the append before.
+    """
+
+    group_id: str
+    epoch: int = INITIAL_EPOCH
+    metadata_hash: int = 0
+    validated_topology_epoch: int = NO_TOPOLOGY_EPOCH
+    assignment_configs: Mapping[str, str] = field(default_factory=dict)
+    description_epochs: tuple[int, int] = (NO_TOPOLOGY_EPOCH, NO_TOPOLOGY_EPOCH)
+    assignment_epoch: int = INITIAL_EPOCH
+    assignment_timestamp_ms: int = NOT_ASSIGNED_MS
+    topology: StreamsTopology | None = None
+    members: TimelineHashMap[StreamsGroupMember] = field(default_factory=TimelineHashMap)
+    targets: dict[str, GroupTasks] = field(default_factory=dict)
+    static_members: dict[str, str] = field(default_factory=dict)
+    active: dict[Task, str] = field(default_factory=dict)
+    standby: Owners = field(default_factory=dict)
+    warmup: Owners = field(default_factory=dict)
+    unlogged: Unlogged = _NOTHING_UNLOGGED
+    unlogged_before: tuple[int, Unlogged] = (-1, _NOTHING_UNLOGGED)
+    refresh_at: tuple[int, int] = (0, 0)
+    shutdown_member_id: str | None = None
+
+    def copy(self) -> "StreamsGroup":
+        """Returns a copy that can be changed; both share the immutable members and targets."""
+        return replace(
+            self,
+            members=self.members.copy(),
+            targets=dict(self.targets),
+            static_members=dict(self.static_members),
+            active=dict(self.active),
+            standby={task: set(owners) for task, owners in self.standby.items()},
+            warmup={task: set(owners) for task, owners in self.warmup.items()},
+        )
+
+    # Facts ----------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> StreamsGroupState:
+        if self.is_empty:
+            return StreamsGroupState.EMPTY
+        if self.topology is None or self.topology.epoch != self.validated_topology_epoch:
+            return StreamsGroupState.NOT_READY
+        if self.epoch > self.assignment_epoch:
+            return StreamsGroupState.ASSIGNING
+        if all(one.is_reconciled_to(self.assignment_epoch) for one in self.members.values()):
+            return StreamsGroupState.STABLE
+        return StreamsGroupState.RECONCILING
+
+    @property
+    def is_empty(self) -> bool:
+        return not len(self.members)
+
+    def static_member(self, instance_id: str | None) -> StreamsGroupMember | None:
+        known = None if instance_id is None else self.static_members.get(instance_id)
+        return None if known is None else self.members.get(known)
+
+    def is_subscribed(self, topic: str) -> bool:
+        """Returns whether members process the topic, so that its offsets are kept."""
+        return (
+            not self.is_empty
+            and self.topology is not None
+            and topic in sources_by_name(self.topology)
+        )
+
+    def requires(self, topic: str) -> bool:
+        return self.topology is not None and topic in required_topics(self.topology)
+
+    def must_refresh(self, now_ms: int) -> bool:
+        deadline_ms, epoch = self.refresh_at
+        return now_ms >= deadline_ms or self.epoch < epoch
+
+    # Changes, one for each kind of record ---------------------------------------------------------
+
+    def update(self, new: StreamsGroupMember) -> None:
+        """Adds or replaces a member."""
+        old = self.members.get(new.member_id)
+        self.members.put(new.member_id, new)
+        if old is not None:
+            self._disown(old)
+        for tasks in (new.assigned, new.pending_revocation):
+            self._own(tasks, new.process_id)
+        if old is not None and old.instance_id is not None:
+            self.static_members.pop(old.instance_id, None)
+        if new.instance_id is not None:
+            self.static_members[new.instance_id] = new.member_id
+
+    def remove(self, member_id: str) -> None:
+        old = self.members.remove(member_id)
+        if old is None:
+            return
+        self._disown(old)
+        if old.instance_id is not None:
+            self.static_members.pop(old.instance_id, None)
+        if self.is_empty:
+            self.shutdown_member_id = None
+
+    def _own(self, tasks: MemberTasks, process_id: str) -> None:
+        self.active |= dict.fromkeys(tasks.active, process_id)
+        for owners, owned in ((self.standby, tasks.standby), (self.warmup, tasks.warmup)):
+            for task in owned:
+                owners.setdefault(task, set()).add(process_id)
+
+    def _disown(self, member: StreamsGroupMember) -> None:
+        """Takes the member's tasks from its process, even if another member of it has one too."""
+        process_id = member.process_id
+        for tasks in (member.assigned, member.pending_revocation):
+            for task in tasks.active:
+                if self.active.get(task) == process_id:
+                    del self.active[task]
+            for owners, owned in ((self.standby, tasks.standby), (self.warmup, tasks.warmup)):
+                for task in owned:
+                    owners.get(task, set()).discard(process_id)
+
+    # What no record has ---------------------------------------------------------------------------
+
+    def set_unlogged(self, unlogged: Unlogged, next_append: int) -> None:
+        if self.unlogged_before[0] != next_append:
+            self.unlogged_before = next_append, self.unlogged
+        self.unlogged = unlogged
+
+    def forget_unlogged(self, append_id: int) -> None:
+        """Takes back what was set since the append before the one that failed."""
+        if self.unlogged_before[0] == append_id:
+            self.unlogged = self.unlogged_before[1]
+
+    def keep_unlogged(self, before: "StreamsGroup") -> None:
+        """Takes over what no record has, after a failed append.
+
+        Quirk: the processes of a standby task or warm-up are not restored, unless the task is new.
+        """
+        self.unlogged, self.unlogged_before = before.unlogged, before.unlogged_before
+        self.refresh_at, self.shutdown_member_id = before.refresh_at, before.shutdown_member_id
+        for owners, others in ((self.standby, before.standby), (self.warmup, before.warmup)):
+            for task in owners:
+                owners[task] = set(others.get(task, owners[task]))

@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""StreamsGroupHeartbeat: a member joins, stays or leaves, and learns which tasks it may run.
+
+    1. the request's fields                         INVALID_REQUEST
+    2. the group; epoch 0 creates it                GROUP_ID_NOT_FOUND
+    3. room for a member that joins                 GROUP_MAX_SIZE_REACHED
+    4. the member and its epoch                     `members.py`
+    5. the topology: the first one stays; an older  INVALID_REQUEST, STREAMS_INVALID_TOPOLOGY
+       epoch of it is STALE_TOPOLOGY, any other
+       change is refused; then the tasks it has
+    6. the group's epoch, and the targets           `target.py`
+    7. this member's reconciliation                 `reconciliation.py`
+
+The group gets its next epoch if a dynamic member changed in any way, or a static one in its
+topology epoch, rack, client tags or process; if the topics' metadata has another hash; if the
+topology became ready, or no longer is; if the settings of the assignment changed; and if a Stable
+group's member does not have its refined assignment.
+
+Source   GroupCoordinatorService.streamsGroupHeartbeat, GroupMetadataManager.streamsGroupHeartbeat
+         (Kafka 4.4.0); docs/behaviour/streams-groups.md; KIP-1071.
+"""
+
+from dataclasses import replace
+
+from kafka_rebalance.protocol.error_codes import ErrorCode
+from kafka_rebalance.protocol.group_state import GroupState, StreamsGroupState
+from kafka_rebalance.protocol.modern_messages import (
+    JOIN_EPOCH,
+    LEAVE_EPOCH,
+    LEAVE_STATIC_EPOCH,
+)
+from kafka_rebalance.protocol.streams_messages import (
+    StreamsGroupHeartbeat,
+    StreamsGroupHeartbeatResponse,
+    StreamsStatus,
+    TaskList,
+)
+from kafka_rebalance.wire.streams_topology import StreamsTopology
+
+from ..consumer_group import log
+from ..consumer_group.epochs import METADATA_REFRESH_INTERVAL_MS
+from ..consumer_group.heartbeat import UNCHANGED_MS, is_blank
+from ..consumer_group.refused import RequestRefused
+from ..coordinator_state import AnyGroup, CoordinatorState, SendResponse
+from ..group import Group
+from ..interface import Received
+from ..records import group_tombstone
+from .answer import TAGS, group_status, response_of
+from .group import RefinedTargets, StreamsGroup
+from .leaving import ask_shutdown, leave
+from .member import StreamsGroupMember
+from .members import find_member, has_room
+from .reconciliation import TaskReconciliation
+from .records import current_record, epoch_record, member_record, topology_record
+from .target import NUM_STANDBY_REPLICAS, StreamsChange, targets_for
+from .tasks import NOTHING, GroupTasks, task_set
+from .timeouts import after_step, arm_initial, arm_session
+from .topology import ConfiguredTopology, configure, is_same, required_topics
+
+
+def streams_group_heartbeat(
+    state: CoordinatorState, event: Received, request: StreamsGroupHeartbeat
+) -> None:
+    """Answers a heartbeat; the response is sent when its records are durable."""
+    try:
+        if request.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
+            leave(state, event, request)
+        else:
+            _beat(state, event, request)
+    except RequestRefused as refused:
+        response = StreamsGroupHeartbeatResponse(error_code=refused.error)
+        state.respond(event.request_id, response)
+
+
+def refuse_streams_fields(request: StreamsGroupHeartbeat) -> ErrorCode:
+    """Returns the error of a request whose fields do not fit together, else NONE."""
+    # 1.
+    epoch, joins = request.member_epoch, request.member_epoch == JOIN_EPOCH
+    texts = (request.member_id, request.group_id, request.instance_id, request.rack_id)
+    roles = (request.active_tasks, request.standby_tasks, request.warmup_tasks)
+    is_right = not any(map(is_blank, texts))
+    is_right &= epoch >= LEAVE_STATIC_EPOCH
+    is_right &= joins == (request.topology is not None)
+    is_right &= all(role is None for role in roles) or None not in roles
+    if joins:
+        is_right &= request.rebalance_timeout_ms != UNCHANGED_MS and roles == ((), (), ())
+    elif epoch == LEAVE_STATIC_EPOCH:
+        is_right &= request.instance_id is not None
+    return ErrorCode.NONE if is_right else ErrorCode.INVALID_REQUEST
+
+
+def _beat(state: CoordinatorState, event: Received, request: StreamsGroupHeartbeat) -> None:
+    records: log.Records = []
+    # 2. and 3.
+    group, converted = _group(state, request, records)
+    if request.member_epoch == JOIN_EPOCH and not has_room(state, group, request):
+        raise RequestRefused(ErrorCode.GROUP_MAX_SIZE_REACHED)
+    # 4.
+    old = find_member(state, group, request, records)
+    new = _updated(event, request, old)
+    is_new = False
+    if new != old:
+        records.append(member_record(group.group_id, new))
+        is_new = request.instance_id is None or not new.is_assigned_alike(old)
+    # 5.
+    topology = _topology(group, request, records)
+    status: list[StreamsStatus] = []
+    if group.topology is not None and new.topology_epoch < group.topology.epoch:
+        status.append(StreamsStatus.STALE_TOPOLOGY)
+    metadata_hash, configured = _configured(state, group, topology)
+    if configured.is_ready:
+        for role in (request.active_tasks, request.standby_tasks, request.warmup_tasks):
+            _check_tasks(configured, role)
+    # 6.
+    is_new |= metadata_hash != group.metadata_hash
+    change = _change(state, group, new, configured, is_new=is_new)
+    if change.epoch > group.epoch:
+        validated = configured.validated_epoch
+        records.append(epoch_record(group, change.epoch, metadata_hash, validated, change.configs))
+        group.refresh_at = (state.now_ms + METADATA_REFRESH_INTERVAL_MS, change.epoch)
+    arm_initial(state, group)
+    # 7.
+    new = _reconciled(state, change, new, request, records, status)
+    arm_session(state, group.group_id, new.member_id)
+    ask_shutdown(group, request)
+    status += group_status(event, group, change, new)
+    response = response_of(state, request, (old, new), configured, status)
+    then = SendResponse(event.request_id, response, request)
+    log.write(state, group.group_id, records, then, converted=converted)
+
+
+def _group(
+    state: CoordinatorState, request: StreamsGroupHeartbeat, records: log.Records
+) -> tuple[StreamsGroup, AnyGroup | None]:
+    """Returns the group, and the empty classic group that it replaces if it does."""
+    group = state.groups.get(request.group_id)
+    if isinstance(group, StreamsGroup):
+        return group, None
+    if request.member_epoch == JOIN_EPOCH:
+        if group is None:
+            return StreamsGroup(request.group_id), None
+        if isinstance(group, Group) and group.is_(GroupState.EMPTY):
+            records.append(group_tombstone(group.group_id))
+            return StreamsGroup(request.group_id), group
+    raise RequestRefused(ErrorCode.GROUP_ID_NOT_FOUND)
+
+
+def _updated(
+    event: Received, request: StreamsGroupHeartbeat, old: StreamsGroupMember
+) -> StreamsGroupMember:
+    """Returns the member with the fields of the request; None and -1 keep a field."""
+    timeout_ms, tags = request.rebalance_timeout_ms, request.client_tags
+    instance_id, rack_id = request.instance_id, request.rack_id
+    process_id, topology = request.process_id, request.topology
+    return replace(
+        old,
+        instance_id=old.instance_id if instance_id is None else instance_id,
+        rack_id=old.rack_id if rack_id is None else rack_id,
+        rebalance_timeout_ms=(
+            old.rebalance_timeout_ms if timeout_ms == UNCHANGED_MS else timeout_ms
+        ),
+        topology_epoch=old.topology_epoch if topology is None else topology.epoch,
+        process_id=old.process_id if process_id is None else process_id,
+        client_tags=old.client_tags if tags is None else tags,
+        client_id=event.client_id,
+        client_host=event.client_host,
+    )
+
+
+def _topology(
+    group: StreamsGroup, request: StreamsGroupHeartbeat, records: log.Records
+) -> StreamsTopology:
+    """Returns the group's topology; the first one that a member sends becomes it."""
+    sent, known = request.topology, group.topology
+    if sent is not None and sent.epoch < 0:
+        raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
+    if known is None:
+        if sent is None:
+            raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
+        records.append(topology_record(group.group_id, sent))
+        return sent
+    if sent is not None and sent.epoch >= known.epoch and not is_same(sent, known):
+        raise RequestRefused(ErrorCode.INVALID_REQUEST)
+    return known
+
+
+def _configured(
+    state: CoordinatorState, group: StreamsGroup, topology: StreamsTopology
+) -> tuple[int, ConfiguredTopology]:
+    """Returns the metadata's hash and the topology over the present topics."""
+    metadata_hash, configured = group.metadata_hash, group.unlogged.configured
+    is_first = group.topology is None or configured is None
+    if is_first or group.must_refresh(state.now_ms):
+        metadata_hash = state.cluster.hash_of(required_topics(topology))
+    if configured is None or is_first or metadata_hash != group.metadata_hash:
+        configured = configure(topology, state.cluster)
+        unlogged = group.unlogged._replace(configured=configured)
+        group.set_unlogged(unlogged, state.num_appends)
+    return metadata_hash, configured
+
+
+def _check_tasks(topology: ConfiguredTopology, tasks: TaskList | None) -> None:
+    """Refuses a request that lists a task that the topology does not have."""
+    counts = {one.subtopology_id: one.tasks for one in topology.subtopologies}
+    for name, numbers in tasks or ():
+        if name not in counts or any(not 0 <= number < counts[name] for number in numbers):
+            raise RequestRefused(ErrorCode.INVALID_REQUEST)
+
+
+def _change(
+    state: CoordinatorState,
+    group: StreamsGroup,
+    new: StreamsGroupMember,
+    topology: ConfiguredTopology,
+    *,
+    is_new: bool,
+) -> StreamsChange:
+    """Returns the change with the group's epoch; `is_new`: it gets its next one in any case."""
+    config = state.config
+    configs = {NUM_STANDBY_REPLICAS: str(config.group_streams_num_standby_replicas)}
+    if config.group_streams_rack_aware_assignment_tags:
+        configs[TAGS] = ",".join(config.group_streams_rack_aware_assignment_tags)
+    is_new |= topology.validated_epoch != group.validated_topology_epoch
+    is_new |= configs != group.assignment_configs
+    if is_new or group.state is not StreamsGroupState.STABLE:
+        return StreamsChange(group, group.epoch + is_new, topology, configs, new)
+    # Kafka 4.4 does not refine targets: the refined targets of a Stable group are its targets.
+    own = group.targets.get(new.member_id, NOTHING)
+    is_refined = own != new.assigned.without_epochs()
+    refined = dict(group.targets)
+    return StreamsChange(group, group.epoch + is_refined, topology, configs, new, refined)
+
+
+def _reconciled(
+    state: CoordinatorState,
+    change: StreamsChange,
+    member: StreamsGroupMember,
+    request: StreamsGroupHeartbeat,
+    records: log.Records,
+    status: list[StreamsStatus],
+) -> StreamsGroupMember:
+    """Returns the changed member, moved toward its target."""
+    group = change.group
+    found = targets_for(state, change)
+    records += found.records
+    status += found.status
+    refined = found.targets if change.refined is None else change.refined
+    remembered = group.unlogged.refined
+    if change.refined is None and remembered.epoch == found.epoch:
+        refined = remembered.targets
+    elif state.config.group_streams_num_warmup_replicas > 0:
+        now = group.unlogged._replace(refined=RefinedTargets(found.epoch, refined))
+        group.set_unlogged(now, state.num_appends)
+    target = refined.get(member.member_id, NOTHING)
+    new = TaskReconciliation(group, found.epoch, target, _owned(request)).next(member)
+    if new != member:
+        records.append(current_record(group.group_id, new))
+        after_step(state, group.group_id, new)
+    return new
+
+
+def _owned(request: StreamsGroupHeartbeat) -> GroupTasks | None:
+    active, standby, warmup = request.active_tasks, request.standby_tasks, request.warmup_tasks
+    if active is None or standby is None or warmup is None:
+        return None
+    return GroupTasks(task_set(active), task_set(standby), task_set(warmup))

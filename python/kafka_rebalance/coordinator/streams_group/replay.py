@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes streams groups by their records: when a request writes them, and when the log is loaded.
+
+Errors   IllegalRecord if a record does not fit. A part of the group may then have changed, and the
+         caller restores or drops it.
+Source   GroupMetadataManager.replay, StreamsGroupMember.Builder.updateWith (Kafka 4.4.0).
+"""
+
+from dataclasses import replace
+from typing import cast
+
+from kafka_rebalance.wire import streams_group_records as wire
+from kafka_rebalance.wire.streams_group_records import (
+    Role,
+    StreamsGroupKey,
+    StreamsGroupRecord,
+    StreamsRecordType,
+)
+from kafka_rebalance.wire.streams_topology import StreamsTopology
+
+from ..consumer_group.group import DELETED_EPOCH, NOT_ASSIGNED_MS
+from ..consumer_group.replay import Groups, IllegalRecord
+from ..group import Group
+from .group import StreamsGroup
+from .member import StreamsGroupMember, TasksState
+from .tasks import NOTHING_ASSIGNED, GroupTasks, MemberTasks, Task
+
+_T = StreamsRecordType
+_LEFT_EPOCH = -1
+
+
+def replay_streams(groups: Groups, record: StreamsGroupRecord) -> None:
+    """Applies one record. Errors: IllegalRecord."""
+    (_, group_id, name), value = record
+    group = _group(groups, group_id, creates=value is not None)
+    if group is None:
+        return
+    match value:
+        case wire.StreamsEpochValue():
+            group.epoch, group.metadata_hash = value.epoch, value.metadata_hash
+            group.validated_topology_epoch = value.validated_topology_epoch
+            group.assignment_configs = dict(value.assignment_configs or ())
+            descriptions = value.stored_description_epoch, value.failed_description_epoch
+            group.description_epochs = descriptions
+        case wire.StreamsMemberValue():
+            group.update(_with_fields(_member(group, name), value))
+        case wire.StreamsTargetEpochValue(epoch, timestamp):
+            group.assignment_epoch, group.assignment_timestamp_ms = epoch, timestamp
+        case wire.StreamsTargetValue(active, standby, warmup):
+            target = GroupTasks(_tasks(active), _tasks(standby), _tasks(warmup))
+            group.targets[cast(str, name)] = target
+        case wire.StreamsCurrentValue():
+            group.update(_with_current(_member(group, name), value))
+        case StreamsTopology():
+            group.topology = value
+        case None:
+            _bury(groups, group, record.key)
+
+
+def _group(groups: Groups, group_id: str, *, creates: bool) -> StreamsGroup | None:
+    group = groups.get(group_id)
+    if isinstance(group, StreamsGroup):
+        return group
+    if group is None and not creates:
+        return None
+    if not isinstance(group, Group | None) or (group is not None and not group.is_simple()):
+        raise IllegalRecord(f"group {group_id!r} is not a streams group")
+    new = groups[group_id] = StreamsGroup(group_id)
+    return new
+
+
+def _member(group: StreamsGroup, member_id: str | None) -> StreamsGroupMember:
+    known = group.members.get(cast(str, member_id))
+    return StreamsGroupMember(cast(str, member_id)) if known is None else known
+
+
+def _with_fields(member: StreamsGroupMember, value: wire.StreamsMemberValue) -> StreamsGroupMember:
+    return replace(
+        member,
+        instance_id=value.instance_id,
+        rack_id=value.rack_id,
+        client_id=value.client_id,
+        client_host=value.client_host,
+        rebalance_timeout_ms=value.rebalance_timeout_ms,
+        topology_epoch=value.topology_epoch,
+        process_id=value.process_id,
+        user_endpoint=value.user_endpoint,
+        client_tags=dict(value.client_tags),
+    )
+
+
+def _with_current(
+    member: StreamsGroupMember, value: wire.StreamsCurrentValue
+) -> StreamsGroupMember:
+    known = value.state in (state.value for state in TasksState)
+    epoch = value.member_epoch
+    return replace(
+        member,
+        member_epoch=epoch,
+        previous_member_epoch=value.previous_member_epoch,
+        state=TasksState(value.state) if known else TasksState.UNKNOWN,
+        assigned=MemberTasks(
+            _epochs(value.active, epoch), _tasks(value.standby), _tasks(value.warmup)
+        ),
+        pending_revocation=MemberTasks(
+            _epochs(value.active_pending, epoch),
+            _tasks(value.standby_pending),
+            _tasks(value.warmup_pending),
+        ),
+    )
+
+
+def _tasks(role: Role) -> frozenset[Task]:
+    return frozenset((one.subtopology_id, number) for one in role for number in one.partitions)
+
+
+def _epochs(role: Role, without: int) -> dict[Task, int]:
+    """Returns active tasks with their epochs; `without` is for a record that has no epochs."""
+    found: dict[Task, int] = {}
+    for name, numbers, epochs in role:
+        if epochs is None or len(epochs) != len(numbers):
+            epochs = (without,) * len(numbers)
+        found |= {(name, number): epoch for number, epoch in zip(numbers, epochs, strict=True)}
+    return found
+
+
+def _bury(groups: Groups, group: StreamsGroup, key: StreamsGroupKey) -> None:
+    kind, member_id = key.type, cast(str, key.member_id)
+    if kind is _T.STREAMS_GROUP_METADATA:
+        if not group.is_empty or group.assignment_epoch != DELETED_EPOCH:
+            raise IllegalRecord(f"group {group.group_id!r} is deleted while it has members")
+        del groups[group.group_id]
+    elif kind is _T.STREAMS_GROUP_TOPOLOGY:
+        group.topology = None
+    elif kind is _T.STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA:
+        if group.targets:
+            raise IllegalRecord(f"group {group.group_id!r} still has targets")
+        group.assignment_epoch, group.assignment_timestamp_ms = DELETED_EPOCH, NOT_ASSIGNED_MS
+    elif kind is _T.STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER:
+        group.targets.pop(member_id, None)
+    elif member_id in group.members:
+        member = group.members[member_id]
+        if kind is _T.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT:
+            gone = replace(member, member_epoch=_LEFT_EPOCH, previous_member_epoch=_LEFT_EPOCH)
+            nothing = NOTHING_ASSIGNED
+            group.update(replace(gone, assigned=nothing, pending_revocation=nothing))
+            return
+        if member.member_epoch != _LEFT_EPOCH or member_id in group.targets:
+            raise IllegalRecord(f"member {member_id!r} is deleted while it has an assignment")
+        group.remove(member_id)

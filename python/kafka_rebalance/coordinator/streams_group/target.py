@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Computes the targets of all members with the brokers' sticky task assignor.
+
+1. While the initial rebalance delay runs, nobody has a target: ASSIGNMENT_DELAYED.
+2. The targets of the group's epoch are there already: they are the answer. A refined assignment
+   that differs from what the member has makes a new epoch with the same targets.
+3. Within the assignment interval after the last targets, they are the answer: ASSIGNMENT_DELAYED.
+4. Otherwise the assignor sees the members in the order of the group's table, with the updated
+   member in its old place, each with the tasks that it has at present, not with its target. A
+   record is written for each member whose target has changed, then one for their epoch. If the
+   topology is not ready, all targets are empty.
+
+Source   GroupMetadataManager.maybeUpdateStreamsTargetAssignment, streams/TargetAssignmentBuilder,
+         UpdatedMembersAndTargetAssignmentView (Kafka 4.4.0).
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kafka_rebalance.assignors.streams import sticky
+from kafka_rebalance.group.model import Member, StreamsMember, TopicPartition
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.java.order import java_hash_order
+from kafka_rebalance.protocol.streams_messages import StreamsStatus
+from kafka_rebalance.wire.streams_group_records import StreamsGroupRecord
+
+from ..consumer_group.group import NOT_ASSIGNED_MS
+from ..coordinator_state import CoordinatorState
+from ..deadlines import INITIAL_REBALANCE, DeadlineKey
+from .group import StreamsGroup
+from .member import StreamsGroupMember
+from .records import target_epoch_record, target_record
+from .tasks import NOTHING, GroupTasks, Task
+from .topology import ConfiguredTopology
+
+NUM_STANDBY_REPLICAS = "num.standby.replicas"
+_NO_LIMIT = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class StreamsChange:
+    """A change of a group: `member` replaces the member of its id or instance id.
+
+    `refined` has the refined targets of a Stable group without another reason for a new epoch; its
+    epoch is new if the member does not have its own.
+    """
+
+    group: StreamsGroup
+    epoch: int
+    topology: ConfiguredTopology
+    configs: Mapping[str, str]
+    member: StreamsGroupMember | None = None
+    refined: Mapping[str, GroupTasks] | None = None
+
+
+class Targets(NamedTuple):
+    """Targets with their epoch, the records that store them, and a status."""
+
+    epoch: int
+    targets: Mapping[str, GroupTasks]
+    records: tuple[StreamsGroupRecord, ...] = ()
+    status: tuple[StreamsStatus, ...] = ()
+
+
+def initial_key(group_id: str) -> DeadlineKey:
+    return DeadlineKey(INITIAL_REBALANCE, group_id)
+
+
+def targets_for(state: CoordinatorState, change: StreamsChange) -> Targets:
+    """Returns the targets with which members are reconciled."""
+    group, group_id, epoch = change.group, change.group.group_id, change.group.assignment_epoch
+    delayed = (StreamsStatus.ASSIGNMENT_DELAYED,)
+    # 1.
+    if state.deadlines.is_armed(initial_key(group_id)):
+        return Targets(epoch, {}, status=delayed)
+    # 2.
+    present = _present(change)
+    if epoch >= change.epoch:
+        return Targets(epoch, present)
+    assigned_ms = group.assignment_timestamp_ms
+    if change.refined is not None and epoch >= group.epoch:
+        record = target_epoch_record(group_id, change.epoch, assigned_ms)
+        return Targets(change.epoch, present, (record,))
+    # 3.
+    interval = state.config.group_streams_assignment_interval_ms
+    if assigned_ms != NOT_ASSIGNED_MS and state.now_ms < assigned_ms + interval:
+        return Targets(epoch, present, status=delayed)
+    # 4.
+    order = java_hash_order(list(members := _members(change)))
+    new = _computed(change, [members[one] for one in order])
+    records = [
+        target_record(group_id, member_id, new[member_id])
+        for member_id in order
+        if present.get(member_id) != new[member_id]
+    ]
+    records.append(target_epoch_record(group_id, change.epoch, state.now_ms))
+    return Targets(change.epoch, new, tuple(records))
+
+
+def _members(change: StreamsChange) -> dict[str, StreamsGroupMember]:
+    new, replaced = change.member, _replaced_id(change)
+    members = {one: change.group.members[one] for one in change.group.members if one != replaced}
+    return members if new is None else {**members, new.member_id: new}
+
+
+def _present(change: StreamsChange) -> dict[str, GroupTasks]:
+    """Returns the present targets, that of a replaced static member under its new id."""
+    targets, replaced = dict(change.group.targets), _replaced_id(change)
+    if change.member is not None and replaced in targets:
+        targets[change.member.member_id] = targets.pop(replaced)
+    return targets
+
+
+def _replaced_id(change: StreamsChange) -> str | None:
+    if change.member is None or change.member.instance_id is None:
+        return None
+    known = change.group.static_members.get(change.member.instance_id)
+    return None if known == change.member.member_id else known
+
+
+def _computed(change: StreamsChange, members: list[StreamsGroupMember]) -> dict[str, GroupTasks]:
+    if not change.topology.is_ready:
+        return {one.member_id: NOTHING for one in members}
+    group = GroupSpec(
+        change.group.group_id,
+        (),
+        tuple(Member(one.member_id, (), streams=_seen(one)) for one in members),
+        subtopologies=change.topology.subtopologies,
+        num_standby_replicas=int(change.configs.get(NUM_STANDBY_REPLICAS, 0)),
+        max_partitions=_NO_LIMIT,
+    )
+    answer = sticky.assign(group)
+    return {
+        one.member_id: GroupTasks(
+            _task_set(answer.active[one.member_id]),
+            _task_set(answer.standby[one.member_id]),
+        )
+        for one in members
+    }
+
+
+def _task_set(tasks: Iterable[TopicPartition]) -> frozenset[Task]:
+    return frozenset((one.topic, one.partition) for one in tasks)
+
+
+def _seen(member: StreamsGroupMember) -> StreamsMember:
+    """Returns what the assignor sees of a member."""
+    active, standby, _ = member.assigned
+    return StreamsMember(
+        member.process_id,
+        tuple(TopicPartition(*task) for task in active),
+        tuple(TopicPartition(*task) for task in standby),
+    )

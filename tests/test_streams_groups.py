@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Streams groups at the broker: recorded runs, with the answers of Kafka's own coordinator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafka_rebalance.errors import WireError
+from kafka_rebalance.tracing.driver import Driver
+from kafka_rebalance.wire.streams_group_records import (
+    StreamsEpochValue,
+    StreamsGroupKey,
+    StreamsGroupRecord,
+    StreamsMemberValue,
+    StreamsRecordType,
+    decode_streams_record,
+    encode_streams_record,
+)
+from kafka_rebalance.wire.streams_topology import (
+    CopartitionGroup,
+    InternalTopic,
+    StreamsSubtopology,
+    StreamsTopology,
+)
+from tests.support.recorded_runs import assert_played_alike, recorded, records_of
+
+RUNS = recorded("streams_groups.jsonl.gz")
+TOPOLOGY = {"epoch": 0, "subtopologies": {"0": {"sources": ["t"], "changelogs": ["c"]}}}
+JOIN = {"op": "sthb", "m": "A", "epoch": 0, "rt": 1000, "process": "p", "topology": TOPOLOGY}
+
+
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: str(run["name"]))
+def test_recorded_run(run: dict[str, Any]) -> None:
+    assert_played_alike(run)
+
+
+def test_kafkas_records_are_read_and_written_again_with_their_bytes() -> None:
+    kinds = set()
+    for key, value in records_of(RUNS):
+        record = decode_streams_record(key, value)
+        if record is not None:
+            assert encode_streams_record(record) == (key, value)
+            kinds.add((record.key.type, value is None))
+    # Every type was written, and every type was buried.
+    assert {kind for kind, _ in kinds} == set(StreamsRecordType)
+    assert {kind for kind, buried in kinds if buried} == set(StreamsRecordType)
+
+
+def test_a_record_shows_its_type_and_its_fields() -> None:
+    driver = Driver()
+    driver.command({"op": "init", "at": 1_000_000, "tird": 0})
+    driver.command({"op": "topics", "topics": {"t": 2, "c": 2}})
+    joined = driver.command({**JOIN, "active": {}, "standby": {}, "warmup": {}})["events"]
+    assert [(one["key_version"], one["type"]) for one in joined] == [
+        (19, "STREAMS_GROUP_MEMBER_METADATA"),
+        (23, "STREAMS_GROUP_TOPOLOGY"),
+        (17, "STREAMS_GROUP_METADATA"),
+        (21, "STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER"),
+        (20, "STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA"),
+        (22, "STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT"),
+    ]
+    assert joined[0]["k"] == {"group_id": "g", "member_id": "A"}
+    active = [{"subtopology_id": "0", "partitions": [0, 1], "epochs": None}]
+    assert joined[3]["value"] == {"active": active, "standby": [], "warmup": []}
+
+
+def _key(kind: StreamsRecordType, member_id: str | None = None) -> StreamsGroupKey:
+    return StreamsGroupKey(kind, "g", member_id)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        StreamsGroupRecord(
+            _key(StreamsRecordType.STREAMS_GROUP_METADATA),
+            StreamsEpochValue(7, -5, 2, (("num.standby.replicas", "1"),), 2, 3),
+        ),
+        StreamsGroupRecord(
+            _key(StreamsRecordType.STREAMS_GROUP_METADATA), StreamsEpochValue(7, -5, -1, None)
+        ),
+        StreamsGroupRecord(
+            _key(StreamsRecordType.STREAMS_GROUP_MEMBER_METADATA, "A"),
+            StreamsMemberValue("i", None, "c", "/h", 5, 1, "p", ("host", 50_000), (("k", "v"),)),
+        ),
+        StreamsGroupRecord(
+            _key(StreamsRecordType.STREAMS_GROUP_TOPOLOGY),
+            StreamsTopology(
+                1,
+                (
+                    StreamsSubtopology(
+                        "0",
+                        ("t",),
+                        ("u.*",),
+                        (InternalTopic("c", 0, 3, (("cleanup.policy", "compact"),)),),
+                        ("s",),
+                        (InternalTopic("r", 4),),
+                        (CopartitionGroup((0,), (), (0,)),),
+                    ),
+                ),
+            ),
+        ),
+    ],
+    ids=lambda record: record.key.type.name,
+)
+def test_fields_that_the_recorded_runs_do_not_have(record: StreamsGroupRecord) -> None:
+    assert decode_streams_record(*encode_streams_record(record)) == record
+
+
+def test_a_value_of_an_unknown_version_is_named() -> None:
+    key, value = encode_streams_record(
+        StreamsGroupRecord(_key(StreamsRecordType.STREAMS_GROUP_METADATA))
+    )
+    assert value is None
+    with pytest.raises(WireError, match=r"value\.version: 1 is not known"):
+        decode_streams_record(key, b"\0\1\0")

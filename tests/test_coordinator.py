@@ -392,7 +392,7 @@ def _busy_log() -> list[LogEntry]:
             commit = _commit(OffsetToCommit("t", offset % 2, offset), group_id=f"s{number}")
             broker.send(commit)
     broker.send(DeleteGroups(group_ids=("s1",)))
-    broker.write(b"\0\x0b\0\1x", b"anything")  # a share group
+    broker.write(b"\0\x63\0\1x", b"anything")  # a type of a newer version
     return broker.log
 
 

@@ -16,13 +16,15 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance.cli import main
-from kafka_rebalance.group.model import Member
+from kafka_rebalance.group.model import Member, Topic, TopicPartition
 from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
 from kafka_rebalance.plans.broker_notes import broker_notes
 from kafka_rebalance.plans.broker_rounds import joined_together
 from kafka_rebalance.plans.changes import SwitchProtocol, apply
 from kafka_rebalance.plans.changes.member_table import in_table_order
+from kafka_rebalance.plans.rebalance_plan import played
 from tests.modern_live.judge import again
+from tests.prediction.told import RealIds
 
 if TYPE_CHECKING:
     from kafka_rebalance.assignors.registry import Engine
@@ -67,6 +69,48 @@ def _kinds(plan: kr.RebalancePlan) -> list[str]:
 @pytest.mark.parametrize("observed", OBSERVED, ids=lambda one: one["what"].partition(",")[0])
 def test_what_a_broker_did_is_as_planned(observed: dict[str, Any]) -> None:
     assert again(observed).problem is None
+
+
+@pytest.mark.parametrize("engine", ["reference", "rust"])
+def test_a_librdkafka_leader_of_a_group_that_was_the_brokers_sorts_its_topics(
+    engine: Engine,
+) -> None:
+    """A real switch, just after the last member of the consumer protocol has left."""
+    owned = {
+        "zG0OSGalQe6kdF9sEdhjgQ": {"a": [4, 5, 6, 7]},
+        "qJzRPwE1Q9uemrY6Hai1mA": {"a": [1, 2, 3]},
+        "2nctSqWmTVuGtZKU+ePw8w": {"b": [3, 4], "a": [0]},
+        "gxGn52rYRU+Hei+C/2WIjw": {"b": [0, 1, 2]},
+    }
+    topics = (  # as the broker describes the group
+        Topic("b", 5, topic_id="7SNS14VSQDO5gTnFBge3kA"),
+        Topic("a", 8, topic_id="9JachBM2SSOzNb2hApYTzQ"),
+    )
+    members = tuple(
+        Member(
+            one,
+            ("b", "a"),
+            owned_partitions=tuple(TopicPartition(t, p) for t in has for p in has[t]),
+            generation_id=6,
+        )
+        for one, has in owned.items()
+    )
+    group = kr.GroupSpec("g", topics, members, "consumer/uniform", 6)
+    change = SwitchProtocol("classic", "librdkafka/cooperative-sticky")
+    planned = kr.plan(group, None, [change])
+    joined = ["N6wkxFOxT1S85r7DgEethw", "n3_TC7JrQkakDMMihxSlqw", "F93mlKD4QYezQP7vEKHEwg"]
+    ids = RealIds("g", [*joined, "later"], planned.newcomers)
+    step = played(group, (change,), engine, ids).steps[6]
+    assert step.cause == "gxGn52rYRU+Hei+C/2WIjw leaves"
+    found = {
+        one.member_id: " ".join(sorted(f"{tp.topic}{tp.partition}" for tp in one.owned_partitions))
+        for one in step.after.members
+    }
+    assert found == {
+        "N6wkxFOxT1S85r7DgEethw": "a0 a2 b1 b4",
+        "n3_TC7JrQkakDMMihxSlqw": "a1 a6 b0 b3",
+        "F93mlKD4QYezQP7vEKHEwg": "a3 a4 a5 a7 b2",
+    }
 
 
 def test_the_recording_has_each_kind_of_change() -> None:

@@ -3,7 +3,8 @@
 
 Each line of `tests/data/consumer_groups.jsonl.gz` is a run: its name, and its steps. A step is a
 command of the driver, Kafka's answer to it with the bytes of the records, and the member ids that
-Kafka drew. In the commands, symbols such as `@7` stand for these ids.
+Kafka drew. In the commands, symbols such as `@7` stand for these ids. The file is written by
+`tools.record_consumer_groups`.
 """
 
 from __future__ import annotations
@@ -29,9 +30,12 @@ from kafka_rebalance.wire.consumer_group_records import (
     encode_record,
 )
 from tools.accepted_differences import refused
-from tools.differential_coordinator import Ids
+from tools.differential_coordinator import Ids, with_members_sorted
 
 Answer = dict[str, Any]
+
+CLASSIC_GROUP = "0002"
+"""The first bytes of the key of a classic group's record, whose members are in hash order."""
 
 FILE = Path(__file__).parent / "data" / "consumer_groups.jsonl.gz"
 with gzip.open(FILE, "rt", encoding="utf-8") as _lines:
@@ -53,6 +57,9 @@ def _shown(answer: Answer) -> Answer:
     kept = {name: value for name, value in refused(answer).items() if name != "msg"}
     shown = ("ev", "t", "kb", "vb")
     events = kept.pop("events")
+    for one in events:
+        if one["ev"] == "record" and one["kb"].startswith(CLASSIC_GROUP) and one["vb"]:
+            one["vb"] = with_members_sorted(one)
     kept["records"] = [
         {name: one[name] for name in shown} for one in events if one["ev"] == "record"
     ]

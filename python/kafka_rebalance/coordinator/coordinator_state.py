@@ -313,6 +313,8 @@ class CoordinatorState:
             for group in write.deleted:
                 if group.group_id == group_id:
                     return group
+            if write.group_id == group_id:  # later appends may replace the group again
+                return self.durable[group_id]
         for group in self.removed:
             if group.group_id == group_id:
                 return group

@@ -360,9 +360,11 @@ class CoordinatorState:
         append_id = next(self.append_ids)
         if self.answer is not None:
             write, self.answer = replace(write, then=self.answer), None
-        deleted = (*write.deleted, *self.removed)
-        self.writes[append_id] = replace(write, created=tuple(self.created), deleted=deleted)
-        self.created.clear()
-        self.removed.clear()
+        if self.created or self.removed:
+            deleted = (*write.deleted, *self.removed)
+            write = replace(write, created=tuple(self.created), deleted=deleted)
+            self.created.clear()
+            self.removed.clear()
+        self.writes[append_id] = write
         self.offsets.stage(append_id, tuple(changes))
         self.effects.append(Append(append_id, tuple(records), producer_id, committed))

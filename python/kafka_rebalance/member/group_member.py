@@ -90,13 +90,18 @@ class GroupMember:
     def next_deadline_ms(self) -> int | None:
         """Returns when the host must call Tick: the earliest of the timers and timeouts."""
         state = self._state
-        due = [one.expires_ms for one in state.sent.values()]
-        if state.heartbeat_at_ms is not None:
+        due = state.heartbeat_at_ms
+        if due is not None:
             if state.coordinator_node is not None:
-                due += [state.heartbeat_at_ms, state.session_until_ms, state.poll_until_ms]
-            elif not state.is_waiting_for(FindCoordinator):
-                due.append(max(state.retry_at_ms, state.now_ms))
-        return min(due, default=None)
+                due = min(due, state.session_until_ms, state.poll_until_ms)
+            elif state.is_waiting_for(FindCoordinator):
+                due = None
+            else:
+                due = max(state.retry_at_ms, state.now_ms)
+        for one in state.sent.values():
+            if due is None or one.expires_ms < due:
+                due = one.expires_ms
+        return due
 
     def next_heartbeat_ms(self) -> int | None:
         """Returns when the next heartbeat is sent; None while the member sends no heartbeats."""
@@ -115,10 +120,10 @@ class GroupMember:
                 self._poll(event)
             case Tick():
                 _tick(state)
-            case Answered(number, response):
-                sent = state.sent.pop(number, None)
+            case Answered():
+                sent = state.sent.pop(event.request_id, None)
                 if sent is not None:
-                    answers.answered(state, sent, response)
+                    answers.answered(state, sent, event.response)
             case Failed(number):
                 sent = state.sent.pop(number, None)
                 if sent is not None:

@@ -26,6 +26,7 @@ class Broker:
     journal: list[Entry] | None
     node: int | None = 0
     sender: str = ""  # the process whose request is being handled
+    is_touched: bool = False  # the coordinator has handled an event, so its deadlines may differ
     log: list[c.LogEntry] = field(default_factory=list)
     moves: int = 0  # how often another node has taken over; this is also the newest node's number
 
@@ -72,12 +73,13 @@ class Broker:
     def handle(self, event: c.CoordinatorEvent, now_ms: int, cause: str = "") -> None:
         """Hands an event to the coordinator; `cause` explains a rebalance that the event starts."""
         effects = self.coordinator.handle(event, now_ms)
+        self.is_touched = True
         if self.journal is not None:
             self.journal.append(CoordinatorEntry(now_ms, event, tuple(effects)))
         for effect in effects:
             match effect:
-                case c.Respond(number, response):
-                    self.respond(number, response)
+                case c.Respond():
+                    self.respond(effect.request_id, effect.response)
                 case c.Append(append_id, records):
                     position = len(self.log)
                     self.log += (c.LogEntry(position + i, *one) for i, one in enumerate(records))

@@ -34,17 +34,23 @@ class SimulatedCluster:
         self._dark: Counter[str] = Counter()
         self._away: list[Happening] = []
         self._unseen_until: dict[str, int] = {}
+        self._all_seen_ms = 0  # the latest time of `_unseen_until`
+        self._topics: tuple[Topic, ...] | None = None  # all topics; None after a change
         for name in scenario.topics:
             if name not in created:
                 self.create(name, 0)
 
     def metadata(self, now_ms: int) -> tuple[Topic, ...]:
         """Returns the topics in the metadata that a client receives at this time."""
-        return tuple(
-            Topic(name, count, self._racks(name, count))
-            for name, count in self.partitions.items()
-            if self._unseen_until.get(name, 0) <= now_ms
-        )
+        if self._topics is None:
+            self._topics = tuple(
+                Topic(name, count, self._racks(name, count))
+                for name, count in self.partitions.items()
+            )
+        if now_ms >= self._all_seen_ms:
+            return self._topics
+        unseen = self._unseen_until
+        return tuple(one for one in self._topics if unseen.get(one.name, 0) <= now_ms)
 
     def is_reachable(self) -> bool:
         """Returns whether any broker answers metadata requests."""
@@ -71,10 +77,12 @@ class SimulatedCluster:
         for number in range(self.partitions[name], partitions if name in self._wanted else 0):
             self._holds.appear(f"{name}-{number}", now_ms)
         self.partitions[name] = max(self.partitions[name], partitions)
+        self._topics = None
 
     def leave(self, event: Happening, now_ms: int) -> None:
         """Takes a broker down: no member can read the partitions that only this broker can lead."""
         self._away.append(event)
+        self._topics = None
         for partition in self.led(event):
             self._dark[partition] += 1
             self._holds.darken(partition, now_ms, is_dark=True)
@@ -82,6 +90,7 @@ class SimulatedCluster:
     def come_back(self, event: Happening, now_ms: int) -> None:
         """Brings a broker back, which then does not know its topics for the event's `unseen_ms`."""
         self._away.remove(event)
+        self._topics = None
         for partition in self.led(event):
             self._dark[partition] -= 1
             if self._dark[partition] <= 0:
@@ -89,6 +98,7 @@ class SimulatedCluster:
         for name in event.topics or self.partitions:
             until = max(self._unseen_until.get(name, 0), now_ms + event.unseen_ms)
             self._unseen_until[name] = until
+            self._all_seen_ms = max(self._all_seen_ms, until)
 
     def led(self, event: Happening) -> Iterable[str]:
         """Returns the partitions that no broker can lead while the event's broker is away.

@@ -94,7 +94,7 @@ class Happenings:
         self.agenda.push(self.agenda.now_ms + for_ms, Loading())
         self.liveness.wake_all()
 
-    def load(self) -> None:
+    def load(self, _: Loading) -> None:
         """Ends one absence of the coordinator; after the last one, a new node takes the group."""
         self.coordinator_absences -= 1
         if not self.coordinator_absences:
@@ -115,8 +115,8 @@ class Happenings:
             if dark and dark.issuperset(process.held):
                 self.known_absences.append(Absence(process.name, now_ms, back))
 
-    def come_back(self, event: Happening) -> None:
-        self.cluster.come_back(event, self.agenda.now_ms)
+    def come_back(self, event: Back) -> None:
+        self.cluster.come_back(event.happening, self.agenda.now_ms)
         self.metadata.refresh_soon(self.agenda.now_ms)
 
     # Processes ------------------------------------------------------------------------------------

@@ -17,7 +17,6 @@ from kafka_rebalance.protocol import GroupState
 from .agenda import Agenda
 from .broker import Broker
 from .process import Process
-from .scheduled import Wake
 
 
 @dataclass(eq=False, slots=True)
@@ -32,11 +31,12 @@ class Liveness:
 
     def is_at_rest(self, member: GroupMember) -> bool:
         """Returns whether the member has only heartbeats to send, in a group that is Stable."""
+        if not member.is_idle():
+            return False
         group = self.broker.coordinator.classic_group(self.group_id)
         return (
-            member.is_idle()
-            and group is not None
-            and group.is_(GroupState.STABLE)
+            group is not None
+            and group.state is GroupState.STABLE
             and group.generation_id == member.generation_id
             and group.has(member.member_id)
         )
@@ -52,7 +52,7 @@ class Liveness:
         process.handle(Vouched(last, now_ms), now_ms)
         due = process.member.next_deadline_ms()
         if due is not None:
-            self.agenda.arm(max(due, now_ms), Wake(process.name, process.incarnation))
+            self.agenda.arm(max(due, now_ms), process.wake)
 
     def wake_all(self) -> None:
         """Simulates every idle member again, because an event concerns the group."""

@@ -15,6 +15,7 @@ from kafka_rebalance.protocol import Heartbeat, SyncGroup, Tick
 from .intervals import Holds
 from .journal import Entry, MemberEntry
 from .scenario import MemberConfig, MemberPlan
+from .scheduled import PollNow, Wake
 
 Sends = list[tuple[int, m.Send]]  # requests, each with the time at which it leaves the process
 
@@ -30,6 +31,8 @@ class Process:
     journal: list[Entry] | None = None
     member: m.Consumer | m.Worker | None = None
     incarnation: int = 0
+    wake: Wake = field(init=False)  # the events of this incarnation's timers
+    poll_now: PollNow = field(init=False)
     busy_until_ms: int = 0
     polls_from_ms: int = 0  # the application does not poll before this time
     frozen_until_ms: int = 0
@@ -59,9 +62,17 @@ class Process:
                 return _names(work)
         return []
 
+    @property
+    def holds_any(self) -> bool:
+        """Returns whether the member has partitions, or connectors or tasks."""
+        member = self.member
+        return bool(member.owned_partitions if isinstance(member, m.Consumer) else self.held)
+
     def start(self, config: MemberConfig) -> m.Consumer | m.Worker:
         """Starts a new process, which knows nothing of the old one."""
         self.incarnation += 1
+        self.wake = Wake(self.name, self.incarnation)
+        self.poll_now = PollNow(self.name, self.incarnation)
         self.plan = replace(self.plan, config=config)
         # Each process has its own random generator, so processes do not affect each other's draws.
         rng = random.Random(f"{self.seed} {self.name} {self.incarnation}")
@@ -92,6 +103,9 @@ class Process:
             config, generation_id = self.member.config, self.member.generation_id
             entry = (self.name, self.incarnation, config, event, tuple(effects), generation_id)
             self.journal.append(MemberEntry(now_ms, *entry))
+        if not effects:
+            self.busy_until_ms = max(self.busy_until_ms, at)
+            return []
         if _gives_up(effects):
             self.gave_up_in = before
         return self._carry_out(effects, at)
@@ -100,23 +114,24 @@ class Process:
         sends = Sends()
         for effect in effects:
             match effect:
+                case m.Send():
+                    if self.is_cold and isinstance(effect.request, SyncGroup):
+                        at += self.plan.work.cold_ms
+                        self.is_cold = False
+                    if self.owes_heartbeat and isinstance(effect.request, Heartbeat):
+                        self.owes_heartbeat = False
+                    sends.append((at, effect))
                 case m.Revoked(partitions) | m.Lost(partitions):
                     at = self._give([str(one) for one in partitions], at)
                 case m.Assigned(partitions):
                     at = self._take([str(one) for one in partitions], at)
-                    if not self.held:
+                    if not self.holds_any:
                         self.empty_handed.append(at)
                 case m.Stop(work):
                     at = self._give(_names(work), at)
                 case m.Start(work):
                     at = self._take(_names(work), at)
                     self.started += ((at, connector) for connector in work.connectors)
-                case m.Send(request=request):
-                    if self.is_cold and isinstance(request, SyncGroup):
-                        at += self.plan.work.cold_ms
-                        self.is_cold = False
-                    self.owes_heartbeat &= not isinstance(request, Heartbeat)
-                    sends.append((at, effect))
                 case m.Fatal():
                     self.crashed = effect
                 case _:
@@ -158,15 +173,16 @@ class Process:
     def _end_of_batch_ms(self, at: int) -> int:
         """Returns the first poll at or after `at`, which ends the present batch of records."""
         process = self.plan.work.process_ms
-        return at + (self.phase_ms - at) % process if process and self.held else at
+        return at + (self.phase_ms - at) % process if process and self.holds_any else at
 
 
 def _gives_up(effects: list[m.MemberEffect]) -> bool:
     """Returns whether these are effects of an assignment that revokes partitions or work."""
-    match effects:
-        case [m.Revoked(), m.Assigned(), *_] | [m.Stop(is_revoked=True), *_]:
-            return True
-    return False
+    first = effects[0]
+    if isinstance(first, m.Stop):
+        return first.is_revoked
+    revokes = isinstance(first, m.Revoked) and len(effects) > 1
+    return revokes and isinstance(effects[1], m.Assigned)
 
 
 def _names(work: Work) -> list[str]:

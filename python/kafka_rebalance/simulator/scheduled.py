@@ -10,7 +10,7 @@ from kafka_rebalance.protocol import Response
 from .scenario import Happening
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class ProcessEvent:
     """An event of one process; a later `incarnation` of the process ignores it."""
 
@@ -34,7 +34,7 @@ class Unstuck(ProcessEvent):
     """A pause or a freeze is over."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class Arrive(ProcessEvent):
     """A process's request arrives at a node."""
 
@@ -42,7 +42,7 @@ class Arrive(ProcessEvent):
     number: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class Reply(ProcessEvent):
     """A response arrives at the process."""
 
@@ -50,14 +50,14 @@ class Reply(ProcessEvent):
     response: Response
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class Read(ProcessEvent):
     """A worker has read the configuration topic up to the offset in `news`."""
 
     news: ConfigurationUpdated
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class Started(ProcessEvent):
     """A connector that a worker started is running now."""
 

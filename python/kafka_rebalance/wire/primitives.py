@@ -13,6 +13,9 @@ from kafka_rebalance.errors import WireError
 
 Tagged = tuple[tuple[int, bytes], ...]  # (tag, data), in the order written
 
+_INT16, _INT32, _INT64 = (struct.Struct(layout).pack for layout in (">h", ">i", ">q"))
+_BYTES = [bytes([value]) for value in range(256)]
+
 
 class Reader:
     """Reads fields one after another; an error has the name of its field."""
@@ -128,25 +131,25 @@ class Writer:
         self._parts.append(struct.pack(">b", value))
 
     def int16(self, value: int) -> None:
-        self._parts.append(struct.pack(">h", value))
+        self._parts.append(_INT16(value))
 
     def int32(self, value: int) -> None:
-        self._parts.append(struct.pack(">i", value))
+        self._parts.append(_INT32(value))
 
     def int64(self, value: int) -> None:
-        self._parts.append(struct.pack(">q", value))
+        self._parts.append(_INT64(value))
 
     def uuid(self, value: tuple[int, int]) -> None:
         self._parts.append(struct.pack(">qq", *value))
 
     def string(self, text: str | None) -> None:
-        data = None if text is None else text.encode()
-        length = -1 if data is None else len(data)
+        data = b"" if text is None else text.encode()
+        length = -1 if text is None else len(data)
         if self._flexible:
             self._varint(length + 1)
         else:
-            self.int16(length)
-        self._parts.append(data or b"")
+            self._parts.append(_INT16(length))
+        self._parts.append(data)
 
     def data(self, data: bytes | None) -> None:
         self.count(-1 if data is None else len(data))
@@ -169,6 +172,6 @@ class Writer:
 
     def _varint(self, value: int) -> None:
         while value >= 0x80:
-            self._parts.append(bytes([value & 0x7F | 0x80]))
+            self._parts.append(_BYTES[value & 0x7F | 0x80])
             value >>= 7
-        self._parts.append(bytes([value]))
+        self._parts.append(_BYTES[value])

@@ -270,6 +270,8 @@ class AsyncConsumer:
         reconciliation.reconcile(state, is_poll=False)
         reconciliation.go_on(state)
         heartbeats.beat(state)
+        # The thread runs on: an acknowledgement can be followed by a newer assignment.
+        reconciliation.reconcile(state, is_poll=False)
 
     def _wants_node(self) -> bool:
         state = self._state

@@ -67,3 +67,8 @@ class Run:
     events: int
     joined_ms: int = 0
     rates: Mapping[str, float] = field(default_factory=dict)  # records per second, by partition
+
+    @property
+    def has_epochs(self) -> bool:
+        """Returns whether a member joined with the consumer protocol."""
+        return self.joined_ms > 0

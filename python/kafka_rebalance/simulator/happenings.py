@@ -79,6 +79,8 @@ class Happenings:
         if not process.is_up:
             return
         until = now_ms + event.for_ms
+        if isinstance(process.member, m.AsyncConsumer):
+            process.report_polls(now_ms)  # it has polled until now, whatever happens next
         match event.kind:
             case Kind.STOP:
                 self._close(process)

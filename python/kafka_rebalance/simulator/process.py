@@ -97,7 +97,7 @@ class Process:
         waits = not is_background or isinstance(event, m.Close)
         at = max(now_ms, self.busy_until_ms) if waits else now_ms
         if isinstance(event, Tick) and self.member.poll_until_ms <= now_ms:
-            self._report_polls(now_ms)
+            self.report_polls(now_ms)
         before = self.member.generation_id
         effects = self._handle(event, now_ms)
         if _gives_up(effects):
@@ -107,7 +107,7 @@ class Process:
             self.returns_at_ms = self.busy_until_ms
         return sends
 
-    def _report_polls(self, now_ms: int) -> None:
+    def report_polls(self, now_ms: int) -> None:
         """Reports that the application has polled, unless it is stuck or in a callback."""
         busy_until_ms = max(self.busy_until_ms, self.polls_from_ms, self.frozen_until_ms)
         if isinstance(self.member, m.Worker) or busy_until_ms > now_ms:

@@ -2,7 +2,8 @@
 """Handles the responses to a member's requests, and requests that get no response.
 
 Source   AbstractHeartbeatRequestManager.onResponse, onErrorResponse, onFailure,
-         AbstractMembershipManager.onHeartbeatSuccess, transitionToFenced (Kafka 4.4.0).
+         AbstractMembershipManager.onHeartbeatSuccess, transitionToFenced (Kafka 4.4.0);
+         docs/behaviour/consumer-members.md#4-answers.
 """
 
 from kafka_rebalance import protocol

@@ -11,7 +11,7 @@ CallbackCompleted when the callback has returned; heartbeats go on meanwhile. Un
 wait for their callback themselves. Only the member id and back-offs are random, from `rng`.
 
 Source   AsyncKafkaConsumer, ConsumerMembershipManager, ConsumerHeartbeatRequestManager (Kafka
-         4.4.0); KIP-848.
+         4.4.0); docs/behaviour/consumer-members.md; KIP-848.
 """
 
 import random

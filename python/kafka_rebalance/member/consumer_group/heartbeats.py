@@ -8,7 +8,8 @@
     no polls       after `max.poll.interval.ms` the member leaves, and is STALE until the next poll
 
 Source   AbstractHeartbeatRequestManager.poll, HeartbeatRequestState,
-         ConsumerHeartbeatRequestManager.HeartbeatState.buildRequestData (Kafka 4.4.0).
+         ConsumerHeartbeatRequestManager.HeartbeatState.buildRequestData (Kafka 4.4.0);
+         docs/behaviour/consumer-members.md#2-heartbeats.
 """
 
 from kafka_rebalance.protocol import ConsumerGroupHeartbeat

@@ -12,7 +12,8 @@ A reconciliation ends without effect if the member has left RECONCILING, or has 
 that the client does not know are left out; the rest is acknowledged meanwhile.
 
 Source   AbstractMembershipManager.maybeReconcile, revokeAndAssign, maybeAbortReconciliation,
-         CommitRequestManager.maybeAutoCommitSyncBeforeRebalance (Kafka 4.4.0).
+         CommitRequestManager.maybeAutoCommitSyncBeforeRebalance (Kafka 4.4.0);
+         docs/behaviour/consumer-members.md#3-reconciliation.
 """
 
 from kafka_rebalance import protocol

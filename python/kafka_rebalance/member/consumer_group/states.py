@@ -12,7 +12,8 @@
     STALE              has left because the application did not poll; joins at the next poll
     FATAL              an error ended the membership; poll throws it
 
-Source   MemberState of org.apache.kafka.clients.consumer.internals (Kafka 4.4.0).
+Source   MemberState of org.apache.kafka.clients.consumer.internals (Kafka 4.4.0);
+         docs/behaviour/consumer-members.md#1-states.
 """
 
 from enum import Enum

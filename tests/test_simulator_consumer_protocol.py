@@ -171,7 +171,7 @@ def _check_holders(run: Run, journal: list[Entry], seed: int) -> int:
                 continue
             # One that did not poll, or was frozen, reads on until it learns that it was removed.
             old = min(before, after, key=lambda one: one.generation_id)
-            is_over = (old.member, old.to_ms) in gone
+            is_over = old.is_stuck or (old.member, old.to_ms) in gone
             assert is_over or (old.member, partition) in removed, (seed, before, after)
             overlaps += 1
     return overlaps

@@ -18,6 +18,7 @@ from kafka_rebalance.member.config import CLASSIC, CONSUMER
 from tests.support.broker import LIB, BrokerError
 
 from . import consumer_compare, report, run
+from . import consumer_scenario as modern
 from .real import RealityError
 from .scenario import ASSIGNORS, HEARTBEAT_MS, POLL_MS, SESSION_MS
 
@@ -48,31 +49,37 @@ def main() -> int:
         parser.error(f"--protocols: {arguments.protocols} is not of {', '.join(PROTOCOLS)}")
     try:
         found = run.comparisons(assignors) if CLASSIC in protocols else []
-        modern = run.consumer_comparison() if CONSUMER in protocols else []
+        phases = run.consumer_comparison() if CONSUMER in protocols else []
     except (BrokerError, RealityError) as error:
         print(f"reality: {error}", file=sys.stderr)
         return 2
-    parts, sums = [_head(assignors), *map(report.show, found)], [*map(report.summary, found)]
-    if modern:
-        parts.append(consumer_compare.show(modern))
-        sums.append(consumer_compare.summary(modern))
+    parts, sums = (
+        [_head(assignors, protocols), *map(report.show, found)],
+        [*map(report.summary, found)],
+    )
+    if phases:
+        parts.append(consumer_compare.show(phases))
+        sums.append(consumer_compare.summary(phases))
     text = "\n\n".join([*parts, "\n".join(sums)])
     print(text)
     if arguments.out:
         arguments.out.write_text(text + "\n")
-    return not all(one.agrees for one in (*found, *modern))
+    return not all(one.agrees for one in (*found, *phases))
 
 
-def _head(assignors: list[str]) -> str:
+def _head(assignors: list[str], protocols: list[str]) -> str:
     (jar,) = LIB.glob("kafka-clients-*.jar")
     version = jar.stem.removeprefix("kafka-clients-")
     where = f"{datetime.now(UTC).date()}, {os.cpu_count()} cores"
     chosen = "" if assignors == list(ASSIGNORS) else f" --assignors {','.join(assignors)}"
+    chosen += "" if protocols == list(PROTOCOLS) else f" --protocols {','.join(protocols)}"
     return "\n".join(
         [
             f"$ python -m tests.reality{chosen}",
             f"{where}; real: warm consumers and a broker of Kafka {version}",
             f"session.timeout.ms={SESSION_MS} heartbeat.interval.ms={HEARTBEAT_MS} poll({POLL_MS})",
+            f"consumer protocol: group.consumer.session.timeout.ms={modern.SESSION_MS}",
+            f"  group.consumer.heartbeat.interval.ms={modern.HEARTBEAT_MS}",
             "",
             "Tolerances: heartbeats × (interval + time between two looks at the clock)",
             "  + generations × (timeout of poll + how late it was + four answers), the last two",

@@ -117,36 +117,32 @@ def _happenings(rng: random.Random, members: tuple[MemberPlan, ...]) -> list[Hap
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_laws(part: int) -> None:
-    share, epochs, lost, refused = SCENARIOS // PARTS, 0, 0, 0
+    share, epochs, lost = SCENARIOS // PARTS, 0, 0
     for seed in range(part * share, (part + 1) * share):
         scenario = drawn(seed)
         journal: list[Entry] = []
         run = simulate(scenario, journal=journal)
-        refused += _check_crashes(scenario, run, seed)
+        _check_crashes(scenario, run, seed)
         lost += _check_holders(run, journal, seed)
         _check_the_end(scenario, run, seed)
         _check_replay(scenario, journal, seed)
         epochs += len(run.rebalances)
     assert epochs > 3 * share
     assert lost > 0
-    assert refused > 0
 
 
-def _check_crashes(scenario: Scenario, run: Run, seed: int) -> int:
-    """Only two errors, both Kafka's own, end a member; returns how many static members died.
+def _check_crashes(scenario: Scenario, run: Run, seed: int) -> None:
+    """Asserts that only two errors, both Kafka's own, have ended members.
 
     A static member that was killed is back before its session has ended. The last member of the
     consumer protocol was removed while it was frozen, so the group became a classic group.
     """
     config = scenario.members[0].config
     is_mixed = isinstance(config, ConsumerConfig) and config.is_classic
-    died = 0
     for why in run.crashed.values():
         code = why.partition(":")[0]
-        died += code == "UNRELEASED_INSTANCE_ID"
         expected = ("UNRELEASED_INSTANCE_ID", "GROUP_ID_NOT_FOUND" if is_mixed else "")
         assert code in expected, (seed, why)
-    return died
 
 
 def _check_holders(run: Run, journal: list[Entry], seed: int) -> int:

@@ -64,7 +64,7 @@ def main() -> int:
     print(text)
     if arguments.out:
         arguments.out.write_text(text + "\n")
-    return not all(one.agrees for one in (*found, *phases))
+    return not all([one.agrees for one in found] + [one.agrees for one in phases])
 
 
 def _head(assignors: list[str], protocols: list[str]) -> str:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from kafka_rebalance.member import Assigned, AsyncConsumer, Consumer, Lost, Revoked, Send
@@ -27,13 +27,13 @@ class _Watch:
         self.seen: list[Event] = []
         self._names = names  # by member id, with the consumer protocol
         self._joined_ms: dict[AnyConsumer, int] = {}  # first JoinGroup of this rebalance
-        self._handles = {one: one.handle for one in (Consumer, AsyncConsumer)}
+        self._handles: dict[type, Any] = {one: one.handle for one in (Consumer, AsyncConsumer)}
 
     def handle(self, consumer: AnyConsumer, event: MemberEvent, now_ms: int) -> list[MemberEffect]:
         # Read before the call, which may reset them: a real callback sees the old values.
         member_id, generation_id = consumer.member_id, consumer.generation_id
         member = self._names.get(member_id) or name_of(member_id)
-        effects = self._handles[type(consumer)](consumer, event, now_ms)
+        effects: list[MemberEffect] = self._handles[type(consumer)](consumer, event, now_ms)
         for effect in effects:
             match effect:
                 case Revoked(partitions) | Assigned(partitions) | Lost(partitions):

@@ -89,13 +89,13 @@ def _entry_lines(
 ) -> Iterator[str]:
     if isinstance(entry, MemberEntry):
         for done in entry.effects:
-            request = done.request if isinstance(done, Send) else None
-            if isinstance(request, protocol.ConsumerGroupHeartbeat):
-                names.call(request.member_id, entry.process)
-                text = heartbeats.request(request)
+            if isinstance(done, Send) and isinstance(done.request, protocol.ConsumerGroupHeartbeat):
+                names.call(done.request.member_id, entry.process)
+                text = heartbeats.request(done.request)
                 if text is not None:
                     yield f"{entry.process}: -> {done.node_id}: {text}"
                 continue
+            request = done.request if isinstance(done, Send) else None
             if not isinstance(done, FetchMetadata) and not isinstance(request, protocol.Heartbeat):
                 yield f"{entry.process}: {effect_line(done, entry.generation_id)}"
         return

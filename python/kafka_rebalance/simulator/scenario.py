@@ -277,7 +277,8 @@ class Scenario:
     @property
     def has_consumer_protocol(self) -> bool:
         """Returns whether any member has `group.protocol=consumer`, at first or after a restart."""
-        configs = [one.config for one in (*self.members, *self.happenings)]
+        configs = [one.config for one in self.members]
+        configs += [one.config for one in self.happenings if one.config is not None]
         return any(isinstance(one, ConsumerConfig) and not one.is_classic for one in configs)
 
     @property

@@ -16,7 +16,7 @@ Source   AsyncKafkaConsumer, ConsumerMembershipManager, ConsumerHeartbeatRequest
 
 import random
 
-from kafka_rebalance.group.model import Topic, uuid_of
+from kafka_rebalance.group.model import Topic, TopicPartition, uuid_of
 from kafka_rebalance.protocol import FindCoordinator, OffsetCommit, Tick
 
 from .. import interface
@@ -196,7 +196,7 @@ class AsyncConsumer:
         state.is_subscription_new = True
         state.effects.append(interface.FetchMetadata())
 
-    def _poll(self, positions: dict[interface.TopicPartition, int]) -> None:
+    def _poll(self, positions: dict[TopicPartition, int]) -> None:
         state, config = self._state, self._state.config
         state.positions = positions
         was_late = state.poll_until_ms <= state.now_ms

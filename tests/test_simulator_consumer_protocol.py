@@ -33,8 +33,8 @@ from kafka_rebalance.simulator.simulation import new_id
 if TYPE_CHECKING:
     from kafka_rebalance.simulator import Run
 
-PARTS = 8
-SCENARIOS = 800
+PARTS = 4
+SCENARIOS = 400
 INTERVAL_MS, SESSION_MS = 5_000, 45_000
 LAST_CHANGE_MS = 120_000
 

@@ -16,7 +16,7 @@ Source   AbstractCoordinator, Heartbeat of kafka-clients 4.4.0; docs/behaviour/m
 from kafka_rebalance.protocol import FindCoordinator, Heartbeat, Tick
 
 from . import answers, joining
-from .interface import Answered, Failed, MemberEffect, MemberEvent, Poll, Vouched
+from .interface import Answered, Failed, MemberEffect, MemberEvent, Poll, Polled, Vouched
 from .membership import Membership
 from .states import MemberState
 
@@ -50,6 +50,15 @@ class GroupMember:
     def coordinator_node(self) -> int | None:
         """Returns the coordinator's node; None while the coordinator is unknown."""
         return self._state.coordinator_node
+
+    @property
+    def heartbeat_interval_ms(self) -> int:
+        return self._state.config.heartbeat_interval_ms
+
+    @property
+    def poll_until_ms(self) -> int:
+        """Returns when the member leaves unless the application polls before."""
+        return self._state.poll_until_ms
 
     @property
     def is_in_poll(self) -> bool:
@@ -133,6 +142,8 @@ class GroupMember:
                 state.session_until_ms = heartbeat_ms + state.config.session_timeout_ms
                 state.poll_until_ms = polled_ms + state.config.rebalance_timeout_ms
                 state.heartbeat_failures = 0
+            case Polled(at_ms):
+                state.poll_until_ms = at_ms + state.config.rebalance_timeout_ms
             case _:
                 self._handle_own(event)
         return effects

@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass
 
-from kafka_rebalance.coordinator import Appended
+from kafka_rebalance.coordinator import Appended, PatternsDue
 from kafka_rebalance.member import ConfigurationUpdated, Send
 from kafka_rebalance.protocol import Response
 
@@ -28,6 +28,10 @@ class PollNow(ProcessEvent):
 
 class Refresh(ProcessEvent):
     """A client requests metadata."""
+
+
+class Returned(ProcessEvent):
+    """A callback of an AsyncConsumer returns."""
 
 
 class Unstuck(ProcessEvent):
@@ -91,4 +95,6 @@ class Loading:
     """Another node has loaded the log and may coordinate."""
 
 
-ScheduledEvent = ProcessEvent | ClientRequest | TickNow | Loading | Back | Appended | Happening
+ScheduledEvent = (
+    ProcessEvent | ClientRequest | TickNow | Loading | Back | Appended | PatternsDue | Happening
+)

@@ -15,9 +15,17 @@ from typing import Any
 from uuid import UUID
 
 from kafka_rebalance import member as m
-from kafka_rebalance.coordinator import Appended, Coordinator, Received, Transition
+from kafka_rebalance.coordinator import Appended, Coordinator, PatternsDue, Received, Transition
+from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
 from kafka_rebalance.group.model import TopicPartition
-from kafka_rebalance.protocol import GroupState, JoinGroup, JoinGroupResponse, Response, Tick
+from kafka_rebalance.protocol import (
+    ConsumerGroupHeartbeatResponse,
+    GroupState,
+    JoinGroup,
+    JoinGroupResponse,
+    Response,
+    Tick,
+)
 
 from . import scheduled
 from .agenda import Agenda
@@ -26,7 +34,7 @@ from .cluster import SimulatedCluster
 from .happenings import Happenings
 from .herders import Herders
 from .intervals import Holds
-from .journal import Entry
+from .journal import Entry, EpochEntry
 from .liveness import Liveness
 from .metadata import Metadata
 from .network import Wire
@@ -36,6 +44,7 @@ from .run import Run
 from .scenario import Happening, Kind, Scenario
 
 _BROKER = "broker"
+_JOINED = (JoinGroupResponse, ConsumerGroupHeartbeatResponse)
 START_UP_MS = 10_000  # the length of a group's start-up, from the start of its first member
 
 
@@ -60,9 +69,13 @@ class Simulation:
         self._asked: dict[int, scheduled.Arrive] = {}
         self._crashed: dict[str, str] = {}
         self._tick_at: int | None = None
+        self._journal = journal
+        self._epochs: tuple[int, int, str] | None = None
         self._rebalances = Rebalances()
         coordinator = Coordinator(scenario.broker, new_id(scenario), vouched=True)
-        self._broker = Broker(coordinator, self._watch, self._respond, self._append, journal)
+        self._broker = Broker(
+            coordinator, self._watch, self._respond, self._append, self._look, journal
+        )
         self._liveness = Liveness(self._agenda, self._broker, self._processes, scenario.group_id)
         self._metadata = Metadata(
             self._cluster, self._processes, self._rng, self._agenda, self._deliver_metadata
@@ -81,6 +94,7 @@ class Simulation:
             self._deliver,
             self._schedule,
         )
+        self._happenings.tell_topics()
         for plan in scenario.members:
             start = Happening(at_ms=plan.start_ms, kind=Kind.START, member=plan.name)
             self._agenda.push(plan.start_ms, start)
@@ -118,9 +132,11 @@ class Simulation:
             scheduled.Refresh: self._refresh,
             scheduled.Read: self._read,
             scheduled.Started: self._herders.started,
+            scheduled.Returned: self._return,
             scheduled.ClientRequest: self._herders.ask,
             scheduled.TickNow: self._tick,
             Appended: self._appended,
+            PatternsDue: self._appended,
             scheduled.Unstuck: self._happenings.unstick,
             scheduled.Back: self._happenings.come_back,
             scheduled.Loading: self._happenings.load,
@@ -155,12 +171,15 @@ class Simulation:
         self._liveness.wake(self._processes[event.process])
         self._deliver(event.process, event.incarnation, event.news)
 
+    def _return(self, event: scheduled.Returned) -> None:
+        self._deliver(event.process, event.incarnation, m.CallbackCompleted())
+
     def _tick(self, _: scheduled.TickNow) -> None:
         if self._tick_at == self._agenda.now_ms:
             self._tick_at = None
             self._broker.handle(Tick(), self._agenda.now_ms, "time is up")
 
-    def _appended(self, event: Appended) -> None:
+    def _appended(self, event: Appended | PatternsDue) -> None:
         self._broker.handle(event, self._agenda.now_ms, "the log answers")
 
     def _answer(self, event: scheduled.Reply) -> None:
@@ -215,12 +234,15 @@ class Simulation:
             for at, connector in process.started:
                 self._agenda.push(at, scheduled.Started(name, incarnation, connector))
             process.started.clear()
+        if process.returns_at_ms is not None:
+            self._agenda.push(process.returns_at_ms, scheduled.Returned(name, incarnation))
+            process.returns_at_ms = None
         if process.crashed is not None:
             # poll() has thrown an exception, and the application ends without close().
             fatal = process.crashed
             self._crashed[name] = f"{fatal.error_code}: {fatal.message}"
             self._happenings.end(process)
-        elif isinstance(answer, JoinGroupResponse):
+        elif isinstance(answer, _JOINED):
             self._metadata.refresh_early(process, now_ms)
         self._schedule(process)
 
@@ -230,6 +252,8 @@ class Simulation:
         later: scheduled.ScheduledEvent
         if isinstance(event, m.Answered):
             later = scheduled.Reply(name, incarnation, event.request_id, event.response)
+        elif isinstance(event, m.CallbackCompleted):
+            later = scheduled.Returned(name, incarnation)
         elif isinstance(event, m.ConfigurationUpdated):
             later = scheduled.Read(name, incarnation, self._herders.config.newest())
         else:
@@ -266,18 +290,33 @@ class Simulation:
 
     def _respond(self, number: int, response: Response) -> None:
         asked = self._asked.pop(number)
-        if isinstance(response, JoinGroupResponse) and response.member_id:
-            self._rebalances.learn(response.member_id, asked.process)
+        if isinstance(response, _JOINED) and response.member_id:
+            self._rebalances.learn(response.member_id, asked.process, self._agenda.now_ms)
         at = self._wire.arrival_ms(_BROKER, asked.process, self._agenda.now_ms)
         reply = scheduled.Reply(asked.process, asked.incarnation, asked.send.request_id, response)
         self._agenda.push(at, reply)
 
-    def _append(self, event: Appended) -> None:
+    def _look(self, now_ms: int, cause: str) -> None:
+        group = self._broker.coordinator.groups().get(self.scenario.group_id)
+        if not isinstance(group, ConsumerGroup):
+            return
+        if self._journal is not None:
+            epochs = (group.epoch, group.assignment_epoch, str(group.state))
+            if epochs != self._epochs:
+                self._journal.append(EpochEntry(now_ms, group.group_id, *epochs))
+                self._epochs = epochs
+        if self._rebalances.watch_epochs(now_ms, group, cause):
+            self._liveness.wake_all()
+
+    def _append(self, event: Appended | PatternsDue) -> None:
         self._agenda.push(self._agenda.now_ms + self.scenario.network.log_ms, event)
 
     def _watch(self, now_ms: int, transition: Transition, cause: str) -> None:
         sender = self._processes.get(self._broker.sender)
         gave_up_in = None if sender is None else sender.gave_up_in
+        group = self._broker.coordinator.groups().get(self.scenario.group_id)
+        if transition.after is GroupState.DEAD and isinstance(group, ConsumerGroup):
+            return  # the classic group has become a consumer group
         self._rebalances.watch(now_ms, transition, cause, gave_up_in)
         if transition.after is GroupState.PREPARING_REBALANCE:
             self._liveness.wake_all()
@@ -294,8 +333,17 @@ class Simulation:
         They are as if each partition got one record per ms, and the consumer had read them all.
         """
         member, now_ms = process.member, self._agenda.now_ms
-        owned = member.owned_partitions if isinstance(member, m.Consumer) else ()
+        owned = member.owned_partitions if isinstance(member, m.AnyConsumer) else ()
         return tuple([(one, now_ms) for one in owned])
+
+    def _joined_ms(self) -> int:
+        """Returns when the last member of the start-up joined, with the consumer protocol."""
+        if not self.scenario.has_consumer_protocol:
+            return 0
+        first = min(plan.start_ms for plan in self.scenario.members)
+        early = {one.name for one in self.scenario.members if one.start_ms <= first + START_UP_MS}
+        joined = self._rebalances.joined_ms.items()
+        return max((at for name, at in joined if name in early), default=0)
 
     def _happened(self) -> tuple[Happening, ...]:
         """Returns the scenario's events, and the starts of members after the start-up."""
@@ -325,6 +373,7 @@ class Simulation:
             holds=tuple(holds),
             gaps=tuple(self._holds.gaps(holds, until)),
             rebalances=tuple(self._rebalances.seen),
+            joined_ms=self._joined_ms(),
             absences=self._happenings.absences(until),
             empty_handed=tuple(
                 (process.name, at)

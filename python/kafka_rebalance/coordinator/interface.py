@@ -98,9 +98,10 @@ class Unloaded:
 
 @dataclass(frozen=True, slots=True)
 class PartitionsDeleted:
-    """Partitions, as (topic, partition), were deleted from the cluster."""
+    """Partitions, as (topic, partition), or all of some topics were deleted from the cluster."""
 
-    partitions: tuple[tuple[str, int], ...]
+    partitions: tuple[tuple[str, int], ...] = ()
+    topics: tuple[str, ...] = ()
 
 
 class ClusterTopic(NamedTuple):

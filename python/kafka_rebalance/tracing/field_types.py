@@ -8,7 +8,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 def check_fields(value: Any) -> None:
     """Checks all fields of a dataclass. Errors: TypeError with the name of a wrong field."""
-    for name, hint in _hints(type(value)).items():
+    for name, hint in _hints(value.__class__).items():
         if not fits(getattr(value, name), hint):
             raise TypeError(f"{name}: {getattr(value, name)!r} is not {_name(hint)}")
 

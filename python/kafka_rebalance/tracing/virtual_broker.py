@@ -110,7 +110,7 @@ class VirtualBroker:
         kept = {one.topic_id for one in topics}
         gone = [one for one in before if one.topic_id not in kept]
         if gone:
-            self.delete_partitions(*((one.name, p) for one in gone for p in range(one.partitions)))
+            self._handle(interface.PartitionsDeleted(topics=tuple(one.name for one in gone)))
 
     def topic(self, name: str) -> interface.ClusterTopic | None:
         """Returns the topic of that name that exists now."""

@@ -7,6 +7,7 @@ sends the member's last assignment.
 
 from collections.abc import Iterable, Sequence
 from functools import cache
+from typing import cast
 
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Assignment
@@ -57,7 +58,7 @@ def built_in(name: str) -> BuiltInAssignor:
 @cache
 def _class_of(name: str) -> type[BuiltInAssignor]:
     """Returns the class for a row; to make a class takes 100 times as long as to make an object."""
-    return type(name, (BuiltInAssignor,), {"name": name})
+    return cast(type[BuiltInAssignor], type(name, (BuiltInAssignor,), {"name": name}))
 
 
 class Range(BuiltInAssignor):

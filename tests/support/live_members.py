@@ -28,12 +28,12 @@ SAME_LOOKS = 3
 
 
 class JavaMembers:
-    """A JVM that runs the program kafkarebalance.Consumers; its log goes to `log`."""
+    """A JVM that runs a program of tools/broker, such as Consumers; its log goes to `log`."""
 
-    def __init__(self, bootstrap_server: str, log: Path) -> None:
+    def __init__(self, bootstrap_server: str, log: Path, program: str = "Consumers") -> None:
         with log.open("wb") as stderr:
             self._process = subprocess.Popen(
-                java("kafkarebalance.Consumers", bootstrap_server, log="error"),
+                java(f"kafkarebalance.{program}", bootstrap_server, log="error"),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,

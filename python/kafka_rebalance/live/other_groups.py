@@ -26,6 +26,7 @@ from .cluster import admin_client
 from .committed_offsets import group_lags
 from .raw_requests import ask_coordinator
 
+
 def other_group(
     bootstrap_server: str, group_id: str, *, configs: Mapping[str, Any] | None = None
 ) -> ConnectGroup | AssignedByBroker | StreamsGroup | None:

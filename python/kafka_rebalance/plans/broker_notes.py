@@ -191,7 +191,11 @@ def _standby_places(group: GroupSpec) -> Iterator[Note]:
     """Yields a note if there are too few processes for all standby replicas."""
     processes = {member.streams.process_id for member in group.members if member.streams}
     replicas = group.num_standby_replicas or 0
-    if replicas and len(processes) <= replicas and any(s.stateful for s in group.subtopologies or ()):
+    if (
+        replicas
+        and len(processes) <= replicas
+        and any(s.stateful for s in group.subtopologies or ())
+    ):
         there = "1 process" if len(processes) == 1 else f"{len(processes)} processes"
         yield Note(
             "same place",

@@ -90,5 +90,6 @@ def _print_members(
 
 def _target(target: TaskLists, most: int | None) -> str:
     names = ("", "standby ", "warm-up ")
-    texts = (f"{name}{partitions_text(some, most)}" for name, some in zip(names, target) if some)
+    pairs = zip(names, target, strict=True)
+    texts = (f"{name}{partitions_text(some, most)}" for name, some in pairs if some)
     return "; ".join(texts) or "nothing"

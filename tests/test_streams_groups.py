@@ -18,7 +18,11 @@ import kafka_rebalance as kr
 from kafka_rebalance import TopicPartition
 from kafka_rebalance.cli import main
 from kafka_rebalance.group.model import TaskOffset
-from kafka_rebalance.live.streams_groups import standby_replicas, streams_line
+from kafka_rebalance.live.streams_groups import (
+    StreamsSettings,
+    streams_line,
+    streams_settings,
+)
 from kafka_rebalance.plans.broker_notes import broker_notes
 from kafka_rebalance.plans.streams_group import StreamsGroup
 from kafka_rebalance.report.plans.streams_group import print_streams_group
@@ -107,6 +111,7 @@ GROUP = StreamsGroupDescription(
     ),
 )
 COUNTS = {"orders": 3, "app-by-repartition": 2}
+ONE = StreamsSettings(1, "streams/sticky")
 
 
 def _bytes(group: StreamsGroupDescription) -> bytes:
@@ -233,7 +238,7 @@ def test_bytes_that_end_early_are_an_error() -> None:
 
 
 def test_a_line_has_the_present_tasks_and_the_tasks_of_each_subtopology() -> None:
-    line = streams_line(GROUP, COUNTS.__getitem__, 1)
+    line = streams_line(GROUP, COUNTS.__getitem__, ONE)
     group = kr.GroupSpec.from_dict(line)
     assert [(s.tasks, s.stateful) for s in group.subtopologies or ()] == [(3, True), (2, False)]
     assert (group.generation_id, group.num_standby_replicas) == (7, 1)
@@ -247,43 +252,44 @@ def test_a_line_has_the_present_tasks_and_the_tasks_of_each_subtopology() -> Non
 
 def test_a_member_that_is_not_at_its_target_begins_with_its_present_tasks() -> None:
     moving = replace(GROUP.members[0], target=NOTHING)
-    line = streams_line(replace(GROUP, members=(moving,)), COUNTS.__getitem__, 0)
+    line = streams_line(replace(GROUP, members=(moving,)), COUNTS.__getitem__, ONE)
     (member,) = line["members"]
     assert member["active_tasks"][0]["partitions"] == [0, 1]
     assert (member["target_active_tasks"], member["target_standby_tasks"]) == ([], [])
 
 
 @pytest.mark.parametrize(
-    ("group", "replicas", "error"),
+    ("group", "settings", "error"),
     [
-        (replace(GROUP, state="NotReady"), 0, "state: NotReady, the broker has not validated"),
-        (replace(GROUP, subtopologies=None), 0, "state: Stable, the broker has not validated"),
+        (replace(GROUP, state="NotReady"), ONE, "state: NotReady, the broker has not validated"),
+        (replace(GROUP, subtopologies=None), ONE, "state: Stable, the broker has not validated"),
         (GROUP, None, "num_standby_replicas: no permission: this user needs DescribeConfigs on"),
     ],
 )
 def test_a_group_without_a_line(
-    group: StreamsGroupDescription, replicas: int | None, error: str
+    group: StreamsGroupDescription, settings: StreamsSettings | None, error: str
 ) -> None:
     with pytest.raises(kr.GroupError) as raised:
-        streams_line(group, COUNTS.__getitem__, replicas)
+        streams_line(group, COUNTS.__getitem__, settings)
     assert str(raised.value).startswith(error)
 
 
-def test_the_standby_replicas_are_a_setting_of_the_group() -> None:
+def test_standby_replicas_and_assignor_are_settings_of_the_group() -> None:
     pytest.importorskip("kafka")
 
     class Admin:
         def describe_configs(self, resources: list[Any], config_filter: str) -> Any:
-            assert [(one.resource_type.name, one.name) for one in resources] == [
-                ("GROUP", "app"),
-                ("GROUP", "hidden"),
-            ]
+            named = [(one.resource_type.name, one.name) for one in resources]
+            assert named == [("GROUP", "app"), ("GROUP", "own"), ("GROUP", "hidden")]
             assert config_filter == "all"
-            return {
-                "group": {"app": {"streams.num.standby.replicas": {"value": "2"}}, "hidden": {}}
-            }
+            two = {"streams.num.standby.replicas": {"value": "2"}}
+            own = {"streams.assignor.name": {"value": "mine"}}
+            return {"group": {"app": two, "own": two | own, "hidden": {}}}
 
-    assert standby_replicas(Admin(), ["app", "hidden"]) == {"app": 2}
+    assert streams_settings(Admin(), ["app", "own", "hidden"]) == {
+        "app": StreamsSettings(2, "streams/sticky"),
+        "own": StreamsSettings(2, "streams/mine"),
+    }
 
 
 # What `describe` shows ----------------------------------------------------------------------------
@@ -321,7 +327,7 @@ def test_describe_names_what_is_wrong() -> None:
 
 
 def _group(**more: Any) -> kr.GroupSpec:
-    return kr.GroupSpec.from_dict(streams_line(GROUP, COUNTS.__getitem__, 1) | more)
+    return kr.GroupSpec.from_dict(streams_line(GROUP, COUNTS.__getitem__, ONE) | more)
 
 
 def _kinds(plan: kr.RebalancePlan) -> list[str]:
@@ -389,7 +395,7 @@ def test_a_description_counts_active_tasks() -> None:
 
 def test_the_commands_show_tasks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "group.jsonl"
-    line = streams_line(GROUP, COUNTS.__getitem__, 1)
+    line = streams_line(GROUP, COUNTS.__getitem__, ONE)
     file.write_text(json.dumps(line) + "\n", encoding="utf-8")
     assert main(["plan", str(file), "--add-members", "1"]) == 0
     printed = capsys.readouterr().out

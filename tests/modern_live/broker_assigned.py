@@ -234,7 +234,7 @@ def _more_threads(
     """Starts a thread: a member that joins in a process that is there."""
     name = random.choice(sorted(stage.clients))
     stage.threads[name] += 1
-    clients.send(threads={name: 1})
+    clients.send(more_threads=[name])
     return group, ["add-members=1"]
 
 

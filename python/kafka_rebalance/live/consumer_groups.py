@@ -34,7 +34,7 @@ from kafka_rebalance.wire.streams_group_descriptions import StreamsGroupDescript
 
 from .broker_groups import API_KEYS, Described, broker_line, described_groups, has_pattern
 from .cluster import admin_client
-from .streams_groups import source_topics, standby_replicas, streams_line
+from .streams_groups import StreamsSettings, source_topics, streams_line, streams_settings
 
 BATCH = 200
 """How many groups are described at a time; this bounds the memory."""
@@ -156,7 +156,7 @@ class _Reader:
         self._racks: dict[int, str | None] = {}
         self._topics: dict[str, _Line | GroupError | None] = {}
         self._all_topics: tuple[str, ...] | None = None
-        self._standby_replicas: dict[str, int] = {}
+        self._streams_settings: dict[str, StreamsSettings] = {}
 
     def lines(
         self, group_ids: Sequence[str] | None, on_left_out: Callable[[str, str], None] | None
@@ -252,7 +252,7 @@ class _Reader:
             if one.is_assigned_by_broker:
                 asked.setdefault((one.coordinator, one.group_type.lower()), []).append(group_id)
         if streams := [id_ for (_, kind), ids in asked.items() if kind == "streams" for id_ in ids]:
-            self._standby_replicas |= self._patiently(standby_replicas, self._admin, streams)
+            self._streams_settings |= self._patiently(streams_settings, self._admin, streams)
         return {
             group_id: _caught(self._broker_line, group)
             for (coordinator, group_type), ids in asked.items()
@@ -270,8 +270,8 @@ class _Reader:
         _occupied(group.state)
         if isinstance(group, StreamsGroupDescription):
             self._learn(source_topics(group))
-            replicas = self._standby_replicas.get(group.group_id)
-            return streams_line(group, self._partitions, replicas)
+            settings = self._streams_settings.get(group.group_id)
+            return streams_line(group, self._partitions, settings)
         return broker_line(group, self._every_topic() if has_pattern(group) else ())
 
     def _partitions(self, topic: str) -> int:

@@ -6,19 +6,19 @@
    stateful if it has a changelog topic.
 3. `active_tasks` and `standby_tasks` are those that the member has at present, which are the
    assignor's input. If the member's target differs, the line has the target, too.
-4. The number of standby replicas is a setting of the group.
+4. The number of standby replicas and the name of the assignor are settings of the group.
 
 Order    members as described: the broker walks its table of members in this order for the assignor,
          too. Subtopologies and tasks as described.
 Unknown  the time of the last target.
 Errors   GroupError.
 Source   StreamsGroup.asDescribedGroup, ConfiguredSubtopology, TargetAssignmentBuilder (streams);
-         GroupConfig: streams.num.standby.replicas (Kafka 4.4.0).
+         GroupConfig: streams.num.standby.replicas, streams.assignor.name (Kafka 4.4.0).
 """
 
 import importlib
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafka_rebalance.assignors import streams
 from kafka_rebalance.errors import GroupError
@@ -31,23 +31,39 @@ from kafka_rebalance.wire.streams_group_descriptions import (
 )
 
 STANDBY_REPLICAS = "streams.num.standby.replicas"
+ASSIGNOR_NAME = "streams.assignor.name"
 _NOT_READY = "NotReady"
 
 
-def standby_replicas(admin: Any, group_ids: Collection[str]) -> dict[str, int]:
-    """Returns each group's number of standby replicas; a group that hides its settings is absent.
+class StreamsSettings(NamedTuple):
+    """The settings of a group that its assignor depends on, and the assignor's name."""
 
-    A broker without the setting has no streams groups, either.
+    standby_replicas: int
+    assignor: str
+
+
+def streams_settings(admin: Any, group_ids: Collection[str]) -> dict[str, StreamsSettings]:
+    """Returns each group's settings; a group that hides them from this user is absent.
+
+    Brokers before Kafka 4.4 have one assignor, which needs no name.
     """
     # 4.
     resource = importlib.import_module("kafka.admin").ConfigResource
-    wanted = [resource("GROUP", group_id, [STANDBY_REPLICAS]) for group_id in group_ids]
+    wanted = [resource("GROUP", one, [STANDBY_REPLICAS, ASSIGNOR_NAME]) for one in group_ids]
     settings: Mapping[str, Any] = admin.describe_configs(wanted, config_filter="all")
     return {
-        group_id: int(found[STANDBY_REPLICAS]["value"])
+        group_id: StreamsSettings(
+            int(found[STANDBY_REPLICAS]["value"]),
+            f"streams/{name}" if (name := _value(found, ASSIGNOR_NAME)) else streams.sticky.NAME,
+        )
         for group_id, found in settings.get("group", {}).items()
         if STANDBY_REPLICAS in found
     }
+
+
+def _value(found: Mapping[str, Any], name: str) -> str | None:
+    value: str | None = found[name]["value"] if name in found else None
+    return value
 
 
 def source_topics(group: StreamsGroupDescription) -> dict[str, None]:
@@ -58,12 +74,12 @@ def source_topics(group: StreamsGroupDescription) -> dict[str, None]:
 def streams_line(
     group: StreamsGroupDescription,
     partitions_of: Callable[[str], int],
-    replicas: int | None,
+    settings: StreamsSettings | None,
 ) -> dict[str, Any]:
     """Returns a contract line.
 
     `partitions_of` returns the number of partitions of a topic, 0 if there is no such topic;
-    `replicas` is the number of standby replicas, None if it is hidden.
+    `settings` are None if they are hidden.
     """
     if group.state == _NOT_READY or group.subtopologies is None:
         raise GroupError(
@@ -71,18 +87,18 @@ def streams_line(
             f"{group.state}, the broker has not validated the topology, for example because a "
             "source topic is missing: nobody has a task",
         )
-    if replicas is None:
+    if settings is None:
         what = f"DescribeConfigs on Group {group.group_id}"
         raise GroupError("num_standby_replicas", f"no permission: this user needs {what}")
     return {
         "group_id": group.group_id,
         "generation_id": group.epoch,
         "assignment_epoch": group.assignment_epoch,
-        "assignor": streams.sticky.NAME,
+        "assignor": settings.assignor,
         "topics": [],
         "members": [_member(one) for one in group.members],
         "subtopologies": [_subtopology(one, partitions_of) for one in group.subtopologies],
-        "num_standby_replicas": replicas,
+        "num_standby_replicas": settings.standby_replicas,
     }
 
 

@@ -30,7 +30,6 @@ from typing import Any, Literal, get_args
 from kafka_rebalance.assignors.registry import (
     FOREIGN,
     Engine,
-    assigns_tasks,
     is_known,
     shares_partitions,
 )
@@ -146,7 +145,7 @@ def describe(
     assignment = Assignment.owned(group)
     balance = assignment.balance
     possible = balance
-    if not shares_partitions(group.assignor):
+    if group.subtopologies is None and not shares_partitions(group.assignor):
         possible = best_possible(group, engine=engine).balance
     findings = [
         *_faults(group, assignment),
@@ -215,7 +214,7 @@ def _loads(
             if fewest
             else "another assignment gives every member a partition"
         )
-        if assigns_tasks(group.assignor):
+        if group.subtopologies is not None:
             text = "they run no active task"
         yield Finding("idle", text, idle, ask="compare")
     if any(held.values()) and balance.stddev > possible.stddev:

@@ -268,6 +268,8 @@ def plan(
     """
     name = assignor_of(group, assignor)
     protocol_of(name)  # raises if the assignor is not known
+    if group.subtopologies is not None and not assigns_tasks(name):
+        raise GroupError("assignor", f"{quoted(name)} assigns no tasks, as a streams group needs")
     parsed = parse_changes(changes)
     return replay(group.edited(assignor=name), parsed, engine, PLANNED)
 

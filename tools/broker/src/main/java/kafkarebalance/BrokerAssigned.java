@@ -33,7 +33,7 @@ import org.apache.kafka.streams.state.Stores;
  * {"add": [{"name": "s1", "kind": "share", "group_id": "g", "topics": ["t"]}]}
  * {"add": [{"name": "a1", "kind": "streams", "group_id": "app", "topics": ["t", "u"], "stateful": ["t"],
  *           "repartitioned": ["u"], "threads": 1, "state_dir": "/dir"}]}
- * {"subscribe": {"s1": ["t", "u"]}}   {"threads": {"a1": 1}}   {"threads": {"a1": -1}}   {"close": ["s1", "a1"]}
+ * {"subscribe": {"s1": ["t", "u"]}}   {"more_threads": ["a1"]}   {"close": ["s1", "a1"]}
  * </pre>
  *
  * A streams application reads each topic in a subtopology of its own. A stateful one counts the records of each key in
@@ -102,8 +102,8 @@ public final class BrokerAssigned {
         for (Map.Entry<String, JsonNode> one : command.path("subscribe").properties()) {
             ((Share) members.get(one.getKey())).topics = strings(one.getValue());
         }
-        for (Map.Entry<String, JsonNode> one : command.path("threads").properties()) {
-            ((Application) members.get(one.getKey())).grow(one.getValue().asInt());
+        for (JsonNode name : command.path("more_threads")) {
+            ((Application) members.get(name.asText())).streams.addStreamThread();
         }
         for (JsonNode name : command.path("close")) {
             members.remove(name.asText()).close();
@@ -216,15 +216,6 @@ public final class BrokerAssigned {
         private static void count(KStream<Bytes, Bytes> records, String topic) {
             records.groupByKey(Grouped.as("by-" + topic))
                 .count(Materialized.as(Stores.inMemoryKeyValueStore("count-" + topic)));
-        }
-
-        void grow(int threads) {
-            for (int i = 0; i < threads; i++) {
-                streams.addStreamThread();
-            }
-            for (int i = 0; i > threads; i--) {
-                streams.removeStreamThread(CLOSE);
-            }
         }
 
         @Override

@@ -69,13 +69,14 @@ def run(
                 for one in ("consumer", "classic")
             ),
         ]
-        if share or streams:
-            clients = BrokerAssigned(members, Path(directory))
-            stack.callback(clients.close)
-            plays += [
-                ("share", play_shares(clients, Random(f"{seed}/share"), share)),
-                ("streams", play_streams(clients, Random(f"{seed}/streams"), streams)),
-            ]
+        for kind, number, play in (
+            ("share", share, play_shares),
+            ("streams", streams, play_streams),
+        ):
+            if number:
+                clients = BrokerAssigned(kind, members, Path(directory))
+                stack.callback(clients.close)
+                plays.append((kind, play(clients, Random(f"{seed}/{kind}"), number)))
         for kind, outcomes in plays:
             for outcome in outcomes:
                 verdict = "right" if outcome.problem is None else "wrong"

@@ -14,6 +14,7 @@ from kafka_rebalance.live.cluster import admin_client
 from kafka_rebalance.live.streams_groups import STANDBY_REPLICAS
 from kafka_rebalance.plans import plan
 from kafka_rebalance.plans.rebalance_plan import parse_changes
+from tests.support.broker import LIB_STREAMS
 from tests.support.live_members import JavaMembers
 
 from .judge import Outcome, judge, settled
@@ -63,13 +64,14 @@ class Stage:
 
 
 class BrokerAssigned:
-    """The clients of a run, in a JVM of their own."""
+    """The clients of a run, which are of one kind, in a JVM of their own."""
 
-    def __init__(self, members: Members, directory: Path) -> None:
+    def __init__(self, kind: str, members: Members, directory: Path) -> None:
         self.members = members
         self.server = members.server
         self._directory = directory
-        self._java = JavaMembers(self.server, directory / "assigned.log", "BrokerAssigned")
+        first = [LIB_STREAMS] if kind == "streams" else []
+        self._java = JavaMembers(self.server, directory / f"{kind}.log", "BrokerAssigned", first)
 
     def close(self) -> None:
         self._java.close()

@@ -137,7 +137,7 @@ def _of_shares(plan: RebalancePlan) -> Iterator[Note]:
         "stops",
         "Nobody waits in a share group: a member has its target at its next heartbeat, at most 5 s "
         "later (group.share.heartbeat.interval.ms). Partitions that were never read are handed out "
-        "after their share state is initialised, one heartbeat later.",
+        "after their share state is initialised: one heartbeat and one group epoch later.",
     )
     read = {topic for member in plan.final.members for topic in member.topics}
     owned = {tp.topic for member in plan.final.members for tp in member.owned_partitions}

@@ -261,5 +261,5 @@ def _id(group: GroupSpec, name: str) -> str:
     return ids[0]
 
 
-_SHARE = (_share_join, _share_join, _leave, _grow, _resubscribe)
-_STREAMS = (_streams_join, _streams_join, _more_threads, _leave, _other_standby)
+_SHARE = (_share_join, _share_join, _leave, _leave, _grow, _resubscribe)
+_STREAMS = (_streams_join, _streams_join, _more_threads, _leave, _leave, _leave, _other_standby)

@@ -7,7 +7,8 @@ owner, at that member's next heartbeat. In a share group, members share partitio
 In a streams group (KIP-1071), the same holds for active tasks.
 
 1. A heartbeat finds a new group epoch and computes the target: the assignor sees the members in the
-   order of the broker's table, a new member last. Members that join with more than
+   order of the broker's table, a new member last. (In share groups of a real broker, a new member
+   had its place in the table: `python -m tests.modern_live`.) Members that join with more than
    `group.consumer.assignment.interval.ms` (1 s) between them have a target each.
    The target of a streams group depends on the tasks that members have at present. The play lets
    the group reach each target before the next member joins.
@@ -49,9 +50,16 @@ def play_by_broker(group: GroupSpec, *, eager: Collection[str], engine: Engine) 
         return Played((last,), _settled(last, new[::-1]), settled=True)
     after = group.edited(members=tuple(known))
     for one in new:
-        rounds.append(_round(after.edited(members=(*after.members, one)), eager, engine))
+        rounds.append(_round(after.edited(members=_with_new(after, one)), eager, engine))
         after = _settled(rounds[-1], [one])
     return Played(tuple(rounds), after, settled=True)
+
+
+def _with_new(group: GroupSpec, new: Member) -> tuple[Member, ...]:
+    """Returns the members as the assignor sees them when a new one has joined."""
+    if shares_partitions(group.assignor) and not assigns_tasks(group.assignor):
+        return tuple(in_table_order([new, *group.members]))
+    return (*group.members, new)
 
 
 def joined_together(group: GroupSpec, engine: Engine) -> GroupSpec:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans of groups that the broker assigns, and of the switch of the protocol.
 
-`modern_live.jsonl.gz` has what a real broker did: `python -m tests.modern_live --record`.
+`modern_live.jsonl.gz` has what a real broker did, `modern_live_assigned.jsonl.gz` what it did with
+share groups and streams groups: `python -m tests.modern_live --record`.
 """
 
 from __future__ import annotations
@@ -29,9 +30,14 @@ from tests.prediction.told import RealIds
 if TYPE_CHECKING:
     from kafka_rebalance.assignors.registry import Engine
 
-RECORDED = Path(__file__).parent / "data" / "modern_live.jsonl.gz"
-with gzip.open(RECORDED, "rt", encoding="utf-8") as recorded:
-    OBSERVED = [json.loads(line) for line in recorded]
+
+def _recorded(name: str) -> list[dict[str, Any]]:
+    with gzip.open(Path(__file__).parent / "data" / name, "rt", encoding="utf-8") as recorded:
+        return [json.loads(line) for line in recorded]
+
+
+OBSERVED = _recorded("modern_live.jsonl.gz")
+ASSIGNED = _recorded("modern_live_assigned.jsonl.gz")
 
 
 def _line(assignor: str, owned: list[list[int]], **more: Any) -> dict[str, Any]:
@@ -66,7 +72,9 @@ def _kinds(plan: kr.RebalancePlan) -> list[str]:
 # Against a real broker ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("observed", OBSERVED, ids=lambda one: one["what"].partition(",")[0])
+@pytest.mark.parametrize(
+    "observed", [*OBSERVED, *ASSIGNED], ids=lambda one: one["what"].partition(",")[0]
+)
 def test_what_a_broker_did_is_as_planned(observed: dict[str, Any]) -> None:
     assert again(observed).problem is None
 
@@ -121,6 +129,27 @@ def test_the_recording_has_each_kind_of_change() -> None:
     assert text.count("switch-protocol=classic") >= 4
     assigned = {one["before"]["assignor"] for one in OBSERVED}
     assert assigned >= {"consumer/uniform", "consumer/range", "cooperative-sticky"}
+
+
+def test_the_recording_has_share_and_streams_groups() -> None:
+    for assignor, verbs in (
+        ("share/simple", ("add-members", "remove-member", "partitions", "resubscribe")),
+        ("streams/sticky", ("add-members", "remove-member")),
+    ):
+        some = [one for one in ASSIGNED if one["before"]["assignor"] == assignor]
+        text = "\n".join(" ".join(one["changes"]) for one in some)
+        assert len(some) >= 10
+        assert all(verb in text for verb in verbs)
+    replicas = {one["before"].get("num_standby_replicas") for one in ASSIGNED}
+    assert replicas >= {0, 1, 2}
+
+
+def test_a_wrong_standby_task_would_be_found() -> None:
+    observed = next(one for one in ASSIGNED if '"standby_tasks"' in json.dumps(one["seen"]))
+    observed = json.loads(json.dumps(observed))
+    taken = next(one for one in observed["seen"][-1]["members"] if one.get("standby_tasks"))
+    taken["standby_tasks"][0]["partitions"].pop()
+    assert (again(observed).problem or "").startswith("wrong after ")
 
 
 def test_a_wrong_plan_would_be_found() -> None:

@@ -71,11 +71,21 @@ class Reader:
         return None if length < 0 else self._take(length, field)
 
     def count(self, field: str) -> int:
+        count = self.nullable_count(field)
+        if count is None:
+            raise self._error(field, "-1 entries are not in the data")
+        return count
+
+    def nullable_count(self, field: str) -> int | None:
         count = self._varint(field) - 1 if self.flexible else self.int32(field)
         # An entry has at least one byte, so there cannot be more entries than bytes.
-        if not 0 <= count <= len(self._data) - self._at:
+        if not -1 <= count <= len(self._data) - self._at:
             raise self._error(field, f"{count} entries are not in the data")
-        return count
+        return None if count < 0 else count
+
+    def is_there(self, field: str) -> bool:
+        """Reads the byte before a struct that may be null; it is negative for null."""
+        return self.int8(field) >= 0
 
     def tagged(self) -> Tagged:
         if not self.flexible:

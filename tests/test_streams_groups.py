@@ -118,15 +118,18 @@ def _bytes(group: StreamsGroupDescription) -> bytes:
     """Returns the response that describes a group, as kio writes it."""
     from kio.schema.errors import ErrorCode
     from kio.schema.streams_group_describe.v0 import response as v0
+    from kio.schema.types import GroupId, TopicName
     from kio.serial import entity_writer
     from kio.static.primitive import i16, i32, i32Timedelta, i64, u16
 
     def topic(one: InternalTopic) -> Any:
         pairs = (v0.KeyValue(key="cleanup.policy", value="compact"),)
         return v0.TopicInfo(
-            name=one.name, partitions=i32(one.partitions), replication_factor=i16(1),
+            name=TopicName(one.name),
+            partitions=i32(one.partitions),
+            replication_factor=i16(1),
             topic_configs=pairs,
-        )  # fmt: skip
+        )
 
     def lists(tasks: TaskLists) -> Any:
         def ids(some: tuple[TopicPartition, ...]) -> Any:
@@ -177,8 +180,8 @@ def _bytes(group: StreamsGroupDescription) -> bytes:
     def subtopology(one: SubtopologyDescription) -> Any:
         return v0.Subtopology(
             subtopology_id=one.subtopology_id,
-            source_topics=one.source_topics,
-            repartition_sink_topics=one.repartition_sink_topics,
+            source_topics=tuple(map(TopicName, one.source_topics)),
+            repartition_sink_topics=tuple(map(TopicName, one.repartition_sink_topics)),
             state_changelog_topics=tuple(map(topic, one.changelog_topics)),
             repartition_source_topics=tuple(map(topic, one.repartition_source_topics)),
         )
@@ -196,7 +199,7 @@ def _bytes(group: StreamsGroupDescription) -> bytes:
             v0.DescribedGroup(
                 error_code=ErrorCode(group.error_code),
                 error_message=None,
-                group_id=group.group_id,
+                group_id=GroupId(group.group_id),
                 group_state=group.state,
                 group_epoch=i32(group.epoch),
                 assignment_epoch=i32(group.assignment_epoch),

@@ -69,7 +69,9 @@ class Group:
                 protocols=(JoinGroupProtocol("range", METADATA + self.now_ms.to_bytes(8, "big")),),
             )
             answers += self.send(join, 3)
-        answers += self.handle(Tick())
+        # The initial delay, of 0 ms, runs twice: members joined during its first part.
+        while (due := self.coordinator.next_deadline_ms()) is not None and due <= self.now_ms:
+            answers += self.handle(Tick())
         return [one for one in answers if isinstance(one, JoinGroupResponse)]
 
     def sync(self, joined: list[JoinGroupResponse]) -> None:

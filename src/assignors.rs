@@ -132,15 +132,10 @@ impl Assignor {
             return Ok(self);
         }
         let name = quoted(self.name());
-        let problem = match self {
-            Self::StreamsSticky => {
-                format!("{name} assigns tasks, and no plan plays them; `assign` returns the tasks")
-            }
-            _ => format!(
-                "{name} runs in the brokers, and only `plan` and `compare` play its rounds, one \
-                 group at a time; `assign` returns its assignment"
-            ),
-        };
+        let problem = format!(
+            "{name} runs in the brokers, and only `plan` and `compare` play its rounds, one group \
+             at a time; `assign` returns its assignment"
+        );
         Err(GroupError::new("assignor", problem))
     }
 

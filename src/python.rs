@@ -91,7 +91,7 @@ mod _core {
     #[pymodule_export]
     use super::group::{Interned, intern};
     #[pymodule_export]
-    use super::lines::{ResultLine, assign_lines};
+    use super::lines::{ResultLine, assign_lines, assign_long_line};
     #[pymodule_export]
     use super::partitions::{owned_partitions, topic_partitions};
     #[pymodule_export]

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans of groups that the broker assigns, and of the switch of the protocol.
 
-`modern_live.jsonl.gz` has what a real broker did: `python -m tests.modern_live --record`.
+`modern_live.jsonl.gz` has what a real broker did, `modern_live_assigned.jsonl.gz` what it did with
+share groups and streams groups: `python -m tests.modern_live --record`.
 """
 
 from __future__ import annotations
@@ -16,20 +17,27 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance.cli import main
-from kafka_rebalance.group.model import Member
+from kafka_rebalance.group.model import Member, Topic, TopicPartition
 from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
 from kafka_rebalance.plans.broker_notes import broker_notes
 from kafka_rebalance.plans.broker_rounds import joined_together
 from kafka_rebalance.plans.changes import SwitchProtocol, apply
 from kafka_rebalance.plans.changes.member_table import in_table_order
+from kafka_rebalance.plans.rebalance_plan import played
 from tests.modern_live.judge import again
+from tests.prediction.told import RealIds
 
 if TYPE_CHECKING:
     from kafka_rebalance.assignors.registry import Engine
 
-RECORDED = Path(__file__).parent / "data" / "modern_live.jsonl.gz"
-with gzip.open(RECORDED, "rt", encoding="utf-8") as recorded:
-    OBSERVED = [json.loads(line) for line in recorded]
+
+def _recorded(name: str) -> list[dict[str, Any]]:
+    with gzip.open(Path(__file__).parent / "data" / name, "rt", encoding="utf-8") as recorded:
+        return [json.loads(line) for line in recorded]
+
+
+OBSERVED = _recorded("modern_live.jsonl.gz")
+ASSIGNED = _recorded("modern_live_assigned.jsonl.gz")
 
 
 def _line(assignor: str, owned: list[list[int]], **more: Any) -> dict[str, Any]:
@@ -64,9 +72,53 @@ def _kinds(plan: kr.RebalancePlan) -> list[str]:
 # Against a real broker ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("observed", OBSERVED, ids=lambda one: one["what"].partition(",")[0])
+@pytest.mark.parametrize(
+    "observed", [*OBSERVED, *ASSIGNED], ids=lambda one: one["what"].partition(",")[0]
+)
 def test_what_a_broker_did_is_as_planned(observed: dict[str, Any]) -> None:
     assert again(observed).problem is None
+
+
+@pytest.mark.parametrize("engine", ["reference", "rust"])
+def test_a_librdkafka_leader_of_a_group_that_was_the_brokers_sorts_its_topics(
+    engine: Engine,
+) -> None:
+    """A real switch, just after the last member of the consumer protocol has left."""
+    owned = {
+        "zG0OSGalQe6kdF9sEdhjgQ": {"a": [4, 5, 6, 7]},
+        "qJzRPwE1Q9uemrY6Hai1mA": {"a": [1, 2, 3]},
+        "2nctSqWmTVuGtZKU+ePw8w": {"b": [3, 4], "a": [0]},
+        "gxGn52rYRU+Hei+C/2WIjw": {"b": [0, 1, 2]},
+    }
+    topics = (  # as the broker describes the group
+        Topic("b", 5, topic_id="7SNS14VSQDO5gTnFBge3kA"),
+        Topic("a", 8, topic_id="9JachBM2SSOzNb2hApYTzQ"),
+    )
+    members = tuple(
+        Member(
+            one,
+            ("b", "a"),
+            owned_partitions=tuple(TopicPartition(t, p) for t in has for p in has[t]),
+            generation_id=6,
+        )
+        for one, has in owned.items()
+    )
+    group = kr.GroupSpec("g", topics, members, "consumer/uniform", 6)
+    change = SwitchProtocol("classic", "librdkafka/cooperative-sticky")
+    planned = kr.plan(group, None, [change])
+    joined = ["N6wkxFOxT1S85r7DgEethw", "n3_TC7JrQkakDMMihxSlqw", "F93mlKD4QYezQP7vEKHEwg"]
+    ids = RealIds("g", [*joined, "later"], planned.newcomers)
+    step = played(group, (change,), engine, ids).steps[6]
+    assert step.cause == "gxGn52rYRU+Hei+C/2WIjw leaves"
+    found = {
+        one.member_id: " ".join(sorted(f"{tp.topic}{tp.partition}" for tp in one.owned_partitions))
+        for one in step.after.members
+    }
+    assert found == {
+        "N6wkxFOxT1S85r7DgEethw": "a0 a2 b1 b4",
+        "n3_TC7JrQkakDMMihxSlqw": "a1 a6 b0 b3",
+        "F93mlKD4QYezQP7vEKHEwg": "a3 a4 a5 a7 b2",
+    }
 
 
 def test_the_recording_has_each_kind_of_change() -> None:
@@ -77,6 +129,27 @@ def test_the_recording_has_each_kind_of_change() -> None:
     assert text.count("switch-protocol=classic") >= 4
     assigned = {one["before"]["assignor"] for one in OBSERVED}
     assert assigned >= {"consumer/uniform", "consumer/range", "cooperative-sticky"}
+
+
+def test_the_recording_has_share_and_streams_groups() -> None:
+    for assignor, verbs in (
+        ("share/simple", ("add-members", "remove-member", "partitions", "resubscribe")),
+        ("streams/sticky", ("add-members", "remove-member")),
+    ):
+        some = [one for one in ASSIGNED if one["before"]["assignor"] == assignor]
+        text = "\n".join(" ".join(one["changes"]) for one in some)
+        assert len(some) >= 10
+        assert all(verb in text for verb in verbs)
+    replicas = {one["before"].get("num_standby_replicas") for one in ASSIGNED}
+    assert replicas >= {0, 1, 2}
+
+
+def test_a_wrong_standby_task_would_be_found() -> None:
+    observed = next(one for one in ASSIGNED if '"standby_tasks"' in json.dumps(one["seen"]))
+    observed = json.loads(json.dumps(observed))
+    taken = next(one for one in observed["seen"][-1]["members"] if one.get("standby_tasks"))
+    taken["standby_tasks"][0]["partitions"].pop()
+    assert (again(observed).problem or "").startswith("wrong after ")
 
 
 def test_a_wrong_plan_would_be_found() -> None:

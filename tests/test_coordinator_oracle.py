@@ -47,7 +47,7 @@ def test_random_runs_of_streams_groups() -> None:
 def test_random_runs_reach_every_case_of_consumer_groups() -> None:
     coverage = Coverage()
     with CoordinatorOracle() as oracle:
-        side = Side(oracle, RUNS["assigning"].assigning)
+        side = Side(oracle.commands, RUNS["assigning"])
         for seed in range(1_000_000, 1_000_300):
             play(side, seed, coverage)
     assert [name for name in WANTED if not coverage.met[name]] == []
@@ -143,6 +143,44 @@ def test_a_wrong_answer_to_a_streams_member_is_found() -> None:
     with CoordinatorOracle() as oracle:
         assert Pair(oracle, Generous, RUNS["streams"]).differ(commands) is not None
         assert Pair(oracle, runs=RUNS["streams"]).differ(commands) is None
+
+
+class Broken:
+    """Our coordinator, but every ConsumerGroupHeartbeat ends in an error of the program."""
+
+    def __init__(self, driver: Coordinator) -> None:
+        self._driver = driver
+
+    def command(self, command: Command) -> Command:
+        if command["op"] == "chb":
+            raise KeyError("inside")
+        return self._driver.command(command)
+
+
+def test_an_error_inside_our_coordinator_is_a_difference() -> None:
+    joins: Command = {"op": "chb", "m": "A", "epoch": 0, "rt": 9, "topics": ["t"], "owned": {}}
+    with CoordinatorOracle() as oracle:
+        found = Pair(oracle, Broken, RUNS["assigning"]).differ([{"op": "init"}, joins])
+    assert found is not None
+    assert found[1] == ({"crash": "KeyError('inside')"}, [])
+
+
+def test_kafkas_ids_are_those_of_the_seed() -> None:
+    joins: Command = {
+        "op": "chb",
+        "m": "",
+        "epoch": 0,
+        "rt": 9,
+        "topics": ["t"],
+        "owned": {},
+        "v": 0,
+    }
+    drawn = []
+    with CoordinatorOracle() as oracle:
+        for seed in (7, 8, 7):
+            oracle.command({"op": "init", "seed": seed})
+            drawn.append(oracle.command(joins)["member"])
+    assert drawn[0] == drawn[2] != drawn[1]
 
 
 class Reordering:

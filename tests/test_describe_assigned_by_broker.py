@@ -183,7 +183,8 @@ def test_what_the_broker_or_we_do_not_describe_is_none(monkeypatch: pytest.Monke
     errors = pytest.importorskip("kafka.errors")
     assert _other_group(monkeypatch, "share", SHARED).described.group_id == "shared"
     assert _other_group(monkeypatch, "Share", errors.IncompatibleBrokerVersion()) is None
-    assert _other_group(monkeypatch, "streams", SHARED) is None
+    assert _other_group(monkeypatch, "streams", errors.IncompatibleBrokerVersion()) is None
+    assert _other_group(monkeypatch, "newest", SHARED) is None
     assert _other_group(monkeypatch, "classic", SHARED) is None
 
 

@@ -91,7 +91,7 @@ def test_the_pages_have_the_examples_that_are_run_here() -> None:
     assert len(EXAMPLES) == len(FOUND)
     run = {*COMMANDS, *SCRIPTS, *(f"{name} output" for name in SCRIPTS)}
     assert EXAMPLES.keys() - run == {"group.jsonl", "trace.txt", "spark", "spark output"}
-    assert len(COMMANDS) == 13
+    assert len(COMMANDS) == 15
     assert len(SCRIPTS) == 3
 
 

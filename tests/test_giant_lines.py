@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory of one long line at the prompt, and JSON whose names and texts occur many times."""
+"""One long line at the prompt: its memory, its answer, and texts that occur many times in it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafka_rebalance.bulk.lines import assign_lines
+from kafka_rebalance.bulk.lines import assign_lines, write_answer
+from kafka_rebalance.cli import main
+from kafka_rebalance.cli.exit_codes import SOME_ERRORS
+from kafka_rebalance.errors import GroupError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from kafka_rebalance.assignors.registry import Engine
 
 
 def group(topics: int, copies: int) -> dict[str, Any]:
@@ -46,16 +51,99 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * unit)
 """
 
 
+def most_memory(line: str, folder: Path) -> tuple[int, Path]:
+    """Answers a line with the command; returns the command's most bytes, and its answer's file."""
+    source, target = folder / "groups.jsonl", folder / "answers.jsonl"
+    source.write_text(line, encoding="utf-8")
+    command = [sys.executable, "-c", MEASURED, str(source), str(target)]
+    return int(subprocess.run(command, capture_output=True, check=True).stdout), target
+
+
 def test_a_line_of_30_mb_needs_less_than_five_times_its_size(tmp_path: Path) -> None:
     line = json.dumps(group(10_000, 50))
     assert 30_000_000 < len(line) < 32 * 1024 * 1024
-    source, target = tmp_path / "groups.jsonl", tmp_path / "answers.jsonl"
-    source.write_text(line, encoding="utf-8")
-    command = [sys.executable, "-c", MEASURED, str(source), str(target)]
-    most = int(subprocess.run(command, capture_output=True, check=True).stdout)
+    most, target = most_memory(line, tmp_path)
     answer = json.loads(target.read_text(encoding="utf-8"))
     assert len(answer["assignment"]) == 5_000
     assert most < 5 * len(line)
+
+
+def test_a_giant_answer_is_never_whole_in_memory(tmp_path: Path) -> None:
+    line = json.dumps(with_partitions(group(10_000, 50), 5_000_000))
+    most, target = most_memory(line, tmp_path)
+    assert target.stat().st_size > 5 * len(line)
+    assert most < 7 * len(line)
+
+
+def with_partitions(fields: dict[str, Any], partitions: int) -> dict[str, Any]:
+    """Returns the group with about so many partitions, spread over the subscribed topics."""
+    wanted = {topic for member in fields["members"] for topic in member["topics"]}
+    each = partitions // len(wanted)
+    listed = [
+        {**topic, "partitions": each if topic["name"] in wanted else 50}
+        for topic in fields["topics"]
+    ]
+    return {**fields, "topics": listed}
+
+
+@pytest.mark.parametrize("engine", ["rust", "reference"])
+@pytest.mark.parametrize("assignor", ["range", "kafka-python/range"])
+def test_the_pieces_of_an_answer_are_its_line(engine: Engine, assignor: str) -> None:
+    fields = with_partitions(group(300, 30), 40_000)
+    line, pieces = json.dumps({**fields, "assignor": assignor}).encode(), list[bytes]()
+    (whole,) = assign_lines([line], engine=engine)
+    assert write_answer(line, pieces.append, engine=engine) == whole.is_error
+    assert b"".join(pieces) == whole.line
+    if engine == "rust" and assignor == "range":
+        assert len(pieces) > 1
+        assert max(map(len, pieces)) <= 1 << 20
+
+
+@pytest.mark.parametrize("line", [b"{", b'{"group_id": "g", "assignor": "range", "members": []}'])
+def test_the_error_of_a_long_line_is_whole(line: bytes) -> None:
+    pieces: list[bytes] = []
+    (whole,) = assign_lines([line], first=7)
+    assert write_answer(line, pieces.append, number=7)
+    assert pieces == [whole.line]
+
+
+def test_nothing_is_written_after_a_failed_write() -> None:
+    line = json.dumps(with_partitions(group(300, 30), 40_000)).encode()
+    pieces: list[bytes] = []
+
+    def fail(piece: bytes) -> None:
+        pieces.append(piece)
+        raise BrokenPipeError("gone")
+
+    with pytest.raises(BrokenPipeError, match="gone"):
+        write_answer(line, fail)
+    assert len(pieces) == 1
+
+
+def test_an_unknown_assignor_is_refused_before_a_long_line_is_read() -> None:
+    with pytest.raises(GroupError, match="assignor: "):
+        write_answer(b"{", print, "unheard-of")
+
+
+def test_long_lines_and_short_ones_are_answered_in_order(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    def named(name: str, size: int) -> str:
+        return json.dumps({**group(2, 2), "group_id": name, "comment": "x" * size})
+
+    long = 1 << 20
+    lines = [named("a", 1), named("b", long), "", " " * long, named("c", 1), "{" * long, "[]"]
+    source = tmp_path / "groups.jsonl"
+    source.write_text("\n".join(lines), encoding="utf-8")
+    assert main(["assign", str(source)]) == SOME_ERRORS
+    texts = [one for one in lines if one.strip()]
+    answers = capfdbinary.readouterr().out.splitlines()
+    numbers = [number for number, one in enumerate(lines, 1) if one.strip()]
+    expected = [
+        assign_lines([text.encode()], first=number)[0].line
+        for number, text in zip(numbers, texts, strict=True)
+    ]
+    assert answers == expected
 
 
 @pytest.mark.parametrize(

@@ -184,12 +184,15 @@ def test_columns_take_the_name(name: str) -> None:
     columns_answer(_vectors(name))
 
 
-def test_a_plan_of_tasks_is_refused(engine: Engine) -> None:
+def test_a_plan_of_tasks_needs_a_topology(engine: Engine) -> None:
     group = kr.GroupSpec.from_dict(_line(assignor="range"))
-    problem = 'assignor: "streams/sticky" assigns tasks, and no plan plays them; `assign` returns'
+    problem = "subtopologies: missing; streams/sticky assigns their tasks"
     with pytest.raises(kr.GroupError) as raised:
         kr.plan(group, "streams/sticky", engine=engine)
-    assert str(raised.value).startswith(problem)
+    assert str(raised.value) == problem
+    streams = kr.GroupSpec.from_dict(contract_lines.VALID_STREAMS)
+    with pytest.raises(kr.GroupError, match='"range" assigns no tasks, as a streams group needs'):
+        kr.plan(streams, "range", engine=engine)
 
 
 @pytest.mark.parametrize("name", SERVER_SIDE)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
 import pytest
@@ -15,12 +16,14 @@ from kafka_rebalance.simulator import (
     Happening,
     Kind,
     MemberPlan,
+    Network,
     Run,
     Scenario,
     TopicPlan,
     simulate,
 )
 from kafka_rebalance.simulator.journal import Entry, MemberEntry
+from kafka_rebalance.simulator.network import Wire
 
 NO_DELAY = CoordinatorConfig(group_initial_rebalance_delay_ms=0)
 
@@ -217,3 +220,17 @@ def test_of_two_with_one_instance_id_the_first_is_fenced_and_heard_of_no_more() 
     assert throws.index(True) == len(entries) - 1
     at_the_end = {hold.partition: hold.member for hold in run.holds if hold.to_ms == run.until_ms}
     assert sorted(at_the_end.values()) == ["other", "other", "twin", "twin"]
+
+
+def test_a_negative_spread_is_refused() -> None:
+    with pytest.raises(GroupError, match="spread_ms: -1 is less than 0"):
+        Network(spread_ms=-1)
+
+
+@pytest.mark.parametrize("spread_ms", [0, 1, 2, 7, 30])
+def test_delays_are_drawn_as_randint_draws_them(spread_ms: int) -> None:
+    network = Network(delay_ms=10, spread_ms=spread_ms)
+    wire, rng = Wire(network, random.Random(7)), random.Random(7)
+    for number in range(100):
+        at = wire.arrival_ms("c0", f"other {number}", 1_000)
+        assert at == 1_010 + rng.randint(0, spread_ms)

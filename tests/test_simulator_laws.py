@@ -217,6 +217,7 @@ def _check_replay(scenario: Scenario, journal: list[Entry], seed: int) -> None:
         if isinstance(entry, CoordinatorEntry):
             assert tuple(coordinator.handle(entry.event, entry.at_ms)) == entry.effects, seed
             continue
+        assert isinstance(entry, MemberEntry)
         key = (entry.process, entry.incarnation)
         if key not in members:
             assert isinstance(entry.config, ConsumerConfig)
@@ -238,7 +239,7 @@ def _check_the_fenced(scenario: Scenario, journal: list[Entry], seed: int) -> in
     # Whether a member was removed is noted at its request, because the answer can come later.
     asked: dict[int, tuple[Request, bool, int]] = {}
     for entry in journal:
-        if isinstance(entry, MemberEntry):
+        if not isinstance(entry, CoordinatorEntry):
             continue
         group = coordinator.classic_group(scenario.group_id)
         if isinstance(entry.event, Received):

@@ -7,9 +7,10 @@ differences from the answers before it compares, and counts them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from tests.support.generate_commands import GROUPS, Command
+from tests.support.generate_commands import Command
 
 # The errors of a request whose append failed.
 TAKEN_BACK = ("COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "UNKNOWN_SERVER_ERROR")
@@ -96,7 +97,7 @@ class Accepted:
 
 
 def counts_a_missing_generation(
-    ours: list[Command], theirs: list[Command], answer: Command
+    groups: Sequence[str], ours: list[Command], theirs: list[Command], answer: Command
 ) -> bool:
     """Returns whether Kafka's Empty group is one generation ahead (accepted difference 3)."""
     timers = {event["key"] for event in answer.get("events", ()) if event["ev"] == "timer"}
@@ -104,7 +105,7 @@ def counts_a_missing_generation(
         f"join-{group}" in timers
         and one["state"] == other["state"] == "Empty"
         and other["gen"] == one["gen"] + 1
-        for group, one, other in zip(GROUPS, ours, theirs, strict=True)
+        for group, one, other in zip(groups, ours, theirs, strict=True)
     )
 
 

@@ -201,7 +201,7 @@ def main() -> int:
     with CoordinatorOracle() as oracle:
         for number in range(chosen.sequences):
             play(
-                Side(oracle, RUNS["assigning"].assigning),
+                Side(oracle.commands, RUNS["assigning"]),
                 chosen.seed * 1_000_000 + number,
                 coverage,
             )

@@ -15,6 +15,7 @@ from kafka_rebalance.simulator.scenario_files import ready
 OUT = Path(__file__).resolve().parent.parent / "docs" / "simulator"
 COMPARED = {
     "connect-90-connectors": "eager,cooperative",
+    "consumer-protocol": "cooperative,consumer",
     "rolling-bounce": "eager,cooperative,static",
     "seven-topics": "eager,cooperative",
 }

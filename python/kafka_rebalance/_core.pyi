@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The compiled core. It is not public: use the functions of `kafka_rebalance` that call it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal, final
 
 from kafka_rebalance.assignors.connect.memory import Memory
@@ -174,6 +174,13 @@ def assign_lines(
     max_partitions: int,
     threads: int,
 ) -> list[ResultLine]: ...
+def assign_long_line(
+    line: bytes,
+    number: int,
+    assignor: str | None,
+    max_partitions: int,
+    write: Callable[[bytes], object],
+) -> bytes | None: ...
 def assign_batch(
     batch: object,
     assignor: str | None,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `bulk/lines.py`: answers JSON lines, one group each; a bad line affects no other line.
 
+use std::io::{self, Write};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -35,27 +36,88 @@ pub fn assign_lines(lines: &[&[u8]], first: u64, options: Options) -> Vec<LineAn
 }
 
 fn assign_line(line: &[u8], number: u64, options: Options) -> LineAnswer {
-    let mut out = Vec::new();
+    let written = with_answer(line, number, options, |group, assignor, answer| {
+        let mut out = Vec::with_capacity(about_bytes(group, answer));
+        contract::write_result(&mut out, group, assignor, answer).expect(IN_MEMORY);
+        out
+    });
+    let is_error = written.is_err();
+    LineAnswer {
+        line: written.unwrap_or_else(|error_line| error_line),
+        is_error,
+    }
+}
+
+const IN_MEMORY: &str = "writing to memory does not fail";
+const PIECE_BYTES: usize = 1 << 20;
+
+/// Answers one line as `assign_lines` does, but passes a result line to `write` in pieces: an answer
+/// can be many times longer than its line. Returns an error line, of which nothing is written yet.
+pub fn assign_long_line(
+    line: &[u8],
+    number: u64,
+    options: Options,
+    write: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<Option<Vec<u8>>> {
+    let mut out = Pieces {
+        piece: Vec::with_capacity(PIECE_BYTES),
+        write,
+    };
+    let written = with_answer(line, number, options, |group, assignor, answer| {
+        contract::write_result(&mut out, group, assignor, answer)?;
+        out.flush()
+    });
+    match written {
+        Ok(written) => written.map(|()| None),
+        Err(error_line) => Ok(Some(error_line)),
+    }
+}
+
+/// Collects pieces of about `PIECE_BYTES`. Unlike a `BufWriter`, it writes nothing when it is
+/// dropped, so nothing is written after an error.
+struct Pieces<F> {
+    piece: Vec<u8>,
+    write: F,
+}
+
+impl<F: FnMut(&[u8]) -> io::Result<()>> Write for Pieces<F> {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        if self.piece.len() + text.len() > PIECE_BYTES {
+            self.flush()?;
+        }
+        self.piece.extend_from_slice(text);
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        (self.write)(&self.piece)?;
+        self.piece.clear();
+        Ok(())
+    }
+}
+
+/// Returns `work(group, name of the assignor, answer)` for a line's group, or the error line.
+fn with_answer<T>(
+    line: &[u8],
+    number: u64,
+    options: Options,
+    work: impl FnOnce(&GroupSpec, &str, &Assignment) -> T,
+) -> Result<T, Vec<u8>> {
     let parsed = contract::parse(line);
-    let answer = parsed.as_ref().map_err(Clone::clone).and_then(|value| {
+    let done = parsed.as_ref().map_err(Clone::clone).and_then(|value| {
         let group: GroupSpec = contract::from_value(value, options.max_partitions)?;
         let (assignor, answer) = assign(&group, options.assignor)?;
-        out.reserve_exact(about_bytes(&group, &answer));
-        contract::write_result(&mut out, &group, assignor.name(), &answer);
-        Ok(())
+        Ok(work(&group, assignor.name(), &answer))
     });
-    let is_error = answer.is_err();
-    if let Err(mut error) = answer {
+    done.map_err(|mut error| {
         if error.path == "line" {
             error = GroupError::new(format!("line {number}"), error.problem);
         }
         let group_id = parsed.as_ref().ok().and_then(contract::group_id);
-        contract::write_error(&mut out, group_id, &error);
-    }
-    LineAnswer {
-        line: out,
-        is_error,
-    }
+        let mut out = Vec::new();
+        contract::write_error(&mut out, group_id, &error).expect(IN_MEMORY);
+        out
+    })
 }
 
 /// About the length of a result line: a buffer that grows needs up to three times its content.

@@ -3,7 +3,8 @@
 //! an answer as a result line. The order of the checks and the texts of errors are those of the
 //! Python module, except for the JSON parser's own texts.
 
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::{self, Write};
 
 use crate::error::GroupError;
 use crate::group::builder::{GroupBuilder, MemberFields};
@@ -374,78 +375,90 @@ fn kind(value: &Value) -> &'static str {
 
 // Result and error lines
 
-/// Appends the result line of a group, without a newline.
-pub fn write_result(out: &mut Vec<u8>, group: &GroupSpec, assignor: &str, answer: &Assignment) {
-    out.extend_from_slice(b"{\"group_id\":");
-    write_string(out, group.group_id);
-    out.extend_from_slice(b",\"assignor\":");
-    write_string(out, assignor);
-    out.extend_from_slice(b",\"assignment\":");
+/// Writes the result line of a group, without a newline.
+pub fn write_result(
+    out: &mut impl Write,
+    group: &GroupSpec,
+    assignor: &str,
+    answer: &Assignment,
+) -> io::Result<()> {
+    out.write_all(b"{\"group_id\":")?;
+    write_string(out, group.group_id)?;
+    out.write_all(b",\"assignor\":")?;
+    write_string(out, assignor)?;
+    out.write_all(b",\"assignment\":")?;
     // Each topic name is escaped only once, because names occur many times.
     let topics: Vec<Vec<u8>> = group
         .topics
         .iter()
         .map(|topic| {
             let mut name = Vec::new();
-            write_string(&mut name, topic.name);
-            name
+            write_string(&mut name, topic.name).map(|()| name)
         })
-        .collect();
-    write_lists(out, group, &topics, answer);
+        .collect::<io::Result<_>>()?;
+    write_lists(out, group, &topics, answer)?;
     if let Some(standby) = &answer.standby {
-        out.extend_from_slice(b",\"standby\":");
-        write_lists(out, group, &topics, standby);
+        out.write_all(b",\"standby\":")?;
+        write_lists(out, group, &topics, standby)?;
     }
     if !answer.anomalies.is_empty() {
-        out.extend_from_slice(b",\"anomalies\":[");
+        out.write_all(b",\"anomalies\":[")?;
         for (i, anomaly) in answer.anomalies.iter().enumerate() {
-            separate(out, i);
-            out.extend_from_slice(b"{\"kind\":");
-            write_string(out, anomaly.kind.name());
-            out.extend_from_slice(b",\"topic\":");
-            out.extend_from_slice(&topics[anomaly.partition.topic as usize]);
-            let number = format!(",\"partition\":{}", anomaly.partition.partition);
-            out.extend_from_slice(number.as_bytes());
-            out.extend_from_slice(b",\"member_id\":");
+            separate(out, i)?;
+            out.write_all(b"{\"kind\":")?;
+            write_string(out, anomaly.kind.name())?;
+            out.write_all(b",\"topic\":")?;
+            out.write_all(&topics[anomaly.partition.topic as usize])?;
+            write!(out, ",\"partition\":{}", anomaly.partition.partition)?;
+            out.write_all(b",\"member_id\":")?;
             match anomaly.member {
-                Some(m) => write_string(out, group.members[m as usize].member_id),
-                None => out.extend_from_slice(b"null"),
+                Some(m) => write_string(out, group.members[m as usize].member_id)?,
+                None => out.write_all(b"null")?,
             }
-            out.push(b'}');
+            out.write_all(b"}")?;
         }
-        out.push(b']');
+        out.write_all(b"]")?;
     }
-    out.push(b'}');
+    out.write_all(b"}")
 }
 
-/// Appends each member's partitions; `topics` has the names in quotes.
-fn write_lists(out: &mut Vec<u8>, group: &GroupSpec, topics: &[Vec<u8>], answer: &Assignment) {
-    out.push(b'{');
+/// Writes each member's partitions; `topics` has the names in quotes.
+fn write_lists(
+    out: &mut impl Write,
+    group: &GroupSpec,
+    topics: &[Vec<u8>],
+    answer: &Assignment,
+) -> io::Result<()> {
+    out.write_all(b"{")?;
     for (m, member) in group.members.iter().enumerate() {
-        separate(out, m);
-        write_string(out, member.member_id);
-        out.extend_from_slice(b":[");
+        separate(out, m)?;
+        write_string(out, member.member_id)?;
+        out.write_all(b":[")?;
         for (i, tp) in answer.of(m as u32).iter().enumerate() {
-            separate(out, i);
-            out.push(b'[');
-            out.extend_from_slice(&topics[tp.topic as usize]);
-            out.extend_from_slice(format!(",{}]", tp.partition).as_bytes());
+            separate(out, i)?;
+            out.write_all(b"[")?;
+            out.write_all(&topics[tp.topic as usize])?;
+            write!(out, ",{}]", tp.partition)?;
         }
-        out.push(b']');
+        out.write_all(b"]")?;
     }
-    out.push(b'}');
+    out.write_all(b"}")
 }
 
-/// Appends the error line of a group, without a newline.
-pub fn write_error(out: &mut Vec<u8>, group_id: Option<&str>, error: &GroupError) {
-    out.extend_from_slice(b"{\"group_id\":");
+/// Writes the error line of a group, without a newline.
+pub fn write_error(
+    out: &mut impl Write,
+    group_id: Option<&str>,
+    error: &GroupError,
+) -> io::Result<()> {
+    out.write_all(b"{\"group_id\":")?;
     match group_id {
-        Some(group_id) => write_string(out, group_id),
-        None => out.extend_from_slice(b"null"),
+        Some(group_id) => write_string(out, group_id)?,
+        None => out.write_all(b"null")?,
     }
-    out.extend_from_slice(b",\"error\":");
-    write_string(out, &error.to_string());
-    out.push(b'}');
+    out.write_all(b",\"error\":")?;
+    write_string(out, &error.to_string())?;
+    out.write_all(b"}")
 }
 
 /// The group id in a parsed line, which need not be a valid group; None if the id is missing or not
@@ -454,12 +467,10 @@ pub fn group_id(value: &Value) -> Option<&str> {
     value.get("group_id").and_then(Value::as_str)
 }
 
-fn separate(out: &mut Vec<u8>, i: usize) {
-    if i > 0 {
-        out.push(b',');
-    }
+fn separate(out: &mut impl Write, i: usize) -> io::Result<()> {
+    out.write_all(if i > 0 { b"," } else { b"" })
 }
 
-fn write_string(out: &mut Vec<u8>, text: &str) {
-    serde_json::to_writer(out, text).expect("writing to memory does not fail");
+fn write_string(out: &mut impl Write, text: &str) -> io::Result<()> {
+    Ok(serde_json::to_writer(out, text)?)
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Assigns many groups from contract lines, for `bulk/lines.py`.
 
+use std::io;
+
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
@@ -36,4 +38,24 @@ pub fn assign_lines(
             is_error: answer.is_error,
         })
         .collect())
+}
+
+/// Passes a result line to `write` in pieces; returns an error line instead.
+#[pyfunction]
+pub fn assign_long_line(
+    py: Python<'_>,
+    line: PyBackedBytes,
+    number: u64,
+    assignor: Option<&str>,
+    max_partitions: u64,
+    write: Py<PyAny>,
+) -> PyResult<Option<Py<PyBytes>>> {
+    let options = options(py, assignor, max_partitions, 1)?;
+    let pass = |piece: &[u8]| {
+        let called = Python::attach(|py| write.call1(py, (PyBytes::new(py, piece),)));
+        called.map(drop).map_err(io::Error::other)
+    };
+    // An error of `write` becomes a Python error again.
+    let error_line = py.detach(|| lines::assign_long_line(&line, number, options, pass))?;
+    Ok(error_line.map(|line| PyBytes::new(py, &line).unbind()))
 }

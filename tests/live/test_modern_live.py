@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans of real groups of the consumer protocol, and of switches to it and back, come true."""
+"""Plans of real groups that the broker assigns, and of switches of the protocol, come true."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ def test_changes_and_switches_of_real_groups_are_as_planned() -> None:
 
     if missing := missing_tools():
         pytest.skip(missing)
-    counts = run(changes=6, migrations=2, seed=7)
+    counts = run(changes=6, migrations=2, share=2, streams=2, seed=7)
     assert {what: count for what, count in counts.items() if "ids" not in what} == {
         "change, right": 6,
         "to consumer, right": 2,
         "to classic, right": 2,
+        "share, right": 2,
+        "streams, right": 2,
     }

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m tests.modern_live [--changes 60] [--migrations 10] [--seed 1]`.
+"""`python -m tests.modern_live [--changes N] [--migrations N] [--share N] [--streams N] …`.
 
 Starts a broker and groups of the consumer protocol, whose members are Java and librdkafka. Takes a
 snapshot before each change, plans the change, makes it, and compares every partition. Then does
-this for rolling restarts from the classic to the consumer protocol and back, step by step.
+this for rolling restarts from the classic to the consumer protocol and back, step by step; and for
+changes of share groups and of streams groups.
 
 Prints a line for each. The exit code is 0 if all were as planned, else 1.
 """
@@ -11,6 +12,7 @@ Prints a line for each. The exit code is 0 if all were as planned, else 1.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gzip
 import json
 import shlex
@@ -23,6 +25,7 @@ from random import Random
 
 from tests.support.broker import Broker
 
+from .broker_assigned import BrokerAssigned, play_shares, play_streams
 from .changes import play_changes
 from .judge import Outcome
 from .members import Members
@@ -33,12 +36,23 @@ PROPERTIES = {
     "group.consumer.heartbeat.interval.ms": "300",
     "group.consumer.min.session.timeout.ms": "1000",
     "group.consumer.session.timeout.ms": "4000",
+    "group.share.min.heartbeat.interval.ms": "100",
+    "group.share.heartbeat.interval.ms": "300",
+    "group.streams.min.heartbeat.interval.ms": "100",
+    "group.streams.heartbeat.interval.ms": "300",
+    "group.streams.initial.rebalance.delay.ms": "500",
 }
 """Heartbeats and sessions are shorter than the defaults, so that a run is."""
 
 
 def run(
-    changes: int, migrations: int, seed: int, keep: Callable[[Outcome], None] = lambda _: None
+    changes: int,
+    migrations: int,
+    seed: int,
+    keep: Callable[[Outcome], None] = lambda _: None,
+    *,
+    share: int = 0,
+    streams: int = 0,
 ) -> Counter[str]:
     """Returns how many changes and migrations were right or wrong; calls `keep` with each."""
     counts: Counter[str] = Counter()
@@ -46,13 +60,25 @@ def run(
         tempfile.TemporaryDirectory() as directory,
         Broker(properties=PROPERTIES) as broker,
         Members(broker.bootstrap_server, Path(directory)) as members,
+        contextlib.ExitStack() as stack,
     ):
-        for kind, random, number, play in (
-            ("change", Random(f"{seed}/changes"), changes, play_changes),
-            ("to consumer", Random(f"{seed}/consumer"), migrations, play_migrations("consumer")),
-            ("to classic", Random(f"{seed}/classic"), migrations, play_migrations("classic")),
+        plays = [
+            ("change", play_changes(members, Random(f"{seed}/changes"), changes)),
+            *(
+                (f"to {one}", play_migrations(one)(members, Random(f"{seed}/{one}"), migrations))
+                for one in ("consumer", "classic")
+            ),
+        ]
+        for kind, number, play in (
+            ("share", share, play_shares),
+            ("streams", streams, play_streams),
         ):
-            for outcome in play(members, random, number):
+            if number:
+                clients = BrokerAssigned(kind, members, Path(directory))
+                stack.callback(clients.close)
+                plays.append((kind, play(clients, Random(f"{seed}/{kind}"), number)))
+        for kind, outcomes in plays:
+            for outcome in outcomes:
                 verdict = "right" if outcome.problem is None else "wrong"
                 counts[f"{kind}, {verdict}"] += 1
                 counts[f"{kind}, with the planned ids"] += outcome.with_planned_ids
@@ -65,6 +91,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.modern_live")
     parser.add_argument("--changes", type=int, default=60)
     parser.add_argument("--migrations", type=int, default=10, help="each way (%(default)s)")
+    parser.add_argument("--share", type=int, default=20, help="changes (%(default)s)")
+    parser.add_argument("--streams", type=int, default=20, help="changes (%(default)s)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--record", type=Path, metavar="FILE", help="write the observations")
     arguments = parser.parse_args()
@@ -74,6 +102,8 @@ def main() -> int:
         arguments.migrations,
         arguments.seed,
         lambda one: kept.append(json.dumps(one.observed, separators=(",", ":"))),
+        share=arguments.share,
+        streams=arguments.streams,
     )
     if arguments.record:
         with gzip.open(arguments.record, "wt", encoding="utf-8") as out:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m tests.reality [--assignors range,cooperative-sticky] [--out FILE]`.
+"""`python -m tests.reality [--protocols classic,consumer] [--assignors range] [--out FILE]`.
 
-Real consumers on a real broker and the simulator play the same scenario. This needs Java and the
-broker's jars, and takes about a minute. The exit code is 0 if they agree, 1 if they differ, 2 if it
-cannot run.
+Real consumers on a real broker and the simulator play the same scenario, one for each protocol.
+This needs Java and the broker's jars, and takes about two minutes. The exit code is 0 if they
+agree, 1 if they differ, 2 if it cannot run.
 """
 
 from __future__ import annotations
@@ -14,17 +14,24 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
+from kafka_rebalance.member.config import CLASSIC, CONSUMER
 from tests.support.broker import LIB, BrokerError
 
-from . import report, run
+from . import consumer_compare, report, run
+from . import consumer_scenario as modern
 from .real import RealityError
 from .scenario import ASSIGNORS, HEARTBEAT_MS, POLL_MS, SESSION_MS
+
+PROTOCOLS = (CLASSIC, CONSUMER)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tests.reality",
         description="Plays a scenario with real consumers, then in the simulator, and compares.",
+    )
+    parser.add_argument(
+        "--protocols", default=",".join(PROTOCOLS), help="separated by commas (%(default)s)"
     )
     parser.add_argument(
         "--assignors", default=",".join(ASSIGNORS), help="separated by commas (%(default)s)"
@@ -37,34 +44,48 @@ def main() -> int:
     unknown = set(assignors) - set(ASSIGNORS)
     if unknown:
         parser.error(f"--assignors: {', '.join(sorted(unknown))} is not of {', '.join(ASSIGNORS)}")
+    protocols = arguments.protocols.split(",")
+    if not set(protocols) <= set(PROTOCOLS):
+        parser.error(f"--protocols: {arguments.protocols} is not of {', '.join(PROTOCOLS)}")
     try:
-        found = run.comparisons(assignors)
+        found = run.comparisons(assignors) if CLASSIC in protocols else []
+        phases = run.consumer_comparison() if CONSUMER in protocols else []
     except (BrokerError, RealityError) as error:
         print(f"reality: {error}", file=sys.stderr)
         return 2
-    text = "\n\n".join(
-        [_head(assignors), *map(report.show, found), "\n".join(map(report.summary, found))]
+    parts, sums = (
+        [_head(assignors, protocols), *map(report.show, found)],
+        [*map(report.summary, found)],
     )
+    if phases:
+        parts.append(consumer_compare.show(phases))
+        sums.append(consumer_compare.summary(phases))
+    text = "\n\n".join([*parts, "\n".join(sums)])
     print(text)
     if arguments.out:
         arguments.out.write_text(text + "\n")
-    return not all(one.agrees for one in found)
+    return not all([one.agrees for one in found] + [one.agrees for one in phases])
 
 
-def _head(assignors: list[str]) -> str:
+def _head(assignors: list[str], protocols: list[str]) -> str:
     (jar,) = LIB.glob("kafka-clients-*.jar")
     version = jar.stem.removeprefix("kafka-clients-")
     where = f"{datetime.now(UTC).date()}, {os.cpu_count()} cores"
     chosen = "" if assignors == list(ASSIGNORS) else f" --assignors {','.join(assignors)}"
+    chosen += "" if protocols == list(PROTOCOLS) else f" --protocols {','.join(protocols)}"
     return "\n".join(
         [
             f"$ python -m tests.reality{chosen}",
             f"{where}; real: warm consumers and a broker of Kafka {version}",
             f"session.timeout.ms={SESSION_MS} heartbeat.interval.ms={HEARTBEAT_MS} poll({POLL_MS})",
+            f"consumer protocol: group.consumer.session.timeout.ms={modern.SESSION_MS}",
+            f"  group.consumer.heartbeat.interval.ms={modern.HEARTBEAT_MS}",
             "",
             "Tolerances: heartbeats × (interval + time between two looks at the clock)",
             "  + generations × (timeout of poll + how late it was + four answers), the last two",
-            "  measured. A factor of 1 generation is not written.",
+            "  measured. A factor of 1 generation is not written. Consumer protocol: for each",
+            "  heartbeat that can lie between, its interval and that time; three callbacks, each",
+            "  as late as a poll can be.",
         ]
     )
 

@@ -7,11 +7,11 @@ ids sort as names do.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from .scenario import Phase
 
@@ -49,12 +49,14 @@ class Played:
     lags        (at_ms, late_ms): the delays of events that only wait for a timer
     overtaken   members whose SyncGroup came after another member had joined again: they join again,
                 too, and get no assignment of that generation
+    member_ids  each member's ids, one for each start
     """
 
     events: tuple[Event, ...]
     answer_ms: int
     lags: tuple[tuple[int, int], ...] = ()
     overtaken: tuple[str, ...] = ()
+    member_ids: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def late_ms(self, phase: Phase) -> int:
         """Returns the largest lag of a phase."""

@@ -13,6 +13,7 @@ import subprocess
 import threading
 import time
 import uuid
+from base64 import urlsafe_b64encode
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ from .played import CALLBACKS, KILLED, Event, Played, name_of
 from .scenario import POLL_MS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from kafka_rebalance.simulator import MemberPlan, Scenario
@@ -43,6 +44,9 @@ CLASSES = {
     "sticky": "org.apache.kafka.clients.consumer.StickyAssignor",
     "cooperative-sticky": "org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
 }
+
+REFUSED = ("session_timeout_ms", "heartbeat_interval_ms", "partition_assignment_strategy")
+"""The settings that a consumer refuses with group.protocol=consumer."""
 
 
 class RealityError(RuntimeError):
@@ -137,7 +141,23 @@ def play(scenario: Scenario, server: str, directory: Path) -> Played:
         answer_ms=max(line["answer_ms"] for jvm in jvms for line in jvm.lines),
         lags=tuple((at_ms - started_ms, late_ms) for at_ms, late_ms in lags),
         overtaken=tuple(jvm.name for jvm in jvms if jvm.was_overtaken()),
+        member_ids={
+            name: tuple(jvm.member_id for jvm in jvms if jvm.name == name) for name in plans
+        },
     )
+
+
+def topic_ids(server: str, topics: Iterable[str]) -> dict[str, str]:
+    """Returns the ids of topics, as Kafka writes them."""
+    from kafka import KafkaAdminClient
+
+    with KafkaAdminClient(bootstrap_servers=server) as admin:
+        found = admin.describe_topics(list(topics))
+    return {one["name"]: _written(uuid.UUID(str(one["topic_id"]))) for one in found}
+
+
+def _written(topic_id: uuid.UUID) -> str:
+    return urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
 
 
 class _Sleeper(threading.Thread):
@@ -162,6 +182,8 @@ class _Jvm:
 
     def __init__(self, plan: MemberPlan, group_id: str, server: str, log: Path) -> None:
         self.name = plan.name
+        assert isinstance(plan.config, ConsumerConfig)
+        self._is_classic = plan.config.is_classic
         self.lines: list[dict[str, Any]] = []
         self._log = log
         self._ready = threading.Event()
@@ -234,6 +256,11 @@ class _Jvm:
         """Returns (time, largest delay of a poll since the line before) of each line, in ms."""
         return [(line["at_ms"], max(0, line["gap_ms"] - POLL_MS)) for line in self.lines]
 
+    @property
+    def member_id(self) -> str:
+        """Returns the id that the consumer had in its callbacks."""
+        return next((one["member_id"] for one in self.lines if one.get("member_id")), "")
+
     def was_overtaken(self) -> bool:
         """Returns whether its log shows that another member joined again before its SyncGroup."""
         return OVERTAKEN in self._log.read_text(errors="replace")
@@ -244,7 +271,8 @@ class _Jvm:
         for line in self.lines:
             if line["event"] not in CALLBACKS:
                 continue
-            if line["member_id"] and name_of(line["member_id"]) != self.name:
+            is_named = self._is_classic and line["member_id"]
+            if is_named and name_of(line["member_id"]) != self.name:
                 raise RealityError(f"{self.name} is {line['member_id']!r}")
             at_ms, joined_ms = line["at_ms"] - started_ms, None
             if line["event"] == "assigned":  # `joining_ms`, a sum, now includes this rebalance
@@ -269,12 +297,13 @@ def _configs(plan: MemberPlan) -> dict[str, str]:
     assert isinstance(consumer, ConsumerConfig)
     configs = {
         "client.id": plan.name,
-        "group.protocol": "classic",
         "auto.offset.reset": "earliest",
         "metrics.sample.window.ms": "600000",  # metrics of the whole run
     }
     for one in fields(consumer):
         value = getattr(consumer, one.name)
+        if not consumer.is_classic and one.name in REFUSED:
+            continue
         if one.name == "partition_assignment_strategy":
             value = ",".join(CLASSES[assignor] for assignor in value)
         if value is not None:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from tests.support.broker import Broker
 
-from . import real, simulated
-from .compare import Comparison, compare
+from . import consumer_compare, consumer_scenario, real, simulated
+from .compare import LATEST_MS, Comparison, compare
 from .scenario import INITIAL_DELAY_MS, scenario
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from kafka_rebalance.simulator import Scenario
 
+    from .consumer_compare import ComparedPhase
     from .played import Played
 
 BROKER = {"group.initial.rebalance.delay.ms": str(INITIAL_DELAY_MS)}
@@ -45,6 +46,30 @@ def comparisons(assignors: Sequence[str]) -> list[Comparison]:
         real.prepare(broker.bootstrap_server, scenarios)
         judge = partial(_judge, server=broker.bootstrap_server, directory=Path(directory))
         return list(pool.map(judge, scenarios, ours))
+
+
+def consumer_comparison() -> list[ComparedPhase]:
+    """Plays the consumer protocol's scenario on both sides, in about a minute, and compares.
+
+    The simulator gets the ids that the real members and topics had. Errors: as `comparisons`.
+    """
+    planned = consumer_scenario.scenario()
+    with (
+        tempfile.TemporaryDirectory(prefix="kafka-rebalance-reality-") as directory,
+        Broker(properties=consumer_scenario.BROKER) as broker,
+    ):
+        server = broker.bootstrap_server
+        real.prepare(server, [planned])
+        topic_ids = real.topic_ids(server, planned.topics)
+        for attempt in itertools.count(1):
+            played = real.play(planned, server, Path(directory))
+            ours = simulated.play(consumer_scenario.scenario(topic_ids, played.member_ids))
+            found = consumer_compare.compare(played, ours)
+            late_ms = max((late for _, late in played.lags), default=0)
+            is_quiet = late_ms <= LATEST_MS or attempt == ATTEMPTS
+            if is_quiet or all(one.agrees for one in found):
+                return found
+    raise AssertionError("not reached")
 
 
 def _judge(played: Scenario, ours: Played, server: str, directory: Path) -> Comparison:

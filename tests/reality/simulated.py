@@ -3,33 +3,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
-from kafka_rebalance.member import Assigned, Consumer, Lost, Revoked, Send
+from kafka_rebalance.member import Assigned, AsyncConsumer, Consumer, Lost, Revoked, Send
 from kafka_rebalance.protocol import JoinGroup
 from kafka_rebalance.simulator import Kind, Scenario, simulate
 
 from .played import KILLED, Event, Played, name_of
 
 if TYPE_CHECKING:
-    from kafka_rebalance.member import MemberEffect, MemberEvent
+    from collections.abc import Mapping
+
+    from kafka_rebalance.member import AnyConsumer, MemberEffect, MemberEvent
 
 KINDS = {Revoked: "revoked", Assigned: "assigned", Lost: "lost"}
 
 
 class _Watch:
-    """Replaces `Consumer.handle`: calls it, and records its callbacks."""
+    """Replaces `handle` of consumers: calls it, and records its callbacks."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: Mapping[str, str]) -> None:
         self.seen: list[Event] = []
-        self._joined_ms: dict[Consumer, int] = {}  # first JoinGroup of this rebalance
-        self._handle = Consumer.handle
+        self._names = names  # by member id, with the consumer protocol
+        self._joined_ms: dict[AnyConsumer, int] = {}  # first JoinGroup of this rebalance
+        self._handles: dict[type, Any] = {one: one.handle for one in (Consumer, AsyncConsumer)}
 
-    def handle(self, consumer: Consumer, event: MemberEvent, now_ms: int) -> list[MemberEffect]:
+    def handle(self, consumer: AnyConsumer, event: MemberEvent, now_ms: int) -> list[MemberEffect]:
         # Read before the call, which may reset them: a real callback sees the old values.
-        member, generation_id = name_of(consumer.member_id), consumer.generation_id
-        effects = self._handle(consumer, event, now_ms)
+        member_id, generation_id = consumer.member_id, consumer.generation_id
+        member = self._names.get(member_id) or name_of(member_id)
+        effects: list[MemberEffect] = self._handles[type(consumer)](consumer, event, now_ms)
         for effect in effects:
             match effect:
                 case Revoked(partitions) | Assigned(partitions) | Lost(partitions):
@@ -47,12 +51,16 @@ class _Watch:
 
 def play(scenario: Scenario) -> Played:
     """Plays in virtual time. It is not thread-safe, because it replaces a method of a class."""
-    watch = _Watch()
+    watch = _Watch({id_: one.name for one in scenario.members for id_ in one.member_ids})
 
-    def handle(consumer: Consumer, event: MemberEvent, now_ms: int) -> list[MemberEffect]:
+    def handle(consumer: AnyConsumer, event: MemberEvent, now_ms: int) -> list[MemberEffect]:
         return watch.handle(consumer, event, now_ms)
 
-    with mock.patch.object(Consumer, "handle", handle):  # must be a function, to become a method
+    # The replacement must be a function, to become a method.
+    with (
+        mock.patch.object(Consumer, "handle", handle),
+        mock.patch.object(AsyncConsumer, "handle", handle),
+    ):
         run = simulate(scenario)
     assert not run.crashed, run.crashed
     killed = (one for one in scenario.happenings if one.kind is Kind.KILL)

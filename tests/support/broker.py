@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 LIB = Path(__file__).resolve().parent.parent.parent / "tools" / "broker" / "target" / "lib"
+LIB_STREAMS = LIB.parent / "lib-streams"
+"""Kafka Streams with the clients of its version: the first jars of a JVM with an application."""
+
 START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 15.0
 LOG_TIMES = ("showDateTime=true", "dateTimeFormat=yyyy-MM-dd HH:mm:ss,SSS")

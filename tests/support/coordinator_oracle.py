@@ -26,3 +26,7 @@ class CoordinatorOracle(Oracle):
     def command(self, command: dict[str, Any]) -> dict[str, Any]:
         """Sends one command and returns the answer of Kafka's coordinator."""
         return self.ask(command)
+
+    def commands(self, commands: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Sends short commands together, which is faster, and returns their answers."""
+        return self.ask_together(commands)

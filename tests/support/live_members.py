@@ -28,12 +28,21 @@ SAME_LOOKS = 3
 
 
 class JavaMembers:
-    """A JVM that runs the program kafkarebalance.Consumers; its log goes to `log`."""
+    """A JVM that runs a program of tools/broker, such as Consumers; its log goes to `log`.
 
-    def __init__(self, bootstrap_server: str, log: Path) -> None:
+    The jars in the directories `first` take the place of those of equal names.
+    """
+
+    def __init__(
+        self,
+        bootstrap_server: str,
+        log: Path,
+        program: str = "Consumers",
+        first: Sequence[Path] = (),
+    ) -> None:
         with log.open("wb") as stderr:
             self._process = subprocess.Popen(
-                java("kafkarebalance.Consumers", bootstrap_server, log="error"),
+                java(f"kafkarebalance.{program}", bootstrap_server, log="error", first=first),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,

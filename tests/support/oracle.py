@@ -65,12 +65,16 @@ class Oracle:
 
     def ask(self, line: dict[str, Any]) -> dict[str, Any]:
         """Returns the answer to one line: an assignment, an error, or encoded or decoded bytes."""
+        return self.ask_together([line])[0]
+
+    def ask_together(self, lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Returns the answers to lines that are sent at once; all must fit into a pipe (64 kB)."""
         try:
-            self._stdin.write(_dump(line))
+            self._stdin.write("".join(map(_dump, lines)))
             self._stdin.flush()
         except BrokenPipeError:
             raise self._death() from None
-        return self._read(line)
+        return [self._read(line) for line in lines]
 
     def ask_many(self, lines: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         """Yields the answers to many lines, in order. Reads all lines before it sends the first."""

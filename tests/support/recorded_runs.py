@@ -3,7 +3,8 @@
 
 A file in `tests/data` has a run in each line: its name, and its steps. A step is a command of the
 driver, Kafka's answer to it with the bytes of the records, and the member ids that Kafka drew. In
-the commands, symbols such as `@7` stand for these ids.
+the commands, symbols such as `@7` stand for these ids. `tools.record_consumer_groups` writes the
+file of consumer groups.
 """
 
 from __future__ import annotations
@@ -15,9 +16,12 @@ from typing import Any
 
 from kafka_rebalance.tracing.driver import Driver
 from tools.accepted_differences import refused
-from tools.differential_coordinator import Ids
+from tools.differential_coordinator import Ids, with_members_sorted
 
 Answer = dict[str, Any]
+
+CLASSIC_GROUP = "0002"
+"""The first bytes of the key of a classic group's record, whose members are in hash order."""
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 
@@ -53,6 +57,9 @@ def _shown(answer: Answer) -> Answer:
     kept = {name: value for name, value in refused(answer).items() if name != "msg"}
     shown = ("ev", "t", "kb", "vb")
     events = kept.pop("events")
+    for one in events:
+        if one["ev"] == "record" and one["kb"].startswith(CLASSIC_GROUP) and one["vb"]:
+            one["vb"] = with_members_sorted(one)
     kept["records"] = [
         {name: one[name] for name in shown} for one in events if one["ev"] == "record"
     ]

@@ -115,7 +115,7 @@ SERVER_SIDE: dict[str, ServerSide | OfTasks] = {
     share.simple.NAME: ServerSide(share.simple.assign, shares=True),
     streams.sticky.NAME: OfTasks(streams.sticky.assign),
 }
-"""The assignors of the brokers. `plan` plays the rounds of those that assign partitions."""
+"""The assignors of the brokers; `plan` and `compare` play their rounds."""
 
 KAFKAS = tuple(name for name in BUILT_IN if "/" not in name)
 """The names of Kafka's own assignors that members can list."""
@@ -216,10 +216,13 @@ def shares_partitions(name: str | None) -> bool:
     return name in SERVER_SIDE and SERVER_SIDE[name].shares
 
 
+def assigns_tasks(name: str | None) -> bool:
+    """Returns whether this assignor assigns the tasks of streams groups."""
+    return isinstance(SERVER_SIDE.get(name or ""), OfTasks)
+
+
 def in_brokers(name: str) -> str:
     """Returns the error text about a server-side assignor, where its rounds are not played."""
-    if isinstance(SERVER_SIDE[name], OfTasks):
-        return f"{quoted(name)} assigns tasks, and no plan plays them; `assign` returns the tasks"
     return (
         f"{quoted(name)} runs in the brokers, and only `plan` and `compare` play its rounds, one "
         "group at a time; `assign` returns its assignment"

@@ -4,7 +4,7 @@ Mirror of `src/bulk/lines.rs`.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from kafka_rebalance import _core
@@ -39,8 +39,7 @@ def assign_lines(
 
     Errors   GroupError for an unknown `assignor`; TypeError for lines that are not bytes.
     """
-    if assignor is not None and not is_known(assignor):
-        raise GroupError("assignor", unknown(assignor))
+    _check_name(assignor)
     _check_lines(lines)
     if engine != "rust" or not runs_in_core(assignor):
         return [
@@ -55,6 +54,40 @@ def assign_lines(
         else LineAnswer(answer.line, answer.is_error)
         for i, answer in enumerate(answers)
     ]
+
+
+def write_answer(
+    line: bytes,
+    write: Callable[[bytes], object],
+    assignor: str | None = None,
+    *,
+    number: int = 1,
+    engine: Engine = "rust",
+    max_partitions: int = MAX_PARTITIONS,
+) -> bool:
+    """Answers one long line as `assign_lines` does; returns whether the answer is an error line.
+
+    An answer can be many times longer than its line. So a result line is passed to `write` in
+    pieces of about 1 MiB (engine "rust" only), and it is never whole in memory.
+
+    Errors   GroupError for an unknown `assignor`; those of `write`, which then gets no more pieces.
+    """
+    _check_name(assignor)
+    if engine == "rust" and runs_in_core(assignor):
+        error_line = _core.assign_long_line(line, number, assignor, max_partitions, write)
+        if error_line is None:
+            return False
+        if ONLY_PYTHON.encode() not in error_line:
+            write(error_line)
+            return True
+    answer = _assign_line(line, number, assignor, engine, max_partitions)
+    write(answer.line)
+    return answer.is_error
+
+
+def _check_name(assignor: str | None) -> None:
+    if assignor is not None and not is_known(assignor):
+        raise GroupError("assignor", unknown(assignor))
 
 
 def _check_lines(lines: Sequence[bytes]) -> None:

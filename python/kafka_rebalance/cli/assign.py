@@ -3,12 +3,12 @@
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
 from kafka_rebalance.assignors.registry import assignor_names, is_known, unknown
 from kafka_rebalance.bulk.line_files import MAX_LINE_BYTES, read_lines
-from kafka_rebalance.bulk.lines import LineAnswer, assign_lines, error_line
+from kafka_rebalance.bulk.lines import assign_lines, error_line, write_answer
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.report.text.progress import byte_progress
 
@@ -17,6 +17,7 @@ from .lines import open_input
 from .options import add_engine, add_max_partitions, whole
 
 _CHUNK_BYTES = 1024 * 1024
+_Write = Callable[[bytes], object]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -50,11 +51,10 @@ def run(args: argparse.Namespace) -> int:
         raise GroupError("assignor", unknown(args.assignor))
     groups = bad = 0
     with open_input(args.file) as source, byte_progress(source) as advance:
-        for answer in _answers(source, args):
-            sys.stdout.buffer.write(answer.line)
+        for is_error in _answer(source, args, sys.stdout.buffer.write):
             sys.stdout.buffer.write(b"\n")
             groups += 1
-            bad += answer.is_error
+            bad += is_error
             advance(source)
     sys.stdout.buffer.flush()
     if bad:
@@ -62,25 +62,40 @@ def run(args: argparse.Namespace) -> int:
     return of_errors(bad)
 
 
-def _answers(source: BinaryIO, args: argparse.Namespace) -> Iterator[LineAnswer]:
+def _answer(source: BinaryIO, args: argparse.Namespace, write: _Write) -> Iterator[bool]:
+    """Writes the answers in order, without newlines; yields whether each is an error line."""
     lines: list[bytes] = []
     first, size = 1, 0
     for number, line in enumerate(read_lines(source, args.max_line_bytes), 1):
         # Blank lines are skipped. None stands for a line that was too long to read.
-        if line is not None and line.strip():
+        is_blank = line is not None and not line.strip()
+        is_long = line is not None and len(line) >= _CHUNK_BYTES
+        if line is not None and not (is_blank or is_long):
             lines.append(line)
             size += len(line)
             if size < _CHUNK_BYTES:
                 continue
-        yield from _chunk(lines, first, args)
+        yield from _chunk(lines, first, args, write)
         first, size = number + 1, 0
         if line is None:
             problem = f"more than {args.max_line_bytes} bytes; raise --max-line-bytes to read it"
-            yield error_line(None, GroupError("line", problem), number)
-    yield from _chunk(lines, first, args)
+            write(error_line(None, GroupError("line", problem), number).line)
+            yield True
+        elif is_long and not is_blank:
+            yield write_answer(
+                line,
+                write,
+                args.assignor,
+                number=number,
+                engine=args.engine,
+                max_partitions=args.max_partitions,
+            )
+    yield from _chunk(lines, first, args, write)
 
 
-def _chunk(lines: list[bytes], first: int, args: argparse.Namespace) -> list[LineAnswer]:
+def _chunk(
+    lines: list[bytes], first: int, args: argparse.Namespace, write: _Write
+) -> Iterator[bool]:
     answers = assign_lines(
         lines,
         args.assignor,
@@ -90,4 +105,6 @@ def _chunk(lines: list[bytes], first: int, args: argparse.Namespace) -> list[Lin
         threads=args.threads,
     )
     lines.clear()
-    return answers
+    for answer in answers:
+        write(answer.line)
+        yield answer.is_error

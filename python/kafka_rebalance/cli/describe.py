@@ -22,8 +22,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "Shows who owns what, on which host and with which client; how even the assignment is and "
         "could be; the lag, if read from a live cluster; what is wrong; and which command shows "
         "more. Changes nothing on the cluster and joins no group. With --bootstrap-server, also "
-        "shows consumer groups that the broker assigns (KIP-848) and share groups; with --group, "
-        "also groups of Kafka Connect."
+        "shows consumer groups that the broker assigns (KIP-848), share groups and streams groups; "
+        "with --group, also groups of Kafka Connect."
     )
     add_input(parser)
     parser.add_argument("--all", action="store_true", help="show every member and partition")
@@ -69,6 +69,7 @@ def _lags(
     owned = {
         group.group_id: [tp for member in group.members for tp in member.owned_partitions]
         for group in groups
+        if group.subtopologies is None  # --group shows the lag of a streams group
     }
     return group_lags(args.bootstrap_server, owned, configs=cluster_configs(args))
 
@@ -82,6 +83,7 @@ def _show_other(args: argparse.Namespace, one: GroupSpec | BadGroup) -> list[Gro
     """Shows a live group that no classic assignor assigns; returns the groups not yet shown."""
     from kafka_rebalance.live import other_group
     from kafka_rebalance.plans.connect.workers import ConnectGroup
+    from kafka_rebalance.plans.streams_group import StreamsGroup
 
     try:
         group = other_group(args.bootstrap_server, args.group, configs=cluster_configs(args))
@@ -96,6 +98,10 @@ def _show_other(args: argparse.Namespace, one: GroupSpec | BadGroup) -> list[Gro
         from kafka_rebalance.report.plans.connect_workers import print_connect_group
 
         print_connect_group(group, everything=args.all)
+    elif isinstance(group, StreamsGroup):
+        from kafka_rebalance.report.plans.streams_group import print_streams_group
+
+        print_streams_group(group, _given(args, args.group), everything=args.all)
     else:
         from kafka_rebalance.report.plans.assigned_by_broker import print_assigned_by_broker
 

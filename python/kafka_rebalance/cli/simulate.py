@@ -30,7 +30,7 @@ from .exit_codes import DONE
 from .groups import BadGroup, add_changes, error_text, read_groups
 from .options import add_cluster, whole
 
-_VARIANTS = ("eager", "cooperative", "static")
+_VARIANTS = ("eager", "cooperative", "static", "consumer", "static-consumer")
 _FORMATS = (".html", ".png", ".parquet")
 
 
@@ -78,7 +78,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--compare",
         metavar="A,B,…",
         help=f"play the scenario with other kinds of members, side by side: {', '.join(_VARIANTS)}"
-        " (eager and cooperative members are dynamic; static members are cooperative)",
+        " (eager, cooperative and static members have the classic protocol, consumer and "
+        "static-consumer members the consumer protocol; static members are cooperative, all others "
+        "dynamic)",
     )
     parser.add_argument(
         "--costs",
@@ -238,8 +240,12 @@ def _variant(scenario: Scenario, name: str) -> Scenario:
     """Returns the scenario with members of the named variant; without a name, as it is."""
     if not name:
         return scenario
-    scenario = scenario.with_protocol(eager=name == "eager")
-    return scenario.with_static_members() if name == "static" else scenario.with_dynamic_members()
+    if name.endswith("consumer"):
+        scenario = scenario.with_consumer_protocol()
+    else:
+        scenario = scenario.with_protocol(eager=name == "eager")
+    is_static = name.startswith("static")
+    return scenario.with_static_members() if is_static else scenario.with_dynamic_members()
 
 
 def _play(name: str, scenario: Scenario) -> Run:

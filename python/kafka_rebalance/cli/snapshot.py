@@ -15,13 +15,19 @@ from kafka_rebalance.report.text.progress import item_progress
 from .exit_codes import of_errors
 from .options import add_cluster, cluster_configs
 
+_MOVING = {
+    "assigned_partitions": "the target",
+    "target_active_tasks": "the present tasks, which the assignor reads",
+}
+"""A field of members that are not at their target -> where a plan of their group begins."""
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Reads the groups of a live cluster whose members own partitions, and writes one contract "
         "line for each: the input of the other commands. These are classic consumer groups, "
-        "consumer groups that the broker assigns (KIP-848) and share groups. Changes nothing on "
-        "the cluster and joins no group."
+        "consumer groups that the broker assigns (KIP-848), share groups and streams groups. "
+        "Changes nothing on the cluster and joins no group."
     )
     add_cluster(parser)
     parser.add_argument(
@@ -86,15 +92,15 @@ class _Counts:
             _say(f"{line['group_id']}: {assignor} is {whose}; plan and compare refuse the group")
 
         members = line.get("members", ())
-        given = {run["topic"] for member in members for run in member["owned_partitions"]}
+        given = {run["topic"] for one in members for run in one.get("owned_partitions", ())}
         unresolved = sorted({topic["name"] for topic in line.get("topics", ())} - given)
         if unresolved and any("topic_regex" in member for member in members):
             names = ", ".join(unresolved[:5])
             _say(f"{line['group_id']}: the broker has not applied a pattern to {names} yet")
-        moving = sum("assigned_partitions" in member for member in members)
-        if moving:
-            who = f"{counted(moving, 'member')} of {len(members)}"
-            _say(f"{line['group_id']}: {who} not at the target yet; a plan begins at the target")
+        for field, begins in _MOVING.items():
+            if moving := sum(field in member for member in members):
+                who = f"{counted(moving, 'member')} of {len(members)}"
+                _say(f"{line['group_id']}: {who} not at the target yet; a plan begins at {begins}")
 
     def leave_out(self, group_id: str, why: str) -> None:
         self._left_out += group_id != "*"

@@ -203,28 +203,29 @@ def _receive(state: CoordinatorState, event: interface.Received) -> None:
         if isinstance(request, messages.Heartbeat) and is_loading:
             response = messages.HeartbeatResponse()  # sessions do not end during the load
         state.respond(event.request_id, response)
-    elif isinstance(request, messages.FindCoordinator):
+        return
+    handler = _HANDLERS.get(type(request))
+    if handler is None:
         raise ValueError("any broker answers FindCoordinator: see find_coordinator()")
-    elif type(request) in requests.HANDLERS and isinstance(
-        group := state.groups.get(getattr(request, "group_id", "")), ConsumerGroup
-    ):
-        requests.receive(state, event, request, group)
-    elif isinstance(request, messages.JoinGroup) and isinstance(
-        joined := state.groups.get(request.group_id), StreamsGroup
-    ):
-        classic_join(state, event, request, joined)
-    else:
-        _HANDLERS[type(request)](state, event, request)
+    if type(request) in requests.HANDLERS:
+        group = state.groups.get(getattr(request, "group_id", ""))
+        if isinstance(group, ConsumerGroup):
+            requests.receive(state, event, request, group)
+            return
+        if isinstance(group, StreamsGroup) and isinstance(request, messages.JoinGroup):
+            classic_join(state, event, request, group)
+            return
+    handler(state, event, request)
 
 
-_NEEDS_GROUP_ID = (
+_NEEDS_GROUP_ID = {
     messages.JoinGroup,
     messages.SyncGroup,
     messages.Heartbeat,
     messages.LeaveGroup,
     messages.TxnOffsetCommit,
     messages.OffsetDelete,
-)
+}
 _ECHOES_ID = (ErrorCode.INVALID_GROUP_ID, ErrorCode.INVALID_SESSION_TIMEOUT)
 
 
@@ -244,7 +245,7 @@ def _gate(
         error = refuse_streams_fields(request)
         if error is not ErrorCode.NONE:
             return error
-    if isinstance(request, _NEEDS_GROUP_ID) and not request.group_id:
+    if type(request) in _NEEDS_GROUP_ID and getattr(request, "group_id", "") == "":
         return ErrorCode.INVALID_GROUP_ID
     if isinstance(request, messages.JoinGroup):
         least = state.config.group_min_session_timeout_ms

@@ -353,6 +353,8 @@ class CoordinatorState:
             for group in write.deleted:
                 if group.group_id == group_id:
                     return group
+            if write.group_id == group_id:  # later appends may replace the group again
+                return self.durable[group_id]
         for group in self.removed:
             if group.group_id == group_id:
                 return group
@@ -399,9 +401,11 @@ class CoordinatorState:
         self.num_appends += 1
         if self.answer is not None:
             write, self.answer = replace(write, then=self.answer), None
-        deleted = (*write.deleted, *self.removed)
-        self.writes[append_id] = replace(write, created=tuple(self.created), deleted=deleted)
-        self.created.clear()
-        self.removed.clear()
+        if self.created or self.removed:
+            deleted = (*write.deleted, *self.removed)
+            write = replace(write, created=tuple(self.created), deleted=deleted)
+            self.created.clear()
+            self.removed.clear()
+        self.writes[append_id] = write
         self.offsets.stage(append_id, tuple(changes))
         self.effects.append(Append(append_id, tuple(records), producer_id, committed))

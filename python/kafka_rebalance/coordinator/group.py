@@ -101,9 +101,9 @@ class Group:
         """Returns whether a member with this protocol type and these protocols may join."""
         if self.is_(GroupState.EMPTY):
             return bool(protocol_type) and bool(names)
-        return protocol_type == self.protocol_type and any(
-            self.votes[name] == self.size for name in names
-        )
+        if protocol_type != self.protocol_type:
+            return False
+        return len(self.members) in [self.votes[name] for name in names]
 
     def add(self, member: ClassicGroupMember) -> None:
         """Adds a member; the first one leads. Errors: ValueError if it does not fit the group."""
@@ -157,9 +157,11 @@ class Group:
         session_timeout_ms: int,
     ) -> None:
         """Sets the protocols and timeouts of a member's newest JoinGroup."""
-        self.votes.subtract(member.names())
-        member.protocols = protocols
-        self.votes.update(member.names())
+        before, member.protocols = member.names(), protocols
+        after = member.names()
+        if after != before:
+            self.votes.subtract(before)
+            self.votes.update(after)
         member.rebalance_timeout_ms = rebalance_timeout_ms
         member.session_timeout_ms = session_timeout_ms
 

@@ -99,9 +99,13 @@ class Unloaded:
 
 @dataclass(frozen=True, slots=True)
 class PartitionsDeleted:
-    """Partitions, as (topic, partition), were deleted, and the topics with these ids."""
+    """Partitions, as (topic, partition), or all of some topics were deleted from the cluster.
 
-    partitions: tuple[tuple[str, int], ...]
+    `topic_ids` has the ids of the deleted topics.
+    """
+
+    partitions: tuple[tuple[str, int], ...] = ()
+    topics: tuple[str, ...] = ()
     topic_ids: tuple[Uuid, ...] = ()
 
 

@@ -65,7 +65,9 @@ def join_group(
             _refuse(state, event, ErrorCode.UNKNOWN_MEMBER_ID, request.member_id)
             return
         group = state.create(request.group_id)
-    request = replace(request, protocols=without_repeats(request.protocols))
+    protocols = without_repeats(request.protocols)
+    if len(protocols) < len(request.protocols):
+        request = replace(request, protocols=protocols)
     if version_of(event) == 0:
         # In version 0, one field is used for both timeouts.
         request = replace(request, rebalance_timeout_ms=request.session_timeout_ms)
@@ -74,7 +76,7 @@ def join_group(
         _refuse(state, event, ErrorCode.GROUP_MAX_SIZE_REACHED)
     elif (error := refuse_in_state(group, request)) is not ErrorCode.NONE:
         _refuse(state, event, error, request.member_id)
-    elif not group.supports(request.protocol_type, tuple(one.name for one in request.protocols)):
+    elif not group.supports(request.protocol_type, tuple([name for name, _ in request.protocols])):
         _refuse(state, event, ErrorCode.INCONSISTENT_GROUP_PROTOCOL, request.member_id)
     elif request.member_id == UNKNOWN_MEMBER:
         _join_without_id(state, event, request, group)

@@ -159,6 +159,8 @@ def _offset(value: wire.OffsetCommitValue) -> CommittedOffset:
 def unload(state: CoordinatorState) -> None:
     """Answers all waiting requests with NOT_COORDINATOR and drops the state; appends nothing."""
     gone = ErrorCode.NOT_COORDINATOR
+    refused = list(state.waiting.items())
+    state.waiting.clear()  # else the response is sent when the last append has failed
     for append_id in list(state.writes):
         append_failed(state, append_id, gone)
     for group in list(state.groups.values()):
@@ -171,7 +173,7 @@ def unload(state: CoordinatorState) -> None:
                 refusal = messages.JoinGroupResponse(error_code=gone, member_id=member.member_id)
                 state.answer_join(group, member, refusal)
             state.answer_sync(member, messages.SyncGroupResponse(error_code=gone))
-    for request_id, waiting in state.waiting.items():
+    for request_id, waiting in refused:
         state.respond(request_id, refuse(waiting.request, gone))
     state.clear()
     state.ownership = Ownership.GONE

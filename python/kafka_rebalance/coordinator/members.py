@@ -33,7 +33,7 @@ class ClassicGroupMember:
         return self.group_instance_id is not None
 
     def names(self) -> tuple[str, ...]:
-        return tuple(protocol.name for protocol in self.protocols)
+        return tuple([name for name, _ in self.protocols])
 
     def metadata(self, protocol_name: str | None) -> bytes:
         """Returns the member's metadata for a protocol. Errors: KeyError if it is not listed."""

@@ -115,8 +115,10 @@ def _commit(
 
 
 def _is_too_large(state: CoordinatorState, one: messages.OffsetToCommit) -> bool:
+    if not one.metadata:
+        return False
     # Kafka compares Java's String.length, in UTF-16 units, with this limit in bytes.
-    units = len((one.metadata or "").encode("utf-16-le")) // 2
+    units = len(one.metadata.encode("utf-16-le")) // 2
     return units > state.config.offset_metadata_max_bytes
 
 

@@ -106,7 +106,9 @@ def partitions_deleted(state: CoordinatorState, event: PartitionsDeleted) -> Non
     forgotten = []
     for group_id in state.offsets.groups():
         offsets = state.offsets.latest(group_id)
-        for partition in event.partitions:
+        # An offset can be that of a partition that its topic never had.
+        whole = [one for one in _all_partitions(state, group_id) if one[0] in event.topics]
+        for partition in (*event.partitions, *whole):
             # Kafka writes a tombstone for the committed value and for each pending value.
             holders = [values for values in offsets.pending.values() if partition in values]
             count = len(holders) + (offsets.value(partition) is not None)

@@ -52,15 +52,21 @@ def sync_group(state: CoordinatorState, event: Received, request: SyncGroup) -> 
 
 def _check(event: Received, request: SyncGroup, group: Group | None) -> ErrorCode:
     version = _NAMES_ITS_PROTOCOL if event.api_version is None else event.api_version
-    names = (request.protocol_type, request.protocol_name)
-    if version >= _NAMES_ITS_PROTOCOL and None in names:
+    sent_type, sent_name = request.protocol_type, request.protocol_name
+    if version >= _NAMES_ITS_PROTOCOL and (sent_type is None or sent_name is None):
         return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     error = refuse_member(group, request)
-    if group is not None and error in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS):
-        for sent, own in zip(names, (group.protocol_type, group.protocol_name), strict=True):
-            if None not in (sent, own) and sent != own:
-                return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    if (
+        group is not None
+        and error in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS)
+        and (_differ(sent_type, group.protocol_type) or _differ(sent_name, group.protocol_name))
+    ):
+        return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     return error
+
+
+def _differ(sent: str | None, own: str | None) -> bool:
+    return sent is not None and own is not None and sent != own
 
 
 def stored(state: CoordinatorState, then: StoreAssignment) -> None:

@@ -120,12 +120,16 @@ class Member:
     def owning(
         self, partitions: tuple[TopicPartition, ...] = (), generation_id: int | None = None
     ) -> "Member":
-        """Returns a copy that owns exactly these partitions, in this generation."""
+        """Returns a copy that owns exactly these partitions, in this generation.
+
+        In a streams group, it has no tasks.
+        """
         return replace(
             self,
             owned_partitions=partitions,
             generation_id=generation_id,
             user_data_generation_id=None,
+            streams=None if self.streams is None else StreamsMember(self.streams.process_id),
         )
 
     @property

@@ -150,8 +150,16 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
 
     @classmethod
     def owned(cls, group: GroupSpec) -> "Assignment":
-        """Returns the partitions that the members of a group claim to own."""
-        return cls.of({member.member_id: member.owned_partitions for member in group.members})
+        """Returns the partitions that the members of a group claim to own.
+
+        Those of a streams group have tasks.
+        """
+        if group.subtopologies is None:
+            return cls.of({member.member_id: member.owned_partitions for member in group.members})
+        running = {m.member_id: m.streams for m in group.members if m.streams is not None}
+        standby = {member_id: tasks.standby_tasks for member_id, tasks in running.items()}
+        active = {member_id: tasks.active_tasks for member_id, tasks in running.items()}
+        return cls.of(active, standby=cls.of(standby))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"an Assignment is immutable: {name} cannot be set")

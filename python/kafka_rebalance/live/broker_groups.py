@@ -24,20 +24,30 @@ from kafka_rebalance.assignors import consumer, share
 from kafka_rebalance.errors import GroupError, WireError
 from kafka_rebalance.group.model import in_runs, quoted
 from kafka_rebalance.java.regular_expressions import InvalidPattern, compiled
+from kafka_rebalance.wire import group_descriptions, streams_group_descriptions
 from kafka_rebalance.wire.group_descriptions import (
     CONSUMER,
     SHARE,
-    VERSIONS,
     GroupDescription,
     MemberDescription,
     decode_describe_response,
     encode_describe_request,
 )
+from kafka_rebalance.wire.streams_group_descriptions import (
+    STREAMS,
+    StreamsGroupDescription,
+    decode_streams_describe_response,
+)
 
 from .raw_requests import ask_broker
 
-API_KEYS = {"consumer": CONSUMER, "share": SHARE}
+API_KEYS = {"consumer": CONSUMER, "share": SHARE, "streams": STREAMS}
 """Type of a group -> the request that describes it."""
+
+VERSIONS = {**group_descriptions.VERSIONS, STREAMS: streams_group_descriptions.VERSIONS}
+"""API key -> the oldest and the newest version that `decoded` reads."""
+
+Described = GroupDescription | StreamsGroupDescription
 
 _ASSIGNORS = {
     ("consumer", "uniform"): consumer.uniform.NAME,
@@ -48,23 +58,29 @@ _ASSIGNORS = {
 
 def described_groups(
     admin: Any, coordinator: int, group_type: str, group_ids: Sequence[str]
-) -> dict[str, GroupDescription | GroupError]:
+) -> dict[str, Described | GroupError]:
     """Returns the descriptions by id; an error if the broker is too old to describe the group."""
     # 1.
     incompatible = importlib.import_module("kafka.errors").IncompatibleBrokerVersion
     api_key = API_KEYS[group_type]
     body = encode_describe_request(*group_ids)
-    found: dict[str, GroupDescription | GroupError]
+    found: dict[str, Described | GroupError]
     try:
         version, data = ask_broker(admin, coordinator, api_key, VERSIONS[api_key], body)
-        groups = decode_describe_response(api_key, version, data)
-        found = {group.group_id: group for group in groups}
+        found = {group.group_id: group for group in decoded(api_key, version, data)}
     except incompatible:
         problem = f"{group_type}, and the broker is too old to describe it"
         found = {group_id: GroupError("group_type", problem) for group_id in group_ids}
     except WireError as error:
         found = {group_id: GroupError("group_id", str(error)) for group_id in group_ids}
     return found
+
+
+def decoded(api_key: int, version: int, data: bytes) -> Sequence[Described]:
+    """Reads a response of any of `API_KEYS`. Errors: WireError."""
+    if api_key == STREAMS:
+        return decode_streams_describe_response(data)
+    return decode_describe_response(api_key, version, data)
 
 
 def has_pattern(group: GroupDescription) -> bool:

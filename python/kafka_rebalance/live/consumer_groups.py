@@ -4,7 +4,8 @@
 1. Every broker lists the groups that it coordinates.
 2. The broker describes its classic groups, with the bytes that members wrote as subscriptions and
    leaders as assignments. The bytes are decoded by `kafka_rebalance.wire`, not by the client
-   library. Consumer-protocol and share groups: `broker_groups.py`.
+   library. Consumer-protocol and share groups: `broker_groups.py`; streams groups:
+   `streams_groups.py`.
 3. Metadata contains the partitions of the subscribed topics, and the racks of their replicas.
 
 Reading changes nothing: it joins no group, commits no offset and creates no topic. The groups are
@@ -29,10 +30,11 @@ from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.errors import ClusterError as ClusterError
 from kafka_rebalance.errors import GroupError, WireError
 from kafka_rebalance.group.model import NEWEST_SUBSCRIPTION, Member, TopicPartition
-from kafka_rebalance.wire.group_descriptions import GroupDescription
+from kafka_rebalance.wire.streams_group_descriptions import StreamsGroupDescription
 
-from .broker_groups import API_KEYS, broker_line, described_groups, has_pattern
+from .broker_groups import API_KEYS, Described, broker_line, described_groups, has_pattern
 from .cluster import admin_client
+from .streams_groups import StreamsSettings, source_topics, streams_line, streams_settings
 
 BATCH = 200
 """How many groups are described at a time; this bounds the memory."""
@@ -47,10 +49,6 @@ _UNLISTED = (
     "groups that this user may not Describe, if there are any; it needs Describe on Cluster "
     "kafka-cluster, or on each Group"
 )
-_OTHER_TYPES = {
-    "streams": "Kafka Streams, whose tasks the broker assigns (KIP-1071); kafka-streams-groups.sh "
-    "--describe shows it",
-}
 _OTHER_PROTOCOLS = {
     "connect": "Kafka Connect's workers, which own connectors and tasks; kafka-rebalance connect "
     "--url reads them",
@@ -158,6 +156,7 @@ class _Reader:
         self._racks: dict[int, str | None] = {}
         self._topics: dict[str, _Line | GroupError | None] = {}
         self._all_topics: tuple[str, ...] | None = None
+        self._streams_settings: dict[str, StreamsSettings] = {}
 
     def lines(
         self, group_ids: Sequence[str] | None, on_left_out: Callable[[str, str], None] | None
@@ -252,6 +251,8 @@ class _Reader:
         for group_id, one in groups.items():
             if one.is_assigned_by_broker:
                 asked.setdefault((one.coordinator, one.group_type.lower()), []).append(group_id)
+        if streams := [id_ for (_, kind), ids in asked.items() if kind == "streams" for id_ in ids]:
+            self._streams_settings |= self._patiently(streams_settings, self._admin, streams)
         return {
             group_id: _caught(self._broker_line, group)
             for (coordinator, group_type), ids in asked.items()
@@ -260,14 +261,25 @@ class _Reader:
             ).items()
         }
 
-    def _broker_line(self, group: GroupDescription | GroupError) -> _Line:
+    def _broker_line(self, group: Described | GroupError) -> _Line:
         if isinstance(group, GroupError):
             raise group
         if group.error_code:
             what = f"Group {group.group_id}"
             raise GroupError("group_id", self._not_described(group.error_code, what))
         _occupied(group.state)
+        if isinstance(group, StreamsGroupDescription):
+            self._learn(source_topics(group))
+            settings = self._streams_settings.get(group.group_id)
+            return streams_line(group, self._partitions, settings)
         return broker_line(group, self._every_topic() if has_pattern(group) else ())
+
+    def _partitions(self, topic: str) -> int:
+        """Returns the number of partitions of a topic that `_learn` has read; 0 if it is absent."""
+        found = self._topics[topic]
+        if isinstance(found, GroupError):
+            raise found
+        return 0 if found is None else int(found["partitions"])
 
     def _every_topic(self) -> tuple[str, ...]:
         if self._all_topics is None:
@@ -336,7 +348,7 @@ class _Reader:
 def _names(line: Mapping[str, Any]) -> dict[str, None]:
     """Returns the topics of a line: the subscribed ones, and those in a broker's target."""
     names = dict.fromkeys(name for member in line["members"] for name in member["topics"])
-    if line["assignor"] in SERVER_SIDE:
+    if line["assignor"] in SERVER_SIDE and "subtopologies" not in line:
         owned = (run for member in line["members"] for run in member["owned_partitions"])
         names |= dict.fromkeys(run["topic"] for run in owned)
     return names
@@ -347,9 +359,8 @@ def _fit(listed: _Listed | None) -> _Listed:
     if listed is None:
         raise _NotAssignedError("group_id", "no such group, or no permission Describe on it")
     if listed.group_type.lower() not in ("classic", *API_KEYS):
-        name = listed.group_type
-        why = _OTHER_TYPES.get(name.lower(), "the broker assigns it, by an unknown assignor")
-        raise _NotAssignedError("group_type", f"{name}, no plan plays it: {why}")
+        why = "no plan plays it: the broker assigns it, by an unknown assignor"
+        raise _NotAssignedError("group_type", f"{listed.group_type}, {why}")
     if listed.group_type.lower() == "classic" and listed.protocol_type not in ("consumer", ""):
         name = listed.protocol_type
         why = _OTHER_PROTOCOLS.get(name, "its members own no partitions")

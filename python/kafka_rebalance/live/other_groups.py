@@ -2,7 +2,8 @@
 """Reads one live group that no classic assignor assigns, for `describe`.
 
 Errors   GroupError if the group cannot be read; ClusterError if the cluster cannot be read.
-Source   Kafka's ListGroups, DescribeGroups, ConsumerGroupDescribe and ShareGroupDescribe messages.
+Source   Kafka's ListGroups, DescribeGroups, ConsumerGroupDescribe, ShareGroupDescribe and
+         StreamsGroupDescribe messages.
 """
 
 import importlib
@@ -12,29 +13,23 @@ from typing import Any
 from kafka_rebalance.errors import GroupError, WireError
 from kafka_rebalance.plans.assigned_by_broker import AssignedByBroker
 from kafka_rebalance.plans.connect.workers import ConnectGroup, ConnectWorker
+from kafka_rebalance.plans.streams_group import StreamsGroup, tasks_of
 from kafka_rebalance.wire.connect_protocol import (
     decode_connect_assignment,
     decode_connect_metadata,
 )
-from kafka_rebalance.wire.group_descriptions import (
-    CONSUMER,
-    SHARE,
-    VERSIONS,
-    GroupDescription,
-    decode_describe_response,
-    encode_describe_request,
-)
+from kafka_rebalance.wire.group_descriptions import encode_describe_request
+from kafka_rebalance.wire.streams_group_descriptions import StreamsGroupDescription
 
+from .broker_groups import API_KEYS, VERSIONS, Described, decoded
 from .cluster import admin_client
 from .committed_offsets import group_lags
 from .raw_requests import ask_coordinator
 
-_API_KEYS = {"consumer": CONSUMER, "share": SHARE}
-
 
 def other_group(
     bootstrap_server: str, group_id: str, *, configs: Mapping[str, Any] | None = None
-) -> ConnectGroup | AssignedByBroker | None:
+) -> ConnectGroup | AssignedByBroker | StreamsGroup | None:
     """Returns the group; None if it is of no kind that this module or the broker describes."""
     with admin_client(bootstrap_server, configs) as admin:
         # kafka-python decodes Connect's bytes as a consumer's. This hook replaces the decoding.
@@ -46,10 +41,14 @@ def other_group(
             return None
         if listed["protocol_type"] == "connect":
             return connect_group(admin.describe_groups([group_id])[group_id])
-        api_key = _API_KEYS.get((listed.get("group_type") or "").lower())
+        api_key = API_KEYS.get((listed.get("group_type") or "").lower())
         described = None if api_key is None else _described(admin, group_id, api_key)
     if described is None:
         return None
+    if isinstance(described, StreamsGroupDescription):
+        read = {group_id: [tp for tps in tasks_of(described).values() for tp in tps]}
+        lags = group_lags(bootstrap_server, read, configs=configs)[group_id]
+        return StreamsGroup(described, lags)
     if described.group_type != "consumer":
         return AssignedByBroker(described)
     owned = {group_id: [tp for member in described.members for tp in member.assigned]}
@@ -58,13 +57,13 @@ def other_group(
     )
 
 
-def _described(admin: Any, group_id: str, api_key: int) -> GroupDescription | None:
+def _described(admin: Any, group_id: str, api_key: int) -> Described | None:
     """Returns the group; None if the broker is too old for the request."""
     body = encode_describe_request(group_id)
     incompatible = importlib.import_module("kafka.errors").IncompatibleBrokerVersion
     try:
         version, data = ask_coordinator(admin, group_id, api_key, VERSIONS[api_key], body)
-        (group,) = decode_describe_response(api_key, version, data)
+        (group,) = decoded(api_key, version, data)
     except incompatible:
         return None
     except WireError as error:

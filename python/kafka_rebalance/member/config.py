@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The settings of consumers and Connect workers: Kafka's names (`_` for `.`) and defaults."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from kafka_rebalance.assignors.interface import Assignor, RebalanceProtocol
 from kafka_rebalance.assignors.objects import built_in
@@ -9,15 +10,23 @@ from kafka_rebalance.assignors.registry import BUILT_IN, custom
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.wire.connect_protocol import COMPATIBLE, EAGER, SESSIONED
 
+CLASSIC, CONSUMER = "classic", "consumer"
+
 # connect.protocol -> the highest version that a worker supports (KIP-415, KIP-507)
 _VERSIONS = {"eager": EAGER, "compatible": COMPATIBLE, "sessioned": SESSIONED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerConfig:
-    """A consumer's settings, times in ms. Errors: GroupError with the setting's name."""
+    """A consumer's settings, times in ms. Errors: GroupError with the setting's name.
+
+    With `group_protocol` "consumer", the broker has the settings of heartbeats and sessions, and
+    the assignor; as Kafka, this class then refuses the consumer's own (`_OF_CLASSIC`).
+    """
 
     group_id: str = "g"
+    group_protocol: str = "classic"
+    group_remote_assignor: str | None = None
     group_instance_id: str | None = None
     client_rack: str = ""
     session_timeout_ms: int = 45_000
@@ -37,7 +46,19 @@ class ConsumerConfig:
             raise GroupError("partition_assignment_strategy", "is empty; name an assignor")
         if self.group_instance_id == "":
             raise GroupError("group_instance_id", "is empty; leave it out for a dynamic member")
+        _check_protocol(self)
         self.rebalance_protocol()
+
+    @property
+    def is_classic(self) -> bool:
+        return self.group_protocol == CLASSIC
+
+    def with_group_protocol(self, group_protocol: str) -> "ConsumerConfig":
+        """Returns the settings for the other protocol, without those that it refuses."""
+        kept = replace(self, group_protocol=CLASSIC, group_remote_assignor=None)
+        if group_protocol == CLASSIC:
+            return kept
+        return replace(kept, group_protocol=group_protocol, **_defaults())
 
     @property
     def rebalance_timeout_ms(self) -> int:
@@ -102,6 +123,35 @@ GroupConfig = ConsumerConfig | WorkerConfig
 def join_timeout_ms(config: GroupConfig) -> int:
     """Returns the timeout of a JoinGroup; the answer can take the whole rebalance timeout."""
     return max(config.request_timeout_ms, config.rebalance_timeout_ms + 5_000)
+
+
+def _check_protocol(config: ConsumerConfig) -> None:
+    """Raises a GroupError for a setting that the group's protocol refuses.
+
+    Source   ConsumerConfig.checkUnsupportedConfigsPostProcess (Kafka 4.4.0).
+    """
+    if config.group_protocol not in (CLASSIC, CONSUMER):
+        problem = f"{config.group_protocol!r} is neither {CLASSIC!r} nor {CONSUMER!r}"
+        raise GroupError("group_protocol", problem)
+    if config.is_classic:
+        if config.group_remote_assignor is not None:
+            raise GroupError("group_remote_assignor", "needs group_protocol = 'consumer'")
+        return
+    for name, default in _defaults().items():
+        if getattr(config, name) != default:
+            instead = _OF_CLASSIC[name]
+            raise GroupError(name, f"is refused with group_protocol = 'consumer'; {instead}")
+
+
+def _defaults() -> dict[str, Any]:
+    return {one.name: one.default for one in fields(ConsumerConfig) if one.name in _OF_CLASSIC}
+
+
+_OF_CLASSIC = {
+    "session_timeout_ms": "the broker has group_consumer_session_timeout_ms",
+    "heartbeat_interval_ms": "the broker has group_consumer_heartbeat_interval_ms",
+    "partition_assignment_strategy": "the broker assigns: see group_remote_assignor",
+}
 
 
 def _check_times(config: GroupConfig) -> None:

@@ -52,8 +52,9 @@ class Consumer(GroupMember):
     def matches_before_joining(self) -> bool:
         """Returns whether the next poll requests metadata, to match a pattern before it joins."""
         state = self._state
-        is_joining = joining.needs_rejoin(state) and not state.is_joining()
-        return self._subscriber.pattern is not None and is_joining
+        if self._subscriber.pattern is None:
+            return False
+        return joining.needs_rejoin(state) and not state.is_joining()
 
     def sees(self, topics: tuple[Topic, ...]) -> bool:
         """Returns whether these topics differ from the metadata that the consumer has."""

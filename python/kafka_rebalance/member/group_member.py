@@ -16,7 +16,7 @@ Source   AbstractCoordinator, Heartbeat of kafka-clients 4.4.0; docs/behaviour/m
 from kafka_rebalance.protocol import FindCoordinator, Heartbeat, Tick
 
 from . import answers, joining
-from .interface import Answered, Failed, MemberEffect, MemberEvent, Poll, Vouched
+from .interface import Answered, Failed, MemberEffect, MemberEvent, Poll, Polled, Vouched
 from .membership import Membership
 from .states import MemberState
 
@@ -50,6 +50,15 @@ class GroupMember:
     def coordinator_node(self) -> int | None:
         """Returns the coordinator's node; None while the coordinator is unknown."""
         return self._state.coordinator_node
+
+    @property
+    def heartbeat_interval_ms(self) -> int:
+        return self._state.config.heartbeat_interval_ms
+
+    @property
+    def poll_until_ms(self) -> int:
+        """Returns when the member leaves unless the application polls before."""
+        return self._state.poll_until_ms
 
     @property
     def is_in_poll(self) -> bool:
@@ -90,13 +99,18 @@ class GroupMember:
     def next_deadline_ms(self) -> int | None:
         """Returns when the host must call Tick: the earliest of the timers and timeouts."""
         state = self._state
-        due = [one.expires_ms for one in state.sent.values()]
-        if state.heartbeat_at_ms is not None:
+        due = state.heartbeat_at_ms
+        if due is not None:
             if state.coordinator_node is not None:
-                due += [state.heartbeat_at_ms, state.session_until_ms, state.poll_until_ms]
-            elif not state.is_waiting_for(FindCoordinator):
-                due.append(max(state.retry_at_ms, state.now_ms))
-        return min(due, default=None)
+                due = min(due, state.session_until_ms, state.poll_until_ms)
+            elif state.is_waiting_for(FindCoordinator):
+                due = None
+            else:
+                due = max(state.retry_at_ms, state.now_ms)
+        for one in state.sent.values():
+            if due is None or one.expires_ms < due:
+                due = one.expires_ms
+        return due
 
     def next_heartbeat_ms(self) -> int | None:
         """Returns when the next heartbeat is sent; None while the member sends no heartbeats."""
@@ -115,10 +129,10 @@ class GroupMember:
                 self._poll(event)
             case Tick():
                 _tick(state)
-            case Answered(number, response):
-                sent = state.sent.pop(number, None)
+            case Answered():
+                sent = state.sent.pop(event.request_id, None)
                 if sent is not None:
-                    answers.answered(state, sent, response)
+                    answers.answered(state, sent, event.response)
             case Failed(number):
                 sent = state.sent.pop(number, None)
                 if sent is not None:
@@ -128,6 +142,8 @@ class GroupMember:
                 state.session_until_ms = heartbeat_ms + state.config.session_timeout_ms
                 state.poll_until_ms = polled_ms + state.config.rebalance_timeout_ms
                 state.heartbeat_failures = 0
+            case Polled(at_ms):
+                state.poll_until_ms = at_ms + state.config.rebalance_timeout_ms
             case _:
                 self._handle_own(event)
         return effects

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The events that `Consumer.handle` and `Worker.handle` take, and the effects that they return.
+"""The events that `handle` of consumers and workers takes, and the effects that it returns.
 
 An event reports something that happened; an effect asks the host to do something.
 
     Subscribe, SubscribePattern, Unsubscribe, Poll, Close     the application
     MetadataUpdated, ConfigurationUpdated                     the cluster
     Answered, Failed                                          the network
-    Tick, Vouched                                             the host
+    Tick, Vouched, Polled, CallbackCompleted                  the host
 """
 
 from dataclasses import dataclass
@@ -16,6 +16,7 @@ from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.protocol import ErrorCode, Request, Response
 from kafka_rebalance.protocol.tick import Tick
 
+from .consumer_group.states import ConsumerMemberState
 from .states import MemberState
 
 Partitions = tuple[TopicPartition, ...]
@@ -90,6 +91,22 @@ class Vouched:
     polled_ms: int
 
 
+@dataclass(frozen=True, slots=True)
+class Polled:
+    """The host reports the application's last poll, which had no effect on the member.
+
+    Without this report, a member that waits for a long time would count as one whose application
+    does not poll.
+    """
+
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallbackCompleted:
+    """The callback of an AsyncConsumer's last Revoked, Assigned or Lost has returned."""
+
+
 MemberEvent = (
     Subscribe
     | SubscribePattern
@@ -102,6 +119,8 @@ MemberEvent = (
     | Failed
     | Tick
     | Vouched
+    | Polled
+    | CallbackCompleted
 )
 
 
@@ -118,6 +137,13 @@ class Send:
 @dataclass(frozen=True, slots=True)
 class FetchMetadata:
     """The client requests the cluster's metadata now."""
+
+
+@dataclass(frozen=True, slots=True)
+class PendingRevocation:
+    """An AsyncConsumer reads these partitions no more; onPartitionsRevoked follows."""
+
+    partitions: Partitions
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +186,8 @@ class Stop:
 class MemberTransition:
     """The member has changed its state."""
 
-    before: MemberState
-    after: MemberState
+    before: MemberState | ConsumerMemberState
+    after: MemberState | ConsumerMemberState
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,5 +199,14 @@ class Fatal:
 
 
 MemberEffect = (
-    Send | FetchMetadata | Revoked | Assigned | Lost | Start | Stop | MemberTransition | Fatal
+    Send
+    | FetchMetadata
+    | PendingRevocation
+    | Revoked
+    | Assigned
+    | Lost
+    | Start
+    | Stop
+    | MemberTransition
+    | Fatal
 )

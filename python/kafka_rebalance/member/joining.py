@@ -23,7 +23,8 @@ _JOIN_VERSION = 9
 
 def needs_rejoin(state: Membership) -> bool:
     """Returns whether the member wants to be in a group, and has a reason to send JoinGroup."""
-    return state.role.wants_in() and (state.rejoin_needed or state.role.has_news(state))
+    role = state.role
+    return (state.rejoin_needed or role.has_news(state)) and role.wants_in()
 
 
 def go_on(state: Membership) -> None:
@@ -78,15 +79,12 @@ def waits_in_poll(state: Membership) -> bool:
 
     Source   ConsumerCoordinator.poll, maybeMarkPartitionsPendingRevocation (nothing is fetched).
     """
-    if not needs_rejoin(state):
-        return False
-    return state.coordinator_node is None or state.role.is_pending_revocation
+    waits = state.coordinator_node is None or state.role.is_pending_revocation
+    return waits and needs_rejoin(state)
 
 
 def next_step_ms(state: Membership) -> int | None:
-    """Returns when `go_on` can take its next step; None if it must wait for an event."""
-    if not (needs_rejoin(state) or state.is_joining()):
-        return None
+    """Returns when `go_on` can take its next step in a rebalance; None if an event comes first."""
     if state.coordinator_node is None:
         return None if state.is_waiting_for(FindCoordinator) else state.retry_at_ms
     if state.arrived is not None:

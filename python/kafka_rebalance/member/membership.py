@@ -7,6 +7,7 @@
 import random
 from dataclasses import dataclass, field
 from itertools import count
+from typing import NamedTuple
 
 from kafka_rebalance import protocol
 from kafka_rebalance.protocol.messages import NO_GENERATION
@@ -31,8 +32,7 @@ class Generation:
         return self.generation_id != NO_GENERATION and self.member_id != ""
 
 
-@dataclass(frozen=True, slots=True)
-class SentRequest:
+class SentRequest(NamedTuple):
     """An unanswered request, and the generation in which it was sent."""
 
     request: protocol.Request
@@ -71,13 +71,13 @@ class Membership:
     effects: list[MemberEffect] = field(default_factory=list)
 
     def is_waiting_for(self, *kinds: type) -> bool:
-        return any(isinstance(one.request, kinds) for one in self.sent.values())
+        return bool(self.sent) and any(isinstance(one.request, kinds) for one in self.sent.values())
 
     def is_joining(self) -> bool:
         """Returns whether a join is in progress, or its assignment waits for poll."""
-        return self.arrived is not None or self.is_waiting_for(
-            protocol.JoinGroup, protocol.SyncGroup
-        )
+        if self.arrived is not None:
+            return True
+        return self.is_waiting_for(protocol.JoinGroup, protocol.SyncGroup)
 
     def send(
         self, request: protocol.Request, timeout_ms: int, api_version: int | None = None

@@ -42,6 +42,7 @@ class Subscriber:
 
     config: ConsumerConfig
     assignors: dict[str, Assignor]
+    is_cooperative: bool = field(init=False)  # the consumer reads during a rebalance (KIP-429)
     owned: Partitions = ()
     # The subscription, and the cluster's topics.
     subscription: frozenset[str] = frozenset()
@@ -60,10 +61,8 @@ class Subscriber:
 
     protocol_type = "consumer"
 
-    @property
-    def is_cooperative(self) -> bool:
-        """Returns whether the consumer keeps reading while the group rebalances (KIP-429)."""
-        return self.config.rebalance_protocol() is RebalanceProtocol.COOPERATIVE
+    def __post_init__(self) -> None:
+        self.is_cooperative = self.config.rebalance_protocol() is RebalanceProtocol.COOPERATIVE
 
     def wants_in(self) -> bool:
         """Returns whether there is a subscription; a pattern without a matching topic counts."""
@@ -71,7 +70,8 @@ class Subscriber:
 
     def has_news(self, state: Membership) -> bool:
         """Returns whether the subscription, or a topic that this leader assigned, has changed."""
-        if self.joined_subscription != self.subscription:
+        joined = self.joined_subscription
+        if joined is not self.subscription and joined != self.subscription:
             return True
         watches = state.is_leader and self.assigned_by is not None
         return watches and self._snapshot() != self.assigned_by

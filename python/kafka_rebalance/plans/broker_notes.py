@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Notes on a plan of a group that the broker assigns, or that changes to or from this protocol.
 
+    tasks       partitions are tasks of a streams group
     stops       who stops, and for how long
     interval    a member that joins soon after another gets nothing at first
     tie         members name assignors equally often
     ignored     topics that nobody reads stay in a share group's target
+    delay       a streams group that was empty waits before its first target
+    warm-up     no warm-up task is assigned, so a task moves before its state is there
+    same place  members of one process, of which no second one takes a standby task
     blocks      members whose client library lacks the protocol, or user data in assignments
     unknown     members whose client library is not known
     policy      the broker's setting that the conversion needs
@@ -13,14 +17,15 @@
 
 Source   modern groups: GroupMetadataManager, CurrentAssignmentBuilder (Kafka 4.4.0), KIP-848.
          Libraries: Kafka 4.0's upgrade notes; librdkafka's changelog, 2.12.0; kafka-python's issue
-         3000 and its release 3.0.12; aiokafka 0.14.0.
+         3000 and its release 3.0.12; aiokafka 0.14.0. Streams groups: KIP-1071,
+         GroupCoordinatorConfig, StickyTaskAssignor, AssignmentRefiner (Kafka 4.4.0).
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from kafka_rebalance.assignors.registry import SERVER_SIDE, shares_partitions
+from kafka_rebalance.assignors.registry import SERVER_SIDE, assigns_tasks, shares_partitions
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
 
@@ -31,8 +36,9 @@ from .clients import library_evidence
 from .rebalance_plan import RebalancePlan
 
 NoteKind = Literal[
-    "stops", "interval", "tie", "ignored", "blocks", "unknown", "policy", "first join", "owners"
-]
+    "stops", "interval", "tie", "ignored", "blocks", "unknown", "policy", "first join", "owners",
+    "tasks", "delay", "warm-up", "same place",
+]  # fmt: skip
 
 _LACKS = {
     "kafka-python": "kafka-python lacks it (3.0.12)",
@@ -62,7 +68,9 @@ def broker_notes(plan: RebalancePlan) -> tuple[Note, ...]:
     switches = [one for one in plan.changes if isinstance(one, SwitchProtocol)]
     found = [*_switch(plan, switches[-1])] if switches else []
     names = {one.group.assignor for one in plan.rounds}
-    if any(map(shares_partitions, names)):
+    if any(map(assigns_tasks, names)):
+        found += _of_streams(plan)
+    elif any(map(shares_partitions, names)):
         found += _of_shares(plan)
     elif any(name in SERVER_SIDE for name in names):
         found += _of_consumers(plan)
@@ -129,13 +137,70 @@ def _of_shares(plan: RebalancePlan) -> Iterator[Note]:
         "stops",
         "Nobody waits in a share group: a member has its target at its next heartbeat, at most 5 s "
         "later (group.share.heartbeat.interval.ms). Partitions that were never read are handed out "
-        "after their share state is initialised, one heartbeat later.",
+        "after their share state is initialised: one heartbeat and one group epoch later.",
     )
     read = {topic for member in plan.final.members for topic in member.topics}
     owned = {tp.topic for member in plan.final.members for tp in member.owned_partitions}
     if left := sorted(owned - read):
         yield Note(
             "ignored", f"{', '.join(left)}: nobody subscribes, yet it stays in the target for good."
+        )
+
+
+def _of_streams(plan: RebalancePlan) -> Iterator[Note]:
+    yield Note(
+        "tasks",
+        "A partition of this plan is a task: 0[1] is task 0_1, the second of subtopology 0. The "
+        "figures count active tasks.",
+    )
+    moves = any(one.moves or (one.standby and one.standby.moves) for one in plan.rounds)
+    if moves:
+        yield Note(
+            "stops",
+            "Members run on with the tasks that they keep. A task that moves stops when its owner "
+            "closes it, until the heartbeat of its new owner: at most 5 s "
+            "(group.streams.heartbeat.interval.ms), half of that on average, plus the time in "
+            "which the new owner restores its state.",
+        )
+    if any(member.generation_id is None for one in plan.rounds for member in one.group.members):
+        yield Note(
+            "interval",
+            "A member that joins within 1 s of the last target (group.streams.assignment.interval"
+            ".ms) gets nothing until anybody's next heartbeat after that. A target depends on the "
+            "tasks that members have when it is computed: members that join before the group has "
+            "settled may get others.",
+        )
+        yield Note(
+            "delay",
+            "Only a group that was empty waits 3 s before its first target "
+            "(group.streams.initial.rebalance.delay.ms): members that join later do not.",
+        )
+    stateful = {one.subtopology_id for one in plan.group.subtopologies or () if one.stateful}
+    gained = [tp for one in plan.rounds for owned in one.gained.values() for tp in owned]
+    if any(tp.topic in stateful for tp in gained):
+        yield Note(
+            "warm-up",
+            "Kafka 4.4 assigns no warm-up tasks, whatever group.streams.num.warmup.replicas is: a "
+            "stateful task moves at once, and its new owner restores the state first, unless it "
+            "had a standby task.",
+        )
+    yield from _standby_places(plan.final)
+
+
+def _standby_places(group: GroupSpec) -> Iterator[Note]:
+    """Yields a note if there are too few processes for all standby replicas."""
+    processes = {member.streams.process_id for member in group.members if member.streams}
+    replicas = group.num_standby_replicas or 0
+    if (
+        replicas
+        and len(processes) <= replicas
+        and any(s.stateful for s in group.subtopologies or ())
+    ):
+        there = "1 process" if len(processes) == 1 else f"{len(processes)} processes"
+        yield Note(
+            "same place",
+            f"num.standby.replicas is {replicas}, but there are only {there}: the owner of a task "
+            "and its standby replicas are always in different processes, so some are missing.",
         )
 
 

@@ -4,10 +4,14 @@
 Members keep what both the old and the new target have, and read on. A member revokes the rest at
 its next heartbeat, and confirms this. Only then does the broker hand the partition to its new
 owner, at that member's next heartbeat. In a share group, members share partitions: nobody waits.
+In a streams group (KIP-1071), the same holds for active tasks.
 
 1. A heartbeat finds a new group epoch and computes the target: the assignor sees the members in the
-   order of the broker's table, a new member last. Members that join with more than
+   order of the broker's table, a new member last. (In share groups of a real broker, a new member
+   had its place in the table: `python -m tests.modern_live`.) Members that join with more than
    `group.consumer.assignment.interval.ms` (1 s) between them have a target each.
+   The target of a streams group depends on the tasks that members have at present. The play lets
+   the group reach each target before the next member joins.
 2. Compare the new target with the old one.
 3. A partition is unavailable between its revocation and the heartbeat of its new owner. A new
    partition, or that of a member that left, is unavailable until its owner's heartbeat. A member
@@ -16,13 +20,14 @@ owner, at that member's next heartbeat. In a share group, members share partitio
 5. Sort the members as the broker's table does, newer members first (`changes/member_table.py`).
 
 Errors   those of `assign`.
-Source   TargetAssignmentBuilder, CurrentAssignmentBuilder; KIP-848.
+Source   TargetAssignmentBuilder, CurrentAssignmentBuilder; KIP-848, KIP-1071.
 """
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from kafka_rebalance.assignors import RebalanceProtocol, assign
-from kafka_rebalance.assignors.registry import Engine, shares_partitions
+from kafka_rebalance.assignors.registry import Engine, assigns_tasks, shares_partitions
 from kafka_rebalance.group.model import Member
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
@@ -45,9 +50,16 @@ def play_by_broker(group: GroupSpec, *, eager: Collection[str], engine: Engine) 
         return Played((last,), _settled(last, new[::-1]), settled=True)
     after = group.edited(members=tuple(known))
     for one in new:
-        rounds.append(_round(after.edited(members=(*after.members, one)), eager, engine))
+        rounds.append(_round(after.edited(members=_with_new(after, one)), eager, engine))
         after = _settled(rounds[-1], [one])
     return Played(tuple(rounds), after, settled=True)
+
+
+def _with_new(group: GroupSpec, new: Member) -> tuple[Member, ...]:
+    """Returns the members as the assignor sees them when a new one has joined."""
+    if shares_partitions(group.assignor) and not assigns_tasks(group.assignor):
+        return tuple(in_table_order([new, *group.members]))
+    return (*group.members, new)
 
 
 def joined_together(group: GroupSpec, engine: Engine) -> GroupSpec:
@@ -76,6 +88,7 @@ def _round(group: GroupSpec, eager: Collection[str], engine: Engine) -> Round:
     given_up = {tp for owned in delta.revoked.values() for tp in owned}
     reading = {one: owned for one, owned in delta.kept.items() if one not in eager}
     waits = {m: [tp for tp in owned if tp in given_up] for m, owned in delta.gained.items()}
+    nobody_waits = shares_partitions(name) and not assigns_tasks(name)
     return Round(
         group=group,
         generation_id=next_generation(group),
@@ -83,7 +96,7 @@ def _round(group: GroupSpec, eager: Collection[str], engine: Engine) -> Round:
         held=held,
         assignment=answer,
         delta=delta,
-        withheld=Assignment.of({} if shares_partitions(name) else waits),
+        withheld=Assignment.of({} if nobody_waits else waits),
         unavailable=without_reader(group, Assignment.of(reading)),
     )
 
@@ -93,6 +106,18 @@ def _settled(one: Round, newest_first: Sequence[Member]) -> GroupSpec:
 
     `newest_first` are the members that have joined; the round may have them in any order.
     """
+    owning = _with_target(one)
+    # 5.
+    by_id = {member.member_id: member for member in owning.members}
+    newest = [by_id.pop(member.member_id) for member in newest_first]
+    return owning.edited(members=tuple(in_table_order([*newest, *by_id.values()])))
+
+
+def _with_target(one: Round) -> GroupSpec:
+    if assigns_tasks(one.group.assignor):
+        after = one.group.owning(one.assignment)
+        members = (replace(member, generation_id=one.generation_id) for member in after.members)
+        return after.edited(members=tuple(members), generation_id=one.generation_id)
     # 4.
     target = {
         member.member_id: member.owned_partitions
@@ -100,8 +125,4 @@ def _settled(one: Round, newest_first: Sequence[Member]) -> GroupSpec:
         else one.assignment[member.member_id]
         for member in one.group.members
     }
-    owning = one.group.owning(target, generation_id=one.generation_id)
-    # 5.
-    by_id = {member.member_id: member for member in owning.members}
-    newest = [by_id.pop(member.member_id) for member in newest_first]
-    return owning.edited(members=tuple(in_table_order([*newest, *by_id.values()])))
+    return one.group.owning(target, generation_id=one.generation_id)

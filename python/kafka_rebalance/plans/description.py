@@ -27,7 +27,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from kafka_rebalance.assignors.registry import FOREIGN, Engine, is_known, shares_partitions
+from kafka_rebalance.assignors.registry import (
+    FOREIGN,
+    Engine,
+    is_known,
+    shares_partitions,
+)
 from kafka_rebalance.errors import NeverEnds
 from kafka_rebalance.group.model import Member, TopicPartition
 from kafka_rebalance.group.ownership import Assignment, Balance
@@ -38,6 +43,7 @@ from .figures import rack_share
 from .never_ends import endless
 from .possible import best_possible
 from .rebalance_plan import plan
+from .rounds import subscribed_partitions
 
 FindingKind = Literal[
     "unread", "doubled", "stale", "idle", "uneven", "far", "missing", "alone", "mixed", "moves",
@@ -139,7 +145,7 @@ def describe(
     assignment = Assignment.owned(group)
     balance = assignment.balance
     possible = balance
-    if not shares_partitions(group.assignor):
+    if group.subtopologies is None and not shares_partitions(group.assignor):
         possible = best_possible(group, engine=engine).balance
     findings = [
         *_faults(group, assignment),
@@ -154,6 +160,9 @@ def describe(
 
 def _faults(group: GroupSpec, assignment: Assignment) -> Iterator[Finding]:
     """Yields the faults of the assignment; before the first assignment there are none."""
+    if group.subtopologies is not None:
+        yield from _task_faults(group, assignment)
+        return
     counts = group.partition_counts()
     owners: dict[TopicPartition, list[str]] = {}
     stale: dict[str, list[TopicPartition]] = {}
@@ -182,6 +191,17 @@ def _faults(group: GroupSpec, assignment: Assignment) -> Iterator[Finding]:
         yield Finding("stale", text, (member_id,), tuple(partitions), "plan")
 
 
+def _task_faults(group: GroupSpec, assignment: Assignment) -> Iterator[Finding]:
+    """Yields the active tasks that no member runs, or several."""
+    runs = Counter(tp for owned in assignment.values() for tp in owned)
+    missing = tuple(tp for tp in subscribed_partitions(group) if tp not in runs)
+    if missing and runs:
+        yield Finding("unread", "no member runs these tasks at present", partitions=missing)
+    doubled = tuple(tp for tp, count in runs.items() if count > 1)
+    if doubled:
+        yield Finding("doubled", "several members run these tasks", partitions=doubled)
+
+
 def _loads(
     group: GroupSpec, assignment: Assignment, balance: Balance, possible: Balance
 ) -> Iterator[Finding]:
@@ -194,6 +214,8 @@ def _loads(
             if fewest
             else "another assignment gives every member a partition"
         )
+        if group.subtopologies is not None:
+            text = "they run no active task"
         yield Finding("idle", text, idle, ask="compare")
     if any(held.values()) and balance.stddev > possible.stddev:
         text = f"{balance.min} to {balance.max} partitions a member; possible is {possible.min}"

@@ -5,7 +5,7 @@
 2. After each event that starts a rebalance, the group plays rounds until it has settled
    (`rounds.py`).
 3. The plan compares its end with the best result that was possible from the beginning (`possible`).
-   For a share group no such result is known, and the end takes its place.
+   For share and streams groups no such result is known, and the end takes its place.
 
 Engine "rust" plays whole plans in the core: `core_plan.py`. Mirror: `src/plans/rebalance_plan.rs`.
 
@@ -39,9 +39,8 @@ from kafka_rebalance.assignors.registry import (
     BUILT_IN,
     SERVER_SIDE,
     Engine,
-    OfTasks,
+    assigns_tasks,
     check_engine,
-    in_brokers,
     shares_partitions,
 )
 from kafka_rebalance.errors import GroupError
@@ -51,7 +50,15 @@ from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 
 from .broker_rounds import play_by_broker
-from .changes import Change, SwitchAssignor, SwitchProtocol, change_from_text
+from .changes import (
+    AddMembers,
+    BounceMembers,
+    Change,
+    RemoveMembers,
+    SwitchAssignor,
+    SwitchProtocol,
+    change_from_text,
+)
 from .changes.edits import AS_IT_IS, GroupEvent
 from .changes.made_up import PLANNED, Basis, Draw, MadeUp, Newcomer
 from .core_plan import CorePlan, core_step
@@ -198,7 +205,7 @@ class RebalancePlan:
             else self._core.rack_share_after,
             settled=self.settled,
             depends_on_ids=bool(self.newcomers),
-            owns_nothing=not any(member.owned_partitions for member in self.group.members),
+            owns_nothing=not before.partitions,
         )
 
     def sample(self, draws: int | None = None) -> Samples:
@@ -240,6 +247,7 @@ class RebalancePlan:
             "topics_after": _balances(self.final, self.after),
             "steps": [_step(step, known=self.knows_generation) for step in self.steps],
             "assignment": self.after.to_dict(),
+            **({} if self.after.standby is None else {"standby": self.after.standby.to_dict()}),
         }
 
 
@@ -260,8 +268,8 @@ def plan(
     """
     name = assignor_of(group, assignor)
     protocol_of(name)  # raises if the assignor is not known
-    if isinstance(SERVER_SIDE.get(name), OfTasks):
-        raise GroupError("assignor", in_brokers(name))
+    if group.subtopologies is not None and not assigns_tasks(name):
+        raise GroupError("assignor", f"{quoted(name)} assigns no tasks, as a streams group needs")
     parsed = parse_changes(changes)
     return replay(group.edited(assignor=name), parsed, engine, PLANNED)
 
@@ -302,6 +310,7 @@ def played(
     origins = {member.member_id: member.member_id for member in group.members}
     state = group
     steps: list[Step] = []
+    _check_plays(group, changes)
     # 1.
     if not changes:
         steps.append(_step_of(AS_IT_IS, state, ids, origins, engine))
@@ -330,6 +339,20 @@ def played(
         engine,
         ids.places_guessed,
     )
+
+
+def _check_plays(group: GroupSpec, changes: Sequence[Change]) -> None:
+    """Raises a GroupError for a change of a streams group that is not played.
+
+    A contract line has the numbers of tasks, but not the topics on which they depend.
+    """
+    if not assigns_tasks(group.assignor):
+        return
+    for i, change in enumerate(changes):
+        of_rack = isinstance(change, RemoveMembers) and change.rack is not None
+        if of_rack or not isinstance(change, AddMembers | RemoveMembers | BounceMembers):
+            problem = "of a streams group, the plan plays only members that join, leave or restart"
+            raise GroupError(f"changes[{i}]", problem)
 
 
 def _as_sent(group: GroupSpec, step: Step) -> GroupSpec:
@@ -463,7 +486,21 @@ def _step(step: Step, *, known: bool) -> dict[str, Any]:
                     for part in ("kept", "revoked", "gained", "withheld")
                 },
                 "unavailable": [list(tp) for tp in one.unavailable],
+                **_standby(one),
             }
             for one in step.rounds
         ],
+    }
+
+
+def _standby(one: Round) -> dict[str, Any]:
+    """Returns the changes of standby tasks; nothing outside of streams groups."""
+    if one.standby is None:
+        return {}
+    parts = {part: getattr(one.standby, part) for part in ("kept", "revoked", "gained")}
+    return {
+        "standby": {
+            part: {m: owned for m, owned in changed.to_dict().items() if owned}
+            for part, changed in parts.items()
+        }
     }

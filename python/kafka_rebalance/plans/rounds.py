@@ -91,6 +91,12 @@ class Round(Late):
         """Returns partitions held after the round and not before it."""
         return self.delta.gained
 
+    @property
+    def standby(self) -> Delta | None:
+        """Returns the changes of standby tasks; None outside of streams groups."""
+        held, assigned = self.held.standby, self.assignment.standby
+        return None if held is None or assigned is None else assigned - held
+
 
 @dataclass(frozen=True, slots=True)
 class Step(Late):
@@ -223,7 +229,13 @@ def without_reader(group: GroupSpec, reading: Assignment) -> tuple[TopicPartitio
 
 
 def subscribed_partitions(group: GroupSpec) -> Iterator[TopicPartition]:
-    """Yields every partition whose topic has a subscriber, in the group's order of topics."""
+    """Yields every partition whose topic has a subscriber, in the group's order of topics.
+
+    For a streams group, yields every task.
+    """
+    for one in group.subtopologies or ():
+        for number in range(one.tasks):
+            yield TopicPartition(one.subtopology_id, number)
     subscribed = {topic for member in group.members for topic in member.topics}
     for topic in group.topics:
         if topic.name in subscribed:

@@ -7,6 +7,9 @@ from enum import Enum
 class GroupState(Enum):
     """A group's state; the value is its name in a DescribeGroups response."""
 
+    # Each request looks up its group's state in a table, and Enum's own hash is Python code.
+    __hash__ = object.__hash__
+
     EMPTY = "Empty"
     PREPARING_REBALANCE = "PreparingRebalance"
     COMPLETING_REBALANCE = "CompletingRebalance"

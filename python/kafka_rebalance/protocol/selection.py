@@ -19,7 +19,8 @@ from kafka_rebalance.java.order import java_hash_order
 
 def candidates(lists: Sequence[Sequence[str]]) -> frozenset[str]:
     """Returns the names that every list contains."""
-    return frozenset.intersection(*(frozenset(names) for names in lists))
+    different = dict.fromkeys(map(tuple, lists))  # most members of a group have equal lists
+    return frozenset.intersection(*map(frozenset, different))
 
 
 def select_protocol(lists: Sequence[Sequence[str]]) -> str:

@@ -6,6 +6,8 @@ from itertools import count
 
 from .scheduled import PollNow, Refresh, ScheduledEvent, Wake
 
+Timer = Wake | PollNow | Refresh
+
 
 class Agenda:
     """The clock of a simulation, its scheduled events, and the timers of its processes.
@@ -18,37 +20,38 @@ class Agenda:
         self.now_ms = 0
         self._heap: list[tuple[int, int, ScheduledEvent]] = []  # (time, sequence, event)
         self._sequence = count()
-        self._timers: dict[tuple[str, type], int] = {}
-
-    def next_ms(self) -> int | None:
-        return self._heap[0][0] if self._heap else None
+        # kind of timer -> process -> its time
+        self._timers: dict[type, dict[str, int]] = {Wake: {}, PollNow: {}, Refresh: {}}
 
     def timer_ms(self, name: str, kind: type) -> int | None:
-        return self._timers.get((name, kind))
+        return self._timers[kind].get(name)
 
     def push(self, at: int, event: ScheduledEvent) -> None:
         """Schedules an event; events of one time are popped in the order of their pushes."""
         heapq.heappush(self._heap, (at, next(self._sequence), event))
 
-    def arm(self, at: int, event: Wake | PollNow | Refresh) -> None:
+    def arm(self, at: int, event: Timer) -> None:
         """Sets a timer of a process, in place of its older timer of this kind."""
-        key = (event.process, type(event))
-        if self._timers.get(key) != at:
-            self._timers[key] = at
-            self.push(at, event)
+        timers = self._timers[type(event)]
+        if timers.get(event.process) != at:
+            timers[event.process] = at
+            heapq.heappush(self._heap, (at, next(self._sequence), event))
 
-    def disarm(self, name: str, *kinds: type) -> None:
-        for kind in kinds:
-            self._timers.pop((name, kind), None)
+    def disarm(self, event: Timer) -> None:
+        self._timers[type(event)].pop(event.process, None)
 
-    def is_due(self, name: str, kind: type) -> bool:
+    def is_due(self, event: Timer) -> bool:
         """Returns whether a popped event is the newest of its kind; disarms that timer."""
-        if self._timers.get((name, kind)) != self.now_ms:
+        timers = self._timers[type(event)]
+        if timers.get(event.process) != self.now_ms:
             return False
-        del self._timers[name, kind]
+        del timers[event.process]
         return True
 
-    def pop(self) -> ScheduledEvent:
-        """Removes the next event, and moves the time forward to it."""
-        self.now_ms, _, event = heapq.heappop(self._heap)
+    def pop(self, until_ms: int) -> ScheduledEvent | None:
+        """Removes the next event up to `until_ms`, and moves the time forward to it."""
+        heap = self._heap
+        if not heap or heap[0][0] > until_ms:
+            return None
+        self.now_ms, _, event = heapq.heappop(heap)
         return event

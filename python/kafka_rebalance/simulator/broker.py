@@ -17,15 +17,21 @@ from .journal import CoordinatorEntry, Entry
 
 @dataclass(eq=False, slots=True)
 class Broker:
-    """The broker that coordinates the group; `watch` receives each change of the group's state."""
+    """The broker that coordinates the group.
+
+    `watch` receives each change of a classic group's state. `look` is called when records were
+    appended, because only records change the epochs of a consumer group.
+    """
 
     coordinator: c.Coordinator
     watch: Callable[[int, c.Transition, str], None]
     respond: Callable[[int, protocol.Response], None]
-    append: Callable[[c.Appended], None]
+    append: Callable[[c.Appended | c.PatternsDue], None]
+    look: Callable[[int, str], None]
     journal: list[Entry] | None
     node: int | None = 0
     sender: str = ""  # the process whose request is being handled
+    is_touched: bool = False  # the coordinator has handled an event, so its deadlines may differ
     log: list[c.LogEntry] = field(default_factory=list)
     moves: int = 0  # how often another node has taken over; this is also the newest node's number
 
@@ -56,7 +62,20 @@ class Broker:
                 group.has(request.member_id) or request.group_instance_id in group.static_members
             )
             return f"{sender} {'rejoins' if known else 'joins'}"
+        if isinstance(request, protocol.ConsumerGroupHeartbeat):
+            return self._cause_of_heartbeat(request, sender)
         return f"{sender} answers"
+
+    def _cause_of_heartbeat(self, request: protocol.ConsumerGroupHeartbeat, sender: str) -> str:
+        if request.member_epoch < 0:
+            return f"{sender} leaves"
+        if request.member_epoch > 0:
+            return "the topics changed"
+        group = self.coordinator.groups().get(request.group_id)
+        known = group is not None and (
+            request.member_id in group.members or request.instance_id in group.static_members
+        )
+        return f"{sender} {'rejoins' if known else 'joins'}"
 
     def leave_node(self, now_ms: int) -> None:
         """Stops coordinating at this node, so that the group has no coordinator."""
@@ -72,20 +91,35 @@ class Broker:
     def handle(self, event: c.CoordinatorEvent, now_ms: int, cause: str = "") -> None:
         """Hands an event to the coordinator; `cause` explains a rebalance that the event starts."""
         effects = self.coordinator.handle(event, now_ms)
+        self.is_touched = True
         if self.journal is not None:
             self.journal.append(CoordinatorEntry(now_ms, event, tuple(effects)))
+        has_written = False
         for effect in effects:
             match effect:
-                case c.Respond(number, response):
-                    self.respond(number, response)
+                case c.Respond():
+                    self.respond(effect.request_id, effect.response)
                 case c.Append(append_id, records):
                     position = len(self.log)
                     self.log += (c.LogEntry(position + i, *one) for i, one in enumerate(records))
                     self.append(c.Appended(append_id, position))
+                    has_written = True
+                case c.PatternsDue():
+                    self.append(effect)
                 case c.Transition():
                     self.watch(now_ms, effect, cause)
                 case c.Expired(key):
-                    how = {"heartbeat": "'s session ended", "sync": " synced too late", "join": ""}
-                    cause = f"{key.member_id or 'somebody'}{how[key.kind]}"
+                    cause = f"{key.member_id or 'somebody'}{_EXPIRED[key.kind]}"
                 case _:
                     pass
+        if has_written:
+            self.look(now_ms, cause)
+
+
+_EXPIRED = {
+    "heartbeat": "'s session ended",
+    "session-timeout": "'s session ended",
+    "rebalance-timeout": " revoked too late",
+    "sync": " synced too late",
+    "join": "",
+}

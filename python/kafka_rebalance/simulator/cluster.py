@@ -10,10 +10,13 @@ Source   KRaftMetadataCache (a broker publishes topics as it replays the log), M
          replica whose broker is not alive is a node without rack).
 """
 
+import random
+from base64 import urlsafe_b64encode
 from collections import Counter
 from collections.abc import Iterable
 
-from kafka_rebalance.group.model import Topic
+from kafka_rebalance.coordinator import ClusterTopic, TopicsChanged
+from kafka_rebalance.group.model import Topic, uuid_of
 
 from .intervals import Holds
 from .scenario import Happening, Kind, Scenario
@@ -26,6 +29,12 @@ class SimulatedCluster:
         created = {one.topic for one in scenario.happenings if one.kind is Kind.CREATE_TOPIC}
         self._plans = scenario.topics
         self._holds = holds
+        self._version = 0
+        rng = random.Random(f"{scenario.seed} topic ids")
+        self._ids = {
+            name: plan.topic_id or text_of(rng.getrandbits(128))
+            for name, plan in scenario.topics.items()
+        }
         # A topic without a subscriber never counts as unread.
         self._wanted = {
             name for name in scenario.topics if any(one.wants(name) for one in scenario.members)
@@ -34,17 +43,39 @@ class SimulatedCluster:
         self._dark: Counter[str] = Counter()
         self._away: list[Happening] = []
         self._unseen_until: dict[str, int] = {}
+        self._all_seen_ms = 0  # the latest time of `_unseen_until`
+        self._topics: tuple[Topic, ...] | None = None  # all topics; None after a change
         for name in scenario.topics:
             if name not in created:
                 self.create(name, 0)
 
     def metadata(self, now_ms: int) -> tuple[Topic, ...]:
         """Returns the topics in the metadata that a client receives at this time."""
-        return tuple(
-            Topic(name, count, self._racks(name, count))
-            for name, count in self.partitions.items()
-            if self._unseen_until.get(name, 0) <= now_ms
+        if self._topics is None:
+            self._topics = tuple(
+                Topic(name, count, self._racks(name, count), self._ids[name])
+                for name, count in self.partitions.items()
+            )
+        if now_ms >= self._all_seen_ms:
+            return self._topics
+        unseen = self._unseen_until
+        return tuple(one for one in self._topics if unseen.get(one.name, 0) <= now_ms)
+
+    def topics_changed(self) -> TopicsChanged:
+        """Returns the topics as the coordinator learns them; it knows the racks of lost brokers."""
+        self._version += 1
+        return TopicsChanged(
+            tuple(
+                ClusterTopic(name, uuid_of(self._ids[name]), count, self._known_racks(name, count))
+                for name, count in self.partitions.items()
+            ),
+            self._version,
         )
+
+    def _known_racks(self, name: str, count: int) -> tuple[tuple[str, ...], ...]:
+        racks = self._plans[name].racks or ((),)
+        known = [tuple(one for one in each if one is not None) for each in racks]
+        return tuple(known[number % len(known)] for number in range(count))
 
     def is_reachable(self) -> bool:
         """Returns whether any broker answers metadata requests."""
@@ -71,10 +102,12 @@ class SimulatedCluster:
         for number in range(self.partitions[name], partitions if name in self._wanted else 0):
             self._holds.appear(f"{name}-{number}", now_ms)
         self.partitions[name] = max(self.partitions[name], partitions)
+        self._topics = None
 
     def leave(self, event: Happening, now_ms: int) -> None:
         """Takes a broker down: no member can read the partitions that only this broker can lead."""
         self._away.append(event)
+        self._topics = None
         for partition in self.led(event):
             self._dark[partition] += 1
             self._holds.darken(partition, now_ms, is_dark=True)
@@ -82,6 +115,7 @@ class SimulatedCluster:
     def come_back(self, event: Happening, now_ms: int) -> None:
         """Brings a broker back, which then does not know its topics for the event's `unseen_ms`."""
         self._away.remove(event)
+        self._topics = None
         for partition in self.led(event):
             self._dark[partition] -= 1
             if self._dark[partition] <= 0:
@@ -89,6 +123,7 @@ class SimulatedCluster:
         for name in event.topics or self.partitions:
             until = max(self._unseen_until.get(name, 0), now_ms + event.unseen_ms)
             self._unseen_until[name] = until
+            self._all_seen_ms = max(self._all_seen_ms, until)
 
     def led(self, event: Happening) -> Iterable[str]:
         """Returns the partitions that no broker can lead while the event's broker is away.
@@ -101,3 +136,8 @@ class SimulatedCluster:
             for number in range(self._plans[name].partitions):
                 if not event.rack or set(racks[number % len(racks)]) == {event.rack}:
                     yield f"{name}-{number}"
+
+
+def text_of(number: int) -> str:
+    """Returns an id of 128 bits as Kafka writes it: 22 characters."""
+    return urlsafe_b64encode(number.to_bytes(16, "big")).decode().rstrip("=")

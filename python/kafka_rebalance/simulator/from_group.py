@@ -24,11 +24,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from kafka_rebalance.assignors.registry import is_known
+from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import Member, Topic, quoted
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.member import ConsumerConfig
+from kafka_rebalance.member.config import CONSUMER
 from kafka_rebalance.plans.changes import (
     AddMembers,
     AddPartitions,
@@ -94,7 +95,7 @@ def scenario_from_group(
         raise GroupError("assignor", "the group has none; name the one to play")
     if not is_known(name):
         raise GroupError("assignor", f"{quoted(name)} cannot be played")
-    config = replace(config or ConsumerConfig(), partition_assignment_strategy=(name,))
+    config = _with_assignor(config or ConsumerConfig(), name)
     maker = _Maker(group, config, work or Costs(), pace or Pace())
     for place, change in enumerate(changes):
         try:
@@ -103,6 +104,14 @@ def scenario_from_group(
             path = f"changes[{place}]" if error.path == "change" else error.path
             raise GroupError(path, error.problem) from None
     return maker.scenario(changes, seed)
+
+
+def _with_assignor(config: ConsumerConfig, name: str) -> ConsumerConfig:
+    """Returns the settings of members that the assignor assigns: in a client, or in the broker."""
+    kind, _, remote = name.partition("/")
+    if name not in SERVER_SIDE or kind != CONSUMER:
+        return replace(config, partition_assignment_strategy=(name,))
+    return replace(config, group_protocol=CONSUMER, group_remote_assignor=remote)
 
 
 @dataclass(slots=True)
@@ -145,7 +154,12 @@ class _Maker:
         name = self.names[member.member_id]
         config = self._config(member, member.group_instance_id)
         self.plans[name] = MemberPlan(
-            name=name, config=config, topics=member.topics, start_ms=at_ms, work=self.work
+            name=name,
+            config=config,
+            topics=member.topics,
+            start_ms=at_ms,
+            work=self.work,
+            member_ids=() if config.is_classic else (member.member_id,),
         )
 
     def _config(self, member: Member, instance_id: str | None) -> ConsumerConfig:
@@ -231,7 +245,9 @@ class _Maker:
         return Scenario(
             title=f"{self.group.group_id}: {listed}",
             topics={
-                name: TopicPlan(partitions=self.counts[name], racks=one.racks)
+                name: TopicPlan(
+                    partitions=self.counts[name], racks=one.racks, topic_id=one.topic_id
+                )
                 for name, one in self.topics.items()
             },
             members=tuple(map(self._subscribed, self.plans.values())),

@@ -48,8 +48,10 @@ class Happenings:
         match event.kind:
             case Kind.CREATE_TOPIC:
                 self.cluster.create(event.topic, now_ms)
+                self.tell_topics()
             case Kind.GROW:
                 self.cluster.grow(event.topic, event.partitions, now_ms)
+                self.tell_topics()
             case Kind.AWAY:
                 self._lose_broker(event)
             case Kind.MOVE:
@@ -58,6 +60,12 @@ class Happenings:
                 self.herders.ask(ClientRequest(event))
         if event.member in self.processes:
             self._happen_to(self.processes[event.member], event)
+
+    def tell_topics(self) -> None:
+        """Reports the topics to the coordinator, which reads them for consumer groups alone."""
+        if self.scenario.has_consumer_protocol:
+            self.broker.handle(self.cluster.topics_changed(), self.agenda.now_ms)
+            self.liveness.wake_all()
 
     def _happen_to(self, process: Process, event: Happening) -> None:
         now_ms = self.agenda.now_ms
@@ -71,6 +79,8 @@ class Happenings:
         if not process.is_up:
             return
         until = now_ms + event.for_ms
+        if isinstance(process.member, m.AsyncConsumer):
+            process.report_polls(now_ms)  # it has polled until now, whatever happens next
         match event.kind:
             case Kind.STOP:
                 self._close(process)
@@ -94,7 +104,7 @@ class Happenings:
         self.agenda.push(self.agenda.now_ms + for_ms, Loading())
         self.liveness.wake_all()
 
-    def load(self) -> None:
+    def load(self, _: Loading) -> None:
         """Ends one absence of the coordinator; after the last one, a new node takes the group."""
         self.coordinator_absences -= 1
         if not self.coordinator_absences:
@@ -115,8 +125,8 @@ class Happenings:
             if dark and dark.issuperset(process.held):
                 self.known_absences.append(Absence(process.name, now_ms, back))
 
-    def come_back(self, event: Happening) -> None:
-        self.cluster.come_back(event, self.agenda.now_ms)
+    def come_back(self, event: Back) -> None:
+        self.cluster.come_back(event.happening, self.agenda.now_ms)
         self.metadata.refresh_soon(self.agenda.now_ms)
 
     # Processes ------------------------------------------------------------------------------------

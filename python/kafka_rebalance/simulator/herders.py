@@ -12,7 +12,7 @@ from .intervals import Holds
 from .network import Wire
 from .process import Process
 from .scenario import Kind, Scenario
-from .scheduled import ClientRequest, PollNow, Read, Started
+from .scheduled import ClientRequest, Read, Started
 
 _CONFIG = "configuration topic"
 
@@ -82,7 +82,7 @@ class Herders:
         if not isinstance(worker, Worker) or not worker.is_at_work():
             return False
         if until > now_ms:
-            self._agenda.arm(until, PollNow(process.name, process.incarnation))
+            self._agenda.arm(until, process.poll_now)
             return False
         return True
 

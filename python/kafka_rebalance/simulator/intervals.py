@@ -61,8 +61,10 @@ class Holds:
     def take(self, partition: str, member: str, generation_id: int, now_ms: int) -> None:
         """Records that a member starts to work on a partition."""
         holders = self._open.setdefault(partition, [])
-        if all(one.member != member for one in holders):
-            holders.append(Hold(partition, member, generation_id, now_ms, now_ms))
+        for one in holders:
+            if one.member == member:
+                return
+        holders.append(Hold(partition, member, generation_id, now_ms, now_ms))
 
     def give(self, partition: str, member: str, now_ms: int) -> None:
         """Records that a member stops working on a partition, if it had started."""
@@ -94,7 +96,8 @@ class Holds:
     def _close(self, one: Hold, now_ms: int) -> None:
         if now_ms > one.from_ms:
             is_stuck = one.is_stuck or one.partition in self._dark
-            self._closed.append(one._replace(to_ms=now_ms, is_stuck=is_stuck))
+            name, member, generation_id, from_ms, _, _ = one
+            self._closed.append(Hold(name, member, generation_id, from_ms, now_ms, is_stuck))
 
     def finish(self, now_ms: int) -> list[Hold]:
         """Closes all open intervals; returns all holds, ordered by partition and time."""

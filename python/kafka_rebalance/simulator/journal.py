@@ -9,11 +9,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kafka_rebalance import protocol
-from kafka_rebalance.coordinator import CoordinatorEvent, Effect, Received, Respond, Transition
+from kafka_rebalance.coordinator import (
+    CoordinatorEvent,
+    Effect,
+    Received,
+    Respond,
+    TopicsChanged,
+    Transition,
+)
 from kafka_rebalance.member import FetchMetadata, MemberEffect, MemberEvent, Send
 from kafka_rebalance.tracing.coordinator_answers import IdNames, response_line
 from kafka_rebalance.tracing.member_lines import effect_line
 
+from .heartbeat_lines import HeartbeatLines
 from .scenario import MemberConfig
 
 
@@ -39,35 +47,70 @@ class CoordinatorEntry:
     effects: tuple[Effect, ...]
 
 
-Entry = MemberEntry | CoordinatorEntry
+@dataclass(frozen=True, slots=True)
+class EpochEntry:
+    """The epochs of a consumer group after a change; its state is in Kafka's words."""
+
+    at_ms: int
+    group_id: str
+    epoch: int
+    assignment_epoch: int
+    state: str
+
+    def __str__(self) -> str:
+        target = f"target of epoch {self.assignment_epoch}"
+        return f"group {self.group_id}: {self.state} epoch={self.epoch}, {target}"
+
+
+Entry = MemberEntry | CoordinatorEntry | EpochEntry
 
 
 def lines(journal: Iterable[Entry]) -> Iterator[str]:
     """Yields the run as text, with names in place of ids.
 
-    Left out are Heartbeat requests and their responses without an error; requests for metadata; and
-    the coordinator's timers and appends.
+    Left out are Heartbeat requests and their responses without an error, and heartbeats of consumer
+    groups without news; requests for metadata; and the coordinator's timers and appends.
     """
-    names = IdNames()
+    names, heartbeats = IdNames(), HeartbeatLines()
     clients: dict[int, str] = {}
     for entry in journal:
-        for line in _entry_lines(entry, clients, names):
+        if isinstance(entry, EpochEntry):
+            yield f"{entry.at_ms / 1000:.3f}s {entry}"
+            continue
+        for line in _entry_lines(entry, clients, names, heartbeats):
             yield f"{entry.at_ms / 1000:.3f}s {names.in_text(line)}"
 
 
-def _entry_lines(entry: Entry, clients: dict[int, str], names: IdNames) -> Iterator[str]:
+def _entry_lines(
+    entry: MemberEntry | CoordinatorEntry,
+    clients: dict[int, str],
+    names: IdNames,
+    heartbeats: HeartbeatLines,
+) -> Iterator[str]:
     if isinstance(entry, MemberEntry):
         for done in entry.effects:
+            if isinstance(done, Send) and isinstance(done.request, protocol.ConsumerGroupHeartbeat):
+                names.call(done.request.member_id, entry.process)
+                text = heartbeats.request(done.request)
+                if text is not None:
+                    yield f"{entry.process}: -> {done.node_id}: {text}"
+                continue
             request = done.request if isinstance(done, Send) else None
             if not isinstance(done, FetchMetadata) and not isinstance(request, protocol.Heartbeat):
                 yield f"{entry.process}: {effect_line(done, entry.generation_id)}"
         return
+    if isinstance(entry.event, TopicsChanged):
+        heartbeats.learn(entry.event)
     if isinstance(entry.event, Received):
         clients[entry.event.request_id] = entry.event.client_id
     for effect in entry.effects:
         match effect:
             case Respond(_, protocol.HeartbeatResponse(error_code=protocol.ErrorCode.NONE)):
                 pass
+            case Respond(number, protocol.ConsumerGroupHeartbeatResponse() as response):
+                text = heartbeats.response(response)
+                if text is not None:
+                    yield f"coordinator -> {clients[number]}: {text}"
             case Respond(number, protocol.SyncGroupResponse(error_code=error)):
                 # The line of the leader's SyncGroup request has already shown the assignment.
                 yield f"coordinator -> {clients[number]}: SyncGroup {error}"

@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kafka_rebalance.coordinator import Heard, Silent
-from kafka_rebalance.member import GroupMember, Vouched
+from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
+from kafka_rebalance.member import AnyMember, AsyncConsumer, Vouched
 from kafka_rebalance.protocol import GroupState
+from kafka_rebalance.protocol.group_state import ConsumerGroupState
 
 from .agenda import Agenda
 from .broker import Broker
 from .process import Process
-from .scheduled import Wake
 
 
 @dataclass(eq=False, slots=True)
@@ -29,30 +30,53 @@ class Liveness:
     processes: Mapping[str, Process]
     group_id: str
     silent: set[str] = field(default_factory=set)
+    _settled: tuple[int, int | None] = (-1, None)  # length of the log, epoch if all are settled
 
-    def is_at_rest(self, member: GroupMember) -> bool:
+    def is_at_rest(self, member: AnyMember) -> bool:
         """Returns whether the member has only heartbeats to send, in a group that is Stable."""
-        group = self.broker.coordinator.classic_group(self.group_id)
+        if not member.is_idle():
+            return False
+        group = self.broker.coordinator.groups().get(self.group_id)
+        if isinstance(group, ConsumerGroup):
+            return self._is_settled(group, member)
         return (
-            member.is_idle()
-            and group is not None
-            and group.is_(GroupState.STABLE)
+            group is not None
+            and group.state is GroupState.STABLE
             and group.generation_id == member.generation_id
             and group.has(member.member_id)
+        )
+
+    def _is_settled(self, group: ConsumerGroup, member: AnyMember) -> bool:
+        """Returns whether no heartbeat of the member would change the group, or the member.
+
+        The state is computed once for each length of the log, because only records change it.
+        Patterns are resolved anew now and then, always because of a heartbeat.
+        """
+        length = len(self.broker.log)
+        if self._settled[0] != length:
+            is_stable = group.state is ConsumerGroupState.STABLE and not len(group.patterns)
+            self._settled = (length, group.assignment_epoch if is_stable else None)
+        return (
+            self._settled[1] == member.generation_id
+            and member.member_id in group.members
+            and not group.must_refresh(self.agenda.now_ms)
         )
 
     def wake(self, process: Process) -> None:
         """Simulates a process again if it was idle, because an event concerns it."""
         if process.idle_since_ms is None or process.member is None:
             return
-        now_ms, every = self.agenda.now_ms, process.plan.config.heartbeat_interval_ms
-        beats = (now_ms - process.idle_since_ms) // every
-        last = process.idle_since_ms + beats * every
+        now_ms, every = self.agenda.now_ms, process.member.heartbeat_interval_ms
+        since = process.idle_since_ms
+        due = process.member.next_heartbeat_ms()
+        if isinstance(process.member, AsyncConsumer) and due is not None:
+            since = due - every  # it counts the interval from its last heartbeat
+        last = since + (now_ms - since) // every * every
         process.idle_since_ms = None
         process.handle(Vouched(last, now_ms), now_ms)
         due = process.member.next_deadline_ms()
         if due is not None:
-            self.agenda.arm(max(due, now_ms), Wake(process.name, process.incarnation))
+            self.agenda.arm(max(due, now_ms), process.wake)
 
     def wake_all(self) -> None:
         """Simulates every idle member again, because an event concerns the group."""
@@ -72,7 +96,7 @@ class Liveness:
         if member is None or not member.member_id:
             return
         due = member.next_heartbeat_ms()
-        every = process.plan.config.heartbeat_interval_ms
+        every = member.heartbeat_interval_ms
         since = now_ms if due is None else max(due - every, 0)
         self.report_silent(member.member_id, min(since, now_ms))
 

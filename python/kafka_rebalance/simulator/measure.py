@@ -78,10 +78,17 @@ def totals(run: Run) -> Totals:
 
 
 def start_up_ms(run: Run) -> int | None:
-    """Returns when, after the first rebalance, every partition had a holder; None for never."""
-    first = next((one.to_ms for one in run.rebalances if one.to_ms is not None), None)
-    if first is None:
+    """Returns when, after the first rebalance, every partition had a holder; None for never.
+
+    With the consumer protocol, each member that joins may start a rebalance; all of them count as
+    the first one until the last member of the start-up has joined.
+    """
+    ended = (one for one in run.rebalances if one.to_ms is not None)
+    before = [one for one in run.rebalances if one.from_ms <= run.joined_ms]
+    last = before[-1] if before else next(ended, None)
+    if last is None or last.to_ms is None:
         return None
+    first = last.to_ms
     started = [gap.to_ms for gap in run.gaps if gap.from_ms <= first <= gap.to_ms]
     end = max([first, *started])
     return None if end >= run.until_ms else end
@@ -94,7 +101,7 @@ def _moves(run: Run, from_ms: int) -> int:
         before = last.get(hold.partition, hold)
         if hold.generation_id < before.generation_id:
             continue  # the member has lost the partition, but does not know this yet
-        moves += hold.from_ms >= from_ms and hold.member != before.member
+        moves += hold.from_ms > from_ms and hold.member != before.member
         last[hold.partition] = hold
     return moves
 

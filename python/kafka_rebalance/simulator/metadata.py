@@ -7,6 +7,7 @@
     broker    when a broker leaves or returns, all clients do so within `retry.backoff.max.ms`
     pattern   a client that subscribes by pattern does so in each poll that joins, before the join
     leader    a leader does so before it assigns topics to which it does not subscribe
+    ids       a member of a consumer group does so when it gets a topic whose id it does not know
 
 Source   Metadata.handleMetadataResponse (UNKNOWN_TOPIC_OR_PARTITION asks for an update),
          NetworkClient.handleServerDisconnect, ConsumerCoordinator.poll, updateGroupSubscription.
@@ -16,7 +17,7 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from kafka_rebalance.member import Consumer, MetadataUpdated
+from kafka_rebalance.member import AnyConsumer, AsyncConsumer, Consumer, MetadataUpdated
 from kafka_rebalance.member.leading import subscribed_topics
 from kafka_rebalance.protocol import JoinGroupResponse
 
@@ -39,29 +40,31 @@ class Metadata:
     def start(self, process: Process, now_ms: int) -> None:
         """Arms the first Refresh of a client that has started with the current metadata."""
         consumer = process.member
-        assert isinstance(consumer, Consumer)
+        assert isinstance(consumer, AnyConsumer)
         at = now_ms + 1 + self.rng.randrange(consumer.config.metadata_max_age_ms)
         self._arm_refresh(process, min(at, self._next_ms(consumer, now_ms)))
 
     def refresh(self, process: Process, incarnation: int, now_ms: int) -> None:
         """Lets a client request metadata at its Refresh, and arms its next Refresh."""
         consumer = process.member
-        if process.incarnation == incarnation and isinstance(consumer, Consumer):
+        if process.incarnation == incarnation and isinstance(consumer, AnyConsumer):
             self._update(process, now_ms)
             self._arm_refresh(process, self._next_ms(consumer, now_ms))
 
     def refresh_soon(self, now_ms: int) -> None:
         """Lets every consumer request metadata, at some time within `retry.backoff.max.ms`."""
         for process in self.processes.values():
-            if isinstance(process.member, Consumer):
+            if isinstance(process.member, AnyConsumer):
                 spread = process.member.config.retry_backoff_max_ms
                 self._arm_refresh(process, now_ms + 1 + self.rng.randrange(spread))
 
     def refresh_early(self, process: Process, now_ms: int) -> None:
         """Lets a client that lacks a subscribed topic request metadata before the maximum age."""
         consumer = process.member
-        if isinstance(consumer, Consumer) and consumer.misses_topics:
+        if isinstance(consumer, AnyConsumer) and consumer.misses_topics:
             at = self._next_ms(consumer, now_ms)
+            if isinstance(consumer, AsyncConsumer) and consumer.misses_names:
+                at = now_ms + 1  # it asks for metadata at once
             armed = self.agenda.timer_ms(process.name, Refresh)
             if armed is None or armed >= at:
                 self._arm_refresh(process, at)
@@ -85,12 +88,12 @@ class Metadata:
     def _update(self, process: Process, now_ms: int) -> None:
         """Sends the cluster's metadata to a client whose own metadata differ."""
         consumer, metadata = process.member, self.cluster.metadata(now_ms)
-        if not isinstance(consumer, Consumer) or not self.cluster.is_reachable():
+        if not isinstance(consumer, AnyConsumer) or not self.cluster.is_reachable():
             return
         if consumer.sees(metadata):
             self.deliver(process, MetadataUpdated(metadata))
 
-    def _next_ms(self, consumer: Consumer, now_ms: int) -> int:
+    def _next_ms(self, consumer: AnyConsumer, now_ms: int) -> int:
         config = consumer.config
         soon = consumer.misses_topics or not self.cluster.is_reachable()
         return now_ms + (config.retry_backoff_max_ms if soon else config.metadata_max_age_ms)

@@ -10,12 +10,14 @@ from dataclasses import dataclass, field, replace
 
 from kafka_rebalance import member as m
 from kafka_rebalance.assignors.connect import Work
-from kafka_rebalance.protocol import Heartbeat, SyncGroup, Tick
+from kafka_rebalance.protocol import ConsumerGroupHeartbeat, Heartbeat, SyncGroup, Tick
 
 from .intervals import Holds
 from .journal import Entry, MemberEntry
 from .scenario import MemberConfig, MemberPlan
+from .scheduled import PollNow, Wake
 
+_HEARTBEATS = (Heartbeat, ConsumerGroupHeartbeat)
 Sends = list[tuple[int, m.Send]]  # requests, each with the time at which it leaves the process
 
 
@@ -28,8 +30,10 @@ class Process:
     holds: Holds
     phase_ms: int
     journal: list[Entry] | None = None
-    member: m.Consumer | m.Worker | None = None
+    member: m.AnyMember | None = None
     incarnation: int = 0
+    wake: Wake = field(init=False)  # the events of this incarnation's timers
+    poll_now: PollNow = field(init=False)
     busy_until_ms: int = 0
     polls_from_ms: int = 0  # the application does not poll before this time
     frozen_until_ms: int = 0
@@ -40,6 +44,7 @@ class Process:
     crashed: m.Fatal | None = None
     started: list[tuple[int, str]] = field(default_factory=list)
     empty_handed: list[int] = field(default_factory=list)  # the times of empty assignments
+    returns_at_ms: int | None = None  # when the callback of the last event returns
 
     @property
     def name(self) -> str:
@@ -53,24 +58,38 @@ class Process:
     def held(self) -> list[str]:
         """Returns the names of the member's partitions, or of its connectors and tasks."""
         match self.member:
-            case m.Consumer(owned_partitions=partitions):
+            case (
+                m.Consumer(owned_partitions=partitions)
+                | m.AsyncConsumer(owned_partitions=partitions)
+            ):
                 return [str(one) for one in partitions]
             case m.Worker(running=work):
                 return _names(work)
         return []
 
-    def start(self, config: MemberConfig) -> m.Consumer | m.Worker:
+    @property
+    def holds_any(self) -> bool:
+        """Returns whether the member has partitions, or connectors or tasks."""
+        member = self.member
+        return bool(member.owned_partitions if isinstance(member, m.AnyConsumer) else self.held)
+
+    def start(self, config: MemberConfig) -> m.AnyMember:
         """Starts a new process, which knows nothing of the old one."""
         self.incarnation += 1
+        self.wake = Wake(self.name, self.incarnation)
+        self.poll_now = PollNow(self.name, self.incarnation)
         self.plan = replace(self.plan, config=config)
         # Each process has its own random generator, so processes do not affect each other's draws.
         rng = random.Random(f"{self.seed} {self.name} {self.incarnation}")
         if isinstance(config, m.WorkerConfig):
             self.member = m.Worker(config, url=f"http://{self.name}/", rng=rng)
-        else:
+        elif config.is_classic:
             self.member = m.Consumer(config, rng=rng)
+        else:
+            ids = self.plan.member_ids[self.incarnation - 1 :]
+            self.member = m.AsyncConsumer(config, rng=rng, member_id=ids[0] if ids else "")
         self.busy_until_ms = self.polls_from_ms = self.frozen_until_ms = 0
-        self.idle_since_ms = self.crashed = None
+        self.idle_since_ms = self.crashed = self.returns_at_ms = None
         self.is_cold, self.owes_heartbeat = True, False
         self.started.clear()
         return self.member
@@ -85,38 +104,66 @@ class Process:
         if self.member is None:
             return []
         # A separate thread handles heartbeats and timeouts; it does not wait for callbacks.
-        at = now_ms if isinstance(event, Tick) else max(now_ms, self.busy_until_ms)
+        is_background = isinstance(event, Tick) or isinstance(self.member, m.AsyncConsumer)
+        waits = not is_background or isinstance(event, m.Close)
+        at = max(now_ms, self.busy_until_ms) if waits else now_ms
+        if isinstance(event, Tick) and self.member.poll_until_ms <= now_ms:
+            self.report_polls(now_ms)
         before = self.member.generation_id
+        effects = self._handle(event, now_ms)
+        if not effects:
+            self.busy_until_ms = max(self.busy_until_ms, at)
+            return []
+        if _gives_up(effects):
+            self.gave_up_in = before
+        sends = self._carry_out(effects, at)
+        if isinstance(self.member, m.AsyncConsumer) and _calls_back(effects):
+            self.returns_at_ms = self.busy_until_ms
+        return sends
+
+    def report_polls(self, now_ms: int) -> None:
+        """Reports that the application has polled, unless it is stuck or in a callback."""
+        busy_until_ms = max(self.busy_until_ms, self.polls_from_ms, self.frozen_until_ms)
+        if isinstance(self.member, m.Worker) or busy_until_ms > now_ms:
+            return
+        process = self.plan.work.process_ms
+        last = now_ms - (now_ms - self.phase_ms) % process if process and self.holds_any else now_ms
+        self._handle(m.Polled(max(last, busy_until_ms)), now_ms)
+
+    def _handle(self, event: m.MemberEvent, now_ms: int) -> list[m.MemberEffect]:
+        assert self.member is not None
         effects = self.member.handle(event, now_ms)
         if self.journal is not None:
             config, generation_id = self.member.config, self.member.generation_id
             entry = (self.name, self.incarnation, config, event, tuple(effects), generation_id)
             self.journal.append(MemberEntry(now_ms, *entry))
-        if _gives_up(effects):
-            self.gave_up_in = before
-        return self._carry_out(effects, at)
+        return effects
 
     def _carry_out(self, effects: list[m.MemberEffect], at: int) -> Sends:
         sends = Sends()
         for effect in effects:
             match effect:
+                case m.Send():
+                    if self.is_cold and isinstance(effect.request, SyncGroup):
+                        at += self.plan.work.cold_ms
+                        self.is_cold = False
+                    if self.owes_heartbeat and isinstance(effect.request, _HEARTBEATS):
+                        self.owes_heartbeat = False
+                    sends.append((at, effect))
+                case m.PendingRevocation(partitions):
+                    for one in partitions:
+                        self.holds.give(str(one), self.name, at)
                 case m.Revoked(partitions) | m.Lost(partitions):
                     at = self._give([str(one) for one in partitions], at)
                 case m.Assigned(partitions):
                     at = self._take([str(one) for one in partitions], at)
-                    if not self.held:
+                    if not self.holds_any:
                         self.empty_handed.append(at)
                 case m.Stop(work):
                     at = self._give(_names(work), at)
                 case m.Start(work):
                     at = self._take(_names(work), at)
                     self.started += ((at, connector) for connector in work.connectors)
-                case m.Send(request=request):
-                    if self.is_cold and isinstance(request, SyncGroup):
-                        at += self.plan.work.cold_ms
-                        self.is_cold = False
-                    self.owes_heartbeat &= not isinstance(request, Heartbeat)
-                    sends.append((at, effect))
                 case m.Fatal():
                     self.crashed = effect
                 case _:
@@ -158,15 +205,20 @@ class Process:
     def _end_of_batch_ms(self, at: int) -> int:
         """Returns the first poll at or after `at`, which ends the present batch of records."""
         process = self.plan.work.process_ms
-        return at + (self.phase_ms - at) % process if process and self.held else at
+        return at + (self.phase_ms - at) % process if process and self.holds_any else at
 
 
 def _gives_up(effects: list[m.MemberEffect]) -> bool:
     """Returns whether these are effects of an assignment that revokes partitions or work."""
-    match effects:
-        case [m.Revoked(), m.Assigned(), *_] | [m.Stop(is_revoked=True), *_]:
-            return True
-    return False
+    first = effects[0]
+    if isinstance(first, m.Stop):
+        return first.is_revoked
+    revokes = isinstance(first, m.Revoked) and len(effects) > 1
+    return revokes and isinstance(effects[1], m.Assigned)
+
+
+def _calls_back(effects: list[m.MemberEffect]) -> bool:
+    return any(isinstance(one, m.Revoked | m.Assigned | m.Lost) for one in effects)
 
 
 def _names(work: Work) -> list[str]:

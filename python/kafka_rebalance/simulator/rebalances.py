@@ -2,7 +2,9 @@
 """Records each rebalance of a run: its causes, its start and end, and its rounds."""
 
 from kafka_rebalance.coordinator import Transition
+from kafka_rebalance.coordinator.consumer_group.group import INITIAL_EPOCH, ConsumerGroup
 from kafka_rebalance.protocol import GroupState
+from kafka_rebalance.protocol.group_state import ConsumerGroupState
 
 from .run import Rebalance
 
@@ -12,10 +14,16 @@ class Rebalances:
 
     def __init__(self) -> None:
         self.seen: list[Rebalance] = []
+        self.joined_ms: dict[str, int] = {}
         self._names: dict[str, str] = {}
+        # The epochs of a consumer group, and since when its target is older than its epoch.
+        self._epoch = self._assignment_epoch = INITIAL_EPOCH
+        self._untargeted_since: int | None = None
 
-    def learn(self, member_id: str, name: str) -> None:
+    def learn(self, member_id: str, name: str, now_ms: int) -> None:
+        """Keeps the name of an id, and when the process first got an answer to a join."""
         self._names[member_id] = name
+        self.joined_ms.setdefault(name, now_ms)
 
     def watch(
         self, now_ms: int, transition: Transition, cause: str, gave_up_in: int | None
@@ -46,6 +54,33 @@ class Rebalances:
             # DEAD means that the coordinator has moved; the end of this rebalance is in no log.
             running.is_cut_off = transition.after is GroupState.DEAD
             running.generation_id = transition.generation_id
+
+    def watch_epochs(self, now_ms: int, group: ConsumerGroup, cause: str) -> bool:
+        """Records a change of a consumer group's epochs; returns whether its epoch has grown.
+
+        A rebalance goes from a new group epoch until all members have their targets. A round of it
+        is a new target, which only a heartbeat computes.
+        """
+        is_new = group.epoch > self._epoch
+        running = self.seen[-1] if self.seen and self.seen[-1].to_ms is None else None
+        if is_new:
+            for member_id, name in self._names.items():
+                cause = cause.replace(member_id, name)
+            self._begin(running, now_ms, group.epoch, cause)
+            running = self.seen[-1]
+        self._epoch = group.epoch
+        if running is None:
+            return is_new
+        if self._untargeted_since is not None:
+            running.untargeted_ms += now_ms - self._untargeted_since
+        self._untargeted_since = now_ms if group.epoch > group.assignment_epoch else None
+        running.generation_id = group.epoch
+        if group.assignment_epoch > self._assignment_epoch:
+            running.rounds += 1
+            self._assignment_epoch = group.assignment_epoch
+        if group.state in (ConsumerGroupState.STABLE, ConsumerGroupState.EMPTY):
+            running.to_ms, self._untargeted_since = now_ms, None
+        return is_new
 
     def _begin(self, running: Rebalance | None, now_ms: int, generation_id: int, why: str) -> None:
         """Begins a rebalance, or adds a cause to the running one."""

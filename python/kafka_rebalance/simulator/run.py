@@ -15,7 +15,11 @@ from .scenario import Happening
 
 @dataclass(slots=True)
 class Rebalance:
-    """One rebalance; with `is_cut_off`, the coordinator moved before the rebalance had ended."""
+    """One rebalance; with `is_cut_off`, the coordinator moved before the rebalance had ended.
+
+    In a consumer group, `generation_id` is the group epoch, and `untargeted_ms` the time in which
+    no heartbeat had computed a target for it.
+    """
 
     number: int
     causes: list[str]
@@ -24,6 +28,7 @@ class Rebalance:
     rounds: int = 0
     to_ms: int | None = None
     is_cut_off: bool = False
+    untargeted_ms: int = 0
 
     @property
     def duration_ms(self) -> int | None:
@@ -44,6 +49,7 @@ class Run:
 
     `held` is the noun for the things that members hold: partition, or task. `assumed` is a line of
     text with the assumed costs. `empty_handed` has (member, time) of each empty assignment.
+    `joined_ms` is when the last member of the start-up joined, with the consumer protocol; else 0.
     """
 
     title: str
@@ -59,4 +65,10 @@ class Run:
     empty_handed: tuple[tuple[str, int], ...]
     crashed: Mapping[str, str]
     events: int
+    joined_ms: int = 0
     rates: Mapping[str, float] = field(default_factory=dict)  # records per second, by partition
+
+    @property
+    def has_epochs(self) -> bool:
+        """Returns whether a member joined with the consumer protocol."""
+        return self.joined_ms > 0

@@ -12,7 +12,9 @@ from enum import Enum
 
 from kafka_rebalance.coordinator import CoordinatorConfig
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.contract import check_topic_id
 from kafka_rebalance.member import ConsumerConfig, WorkerConfig
+from kafka_rebalance.member.config import CLASSIC, CONSUMER
 
 from .network import Network
 
@@ -24,14 +26,18 @@ class TopicPlan:
     """A topic; each of its partitions receives `records_per_second` records.
 
     Entry `p % len(racks)` of `racks` has the racks of partition p's replicas. `racks` is None if
-    racks are unknown. Errors: GroupError with the field.
+    racks are unknown. `topic_id` is as Kafka writes it, 22 characters; without one, the seed makes
+    it. Errors: GroupError with the field.
     """
 
     partitions: int
     records_per_second: float = 0.0
     racks: tuple[tuple[str | None, ...], ...] | None = None
+    topic_id: str | None = None
 
     def __post_init__(self) -> None:
+        if self.topic_id is not None:
+            check_topic_id(self.topic_id, "topic_id")
         if self.racks == ():
             raise GroupError("racks", "is empty; leave it out where replicas are not known")
         if not 1 <= self.partitions <= _MOST_PARTITIONS:
@@ -73,7 +79,8 @@ MemberConfig = ConsumerConfig | WorkerConfig
 class MemberPlan:
     """A member, started at `start_ms`: a consumer, or a Connect worker.
 
-    A consumer subscribes to `topics`, or to all topics whose whole name matches `pattern`.
+    A consumer subscribes to `topics`, or to all topics whose whole name matches `pattern`. A client
+    of the consumer protocol draws its member id, unless `member_ids` has one for this start.
     Errors: GroupError with the field.
     """
 
@@ -83,6 +90,7 @@ class MemberPlan:
     pattern: str | None = None
     start_ms: int = 0
     work: Costs = field(default_factory=Costs)
+    member_ids: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.pattern is None:
@@ -266,6 +274,23 @@ class Scenario:
         """Returns the noun for the things that members hold: partition, or task."""
         return "task" if self.connectors else "partition"
 
+    @property
+    def has_consumer_protocol(self) -> bool:
+        """Returns whether any member has `group.protocol=consumer`, at first or after a restart."""
+        configs = [one.config for one in self.members]
+        configs += [one.config for one in self.happenings if one.config is not None]
+        return any(isinstance(one, ConsumerConfig) and not one.is_classic for one in configs)
+
+    @property
+    def heartbeat_interval_ms(self) -> int:
+        """Returns the longest heartbeat interval of the first members."""
+        return max(map(self._heartbeat_interval_ms, (one.config for one in self.members)))
+
+    def _heartbeat_interval_ms(self, config: MemberConfig) -> int:
+        is_classic = isinstance(config, WorkerConfig) or config.is_classic
+        broker_ms = self.broker.group_consumer_heartbeat_interval_ms
+        return config.heartbeat_interval_ms if is_classic else broker_ms
+
     def with_protocol(self, eager: bool) -> "Scenario":
         """Returns the scenario with eager members (range; Connect's eager) or cooperative ones."""
         names = ("range",) if eager else ("cooperative-sticky",)
@@ -274,7 +299,18 @@ class Scenario:
         def change(one: MemberConfig, _: str) -> MemberConfig:
             if isinstance(one, WorkerConfig):
                 return replace(one, connect_protocol=connect)
-            return replace(one, partition_assignment_strategy=names)
+            classic = one.with_group_protocol(CLASSIC)
+            return replace(classic, partition_assignment_strategy=names)
+
+        return self._with_members(change)
+
+    def with_consumer_protocol(self) -> "Scenario":
+        """Returns the scenario with members of the consumer protocol. Errors: GroupError."""
+
+        def change(one: MemberConfig, name: str) -> MemberConfig:
+            if isinstance(one, WorkerConfig):
+                raise GroupError(f"members.{name}", "Connect has only the classic protocol")
+            return one.with_group_protocol(CONSUMER)
 
         return self._with_members(change)
 

@@ -3,14 +3,14 @@
 
 from dataclasses import dataclass
 
-from kafka_rebalance.coordinator import Appended
+from kafka_rebalance.coordinator import Appended, PatternsDue
 from kafka_rebalance.member import ConfigurationUpdated, Send
 from kafka_rebalance.protocol import Response
 
 from .scenario import Happening
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class ProcessEvent:
     """An event of one process; a later `incarnation` of the process ignores it."""
 
@@ -30,11 +30,15 @@ class Refresh(ProcessEvent):
     """A client requests metadata."""
 
 
+class Returned(ProcessEvent):
+    """A callback of an AsyncConsumer returns."""
+
+
 class Unstuck(ProcessEvent):
     """A pause or a freeze is over."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class Arrive(ProcessEvent):
     """A process's request arrives at a node."""
 
@@ -42,7 +46,7 @@ class Arrive(ProcessEvent):
     number: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class Reply(ProcessEvent):
     """A response arrives at the process."""
 
@@ -50,14 +54,14 @@ class Reply(ProcessEvent):
     response: Response
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class Read(ProcessEvent):
     """A worker has read the configuration topic up to the offset in `news`."""
 
     news: ConfigurationUpdated
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class Started(ProcessEvent):
     """A connector that a worker started is running now."""
 
@@ -91,4 +95,6 @@ class Loading:
     """Another node has loaded the log and may coordinate."""
 
 
-ScheduledEvent = ProcessEvent | ClientRequest | TickNow | Loading | Back | Appended | Happening
+ScheduledEvent = (
+    ProcessEvent | ClientRequest | TickNow | Loading | Back | Appended | PatternsDue | Happening
+)

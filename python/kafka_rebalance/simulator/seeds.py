@@ -117,7 +117,7 @@ def shifted(scenario: Scenario) -> Scenario:
     Events that belong together have one common delay: all events of a member, and events that
     follow each other within the interval. Starts of members in the start-up are not shifted.
     """
-    interval = max(one.config.heartbeat_interval_ms for one in scenario.members)
+    interval = scenario.heartbeat_interval_ms
     start_up = min(one.start_ms for one in scenario.members) + START_UP_MS
     late = [one for one in scenario.members if one.start_ms > start_up]
     times = [(one.at_ms, one.member) for one in scenario.happenings]

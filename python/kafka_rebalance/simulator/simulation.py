@@ -11,12 +11,21 @@ Equal scenarios lead to equal runs, because all random choices depend on the sce
 
 import random
 from collections.abc import Callable
+from typing import Any
 from uuid import UUID
 
 from kafka_rebalance import member as m
-from kafka_rebalance.coordinator import Appended, Coordinator, Received, Transition
+from kafka_rebalance.coordinator import Appended, Coordinator, PatternsDue, Received, Transition
+from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
 from kafka_rebalance.group.model import TopicPartition
-from kafka_rebalance.protocol import GroupState, JoinGroup, JoinGroupResponse, Response, Tick
+from kafka_rebalance.protocol import (
+    ConsumerGroupHeartbeatResponse,
+    GroupState,
+    JoinGroup,
+    JoinGroupResponse,
+    Response,
+    Tick,
+)
 
 from . import scheduled
 from .agenda import Agenda
@@ -25,7 +34,7 @@ from .cluster import SimulatedCluster
 from .happenings import Happenings
 from .herders import Herders
 from .intervals import Holds
-from .journal import Entry
+from .journal import Entry, EpochEntry
 from .liveness import Liveness
 from .metadata import Metadata
 from .network import Wire
@@ -35,6 +44,7 @@ from .run import Run
 from .scenario import Happening, Kind, Scenario
 
 _BROKER = "broker"
+_JOINED = (JoinGroupResponse, ConsumerGroupHeartbeatResponse)
 START_UP_MS = 10_000  # the length of a group's start-up, from the start of its first member
 
 
@@ -59,9 +69,13 @@ class Simulation:
         self._asked: dict[int, scheduled.Arrive] = {}
         self._crashed: dict[str, str] = {}
         self._tick_at: int | None = None
+        self._journal = journal
+        self._epochs: tuple[int, int, str] | None = None
         self._rebalances = Rebalances()
         coordinator = Coordinator(scenario.broker, new_id(scenario), vouched=True)
-        self._broker = Broker(coordinator, self._watch, self._respond, self._append, journal)
+        self._broker = Broker(
+            coordinator, self._watch, self._respond, self._append, self._look, journal
+        )
         self._liveness = Liveness(self._agenda, self._broker, self._processes, scenario.group_id)
         self._metadata = Metadata(
             self._cluster, self._processes, self._rng, self._agenda, self._deliver_metadata
@@ -80,11 +94,13 @@ class Simulation:
             self._deliver,
             self._schedule,
         )
+        self._happenings.tell_topics()
         for plan in scenario.members:
             start = Happening(at_ms=plan.start_ms, kind=Kind.START, member=plan.name)
             self._agenda.push(plan.start_ms, start)
         for happening in scenario.happenings:
             self._agenda.push(happening.at_ms, happening)
+        self._plays = self._how_to_play()
 
     @property
     def now_ms(self) -> int:
@@ -92,77 +108,97 @@ class Simulation:
 
     def run(self, progress: Callable[[int], None] | None = None) -> Run:
         """Plays to the end; calls `progress(now_ms)` every 1,000 events."""
-        while (at := self._agenda.next_ms()) is not None and at <= self.scenario.until_ms:
-            event = self._agenda.pop()
+        agenda, broker, plays = self._agenda, self._broker, self._plays
+        while (event := agenda.pop(self.scenario.until_ms)) is not None:
             self.events += 1
             if progress is not None and self.events % 1000 == 0:
                 progress(self.now_ms)
-            self._play(event)
-            self._herders.serve(self.now_ms)
-            self._arm_tick()
+            plays[type(event)](event)
+            self._herders.serve(agenda.now_ms)
+            if broker.is_touched:
+                broker.is_touched = False
+                self._arm_tick()
         return self._result()
 
     # Events ---------------------------------------------------------------------------------------
 
-    def _play(self, event: scheduled.ScheduledEvent) -> None:
-        match event:
-            case scheduled.Arrive(name, _, send, number):
-                sender = self._processes[name]
-                received = Received(number, send.request, send.api_version, sender.name)
-                self._broker.receive(send.node_id, received, name, self.now_ms)
-                if isinstance(send.request, JoinGroup) and send.request.group_instance_id:
-                    self._liveness.wake_replaced()
-            case scheduled.Reply():
-                self._answer(event)
-            case scheduled.Wake(name, incarnation):
-                if self._agenda.is_due(name, scheduled.Wake):
-                    self._deliver(name, incarnation, Tick())
-            case scheduled.PollNow(name, incarnation):
-                if self._agenda.is_due(name, scheduled.PollNow):
-                    self._liveness.wake(self._processes[name])
-                    self._metadata.match_anew(self._processes[name], self.now_ms)
-                    self._deliver(name, incarnation, m.Poll(self._positions(name)))
-            case scheduled.Read(name, incarnation, news):
-                self._liveness.wake(self._processes[name])
-                self._deliver(name, incarnation, news)
-            case scheduled.Started():
-                self._herders.started(event)
-            case scheduled.Unstuck():
-                self._happenings.unstick(event)
-            case scheduled.ClientRequest():
-                self._herders.ask(event)
-            case scheduled.Refresh(name, incarnation):
-                if self._agenda.is_due(name, scheduled.Refresh):
-                    self._metadata.refresh(self._processes[name], incarnation, self.now_ms)
-            case scheduled.TickNow():
-                if self._tick_at == self.now_ms:
-                    self._tick_at = None
-                    self._broker.handle(Tick(), self.now_ms, "time is up")
-            case Appended():
-                self._broker.handle(event, self.now_ms, "the log answers")
-            case scheduled.Back(happening):
-                self._happenings.come_back(happening)
-            case scheduled.Loading():
-                self._happenings.load()
-            case Happening():
-                self._happenings.happen(event)
+    def _how_to_play(self) -> dict[type, Callable[[Any], None]]:
+        """Returns a function for each kind of `ScheduledEvent`."""
+        return {
+            scheduled.Arrive: self._arrive,
+            scheduled.Reply: self._answer,
+            scheduled.Wake: self._wake,
+            scheduled.PollNow: self._poll,
+            scheduled.Refresh: self._refresh,
+            scheduled.Read: self._read,
+            scheduled.Started: self._herders.started,
+            scheduled.Returned: self._return,
+            scheduled.ClientRequest: self._herders.ask,
+            scheduled.TickNow: self._tick,
+            Appended: self._appended,
+            PatternsDue: self._appended,
+            scheduled.Unstuck: self._happenings.unstick,
+            scheduled.Back: self._happenings.come_back,
+            scheduled.Loading: self._happenings.load,
+            Happening: self._happenings.happen,
+        }
+
+    def _arrive(self, event: scheduled.Arrive) -> None:
+        name, send = event.process, event.send
+        received = Received(event.number, send.request, send.api_version, name)
+        self._broker.receive(send.node_id, received, name, self._agenda.now_ms)
+        if isinstance(send.request, JoinGroup) and send.request.group_instance_id:
+            self._liveness.wake_replaced()
+
+    def _wake(self, event: scheduled.Wake) -> None:
+        if self._agenda.is_due(event):
+            self._deliver(event.process, event.incarnation, Tick())
+
+    def _poll(self, event: scheduled.PollNow) -> None:
+        if self._agenda.is_due(event):
+            process = self._processes[event.process]
+            if process.idle_since_ms is not None:
+                self._liveness.wake(process)
+            self._metadata.match_anew(process, self._agenda.now_ms)
+            self._deliver(event.process, event.incarnation, m.Poll(self._positions(process)))
+
+    def _refresh(self, event: scheduled.Refresh) -> None:
+        if self._agenda.is_due(event):
+            process = self._processes[event.process]
+            self._metadata.refresh(process, event.incarnation, self._agenda.now_ms)
+
+    def _read(self, event: scheduled.Read) -> None:
+        self._liveness.wake(self._processes[event.process])
+        self._deliver(event.process, event.incarnation, event.news)
+
+    def _return(self, event: scheduled.Returned) -> None:
+        self._deliver(event.process, event.incarnation, m.CallbackCompleted())
+
+    def _tick(self, _: scheduled.TickNow) -> None:
+        if self._tick_at == self._agenda.now_ms:
+            self._tick_at = None
+            self._broker.handle(Tick(), self._agenda.now_ms, "time is up")
+
+    def _appended(self, event: Appended | PatternsDue) -> None:
+        self._broker.handle(event, self._agenda.now_ms, "the log answers")
 
     def _answer(self, event: scheduled.Reply) -> None:
         """Delivers a response when the process reads it: now, or in the application's next poll."""
         process, response = self._processes[event.process], event.response
         if process.incarnation == event.incarnation:
+            now_ms = self._agenda.now_ms
             member_id = response.member_id if isinstance(response, JoinGroupResponse) else ""
-            at = process.reads_at_ms(self.now_ms)
-            if at > self.now_ms:
+            at = process.reads_at_ms(now_ms)
+            if at > now_ms:
                 # The member sends no heartbeats until it reads the response.
-                self._liveness.report_silent(member_id, self.now_ms)
+                self._liveness.report_silent(member_id, now_ms)
                 self._agenda.push(at, event)
                 return
             if member_id in self._liveness.silent and not process.frozen_until_ms:
                 self._liveness.report_heard(member_id)
                 process.owes_heartbeat = True
             if isinstance(response, JoinGroupResponse):
-                self._metadata.learn_topics(process, response, self.now_ms)
+                self._metadata.learn_topics(process, response, now_ms)
         self._deliver(event.process, event.incarnation, m.Answered(event.request_id, response))
 
     def _deliver_metadata(self, process: Process, news: m.MetadataUpdated) -> None:
@@ -171,91 +207,116 @@ class Simulation:
 
     def _deliver(self, name: str, incarnation: int, event: m.MemberEvent) -> None:
         """Passes an event to a process, unless this incarnation has ended or is frozen."""
-        process = self._processes[name]
-        if process.incarnation != incarnation or not process.is_up:
-            if isinstance(event, m.Answered) and isinstance(event.response, JoinGroupResponse):
-                # No process knows the new member id, so no heartbeats will come for it.
-                self._liveness.report_silent(event.response.member_id, self.now_ms)
-            return
-        if process.frozen_until_ms > self.now_ms:
-            if isinstance(event, m.Answered):  # the process reads the response after the freeze
-                self._agenda.push(
-                    process.frozen_until_ms,
-                    scheduled.Reply(name, incarnation, event.request_id, event.response),
-                )
-            elif isinstance(event, m.ConfigurationUpdated):  # the process reads it after the freeze
-                self._agenda.push(
-                    process.frozen_until_ms,
-                    scheduled.Read(name, incarnation, self._herders.config.newest()),
-                )
-            else:
-                self._schedule(process)
-            return
+        process, now_ms = self._processes[name], self._agenda.now_ms
         member = process.member
-        assert member is not None
+        answer = event.response if isinstance(event, m.Answered) else None
+        if process.incarnation != incarnation or member is None:
+            if isinstance(answer, JoinGroupResponse):
+                # No process knows the new member id, so no heartbeats will come for it.
+                self._liveness.report_silent(answer.member_id, now_ms)
+            return
         if process.frozen_until_ms:
+            if process.frozen_until_ms > now_ms:
+                self._put_off(process, event)
+                return
             process.frozen_until_ms = 0
             self._liveness.report_heard(member.member_id)
         before = member.member_id
-        sends = process.handle(event, self.now_ms)
+        sends = process.handle(event, now_ms)
         if before and member.member_id != before:
             # The member no longer uses its old id.
-            self._liveness.report_silent(before, self.now_ms)
+            self._liveness.report_silent(before, now_ms)
         for at, send in sends:
             self._sent += 1
             arrive = self._asked[self._sent] = scheduled.Arrive(name, incarnation, send, self._sent)
             self._agenda.push(self._wire.arrival_ms(name, _BROKER, at), arrive)
-        for at, connector in process.started:
-            self._agenda.push(at, scheduled.Started(name, incarnation, connector))
-        process.started.clear()
+        if process.started:
+            for at, connector in process.started:
+                self._agenda.push(at, scheduled.Started(name, incarnation, connector))
+            process.started.clear()
+        if process.returns_at_ms is not None:
+            self._agenda.push(process.returns_at_ms, scheduled.Returned(name, incarnation))
+            process.returns_at_ms = None
         if process.crashed is not None:
             # poll() has thrown an exception, and the application ends without close().
             fatal = process.crashed
             self._crashed[name] = f"{fatal.error_code}: {fatal.message}"
             self._happenings.end(process)
-        elif isinstance(event, m.Answered) and isinstance(event.response, JoinGroupResponse):
-            self._metadata.refresh_early(process, self.now_ms)
+        elif isinstance(answer, _JOINED):
+            self._metadata.refresh_early(process, now_ms)
         self._schedule(process)
+
+    def _put_off(self, process: Process, event: m.MemberEvent) -> None:
+        """Lets a frozen process read a response, or the configuration topic, after the freeze."""
+        name, incarnation = process.name, process.incarnation
+        later: scheduled.ScheduledEvent
+        if isinstance(event, m.Answered):
+            later = scheduled.Reply(name, incarnation, event.request_id, event.response)
+        elif isinstance(event, m.CallbackCompleted):
+            later = scheduled.Returned(name, incarnation)
+        elif isinstance(event, m.ConfigurationUpdated):
+            later = scheduled.Read(name, incarnation, self._herders.config.newest())
+        else:
+            self._schedule(process)
+            return
+        self._agenda.push(process.frozen_until_ms, later)
 
     def _schedule(self, process: Process) -> None:
         """Sets the next timers of a process; a process at rest becomes idle and has no Wake."""
-        member = process.member
+        member, agenda, now_ms = process.member, self._agenda, self._agenda.now_ms
         if member is None:
             return
-        wake, poll = member.next_deadline_ms(), process.poll_at_ms(self.now_ms)
-        works = process.polls_from_ms <= self.now_ms and not process.frozen_until_ms
-        works = works and not process.owes_heartbeat
-        if works and self._liveness.is_at_rest(member) and wake is not None and wake > self.now_ms:
-            process.idle_since_ms = self.now_ms
-            self._agenda.disarm(process.name, scheduled.Wake, scheduled.PollNow)
-            if poll is not None:
-                self._agenda.arm(poll, scheduled.PollNow(process.name, process.incarnation))
-            return
-        process.idle_since_ms = None
-        if wake is not None:
-            wake = max(wake, self.now_ms, process.frozen_until_ms)
-            self._agenda.arm(wake, scheduled.Wake(process.name, process.incarnation))
-        if poll is None and process.polls_from_ms > self.now_ms:
-            poll = process.polls_from_ms
+        wake, poll = member.next_deadline_ms(), process.poll_at_ms(now_ms)
+        if (
+            wake is not None
+            and wake > now_ms
+            and process.polls_from_ms <= now_ms
+            and not (process.frozen_until_ms or process.owes_heartbeat)
+            and self._liveness.is_at_rest(member)
+        ):
+            process.idle_since_ms = now_ms
+            agenda.disarm(process.wake)
+            agenda.disarm(process.poll_now)
+        else:
+            process.idle_since_ms = None
+            if wake is not None:
+                agenda.arm(max(wake, now_ms, process.frozen_until_ms), process.wake)
+            if poll is None and process.polls_from_ms > now_ms:
+                poll = process.polls_from_ms
         if poll is not None:
-            self._agenda.arm(poll, scheduled.PollNow(process.name, process.incarnation))
+            agenda.arm(poll, process.poll_now)
 
     # Broker ---------------------------------------------------------------------------------------
 
     def _respond(self, number: int, response: Response) -> None:
         asked = self._asked.pop(number)
-        if isinstance(response, JoinGroupResponse) and response.member_id:
-            self._rebalances.learn(response.member_id, asked.process)
-        at = self._wire.arrival_ms(_BROKER, asked.process, self.now_ms)
+        if isinstance(response, _JOINED) and response.member_id:
+            self._rebalances.learn(response.member_id, asked.process, self._agenda.now_ms)
+        at = self._wire.arrival_ms(_BROKER, asked.process, self._agenda.now_ms)
         reply = scheduled.Reply(asked.process, asked.incarnation, asked.send.request_id, response)
         self._agenda.push(at, reply)
 
-    def _append(self, event: Appended) -> None:
-        self._agenda.push(self.now_ms + self.scenario.network.log_ms, event)
+    def _look(self, now_ms: int, cause: str) -> None:
+        group = self._broker.coordinator.groups().get(self.scenario.group_id)
+        if not isinstance(group, ConsumerGroup):
+            return
+        if self._journal is not None:
+            epochs = (group.epoch, group.assignment_epoch, str(group.state))
+            if epochs != self._epochs:
+                self._journal.append(EpochEntry(now_ms, group.group_id, *epochs))
+                self._epochs = epochs
+        if self._rebalances.watch_epochs(now_ms, group, cause):
+            self._liveness.wake_all()
+
+    def _append(self, event: Appended | PatternsDue) -> None:
+        self._agenda.push(self._agenda.now_ms + self.scenario.network.log_ms, event)
 
     def _watch(self, now_ms: int, transition: Transition, cause: str) -> None:
         sender = self._processes.get(self._broker.sender)
         gave_up_in = None if sender is None else sender.gave_up_in
+        group = self._broker.coordinator.groups().get(self.scenario.group_id)
+        if transition.after is GroupState.DEAD and isinstance(group, ConsumerGroup):
+            return  # the classic group has become a consumer group
         self._rebalances.watch(now_ms, transition, cause, gave_up_in)
         if transition.after is GroupState.PREPARING_REBALANCE:
             self._liveness.wake_all()
@@ -266,14 +327,23 @@ class Simulation:
             self._tick_at = max(due, self.now_ms)
             self._agenda.push(self._tick_at, scheduled.TickNow())
 
-    def _positions(self, name: str) -> tuple[tuple[TopicPartition, int], ...]:
+    def _positions(self, process: Process) -> tuple[tuple[TopicPartition, int], ...]:
         """Returns the positions that a consumer commits.
 
         They are as if each partition got one record per ms, and the consumer had read them all.
         """
-        member = self._processes[name].member
-        owned = member.owned_partitions if isinstance(member, m.Consumer) else ()
-        return tuple((one, self.now_ms) for one in owned)
+        member, now_ms = process.member, self._agenda.now_ms
+        owned = member.owned_partitions if isinstance(member, m.AnyConsumer) else ()
+        return tuple([(one, now_ms) for one in owned])
+
+    def _joined_ms(self) -> int:
+        """Returns when the last member of the start-up joined, with the consumer protocol."""
+        if not self.scenario.has_consumer_protocol:
+            return 0
+        first = min(plan.start_ms for plan in self.scenario.members)
+        early = {one.name for one in self.scenario.members if one.start_ms <= first + START_UP_MS}
+        joined = self._rebalances.joined_ms.items()
+        return max((at for name, at in joined if name in early), default=0)
 
     def _happened(self) -> tuple[Happening, ...]:
         """Returns the scenario's events, and the starts of members after the start-up."""
@@ -303,6 +373,7 @@ class Simulation:
             holds=tuple(holds),
             gaps=tuple(self._holds.gaps(holds, until)),
             rebalances=tuple(self._rebalances.seen),
+            joined_ms=self._joined_ms(),
             absences=self._happenings.absences(until),
             empty_handed=tuple(
                 (process.name, at)

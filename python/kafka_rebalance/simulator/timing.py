@@ -13,6 +13,7 @@ from typing import Any
 
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.member import ConsumerConfig
 from kafka_rebalance.plans.changes import Change
 
 from .from_group import Pace, scenario_from_group
@@ -43,6 +44,7 @@ class Timed:
 def timed(group: GroupSpec, changes: Sequence[Change], assignor: str) -> Timed:
     """Plays the changes with default settings. Errors: GroupError if this is not possible."""
     partitions = sum(topic.partitions for topic in group.topics)
+    ConsumerConfig(partition_assignment_strategy=(assignor,))  # refuses an assignor of brokers
     if not changes:
         raise GroupError("changes", "is empty; nothing can be timed")
     if len(group.members) * partitions > MOST_WORK:

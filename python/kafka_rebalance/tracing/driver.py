@@ -7,7 +7,8 @@
 A program that runs Kafka's own coordinator reads this protocol too, so one script tests both.
 `init` starts a new coordinator, `state` and `mstate` return a group's state; `driver_commands` has
 the other commands. The answer to an unknown command is {"bad": op}, that to a wrong command
-{"bad": op, "why": …}. After either, the driver continues with the next line.
+{"bad": op, "why": …}. After either, the driver continues with the next line. An error inside the
+coordinator is no answer: it ends the driver.
 """
 
 import json
@@ -17,7 +18,7 @@ from kafka_rebalance.errors import KafkaRebalanceError
 from kafka_rebalance.protocol.error_codes import ErrorCode
 
 from .driver_answers import answer_of, events_of
-from .driver_commands import ACTIONS, REQUESTS, Json, config_of, group_id_of, play
+from .driver_commands import ACTIONS, REQUESTS, Json, group_id_of, read, start
 from .driver_states import classic_state, state_of_any_type
 from .virtual_broker import VirtualBroker
 
@@ -50,9 +51,10 @@ class Driver:
         self._count += 1
         absent = op == "leave" and group_id_of(command) not in self._broker.coordinator.groups()
         try:
-            answer = self._play(op, command)
-        except (KafkaRebalanceError, KeyError, TypeError, ValueError) as error:
+            play = self._read(op, command)
+        except (KafkaRebalanceError, AttributeError, KeyError, TypeError, ValueError) as error:
             return {"bad": op, "why": f"{type(error).__name__}: {error}"}
+        answer = play()
         happened = self._broker.take()
         answer |= answer_of(happened, self._count, self._broker.topic_name)
         if absent and answer.get("err") == str(ErrorCode.NONE):
@@ -67,11 +69,17 @@ class Driver:
             "events": [event for at, effect in happened for event in events_of(at, effect)],
         }
 
-    def _play(self, op: str, command: Json) -> Json:
+    def _read(self, op: str, command: Json) -> Callable[[], Json]:
+        """Reads a command; the function that is returned plays it."""
         if op == "init":
-            self._broker = VirtualBroker(config_of(command), self._new_id, command.get("at", 0))
-        elif op in _STATES:
-            return {"state": _STATES[op](self._broker, group_id_of(command))}
-        else:
-            play(self._broker, command, self._count)
-        return {}
+            self._broker = start(command, self._new_id)
+            return dict
+        if op in _STATES:
+            return lambda: {"state": _STATES[op](self._broker, group_id_of(command))}
+        step = read(self._broker, command, self._count)
+
+        def play() -> Json:
+            step()
+            return {}
+
+        return play

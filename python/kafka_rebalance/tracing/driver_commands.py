@@ -3,11 +3,15 @@
 
 A command is an object with an `op` and short keys: `{"op": "hb", "g": "g", "m": "c-1", "gen": 3}`.
 An op either sends a request (`REQUESTS`) or acts on the broker (`ACTIONS`).
+
+A command is read first, and played then: a wrong command is an error of reading, and changes
+nothing. An error of playing is one of the coordinator.
 """
 
 import struct
 from collections.abc import Callable
 from dataclasses import MISSING, fields
+from functools import partial
 from typing import Any
 
 from kafka_rebalance.coordinator.config import CoordinatorConfig
@@ -17,9 +21,12 @@ from kafka_rebalance.protocol import messages, modern_messages, streams_messages
 from kafka_rebalance.protocol.error_codes import ErrorCode
 
 from .driver_streams_commands import STREAMS_FIELDS
+from .field_types import check_fields, fits
 from .virtual_broker import VirtualBroker
 
 Json = dict[str, Any]
+Step = Callable[[], object]
+"""Plays a command that has been read."""
 
 # Maps an op to its request, and to the request's version for a command without `v`.
 REQUESTS: dict[str, tuple[type[messages.Request], int | None]] = {
@@ -71,23 +78,38 @@ _DEFAULTS: Json = {"m": "", "gen": -1, "st": 10_000}
 
 
 def play(broker: VirtualBroker, command: Json, number: int) -> None:
-    """Plays a command; its request has the id `number`. Errors: KeyError, TypeError, ValueError."""
+    """Reads and plays a command; its request has the id `number`. Errors: those of `read`."""
+    read(broker, command, number)()
+
+
+def read(broker: VirtualBroker, command: Json, number: int) -> Step:
+    """Reads a command; its request will have the id `number`.
+
+    Errors: AttributeError, KeyError, TypeError or ValueError if the command is wrong.
+    """
     op = command["op"]
     if op in ACTIONS:
-        ACTIONS[op](broker, command)
-        return
+        return ACTIONS[op](broker, command)
     kind, version = REQUESTS[op]
-    broker.send(
-        _request(broker, kind, command),
-        api_version=command.get("v", version),
-        client_id=command.get("client", "c"),
+    request = _request(broker, kind, command)
+    check_fields(request)
+    return partial(
+        broker.send,
+        request,
+        api_version=_given(command, "v", int | None, version),
+        client_id=_given(command, "client", str, "c"),
         request_id=number,
     )
 
 
+def start(command: Json, new_id: Callable[[], str] | None) -> VirtualBroker:
+    """Returns the broker of an `init` command. Errors: those of `read`."""
+    return VirtualBroker(config_of(command), new_id, _given(command, "at", int, 0))
+
+
 def config_of(command: Json) -> CoordinatorConfig:
-    """Returns the settings of an `init` command."""
-    return CoordinatorConfig(
+    """Returns the settings of an `init` command. Errors: those of `read`."""
+    config = CoordinatorConfig(
         group_initial_rebalance_delay_ms=command.get("init_delay", 3_000),
         group_max_size=command.get("max_size", 2**31 - 1),
         group_min_session_timeout_ms=command.get("min_st", 6_000),
@@ -114,6 +136,8 @@ def config_of(command: Json) -> CoordinatorConfig:
         group_streams_num_warmup_replicas=command.get("twu", 2),
         group_streams_rack_aware_assignment_tags=tuple(command.get("tags", ())),
     )
+    check_fields(config)
+    return config
 
 
 def group_id_of(command: Json) -> str:
@@ -217,14 +241,49 @@ def _bytes(text: str) -> bytes:
 # Actions ------------------------------------------------------------------------------------------
 
 
-def _write(broker: VirtualBroker, command: Json) -> None:
+def _advance(broker: VirtualBroker, command: Json) -> Step:
+    ms = _given(command, "ms", int)
+    if ms < 0:
+        raise ValueError(f"ms: {ms} is less than 0")
+    return partial(broker.advance, ms)
+
+
+def _write(broker: VirtualBroker, command: Json) -> Step:
     value = command.get("v")
     data = None if value is None else bytes.fromhex(value)
-    broker.write(bytes.fromhex(command["k"]), data, command.get("pid"))
+    pid = _given(command, "pid", int | None, None)
+    return partial(broker.write, bytes.fromhex(command["k"]), data, pid)
 
 
-def _change_topics(broker: VirtualBroker, command: Json) -> None:
-    broker.change_topics(*(_topic(name, one) for name, one in command["topics"].items()))
+def _mark(broker: VirtualBroker, command: Json) -> Step:
+    return partial(broker.mark, _given(command, "pid", int), _given(command, "commit", bool))
+
+
+def _change_topics(broker: VirtualBroker, command: Json) -> Step:
+    topics = [_topic(name, one) for name, one in command["topics"].items()]
+    if not all(fits(one, ClusterTopic) for one in topics):
+        raise TypeError(f"topics: {command['topics']!r}")
+    return partial(broker.change_topics, *topics)
+
+
+def _delete_partitions(broker: VirtualBroker, command: Json) -> Step:
+    deleted = _partitions(command) or ()
+    if not fits(deleted, tuple[tuple[str, int], ...]):
+        raise TypeError(f"partitions: {deleted!r}")
+    return partial(broker.delete_partitions, *deleted)
+
+
+def _reload(broker: VirtualBroker, command: Json) -> Step:
+    size = _given(command, "max_size", int | None, None)
+    return partial(broker.reload, group_max_size=size)
+
+
+def _given(command: Json, key: str, hint: Any, *default: Any) -> Any:
+    """Returns the value of a key. Errors: KeyError without a default; TypeError."""
+    value = command.get(key, *default) if default else command[key]
+    if not fits(value, hint):
+        raise TypeError(f"{key}: {value!r}")
+    return value
 
 
 def _topic(name: str, given: Json | int) -> ClusterTopic:
@@ -240,18 +299,18 @@ def topic_id(text: str) -> Uuid:
     return most, least
 
 
-# Maps an op to its action on the broker.
-ACTIONS: dict[str, Callable[[VirtualBroker, Json], None]] = {
-    "advance": lambda broker, command: broker.advance(command["ms"]),
+# Maps an op to the function that reads its action on the broker.
+ACTIONS: dict[str, Callable[[VirtualBroker, Json], Step]] = {
+    "advance": _advance,
     "topics": _change_topics,
-    "topic_deleted": lambda broker, command: broker.delete_partitions(*_partitions(command) or ()),
-    "cleanup": lambda broker, _: broker.sweep(),
-    "hold": lambda broker, _: broker.hold(),
-    "release": lambda broker, _: broker.release(),
-    "release_last": lambda broker, _: broker.release_last(),
-    "fail_next": lambda broker, command: broker.fail_next(ErrorCode[command["err"]]),
-    "reload": lambda broker, command: broker.reload(group_max_size=command.get("max_size")),
-    "unload": lambda broker, _: broker.unload(),
+    "topic_deleted": _delete_partitions,
+    "cleanup": lambda broker, _: broker.sweep,
+    "hold": lambda broker, _: broker.hold,
+    "release": lambda broker, _: broker.release,
+    "release_last": lambda broker, _: broker.release_last,
+    "fail_next": lambda broker, command: partial(broker.fail_next, ErrorCode[command["err"]]),
+    "reload": _reload,
+    "unload": lambda broker, _: broker.unload,
     "raw": _write,
-    "rawend": lambda broker, command: broker.mark(command["pid"], command["commit"]),
+    "rawend": _mark,
 }

@@ -38,6 +38,8 @@ def effect_line(effect: interface.MemberEffect, generation_id: int) -> str:
     match effect:
         case interface.Revoked(partitions):
             return f"onPartitionsRevoked {listed(partitions)}"
+        case interface.PendingRevocation(partitions):
+            return f"stops reading {listed(partitions)}"
         case interface.Assigned(partitions):
             return f"onPartitionsAssigned {listed(partitions)}"
         case interface.Lost(partitions):

@@ -102,12 +102,12 @@ class VirtualBroker:
     def sweep(self) -> None:
         self._handle(interface.Sweep())
 
-    def delete_partitions(self, *partitions: tuple[str, int], ids: tuple[Uuid, ...] = ()) -> None:
-        """Deletes partitions' offsets, and the share state of the topics with these ids."""
-        self._handle(interface.PartitionsDeleted(partitions, ids))
+    def delete_partitions(self, *partitions: tuple[str, int]) -> None:
+        """Deletes partitions' offsets."""
+        self._handle(interface.PartitionsDeleted(partitions))
 
     def change_topics(self, *topics: interface.ClusterTopic) -> None:
-        """Makes these the cluster's topics, and deletes the offsets of topics that are gone."""
+        """Makes these the cluster's topics; those of before that are gone lose all their state."""
         before = self._cluster.topics
         self._cluster = interface.TopicsChanged(topics, self._cluster.version + 1)
         self._topic_names |= {one.topic_id: one.name for one in topics}
@@ -115,8 +115,8 @@ class VirtualBroker:
         kept = {one.topic_id for one in topics}
         gone = [one for one in before if one.topic_id not in kept]
         if gone:
-            partitions = ((one.name, p) for one in gone for p in range(one.partitions))
-            self.delete_partitions(*partitions, ids=tuple(one.topic_id for one in gone))
+            names, ids = (one.name for one in gone), (one.topic_id for one in gone)
+            self._handle(interface.PartitionsDeleted(topics=tuple(names), topic_ids=tuple(ids)))
 
     def topic(self, name: str) -> interface.ClusterTopic | None:
         """Returns the topic of that name that exists now."""

@@ -15,8 +15,10 @@ Errors   WireError, which names the field.
 Source   OffsetCommitKey/Value.json and GroupMetadataKey/Value.json of Kafka's group coordinator.
 """
 
-from collections.abc import Iterable, Iterator
+import struct
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 from kafka_rebalance.errors import WireError
@@ -118,17 +120,16 @@ def decode_key(data: bytes) -> Key:
 
 
 def encode_key(key: Key) -> bytes:
+    if isinstance(key, OffsetCommitKey):  # most keys are of this kind
+        group, topic = key.group_id.encode(), key.topic.encode()
+        layout = f">hh{len(group)}sh{len(topic)}si"
+        return struct.pack(layout, key.version, len(group), group, len(topic), topic, key.partition)
     writer = Writer(flexible=False)
     writer.int16(key.version)
-    match key:
-        case OffsetCommitKey():
-            writer.string(key.group_id)
-            writer.string(key.topic)
-            writer.int32(key.partition)
-        case GroupMetadataKey():
-            writer.string(key.group_id)
-        case OtherKey():
-            writer.raw(key.body)
+    if isinstance(key, GroupMetadataKey):
+        writer.string(key.group_id)
+    else:
+        writer.raw(key.body)
     return writer.written()
 
 
@@ -220,10 +221,21 @@ def _read_fields(
     }
 
 
-def _write_fields(writer: Writer, fields: Iterable[_Field], version: int, value: object) -> None:
-    for one in fields:
-        if version in one.versions:
-            getattr(writer, one.kind.removeprefix("nullable_"))(getattr(value, one.attribute))
+def _write_fields(writer: Writer, fields: tuple[_Field, ...], version: int, value: object) -> None:
+    for attribute, method in _methods(fields, version):
+        method(writer, getattr(value, attribute))
+
+
+@cache
+def _methods(
+    fields: tuple[_Field, ...], version: int
+) -> tuple[tuple[str, Callable[[Writer, Any], None]], ...]:
+    """Returns the attributes that a version has, each with the method that writes it."""
+    return tuple(
+        (one.attribute, getattr(Writer, one.kind.removeprefix("nullable_")))
+        for one in fields
+        if version in one.versions
+    )
 
 
 def _read_members(reader: Reader, version: int) -> Iterator[MemberMetadata]:

@@ -14,6 +14,9 @@ from kafka_rebalance.errors import WireError
 
 Tagged = tuple[tuple[int, bytes], ...]  # (tag, data), in the order written
 
+_INT16, _INT32, _INT64 = (struct.Struct(layout).pack for layout in (">h", ">i", ">q"))
+_BYTES = [bytes([value]) for value in range(256)]
+
 
 class Reader:
     """Reads fields one after another; an error has the name of its field."""
@@ -69,11 +72,21 @@ class Reader:
         return None if length < 0 else self._take(length, field)
 
     def count(self, field: str) -> int:
+        count = self.nullable_count(field)
+        if count is None:
+            raise self._error(field, "-1 entries are not in the data")
+        return count
+
+    def nullable_count(self, field: str) -> int | None:
         count = self._varint(field) - 1 if self.flexible else self.int32(field)
         # An entry has at least one byte, so there cannot be more entries than bytes.
-        if not 0 <= count <= len(self._data) - self._at:
+        if not -1 <= count <= len(self._data) - self._at:
             raise self._error(field, f"{count} entries are not in the data")
-        return count
+        return None if count < 0 else count
+
+    def is_there(self, field: str) -> bool:
+        """Reads the byte before a struct that may be null; it is negative for null."""
+        return self.int8(field) >= 0
 
     def strings(self, field: str) -> tuple[str, ...]:
         """Reads an array of strings."""
@@ -137,25 +150,25 @@ class Writer:
         self._parts.append(struct.pack(">b", value))
 
     def int16(self, value: int) -> None:
-        self._parts.append(struct.pack(">h", value))
+        self._parts.append(_INT16(value))
 
     def int32(self, value: int) -> None:
-        self._parts.append(struct.pack(">i", value))
+        self._parts.append(_INT32(value))
 
     def int64(self, value: int) -> None:
-        self._parts.append(struct.pack(">q", value))
+        self._parts.append(_INT64(value))
 
     def uuid(self, value: tuple[int, int]) -> None:
         self._parts.append(struct.pack(">qq", *value))
 
     def string(self, text: str | None) -> None:
-        data = None if text is None else text.encode()
-        length = -1 if data is None else len(data)
+        data = b"" if text is None else text.encode()
+        length = -1 if text is None else len(data)
         if self._flexible:
             self._varint(length + 1)
         else:
-            self.int16(length)
-        self._parts.append(data or b"")
+            self._parts.append(_INT16(length))
+        self._parts.append(data)
 
     def data(self, data: bytes | None) -> None:
         self.count(-1 if data is None else len(data))
@@ -188,6 +201,6 @@ class Writer:
 
     def _varint(self, value: int) -> None:
         while value >= 0x80:
-            self._parts.append(bytes([value & 0x7F | 0x80]))
+            self._parts.append(_BYTES[value & 0x7F | 0x80])
             value >>= 7
-        self._parts.append(bytes([value]))
+        self._parts.append(_BYTES[value])

@@ -126,6 +126,10 @@ class MadeUp:
             names[drawn_first.name] = name
         return made
 
+    def process_id(self, member_id: str) -> str:
+        """Returns the id of the process of a new member of a streams group: a UUID."""
+        return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{member_id}/process"))
+
     def placement(self, racks: Sequence[str], perhaps: Collection[str]) -> list[str]:
         """Returns racks for new replicas in a guessed order; odd draws add those of `perhaps`."""
         self.places_guessed = True

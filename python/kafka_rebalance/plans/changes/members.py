@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known, unknown
 from kafka_rebalance.errors import NotAffected
-from kafka_rebalance.group.model import Member, TopicPartition, quoted
+from kafka_rebalance.group.model import Member, StreamsMember, TopicPartition, quoted
 from kafka_rebalance.group.spec import GroupSpec
 
 from .change import Change, Verb, check_fields, count, some
@@ -28,7 +28,8 @@ class AddMembers(Change):
     They copy the member `like` (a member_id or group_instance_id; default: the member that joined
     last): its subscription, its rack (unless `rack` is set), and whether it is static. Their names
     are guessed (`made_up.py`), unless `client_id` or `instance_id` names the first new member: then
-    the others get the next numbers, except that a client id without a number is shared by all.
+    the others get the next numbers, except that a client id without a number is shared by all. In a
+    streams group, each has its own process.
     """
 
     count: int
@@ -113,6 +114,7 @@ class AddMembers(Change):
                     client_id=client_id if model.client_id or self.client_id else model.client_id,
                     client_host=None,
                     rack_id=model.rack_id if self.rack is None else self.rack,
+                    streams=model.streams and StreamsMember(ids.process_id(made.member_id)),
                 )
             )
         return Edited(group.edited(members=(*group.members, *joined)))

@@ -164,16 +164,14 @@ class _Restart(NamedTuple):
     def _leave(self, group: GroupSpec, _: MadeUp) -> Edited:
         after = without(group, {self.member.member_id})
         if self.protocol == CLASSIC and not self.left:
-            after = after.edited(assignor=self.assignor)
+            after = _led_by_client(after, self.assignor)
         return Edited(after, eager=self._eager(after))
 
     def _join(self, group: GroupSpec, ids: MadeUp) -> Edited:
         taken = {member.member_id for member in group.members}
         back = restarted(self.member, ids, taken, is_own=self.protocol == CONSUMER)
         others = (m for m in _in_brokers_order(group, self) if m.member_id != self.member.member_id)
-        after = group.edited(members=(*others, back))
-        if self.protocol == CONSUMER or not self.left:
-            after = after.edited(assignor=self.assignor)
+        after = self._assigned(group.edited(members=(*others, back)))
         return Edited(after, {back.member_id: self.member.member_id}, eager=self._eager(after))
 
     def _come_back(self, group: GroupSpec, ids: MadeUp) -> Edited:
@@ -186,9 +184,7 @@ class _Restart(NamedTuple):
         held = next(one for one in members if one.member_id == self.member.member_id)
         new = replace(held, member_id=back.member_id)
         others = tuple(one for one in members if one is not held)
-        after = group.edited(members=(*others, new))
-        if self.protocol == CONSUMER or not self.left:
-            after = after.edited(assignor=self.assignor)
+        after = self._assigned(group.edited(members=(*others, new)))
         return Edited(
             after,
             {new.member_id: self.member.member_id},
@@ -197,11 +193,34 @@ class _Restart(NamedTuple):
             eager=self._eager(after),
         )
 
+    def _assigned(self, group: GroupSpec) -> GroupSpec:
+        """Returns the group with its new assignor, if this member's restart changes it."""
+        if self.protocol == CONSUMER:
+            return group.edited(assignor=self.assignor)
+        return group if self.left else _led_by_client(group, self.assignor)
+
     def _eager(self, group: GroupSpec) -> frozenset[str]:
         """Returns the members of the classic protocol, if they are eager."""
         if not self.stops:
             return frozenset()
         return self.left if self.protocol == CONSUMER else _ids(group) - self.left
+
+
+def _led_by_client(group: GroupSpec, assignor: str) -> GroupSpec:
+    """Returns the group with this classic assignor.
+
+    A librdkafka client sorts the topics of its subscription. Its leader asks for the metadata of
+    the members' topics, one member after another, and the answer has the order of the question.
+    """
+    if library_of(assignor) != "librdkafka":
+        return group.edited(assignor=assignor)
+    members = {m.member_id: replace(m, topics=tuple(sorted(m.topics))) for m in group.members}
+    asked = dict.fromkeys(
+        topic for one in java_hash_order(list(members)) for topic in members[one].topics
+    )
+    places = {topic: place for place, topic in enumerate(asked)}
+    topics = sorted(group.topics, key=lambda topic: places.get(topic.name, len(places)))
+    return group.edited(assignor=assignor, topics=tuple(topics), members=tuple(members.values()))
 
 
 def _in_brokers_order(group: GroupSpec, restart: _Restart) -> tuple[Member, ...]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE
+from kafka_rebalance.group.ownership import Delta
 from kafka_rebalance.plans import Figures, RebalancePlan, Round, Samples, Step
 from kafka_rebalance.plans.changes.made_up import Basis, own_short_name
 from kafka_rebalance.plans.figures import figure_rows
@@ -211,6 +212,8 @@ def _print_round(title: str, one: Round, names: dict[str, str], *, everything: b
     if shown:
         cells = [(cut(row[0], 36), *row[1 : len(columns)]) for row in shown]
         print_table(columns, cells, left=(2, 3, 4))
+    if one.standby is not None:
+        _print_standby(one.standby, names, everything=everything)
     notes = []
     if len(rows) > len(shown):
         more = len(rows) - len(shown)
@@ -226,6 +229,27 @@ def _print_round(title: str, one: Round, names: dict[str, str], *, everything: b
         else "every partition has a reader in this round"
     )
     print(f"  {'; '.join(notes)}\n")
+
+
+def _print_standby(standby: Delta, names: dict[str, str], *, everything: bool) -> None:
+    """Prints the changes of standby tasks, if there are any."""
+    most = None if everything else _MOST_CHARACTERS
+    rows = [
+        (
+            cut(names[member_id], 36),
+            str(len(standby.kept[member_id])),
+            partitions_text(standby.revoked[member_id], most),
+            partitions_text(standby.gained[member_id], most),
+        )
+        for member_id in standby.kept
+        if standby.revoked[member_id] or standby.gained[member_id]
+    ]
+    if not rows:
+        return
+    shown = rows if everything else rows[:_MOST_ROWS]
+    print_table(("standby tasks of", *ROUND_COLUMNS[1:4]), shown, left=(2, 3))
+    if len(rows) > len(shown):
+        print(f"  {counted(len(rows) - len(shown), 'member')} more (--all shows them)")
 
 
 def keep_theirs(members: int) -> str:

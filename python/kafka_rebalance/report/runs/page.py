@@ -85,7 +85,7 @@ def _chapters(run: Run) -> str:
     rows = chapter_rows(run)
     left = len(rows) - _MOST_ROWS
     note = f"<p class='note'>{left} more are not shown.</p>" if left > 0 else ""
-    table = _table(chapter_columns(run.held), rows[:_MOST_ROWS])
+    table = _table(chapter_columns(run), rows[:_MOST_ROWS])
     summary = f"<summary>Rebalances: {len(run.rebalances)}</summary>"
     return f"<details open>{summary}{table}{note}{_stopped(run)}</details>"
 

@@ -19,8 +19,9 @@ def print_run(run: Run) -> None:
     if len(rows) > _MOST_ROWS:
         half = _MOST_ROWS // 2
         print(f"{len(rows)} rebalances and events; here are the first {half} and the last {half}")
-        rows = [*rows[:half], ["…"] + [""] * 6, *rows[-half:]]
-    print_table(chapter_columns(run.held), rows, left=[1, 6])
+        rows = [*rows[:half], ["…"] + [""] * (len(rows[0]) - 1), *rows[-half:]]
+    columns = chapter_columns(run)
+    print_table(columns, rows, left=[1, len(columns) - 1])
     print_totals({"": run})
     for name, why in run.crashed.items():
         print(f"{name} stopped: {why}")
@@ -36,9 +37,10 @@ def print_comparison(runs: Mapping[str, Run]) -> None:
     print_totals(runs)
 
 
-def chapter_columns(held: str) -> list[str]:
-    columns = ["at s", "because", "generation", "rounds", "took s", unread(held)]
-    return [*columns, "members that stopped"]
+def chapter_columns(run: Run) -> list[str]:
+    """Returns the columns; in a consumer group, "no target" is the wait for a heartbeat."""
+    numbers = ["epoch", "targets", "no target s"] if run.has_epochs else ["generation", "rounds"]
+    return ["at s", "because", *numbers, "took s", unread(run.held), "members that stopped"]
 
 
 def chapter_rows(run: Run) -> list[list[str]]:
@@ -51,12 +53,13 @@ def chapter_rows(run: Run) -> list[list[str]]:
         if one.rebalance is not None:
             took = one.rebalance.duration_ms
             row += [str(one.rebalance.generation_id), str(one.rebalance.rounds)]
+            row += [f"{one.rebalance.untargeted_ms / 1000:,.2f}"] if run.has_epochs else []
             row += ["not over" if took is None else f"{took / 1000:,.2f}"]
             who = stopped_text(stopped.get(one.rebalance.number, []))
         elif unread_ms < 50:
             continue
         else:
-            row, who = [*row, "", "", ""], ""
+            row, who = [*row, *[""] * (4 if run.has_epochs else 3)], ""
         rows.append([*row, f"{unread_ms / 1000:,.1f}", who])
     return rows
 

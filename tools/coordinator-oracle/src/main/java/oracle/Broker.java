@@ -51,6 +51,9 @@ import org.apache.kafka.server.share.persister.NoOpStatePersister;
  */
 final class Broker {
     static final TopicPartition PARTITION = new TopicPartition(Topic.GROUP_METADATA_TOPIC_NAME, 0);
+    /** Nobody reads them. All coordinators have the same, because each registry starts threads that never end. */
+    private static final GroupCoordinatorMetrics METRICS =
+        new GroupCoordinatorMetrics(new MetricsRegistry(), new Metrics());
 
     final VirtualClock clock;
     final MemoryLog log;
@@ -110,7 +113,6 @@ final class Broker {
     private void start() throws ReflectiveOperationException {
         GroupCoordinatorConfig config = GroupCoordinatorConfig.fromProps(settings);
         GroupConfigManager groupConfigs = new GroupConfigManager(config, ShareGroupConfig.fromProps(Map.of()));
-        GroupCoordinatorMetrics metrics = new GroupCoordinatorMetrics(new MetricsRegistry(), new Metrics());
         runtime = new CoordinatorRuntime.Builder<GroupCoordinatorShard, CoordinatorRecord>()
             .withLogPrefix("")
             .withLogContext(new LogContext(""))
@@ -124,7 +126,7 @@ final class Broker {
             // A write may wait, while the log holds it, for any virtual time.
             .withWriteTimeout(Duration.ofDays(10_000))
             .withCoordinatorRuntimeMetrics(silent())
-            .withCoordinatorMetrics(metrics)
+            .withCoordinatorMetrics(METRICS)
             .withSerializer(new GroupCoordinatorRecordSerde())
             .withCompression(Compression.NONE)
             .withAppendLingerMs(OptionalInt.of(0))
@@ -134,7 +136,7 @@ final class Broker {
         // The public builder would start its own threads, so call the only constructor, which is not public.
         Constructor<?> constructor = GroupCoordinatorService.class.getDeclaredConstructors()[0];
         constructor.setAccessible(true);
-        service = (GroupCoordinatorService) constructor.newInstance(new LogContext(""), config, runtime, metrics,
+        service = (GroupCoordinatorService) constructor.newInstance(new LogContext(""), config, runtime, METRICS,
             groupConfigs, new NoOpStatePersister(), clock, null, Optional.empty(), clock);
         service.startup(() -> 1);
         if (cluster.hasTopics()) service.onMetadataUpdate(cluster.unchanged(), cluster.image());

@@ -3,7 +3,10 @@ package oracle;
 
 import static oracle.Fields.*;
 
+import java.io.BufferedOutputStream;
 import java.io.BufferedReader;
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
@@ -54,12 +57,14 @@ public final class CoordinatorOracle {
     private ArrayNode events = JSON.createArrayNode();
 
     public static void main(String[] args) throws Exception {
+        SeededIds.install();
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        PrintStream out = new PrintStream(System.out, false, StandardCharsets.UTF_8);
+        PrintStream out = new PrintStream(new BufferedOutputStream(new FileOutputStream(FileDescriptor.out), 1 << 16), false,
+            StandardCharsets.UTF_8);
         CoordinatorOracle oracle = new CoordinatorOracle();
         for (String line = in.readLine(); line != null; line = in.readLine()) {
             out.println(JSON.writeValueAsString(oracle.answer(JSON.readTree(line))));
-            out.flush();
+            if (!in.ready()) out.flush();
         }
         System.exit(0);
     }
@@ -117,6 +122,7 @@ public final class CoordinatorOracle {
     }
 
     private void init(JsonNode command) throws ReflectiveOperationException {
+        if (command.has("seed")) SeededIds.seed(command.get("seed").asLong());
         broker = new Broker(command.path("at").asLong(), Settings.of(command), this::timerEvent, this::recordEvent);
         assigning = new AssigningGroups(broker);
         streams = new StreamsGroups(broker);

@@ -6,6 +6,7 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.PriorityQueue;
 import java.util.TreeMap;
 import java.util.function.BiConsumer;
@@ -23,6 +24,20 @@ final class VirtualClock implements Time, Timer {
     /** How the names of groups' timers begin. */
     private static final List<String> KINDS = List.of("join-", "sync-", "heartbeat-", "session-timeout-",
         "rebalance-timeout-", "initial-rebalance-timeout-");
+
+    /** The field with a timer's name, by the class of the timer. */
+    private static final ClassValue<Optional<Field>> KEYS = new ClassValue<>() {
+        @Override
+        protected Optional<Field> computeValue(Class<?> timer) {
+            try {
+                Field key = timer.getDeclaredField("val$key");
+                key.setAccessible(true);
+                return Optional.of(key);
+            } catch (NoSuchFieldException e) {
+                return Optional.empty();
+            }
+        }
+    };
 
     private record Armed(long at, long sequence, TimerTask task) { }
 
@@ -124,11 +139,8 @@ final class VirtualClock implements Time, Timer {
     /** Returns the name that the coordinator gave to a timer; null for timers of the runtime. */
     private static String keyOf(TimerTask task) {
         try {
-            Field key = task.getClass().getDeclaredField("val$key");
-            key.setAccessible(true);
-            return (String) key.get(task);
-        } catch (NoSuchFieldException e) {
-            return null;
+            Optional<Field> key = KEYS.get(task.getClass());
+            return key.isEmpty() ? null : (String) key.get().get(task);
         } catch (IllegalAccessException e) {
             throw new IllegalStateException(e);
         }

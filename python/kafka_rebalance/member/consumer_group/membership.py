@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Holds the state of a member of a consumer group, with the actions that several steps need.
+
+The client has two threads. The application's polls, and runs the callbacks; the background thread
+sends heartbeats, and keeps sending them while a callback runs. So a callback that is due waits in
+`callbacks` for the next poll, and `running` is the one that the application runs now.
+"""
+
+import random
+from base64 import urlsafe_b64encode
+from collections import deque
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from itertools import count
+from typing import NamedTuple
+
+from kafka_rebalance import protocol
+from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.java.hash_map import Uuid
+from kafka_rebalance.protocol.modern_messages import LEAVE_EPOCH, LEAVE_STATIC_EPOCH
+
+from ..config import ConsumerConfig
+from ..interface import Assigned, Fatal, Lost, MemberEffect, MemberTransition, Revoked, Send
+from .assignment import NO_ASSIGNMENT, LocalAssignment
+from .states import LEGAL_PREDECESSORS, ConsumerMemberState
+
+
+class Purpose(Enum):
+    """What goes on when a callback has returned."""
+
+    REVOKE = auto()  # a reconciliation, which then assigns
+    ASSIGN = auto()  # a reconciliation, which is then acknowledged
+    RELEASE = auto()  # onPartitionsLost of a member that is no longer in the group
+
+
+class Callback(NamedTuple):
+    """A call of the application's listener."""
+
+    effect: Revoked | Assigned | Lost
+    purpose: Purpose
+
+
+@dataclass(frozen=True, slots=True)
+class RequestInFlight:
+    """An unanswered request; the response to the heartbeat of a STALE member is ignored."""
+
+    request: protocol.Request
+    expires_ms: int
+    is_ignored: bool = False
+
+
+@dataclass(slots=True)
+class LocalReconciliation:
+    """The assignment that is being taken over, from the commit to the acknowledgement."""
+
+    assignment: LocalAssignment
+    owned: tuple[TopicPartition, ...]
+    revoked: tuple[TopicPartition, ...]
+    added: tuple[TopicPartition, ...]
+    until_ms: int  # from then on, a commit that failed is not tried again
+    commit: RequestInFlight | None = None
+    commit_at_ms: int | None = None  # when the commit is to be sent
+    commit_failures: int = 0
+    is_void: bool = False  # the member has joined again since the start
+
+
+@dataclass(slots=True)
+class SentFields:
+    """The fields of the last heartbeat that had them; after an error, all are sent again."""
+
+    rebalance_timeout_ms: int | None = None
+    topics: frozenset[str] | None = None
+    pattern: str | None = None
+    assignor: str | None = None
+    assignment: LocalAssignment | None = None
+
+
+@dataclass(slots=True)
+class AsyncMembership:
+    """A member's state; `effects` are those of the current event."""
+
+    config: ConsumerConfig
+    rng: random.Random
+    member_id: str = ""
+    member_epoch: int = 0
+    state: ConsumerMemberState = ConsumerMemberState.UNSUBSCRIBED
+    # The subscription, and the topics that the client knows.
+    subscription: frozenset[str] = frozenset()
+    pattern: str | None = None
+    is_subscription_new: bool = False
+    topics: dict[Uuid, str] = field(default_factory=dict)
+    # The assignment.
+    names: dict[Uuid, str] = field(default_factory=dict)  # of assigned topics
+    target: LocalAssignment = NO_ASSIGNMENT
+    current: LocalAssignment = NO_ASSIGNMENT
+    owned: tuple[TopicPartition, ...] = ()
+    reconciliation: LocalReconciliation | None = None
+    callbacks: deque[Callback] = field(default_factory=deque)
+    callbacks_in_poll: int = 0  # how many of them the last poll has still to run
+    running: Callback | None = None
+    rejoins_when_released: bool = False
+    # Commits.
+    positions: dict[TopicPartition, int] = field(default_factory=dict)
+    commit_at_ms: int = 0
+    # Requests and timers.
+    node: int | None = None
+    find_at_ms: int = 0
+    find_failures: int = 0
+    sent: dict[int, RequestInFlight] = field(default_factory=dict)
+    request_ids: "count[int]" = field(default_factory=lambda: count(1))
+    sent_fields: SentFields = field(default_factory=SentFields)
+    heartbeat_interval_ms: int = 0  # the coordinator tells it
+    heartbeat_at_ms: int = 0
+    heartbeat_failures: int = 0
+    retry_at_ms: int = 0  # no heartbeat of the interval before this time
+    poll_until_ms: int = 0
+    now_ms: int = 0
+    fatal: Fatal | None = None
+    effects: list[MemberEffect] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        # The client draws its id once, and keeps it over all joins.
+        drawn = self.rng.getrandbits(128).to_bytes(16, "big")
+        self.member_id = self.member_id or urlsafe_b64encode(drawn).decode().rstrip("=")
+
+    @property
+    def leave_epoch(self) -> int:
+        is_dynamic = self.config.group_instance_id is None
+        return LEAVE_EPOCH if is_dynamic else LEAVE_STATIC_EPOCH
+
+    def is_waiting_for(self, *kinds: type) -> bool:
+        return any(isinstance(one.request, kinds) for one in self.sent.values())
+
+    def heartbeat_in_flight(self) -> bool:
+        return any(
+            isinstance(one.request, protocol.ConsumerGroupHeartbeat) and not one.is_ignored
+            for one in self.sent.values()
+        )
+
+    def send(self, request: protocol.Request, *, is_ignored: bool = False) -> RequestInFlight:
+        """Sends a request to the coordinator, or a FindCoordinator to the least loaded node."""
+        node = None if isinstance(request, protocol.FindCoordinator) else self.node
+        number = next(self.request_ids)
+        timeout_ms = self.config.request_timeout_ms
+        sent = self.sent[number] = RequestInFlight(request, self.now_ms + timeout_ms, is_ignored)
+        self.effects.append(Send(number, node, request))
+        return sent
+
+    def find_coordinator(self) -> None:
+        """Sends FindCoordinator, unless one is unanswered."""
+        if not self.is_waiting_for(protocol.FindCoordinator):
+            self.send(protocol.FindCoordinator(group_id=self.config.group_id))
+
+    def forget_coordinator(self) -> None:
+        """Drops the coordinator, and all requests to it, which will stay unanswered."""
+        self.node = None
+        for number, one in list(self.sent.items()):
+            if not isinstance(one.request, protocol.FindCoordinator):
+                del self.sent[number]
+        commit = self.reconciliation
+        if commit is not None and commit.commit is not None:
+            commit.commit, commit.commit_at_ms = None, self.now_ms
+
+    def move(self, state: ConsumerMemberState) -> None:
+        if state is self.state:
+            return
+        if self.state not in LEGAL_PREDECESSORS[state]:
+            raise AssertionError(f"{self.state} -> {state}")
+        self.effects.append(MemberTransition(self.state, state))
+        self.state = state
+
+    def join(self) -> None:
+        """Begins to join, with epoch 0 and without partitions."""
+        if self.state is ConsumerMemberState.FATAL:
+            return
+        if self.reconciliation is not None:
+            self.reconciliation.is_void = True
+        self.member_epoch = 0
+        self.move(ConsumerMemberState.JOINING)
+        self.target = NO_ASSIGNMENT
+        self.names.clear()
+
+    def clear_assignment(self) -> None:
+        self.owned = ()
+        self.current = self.target = NO_ASSIGNMENT
+        self.names.clear()
+
+    def lose(self) -> None:
+        """Calls onPartitionsLost for all partitions, in the next poll; at once if it has none."""
+        if self.owned:
+            self.callbacks.append(Callback(Lost(self.owned), Purpose.RELEASE))
+        else:
+            self.released()
+
+    def released(self) -> None:
+        """The partitions are lost: a fenced member joins, and a stale one if it was polled."""
+        self.clear_assignment()
+        is_stale = self.state is ConsumerMemberState.STALE
+        if self.state is ConsumerMemberState.FENCED or (is_stale and self.rejoins_when_released):
+            self.rejoins_when_released = False
+            self.join()
+
+    def is_releasing(self) -> bool:
+        waiting = [*self.callbacks, *([] if self.running is None else [self.running])]
+        return any(one.purpose is Purpose.RELEASE for one in waiting)
+
+    def backoff_ms(self, failures: int) -> int:
+        """Returns the back-off: doubled by each failure, ± 20 %, at most `retry.backoff.max.ms`."""
+        most = self.config.retry_backoff_max_ms
+        delay = min(self.config.retry_backoff_ms << min(failures, 32), most)
+        return min(round(delay * self.rng.uniform(0.8, 1.2)), most)
+
+    def throw(self, error: protocol.ErrorCode, message: str) -> None:
+        """Makes the next poll throw."""
+        self.fatal = Fatal(error, message)

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Takes over the assignment of the coordinator: one reconciliation at a time.
+
+    1. start     in a poll; without automatic commits and without a revocation also between polls.
+                 The member stops reading what it has to give up
+    2. commit    of all positions, tried again until the rebalance timeout
+    3. revoke    onPartitionsRevoked, if the member has to give up partitions
+    4. assign    onPartitionsAssigned with the gained partitions, even if there are none
+    5. state     ACKNOWLEDGING, which sends a heartbeat at once
+
+A reconciliation ends without effect if the member has left RECONCILING, or has joined again. Topics
+that the client does not know are left out; the rest is acknowledged meanwhile.
+
+Source   AbstractMembershipManager.maybeReconcile, revokeAndAssign, maybeAbortReconciliation,
+         CommitRequestManager.maybeAutoCommitSyncBeforeRebalance (Kafka 4.4.0);
+         docs/behaviour/consumer-members.md#3-reconciliation.
+"""
+
+from kafka_rebalance import protocol
+from kafka_rebalance.protocol import ErrorCode
+
+from ..interface import Assigned, FetchMetadata, PendingRevocation, Revoked
+from .membership import AsyncMembership, Callback, LocalReconciliation, Purpose, RequestInFlight
+from .states import ConsumerMemberState
+
+_S = ConsumerMemberState
+_RETRIABLE = (
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.REQUEST_TIMED_OUT,
+    ErrorCode.STALE_MEMBER_EPOCH,
+)
+
+
+def reconcile(state: AsyncMembership, *, is_poll: bool) -> None:
+    """Starts a reconciliation, if there is a new assignment and none is in progress."""
+    is_new = state.state is _S.RECONCILING and state.current != state.target
+    if not is_new or state.reconciliation is not None:
+        return
+    _resolve(state)
+    taken = state.target.resolved(state.names)
+    if not state.current.is_none and taken.partitions == state.current.partitions:
+        if taken.epoch != state.current.epoch:
+            state.current = taken
+            state.move(_S.ACKNOWLEDGING)
+        return
+    owned = taken.named(state.names)
+    held, wanted = set(state.owned), set(owned)
+    revoked = tuple(one for one in state.owned if one not in wanted)
+    if not is_poll and (state.config.enable_auto_commit or revoked):
+        return
+    added = tuple(one for one in owned if one not in held)
+    until_ms = state.now_ms + state.config.rebalance_timeout_ms
+    state.reconciliation = LocalReconciliation(taken, owned, revoked, added, until_ms)
+    if revoked:
+        state.effects.append(PendingRevocation(revoked))
+    if state.config.enable_auto_commit:
+        state.reconciliation.commit_at_ms = state.now_ms
+        go_on(state)
+    else:
+        _committed(state)
+
+
+def needs_poll(state: AsyncMembership) -> bool:
+    """Returns whether the next poll starts a reconciliation."""
+    if state.state is not _S.RECONCILING or state.reconciliation is not None:
+        return False
+    taken = state.target.resolved(state.names | state.topics)
+    return state.current.is_none or taken.partitions != state.current.partitions
+
+
+def _resolve(state: AsyncMembership) -> None:
+    """Keeps the names of the assigned topics; asks for metadata if an id has no name."""
+    for topic in state.target.partitions:
+        if topic in state.topics:
+            state.names[topic] = state.topics[topic]
+        elif topic not in state.names:
+            state.effects.append(FetchMetadata())
+
+
+def misses_names(state: AsyncMembership) -> bool:
+    """Returns whether the assignment has a topic id whose name the client does not know."""
+    known = state.names.keys() | state.topics.keys()
+    return any(topic not in known for topic in state.target.partitions)
+
+
+# The commit ---------------------------------------------------------------------------------------
+
+
+def go_on(state: AsyncMembership) -> None:
+    """Sends the commit of the reconciliation when it is due."""
+    running = state.reconciliation
+    if running is None or running.commit_at_ms is None or running.commit_at_ms > state.now_ms:
+        return
+    if running.commit_failures and state.now_ms >= running.until_ms:
+        running.commit_at_ms = None
+        _committed(state)
+    elif state.node is not None:
+        running.commit_at_ms = None
+        running.commit = commit(state)
+        if running.commit is None:
+            _committed(state)
+
+
+def commit(state: AsyncMembership) -> RequestInFlight | None:
+    """Sends the positions of owned partitions; None if there are none."""
+    offsets = tuple(
+        protocol.OffsetToCommit(one.topic, one.partition, state.positions[one])
+        for one in state.owned
+        if one in state.positions
+    )
+    if not offsets or state.node is None:
+        return None
+    return state.send(
+        protocol.OffsetCommit(
+            group_id=state.config.group_id,
+            offsets=offsets,
+            member_id=state.member_id,
+            generation_id=state.member_epoch,
+            group_instance_id=state.config.group_instance_id,
+        )
+    )
+
+
+def commit_answered(state: AsyncMembership, sent: RequestInFlight, error: ErrorCode) -> None:
+    """Handles the response to a commit; one before a revocation is tried again."""
+    running = state.reconciliation
+    if running is None or sent is not running.commit:
+        return
+    running.commit = None
+    has_epoch = state.member_epoch > 0
+    stale = error is ErrorCode.STALE_MEMBER_EPOCH and not has_epoch
+    if error in _RETRIABLE and not stale and state.now_ms < running.until_ms:
+        running.commit_at_ms = state.now_ms + state.backoff_ms(running.commit_failures)
+        running.commit_failures += 1
+    else:
+        _committed(state)
+
+
+# The callbacks ------------------------------------------------------------------------------------
+
+
+def _committed(state: AsyncMembership) -> None:
+    running = _unless_void(state)
+    if running is None:
+        return
+    if running.revoked:
+        state.callbacks.append(Callback(Revoked(running.revoked), Purpose.REVOKE))
+    else:
+        _assign(state, running)
+
+
+def returned(state: AsyncMembership, callback: Callback) -> None:
+    """Goes on after a callback."""
+    if callback.purpose is Purpose.RELEASE:
+        state.released()
+        return
+    running = _unless_void(state)
+    if running is None:
+        return
+    if callback.purpose is Purpose.REVOKE:
+        _assign(state, running)
+    else:
+        state.current = running.assignment
+        state.commit_at_ms = state.now_ms + state.config.auto_commit_interval_ms
+        state.reconciliation = None
+        state.move(_S.ACKNOWLEDGING)
+
+
+def _assign(state: AsyncMembership, running: LocalReconciliation) -> None:
+    state.owned = running.owned
+    there = {one.topic for one in running.owned}
+    state.names = {topic: name for topic, name in state.names.items() if name in there}
+    state.callbacks.append(Callback(Assigned(running.added), Purpose.ASSIGN))
+
+
+def _unless_void(state: AsyncMembership) -> LocalReconciliation | None:
+    """Returns the reconciliation; ends it and returns None if it no longer matters."""
+    running = state.reconciliation
+    if running is not None and (running.is_void or state.state is not _S.RECONCILING):
+        state.reconciliation = running = None
+    return running

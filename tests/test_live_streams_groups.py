@@ -1,0 +1,413 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Live streams groups (KIP-1071): their descriptions, contract lines, and plans.
+
+The bytes of descriptions come from kio, which has Kafka's own schemas.
+"""
+
+from __future__ import annotations
+
+import datetime
+import io
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import kafka_rebalance as kr
+from kafka_rebalance import TopicPartition
+from kafka_rebalance.cli import main
+from kafka_rebalance.group.model import TaskOffset
+from kafka_rebalance.live.streams_groups import (
+    StreamsSettings,
+    streams_line,
+    streams_settings,
+)
+from kafka_rebalance.plans.broker_notes import broker_notes
+from kafka_rebalance.plans.streams_group import StreamsGroup
+from kafka_rebalance.report.plans.streams_group import print_streams_group
+from kafka_rebalance.wire.streams_group_descriptions import (
+    InternalTopic,
+    StreamsGroupDescription,
+    StreamsMemberDescription,
+    SubtopologyDescription,
+    TaskLists,
+    decode_streams_describe_response,
+)
+from tests.support.contract_lines import VALID_STREAMS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kafka_rebalance.assignors.registry import Engine
+
+NOTHING = TaskLists((), (), ())
+
+
+def _tasks(*texts: str) -> tuple[TopicPartition, ...]:
+    return tuple(TopicPartition(text[0], int(text[2:])) for text in texts)
+
+
+def _member(name: str, process: str, **more: Any) -> StreamsMemberDescription:
+    fields: dict[str, Any] = {
+        "member_id": name,
+        "epoch": 7,
+        "instance_id": None,
+        "rack_id": None,
+        "client_id": f"app-{name}",
+        "client_host": "/10.0.0.1",
+        "topology_epoch": 0,
+        "process_id": process,
+        "user_endpoint": None,
+        "client_tags": (),
+        "task_offsets": (),
+        "task_end_offsets": (),
+        "assigned": NOTHING,
+        "target": NOTHING,
+        "is_classic": False,
+    }
+    return StreamsMemberDescription(**fields | more)
+
+
+_FIRST = TaskLists(_tasks("0_0", "0_1", "1_0"), _tasks("0_2"), ())
+_SECOND = TaskLists(_tasks("0_2", "1_1"), _tasks("0_0", "0_1"), ())
+GROUP = StreamsGroupDescription(
+    error_code=0,
+    group_id="app",
+    state="Stable",
+    epoch=7,
+    assignment_epoch=7,
+    topology_epoch=0,
+    subtopologies=(
+        SubtopologyDescription(
+            subtopology_id="0",
+            source_topics=("orders",),
+            repartition_sink_topics=("app-by-repartition",),
+            changelog_topics=(InternalTopic("app-count-changelog", 0),),
+            repartition_source_topics=(),
+        ),
+        SubtopologyDescription(
+            subtopology_id="1",
+            source_topics=(),
+            repartition_sink_topics=(),
+            changelog_topics=(),
+            repartition_source_topics=(InternalTopic("app-by-repartition", 2),),
+        ),
+    ),
+    members=(
+        _member(
+            "m0",
+            "p0",
+            rack_id="a",
+            instance_id="pod-0",
+            user_endpoint="host:65535",
+            client_tags=(("zone", "z"),),
+            task_offsets=(TaskOffset(TopicPartition("0", 2), 5),),
+            task_end_offsets=(TaskOffset(TopicPartition("0", 2), 9),),
+            assigned=_FIRST,
+            target=_FIRST,
+        ),
+        _member("m1", "p1", assigned=_SECOND, target=_SECOND),
+    ),
+)
+COUNTS = {"orders": 3, "app-by-repartition": 2}
+ONE = StreamsSettings(1, "streams/sticky")
+
+
+def _bytes(group: StreamsGroupDescription) -> bytes:
+    """Returns the response that describes a group, as kio writes it."""
+    from kio.schema.errors import ErrorCode
+    from kio.schema.streams_group_describe.v0 import response as v0
+    from kio.schema.types import GroupId, TopicName
+    from kio.serial import entity_writer
+    from kio.static.primitive import i16, i32, i32Timedelta, i64, u16
+
+    def topic(one: InternalTopic) -> Any:
+        pairs = (v0.KeyValue(key="cleanup.policy", value="compact"),)
+        return v0.TopicInfo(
+            name=TopicName(one.name),
+            partitions=i32(one.partitions),
+            replication_factor=i16(1),
+            topic_configs=pairs,
+        )
+
+    def lists(tasks: TaskLists) -> Any:
+        def ids(some: tuple[TopicPartition, ...]) -> Any:
+            by_id: dict[str, list[i32]] = {}
+            for task in some:
+                by_id.setdefault(task.topic, []).append(i32(task.partition))
+            return tuple(
+                v0.TaskIds(subtopology_id=one, partitions=tuple(p)) for one, p in by_id.items()
+            )
+
+        return v0.Assignment(
+            active_tasks=ids(tasks.active),
+            standby_tasks=ids(tasks.standby),
+            warmup_tasks=ids(tasks.warmup),
+        )
+
+    def offsets(some: tuple[TaskOffset, ...]) -> Any:
+        return tuple(
+            v0.TaskOffset(
+                subtopology_id=task.topic, partition=i32(task.partition), offset=i64(offset)
+            )
+            for task, offset in some
+        )
+
+    def member(one: StreamsMemberDescription) -> Any:
+        endpoint = None
+        if one.user_endpoint is not None:
+            host, _, port = one.user_endpoint.partition(":")
+            endpoint = v0.Endpoint(host=host, port=u16(int(port)))
+        return v0.Member(
+            member_id=one.member_id,
+            member_epoch=i32(one.epoch),
+            instance_id=one.instance_id,
+            rack_id=one.rack_id,
+            client_id=one.client_id,
+            client_host=one.client_host,
+            topology_epoch=i32(one.topology_epoch),
+            process_id=one.process_id,
+            user_endpoint=endpoint,
+            client_tags=tuple(v0.KeyValue(key=key, value=value) for key, value in one.client_tags),
+            task_offsets=offsets(one.task_offsets),
+            task_end_offsets=offsets(one.task_end_offsets),
+            assignment=lists(one.assigned),
+            target_assignment=lists(one.target),
+            is_classic=one.is_classic,
+        )
+
+    def subtopology(one: SubtopologyDescription) -> Any:
+        return v0.Subtopology(
+            subtopology_id=one.subtopology_id,
+            source_topics=tuple(map(TopicName, one.source_topics)),
+            repartition_sink_topics=tuple(map(TopicName, one.repartition_sink_topics)),
+            state_changelog_topics=tuple(map(topic, one.changelog_topics)),
+            repartition_source_topics=tuple(map(topic, one.repartition_source_topics)),
+        )
+
+    topology = None
+    if group.topology_epoch is not None:
+        parts = group.subtopologies
+        topology = v0.Topology(
+            epoch=i32(group.topology_epoch),
+            subtopologies=None if parts is None else tuple(map(subtopology, parts)),
+        )
+    answer = v0.StreamsGroupDescribeResponse(
+        throttle_time=i32Timedelta.parse(datetime.timedelta(0)),
+        groups=(
+            v0.DescribedGroup(
+                error_code=ErrorCode(group.error_code),
+                error_message=None,
+                group_id=GroupId(group.group_id),
+                group_state=group.state,
+                group_epoch=i32(group.epoch),
+                assignment_epoch=i32(group.assignment_epoch),
+                topology=topology,
+                members=tuple(map(member, group.members)),
+                authorized_operations=i32(-(2**31)),
+            ),
+        ),
+    )
+    out = io.BytesIO()
+    entity_writer(v0.StreamsGroupDescribeResponse)(out, answer)
+    return out.getvalue()
+
+
+# The description ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "group",
+    [
+        GROUP,
+        replace(GROUP, members=(), state="Empty"),
+        replace(GROUP, topology_epoch=None, subtopologies=None),
+        replace(GROUP, subtopologies=None, state="NotReady"),
+    ],
+    ids=["stable", "empty", "no topology", "not ready"],
+)
+def test_a_description_is_read_as_kafkas_schema_has_it(group: StreamsGroupDescription) -> None:
+    pytest.importorskip("kio")
+    assert decode_streams_describe_response(_bytes(group)) == (group,)
+
+
+def test_bytes_that_end_early_are_an_error() -> None:
+    pytest.importorskip("kio")
+    data = _bytes(GROUP)
+    for end in range(len(data)):
+        with pytest.raises(kr.WireError, match="response"):
+            decode_streams_describe_response(data[:end])
+
+
+def test_a_line_has_the_present_tasks_and_the_tasks_of_each_subtopology() -> None:
+    line = streams_line(GROUP, COUNTS.__getitem__, ONE)
+    group = kr.GroupSpec.from_dict(line)
+    assert [(s.tasks, s.stateful) for s in group.subtopologies or ()] == [(3, True), (2, False)]
+    assert (group.generation_id, group.num_standby_replicas) == (7, 1)
+    first = group.members[0].streams
+    assert first is not None
+    assert (first.process_id, first.active_tasks) == ("p0", _FIRST.active)
+    assert first.task_offsets == (TaskOffset(TopicPartition("0", 2), 5),)
+    assert line["members"][0]["client_tags"] == {"zone": "z"}
+    assert not any("target_active_tasks" in one for one in line["members"])
+
+
+def test_a_member_that_is_not_at_its_target_begins_with_its_present_tasks() -> None:
+    moving = replace(GROUP.members[0], target=NOTHING)
+    line = streams_line(replace(GROUP, members=(moving,)), COUNTS.__getitem__, ONE)
+    (member,) = line["members"]
+    assert member["active_tasks"][0]["partitions"] == [0, 1]
+    assert (member["target_active_tasks"], member["target_standby_tasks"]) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("group", "settings", "error"),
+    [
+        (replace(GROUP, state="NotReady"), ONE, "state: NotReady, the broker has not validated"),
+        (replace(GROUP, subtopologies=None), ONE, "state: Stable, the broker has not validated"),
+        (GROUP, None, "num_standby_replicas: no permission: this user needs DescribeConfigs on"),
+    ],
+)
+def test_a_group_without_a_line(
+    group: StreamsGroupDescription, settings: StreamsSettings | None, error: str
+) -> None:
+    with pytest.raises(kr.GroupError) as raised:
+        streams_line(group, COUNTS.__getitem__, settings)
+    assert str(raised.value).startswith(error)
+
+
+def test_standby_replicas_and_assignor_are_settings_of_the_group() -> None:
+    pytest.importorskip("kafka")
+
+    class Admin:
+        def describe_configs(self, resources: list[Any], config_filter: str) -> Any:
+            named = [(one.resource_type.name, one.name) for one in resources]
+            assert named == [("GROUP", "app"), ("GROUP", "own"), ("GROUP", "hidden")]
+            assert config_filter == "all"
+            two = {"streams.num.standby.replicas": {"value": "2"}}
+            own = {"streams.assignor.name": {"value": "mine"}}
+            return {"group": {"app": two, "own": two | own, "hidden": {}}}
+
+    assert streams_settings(Admin(), ["app", "own", "hidden"]) == {
+        "app": StreamsSettings(2, "streams/sticky"),
+        "own": StreamsSettings(2, "streams/mine"),
+    }
+
+
+# What `describe` shows ----------------------------------------------------------------------------
+
+
+def test_describe_shows_who_runs_what_where(capsys: pytest.CaptureFixture[str]) -> None:
+    lags = {TopicPartition("orders", 0): 3, TopicPartition("app-by-repartition", 1): 4}
+    shown = StreamsGroup(GROUP, lags)
+    print_streams_group(shown, "--group app", everything=False)
+    printed = capsys.readouterr().out
+    assert (
+        "app, streams group (KIP-1071), Stable: 2 members in 2 processes, 5 active tasks" in printed
+    )
+    assert "0[0-1] 1[0]" in printed
+    assert "Lag: 7 records in 2 partitions of source topics." in printed
+    assert [shown.lag_of(one) for one in GROUP.members] == [3, 4]
+    assert shown.notes == ("behind: app-m0: records missing in its copies: 0_2 4",)
+    answer = shown.to_dict()
+    assert answer["members"][1]["tasks"]["standby"] == ["0_0", "0_1"]
+    assert answer["subtopologies"][1]["repartition_source_topics"] == ["app-by-repartition"]
+
+
+def test_describe_names_what_is_wrong() -> None:
+    first = replace(GROUP.members[0], target=NOTHING, task_end_offsets=(), epoch=6)
+    second = replace(GROUP.members[1], topology_epoch=-1, assigned=_SECOND._replace(standby=()))
+    idle = _member("m2", "p2")
+    group = replace(GROUP, epoch=8, members=(first, second, idle))
+    notes = [note.partition(":")[0] for note in StreamsGroup(group, {}).notes]
+    assert notes == ["assigning", "reconciling", "old topology", "idle", "no standby"]
+    waiting = replace(GROUP, state="NotReady", assignment_epoch=1)
+    assert StreamsGroup(waiting, {}).notes[0].startswith("not ready: the broker has not validated")
+
+
+# Plans --------------------------------------------------------------------------------------------
+
+
+def _group(**more: Any) -> kr.GroupSpec:
+    return kr.GroupSpec.from_dict(streams_line(GROUP, COUNTS.__getitem__, ONE) | more)
+
+
+def _kinds(plan: kr.RebalancePlan) -> list[str]:
+    return [note.kind for note in broker_notes(plan)]
+
+
+def test_a_plan_ends_with_the_answer_of_the_assignor(engine: Engine) -> None:
+    group = _group()
+    plan = kr.plan(group, None, ["add-members=1"], engine=engine)
+    (only,) = plan.rounds
+    assert (only.kind, only.generation_id, plan.final.generation_id) == ("broker", 8, 8)
+    answer = kr.assign(only.group, engine=engine)
+    assert (plan.after, plan.after.standby) == (answer, answer.standby)
+    new = only.group.members[-1].streams
+    assert new is not None
+    assert new.process_id not in ("p0", "p1")
+    assert (new.active_tasks, new.standby_tasks, new.task_offsets) == ((), (), ())
+    gained = {tp for owned in only.gained.values() for tp in owned}
+    assert set(only.unavailable) == gained
+    assert only.standby is not None
+    assert only.standby.moves > 0
+    assert _kinds(plan) == ["tasks", "stops", "interval", "delay"] + ["warm-up"] * any(
+        tp.topic == "0" for tp in gained
+    )
+
+
+def test_members_that_join_have_a_target_each_and_keep_their_tasks() -> None:
+    plan = kr.plan(_group(), None, ["add-members=2", "remove-member=m0"])
+    assert [one.generation_id for one in plan.rounds] == [8, 9, 10]
+    every = [tp for owned in plan.after.values() for tp in owned]
+    assert sorted(every) == sorted({*_FIRST.active, *_SECOND.active})
+    assert all(member.generation_id == 10 for member in plan.final.members)
+
+
+def test_a_group_that_changes_nothing_keeps_its_tasks() -> None:
+    plan = kr.plan(_group(), None, [])
+    assert (plan.moves, plan.unavailable) == (0, {})
+    assert _kinds(plan) == ["tasks"]
+
+
+def test_standby_replicas_need_as_many_processes() -> None:
+    plan = kr.plan(_group(num_standby_replicas=2), None, [])
+    assert "same place" in _kinds(plan)
+
+
+@pytest.mark.parametrize(
+    "change", ["partitions t=9", "add-topics t=1", "remove-rack=a", "switch-assignor=sticky"]
+)
+def test_other_changes_are_refused(change: str, engine: Engine) -> None:
+    with pytest.raises(kr.GroupError, match="plays only members that join, leave or restart"):
+        kr.plan(_group(), None, [change], engine=engine)
+
+
+def test_a_comparison_has_the_only_assignor() -> None:
+    compared = kr.compare(_group(), ["remove-member=m1"])
+    assert [one.assignor for one in compared.candidates] == ["streams/sticky"]
+
+
+def test_a_description_counts_active_tasks() -> None:
+    described = kr.describe(_group())
+    assert (described.balance.least_to_most, described.findings) == ("2-3", ())
+    bare = kr.describe(kr.GroupSpec.from_dict(VALID_STREAMS))
+    assert [one.kind for one in bare.findings] == ["unread", "idle", "moves"]
+
+
+def test_the_commands_show_tasks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "group.jsonl"
+    line = streams_line(GROUP, COUNTS.__getitem__, ONE)
+    file.write_text(json.dumps(line) + "\n", encoding="utf-8")
+    assert main(["plan", str(file), "--add-members", "1"]) == 0
+    printed = capsys.readouterr().out
+    assert "standby tasks of" in printed
+    assert "tasks: A partition of this plan is a task: 0[1] is task 0_1" in printed
+    assert main(["plan", str(file), "--add-members", "1", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert set(answer["steps"][0]["rounds"][0]["standby"]) == {"kept", "revoked", "gained"}
+    assert sorted(answer["standby"]) == sorted(answer["assignment"])
+    for command in (["describe"], ["compare", "--remove-members", "1"]):
+        assert main([command[0], str(file), *command[1:]]) == 0
+    assert main(["plan", str(file), "--output", str(tmp_path / "plan.html")]) == 0

@@ -115,3 +115,13 @@ def test_a_value_of_an_unknown_version_is_named() -> None:
     assert value is None
     with pytest.raises(WireError, match=r"value\.version: 1 is not known"):
         decode_streams_record(key, b"\0\1\0")
+
+
+def test_a_filter_names_the_state_not_ready_as_kafka_does() -> None:
+    driver = Driver()
+    driver.command({"op": "init", "at": 1_000_000, "tird": 0})
+    driver.command({"op": "topics", "topics": {"t": 2}})
+    driver.command({**JOIN, "active": {}, "standby": {}, "warmup": {}})
+    assert driver.command({"op": "list", "states": ["NotReady"]})["groups"] == []
+    (group,) = driver.command({"op": "list", "states": ["Not_Ready"]})["groups"]
+    assert group["state"] == "NotReady"

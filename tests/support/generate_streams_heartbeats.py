@@ -25,7 +25,7 @@ from .random_topics import NAMES, Command, RandomTopics
 if TYPE_CHECKING:
     import random
 
-STATES = ("Stable", "notready", "EMPTY", "assigning", "Reconciling", "other")
+STATES = ("Stable", "notready", "Not_Ready", "EMPTY", "assigning", "Reconciling", "other")
 
 
 class StreamsTopics(RandomTopics):

@@ -9,7 +9,7 @@ has an error (KIP-1043).
 
 from kafka_rebalance.protocol import messages
 from kafka_rebalance.protocol.error_codes import ErrorCode
-from kafka_rebalance.protocol.group_state import GroupState
+from kafka_rebalance.protocol.group_state import GroupState, StreamsGroupState
 
 from .consumer_group.group import ConsumerGroup
 from .coordinator_state import AnyGroup, CoordinatorState
@@ -73,10 +73,16 @@ def list_groups(state: CoordinatorState, event: Received, request: messages.List
         one
         for one in map(_listed, groups)
         if one is not None
-        and (not states or one.state.value.lower() in states)
+        and (not states or _filter_name(one) in states)
         and (not types or one.group_type in types)
     )
     state.respond(event.request_id, messages.ListGroupsResponse(groups=listed))
+
+
+def _filter_name(group: messages.ListedGroup) -> str:
+    """Returns how a filter must name the group's state. Quirk: NotReady is `not_ready` there."""
+    is_not_ready = group.state is StreamsGroupState.NOT_READY
+    return "not_ready" if is_not_ready else group.state.value.lower()
 
 
 def _listed(group: AnyGroup | None) -> messages.ListedGroup | None:

@@ -31,6 +31,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"op": "commit", "off": "1"}, "TypeError: offsets: "),
     ({"op": "topics", "topics": {"t": {"partitions": "1"}}}, "TypeError: topics: "),
     ({"op": "topic_deleted", "p": "0"}, "TypeError: partitions: "),
+    ({"op": "sthb", "m": "A", "tags": {"zone": 1}}, "TypeError: client_tags: "),
     ({"op": "raw", "k": "zz"}, "ValueError: "),
     ({"op": "rawend", "pid": 1}, "KeyError: 'commit'"),
     ({"op": "fail_next", "err": "NO_SUCH_ERROR"}, "KeyError: 'NO_SUCH_ERROR'"),

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from kafka_rebalance import coordinator as c
 from kafka_rebalance import protocol
+from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
 from kafka_rebalance.coordinator.refusals import refuse
 
 from .journal import CoordinatorEntry, Entry
@@ -72,7 +73,7 @@ class Broker:
         if request.member_epoch > 0:
             return "the topics changed"
         group = self.coordinator.groups().get(request.group_id)
-        known = group is not None and (
+        known = isinstance(group, c.Group | ConsumerGroup) and (
             request.member_id in group.members or request.instance_id in group.static_members
         )
         return f"{sender} {'rejoins' if known else 'joins'}"

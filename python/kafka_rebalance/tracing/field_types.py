@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that values which were read from JSON have the types of their fields."""
 
+from collections.abc import Mapping
 from functools import cache
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
@@ -14,7 +15,7 @@ def check_fields(value: Any) -> None:
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """Returns whether a value has a type: a class, a union, or a tuple of such types."""
+    """Returns whether a value has a type: a class, a union, or a tuple or mapping of such."""
     inner = get_args(hint)
     if isinstance(hint, UnionType):
         return any(fits(value, one) for one in inner)
@@ -23,6 +24,10 @@ def fits(value: Any, hint: Any) -> bool:
             return False
         types = inner[:1] * len(value) if inner[-1] is ... else inner
         return len(value) == len(types) and all(map(fits, value, types))
+    if get_origin(hint) is Mapping:
+        return isinstance(value, Mapping) and all(
+            fits(key, inner[0]) and fits(one, inner[1]) for key, one in value.items()
+        )
     if not isinstance(value, hint) or (hint is int and isinstance(value, bool)):
         return False
     return all(fits(getattr(value, name), one) for name, one in _hints(hint).items())

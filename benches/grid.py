@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmark grid: the cases of Kafka's own client-side assignor benchmark, and harder ones.
+"""The benchmark grid: the cases of Kafka's own client-side assignor benchmark, and more.
+
+Kafka's benchmark has range and cooperative-sticky only; the other assignors get the same cases.
 
 A case has M members, P partitions for each member, and T topics of M * P / T partitions each. It
 has three more parameters; the star marks values that Kafka's benchmark does not have:

@@ -34,7 +34,8 @@ class _Crashed(Exception):
 class Peer:
     """A peer as a running program. `knows` lists the assignors that it can run.
 
-    Cases with more than `most_partitions` are skipped, because the peer needs minutes for each.
+    Cases with more than `most_partitions` are skipped: the sticky assignors of the Python clients
+    need minutes for each.
     """
 
     name: str
@@ -62,7 +63,7 @@ class Peer:
         if case.partitions >= stuck:
             return {"skipped": f"no answer in {self.timeout:g} s on {stuck} partitions already"}
         if case.partitions > self.most_partitions:
-            return {"skipped": f"minutes beyond {self.most_partitions} partitions"}
+            return {"skipped": f"not asked beyond {self.most_partitions} partitions"}
         try:
             answer = self._ask(line)
         except _Crashed as crash:

@@ -14,6 +14,7 @@ from kafka_rebalance.bulk.lines import assign_lines, write_answer
 from kafka_rebalance.cli import main
 from kafka_rebalance.cli.exit_codes import SOME_ERRORS
 from kafka_rebalance.errors import GroupError
+from tests.support.peak_memory import measured, read_used
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,23 +41,14 @@ def group(topics: int, copies: int) -> dict[str, Any]:
     return {"group_id": "g", "assignor": "range", "topics": listed, "members": members}
 
 
-# A process begins with the peak of its parent, so a small one starts the command.
-MEASURED = """
-import resource, subprocess, sys
-command = [sys.executable, "-m", "kafka_rebalance", "assign", sys.argv[1]]
-with open(sys.argv[2], "wb") as answers:
-    subprocess.run(command, stdout=answers, check=True)
-unit = 1 if sys.platform == "darwin" else 1024
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * unit)
-"""
-
-
 def most_memory(line: str, folder: Path) -> tuple[int, Path]:
     """Answers a line with the command; returns the command's most bytes, and its answer's file."""
     source, target = folder / "groups.jsonl", folder / "answers.jsonl"
     source.write_text(line, encoding="utf-8")
-    command = [sys.executable, "-c", MEASURED, str(source), str(target)]
-    return int(subprocess.run(command, capture_output=True, check=True).stdout), target
+    command = [sys.executable, "-m", "kafka_rebalance", "assign", str(source)]
+    with target.open("wb") as answers:
+        subprocess.run(measured(command, folder / "used"), stdout=answers, check=True)
+    return read_used(folder / "used").peak_bytes, target
 
 
 def test_a_line_of_30_mb_needs_less_than_five_times_its_size(tmp_path: Path) -> None:

@@ -14,15 +14,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tests.support.broker import Broker
 from tests.support.live_members import await_coordinators
+from tests.support.peak_memory import measured, read_used
 
 from .members import PROPERTIES, LightGroups, create_topics, topic_names
 
@@ -91,20 +92,20 @@ def _snapshot_while(server: str, groups: LightGroups, changing: range) -> tuple[
 def _snapshot(server: str, meanwhile: Callable[[], None]) -> Snapshot:
     """Runs the command; `meanwhile` is called again and again until the command ends."""
     command = [sys.executable, "-m", "kafka_rebalance", "snapshot", "--bootstrap-server", server]
-    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        started = time.monotonic()
-        process = subprocess.Popen(command, stdout=out, stderr=err)
-        while (ended := os.wait4(process.pid, os.WNOHANG))[0] == 0:
-            meanwhile()
-            time.sleep(0.01)
-        seconds = time.monotonic() - started
-        for file in (out, err):
-            file.seek(0)
-        lines = {line["group_id"]: line for line in map(json.loads, out)}
-        said = err.read().splitlines()
-    used = ended[2]
-    cpu = used.ru_utime + used.ru_stime
-    return Snapshot(lines, said[-1], seconds, cpu, used.ru_maxrss // 1024)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with (folder / "out").open("w") as out, (folder / "err").open("w") as err:
+            started = time.monotonic()
+            process = subprocess.Popen(measured(command, folder / "used"), stdout=out, stderr=err)
+            while process.poll() is None:
+                meanwhile()
+                time.sleep(0.01)
+            seconds = time.monotonic() - started
+        texts = (folder / "out").read_text(encoding="utf-8").splitlines()
+        lines = {line["group_id"]: line for line in map(json.loads, texts)}
+        said = (folder / "err").read_text(encoding="utf-8").splitlines()
+        used = read_used(folder / "used")
+    return Snapshot(lines, said[-1], seconds, used.cpu_seconds, used.peak_bytes >> 20)
 
 
 def differences(groups: LightGroups, lines: dict[str, Line], changed: set[str]) -> list[str]:

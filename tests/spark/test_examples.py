@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Spark example of docs/start/spark.md prints what the page says."""
+"""The Spark examples of docs/start/spark.md do what the page says."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import contextlib
 import io
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from kafka_rebalance.assignors.registry import in_core
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,3 +33,13 @@ def test_the_example(spark: SparkSession, tmp_path: Path) -> None:
     with contextlib.redirect_stdout(printed):
         exec(compile(code, "spark.md", "exec"), {"spark": spark})
     assert printed.getvalue().strip() == example("spark.md", "spark output").strip()
+
+
+def test_the_leaders_library_becomes_the_assignors(spark: SparkSession) -> None:
+    rows = [("range", "librdkafka"), ("range", "java"), ("sticky", None)]
+    given = spark.createDataFrame(rows, "assignor string, leader_library string")
+    names: dict[str, Any] = {"groups": given}
+    exec(compile(example("spark.md", "by library"), "spark.md", "exec"), names)
+    named = [row["assignor"] for row in names["by_library"].collect()]
+    assert named == ["librdkafka/range", "range", "sticky"]
+    assert {*named} <= {*in_core()}

@@ -167,6 +167,29 @@ def test_records_as_kafka_keeps_them(tmp_path: Path) -> None:
     assert all(len(row["candidates"]) == 4 for row in good)
 
 
+def test_groups_of_other_leaders_have_a_command(tmp_path: Path) -> None:
+    members = [
+        {
+            "member_id": name,
+            "topics": ["t"],
+            "owned_partitions": [{"topic": "t", "partitions": [n]}],
+            "client_library": "librdkafka",
+        }
+        for n, name in enumerate("ab")
+    ]
+    other = {**GOOD, "leader_library": "librdkafka", "members": members}
+    source = tmp_path / "groups.jsonl"
+    source.write_text(json.dumps(other), encoding="utf-8")
+    run = command("fleet", "compare", source, tmp_path / "out")
+    assert run.returncode == 0, run.stderr
+    assert "played with Java's assignor" in run.stdout
+    assert "\nkafka-rebalance compare FILE --group ID\n" in run.stdout
+    alone = command("compare", source, "--group", "good")
+    assert "which runs librdkafka/range" in alone.stdout
+    (row,) = pq.read_table(tmp_path / "out").to_pylist()
+    assert row["assignor"] == "range"
+
+
 def test_paths_of_other_file_systems_are_left_to_spark(tmp_path: Path) -> None:
     run = command("fleet", "plan", "s3a://bucket/groups", tmp_path / "out")
     assert run.returncode == 1
@@ -190,6 +213,7 @@ def test_demo(tmp_path: Path) -> None:
     assert max(map(len, lines)) <= 100
     page = Path(last.rpartition(": ")[2]).read_text(encoding="utf-8")
     assert "remove-rack=a" in page
+    assert "unless a name begins with another library" in page
 
 
 def test_input_is_never_overwritten(tmp_path: Path) -> None:

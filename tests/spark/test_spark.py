@@ -194,6 +194,16 @@ def test_as_a_column_function(spark: SparkSession, assignor: str) -> None:
         assign_udf(assignor)("group_id")
 
 
+@pytest.mark.parametrize("assignor", [None, "sticky"])
+def test_the_column_function_can_be_registered(spark: SparkSession, assignor: str | None) -> None:
+    spark.udf.register("answered", assign_udf(assignor))
+    groups = frame(spark, captured())
+    groups.createOrReplaceTempView("groups")
+    more = "" if assignor else ", assignor"
+    rows = spark.sql(f"select answered(group_id, topics, members{more}) as x from groups").collect()
+    assert [row["x"] for row in rows] == assign_groups(groups, assignor=assignor).collect()
+
+
 def test_a_bad_group_harms_no_other(spark: SparkSession) -> None:
     good = captured()[0]
     bad = [
@@ -293,8 +303,13 @@ def by_sql(spark, frame):
     frame.createOrReplaceTempView("groups")
     return spark.sql("select * from kafka_assign_table(TABLE(groups), 'range')")
 
+def by_registered(spark, frame):
+    spark.udf.register("answered", assign_udf("range"))
+    frame.createOrReplaceTempView("groups")
+    return spark.sql("select inline(array(answered(group_id, topics, members))) from groups")
+
 builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-for answer in (by_frame, by_udf, by_sql):
+for answer in (by_frame, by_udf, by_sql, by_registered):
     spark = builder.getOrCreate()  # a new session, with the default Python again
     assert spark.sparkContext.pythonExec == "python3"
     rows = answer(spark, spark.read.schema(INPUT_SCHEMA).json(sys.argv[1])).collect()
@@ -321,7 +336,9 @@ def test_workers_run_the_drivers_python_without_an_activated_environment(tmp_pat
         timeout=300,
         check=False,
     )
-    answers = [f"{first} [('g', None)]" for first in ("by_frame", "by_udf", "by_sql")]
+    answers = [
+        f"{first} [('g', None)]" for first in ("by_frame", "by_udf", "by_sql", "by_registered")
+    ]
     assert run.stdout.splitlines() == answers, run.stderr[-2000:]
 
 

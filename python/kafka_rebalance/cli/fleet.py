@@ -31,6 +31,12 @@ if TYPE_CHECKING:
 _EXAMPLES = 20
 """The largest number of groups in the file that `_advice` writes."""
 
+_LEADERS = """\
+each group was played with Java's assignor, unless its assignor names another library's
+(librdkafka/range); for other leaders, and groups that the brokers assign, ask about one group:
+kafka-rebalance {word} FILE --group ID"""
+"""The core does not read which library leads a group; docs/start/spark.md has more."""
+
 _WORDS = {
     "assign": "who owns what in every group",
     "plan": "play changes of every group, one after another",
@@ -236,6 +242,8 @@ def _report(
     if advice is not None:
         print(f"{done.never_ends:,} of the errors: the assignor never ends, so the leader hangs;")
         print(f"a way out: {advice}")
+    if args.word in ("plan", "compare"):
+        print(_LEADERS.format(word=args.word))
     print(f"written to {args.output}")
 
 

@@ -161,7 +161,10 @@ def _totals(row: Any) -> ChangeTotals:
 
 def _notes(args: argparse.Namespace, now: ChangeTotals, left_out: dict[str, int]) -> list[str]:
     assignor = f"as if all ran {args.assignor}" if args.assignor else "with their own assignors"
-    notes = [f"{args.input}: {counted(now.groups, 'group')}, {assignor}."]
+    notes = [
+        f"{args.input}: {counted(now.groups, 'group')}, {assignor}.",
+        "Assignors are those of Java's clients, unless a name begins with another library.",
+    ]
     if now.errors:
         notes.append(f"{counted(now.errors, 'group')} with an error, in no other figure.")
     if left_out:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fields of a contract line as Spark columns, and a check that a DataFrame has them."""
 
+import re
 from collections.abc import Iterator
 
 from pyspark.sql import types as t
@@ -249,7 +250,11 @@ def leaf_paths(drop: set[str]) -> Iterator[str]:
 
 
 def check(found: t.StructType) -> None:
-    """Raises SchemaError for the first column or field that is missing or has another type."""
+    """Raises SchemaError for the first column or field that is missing or has another type.
+
+    Spark takes a field of JSON that is null in every line for a string, so the error of a string
+    says how to read the lines with the right types.
+    """
     if not is_lines(found):
         _check_fields(contract(), found, "")
     _check_present(found, ["cluster", "error"])
@@ -304,6 +309,10 @@ def check_plans(found: t.StructType) -> None:
     _check_fields(t.StructType(expected), found, "")
 
 
+_HOW_TO_READ = (
+    "Spark takes a field that is null in every line of JSON for a string: read the lines with "
+    "spark.read.schema(kafka_rebalance.spark.INPUT_SCHEMA).json(path)"
+)
 _GROUP_ID = t.StructField("group_id", t.StringType())
 _TOPIC = t.StructField("topic", t.StringType())
 
@@ -341,7 +350,14 @@ def _check_type(expected: t.DataType, found: t.DataType, path: str) -> None:
     elif path in _PLACES and isinstance(found, t.IntegerType | t.LongType):
         return
     elif not _fits(expected, found):
-        raise SchemaError(f"{path}: {found.simpleString()} in place of {expected.simpleString()}")
+        problem = f"{path}: {found.simpleString()} in place of {expected.simpleString()}"
+        is_input = _is_contract(path) and isinstance(found, t.StringType)
+        raise SchemaError(f"{problem}; {_HOW_TO_READ}" if is_input else problem)
+
+
+def _is_contract(path: str) -> bool:
+    """Returns whether a path is one of the contract, not of answers or plans."""
+    return re.split(r"\W", path, maxsplit=1)[0] in contract().names
 
 
 def _fits(expected: t.DataType, found: t.DataType) -> bool:

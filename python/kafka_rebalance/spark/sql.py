@@ -8,6 +8,7 @@ A table function needs as much CPU as the DataFrame function, a column function 
 much. Both run on classic Spark and on Spark Connect.
 """
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,7 @@ from .schema import OUTPUT_SCHEMA, PLAN_SCHEMA
 from .session import use_this_python
 
 if TYPE_CHECKING:
-    pass
+    import pyarrow as pa
 
 
 def register_functions(spark: SparkSession) -> None:
@@ -56,14 +57,18 @@ def assign_udf(
 
     The function takes the columns `group_id`, `topics`, `members` and, if `assignor` is None,
     `assignor`, in this order. It needs up to 1.8 times the CPU of `assign_groups`, so prefer that
-    one if you need no other columns. Errors are those of `assign_groups`, but the columns' types
-    are checked when the job runs.
+    one if you need no other columns. `spark.udf.register(name, assign_udf("sticky"))` makes it a
+    function of SQL. Errors are those of `assign_groups`, but the columns' types are checked when
+    the job runs.
     """
     known(assignor)
+    if (active := SparkSession.getActiveSession()) is not None:
+        use_this_python(active)  # spark.udf.register takes the workers' Python when it is called
     more = [] if assignor is not None else ["assignor"]
     names = ["group_id", "topics", "members", *more]
     udf = _column("assign", more, OUTPUT_SCHEMA, assignor, max_partitions)
 
+    @functools.wraps(udf)  # spark.udf.register reads the attributes
     def column(*columns: Any) -> Column:
         if len(columns) != len(names):
             raise TypeError(f"{len(columns)} columns in place of {', '.join(names)}")
@@ -84,37 +89,55 @@ def _column(
 ) -> Any:
     """Returns a bulk function of the core as a column function."""
     names = ["group_id", "topics", "members", *more]
-    function = f"{verb}_batch"
+    answers_of = _in_core(f"{verb}_batch")
 
     import pyarrow as pa
 
     # Spark reads these annotations to find out which kind of function this is.
     def run(*columns: pa.Array) -> pa.Array:
-        from kafka_rebalance import _core
-
         if len(columns) != len(names):
             raise TypeError(f"{len(columns)} arguments in place of {', '.join(names)}")
         batch = pa.record_batch(list(columns), names=names)
         before = (assignor, None) if "changes" in names else (assignor,)
-        answers = getattr(_core, function)(batch, *before, max_partitions, 1)
-        return pa.record_batch(answers).to_struct_array()
+        return answers_of(batch, *before, max_partitions, 1).to_struct_array()
 
     make_udf: Any = arrow_udf  # no overload accepts a function of any number of columns
     return make_udf(run, f"struct<{schema}>")
 
 
+def _in_core(function: str) -> "Callable[..., pa.RecordBatch]":
+    """Returns a function of the core that, for columns of wrong types, has a frame's SchemaError.
+
+    It is a closure, which Spark sends to the workers whole: they load `schema` only for an error.
+    """
+
+    def answers_of(batch: "pa.RecordBatch", *arguments: Any) -> "pa.RecordBatch":
+        import pyarrow as pa
+
+        from kafka_rebalance import _core
+
+        try:
+            return pa.record_batch(getattr(_core, function)(batch, *arguments))
+        except TypeError:
+            from pyspark.sql.pandas.types import from_arrow_schema
+
+            from kafka_rebalance.spark.schema import check
+
+            check(from_arrow_schema(batch.schema))
+            raise
+
+    return answers_of
+
+
 def _assign_table() -> Any:
     import pyarrow as pa
 
-    most = MAX_PARTITIONS
+    most, answers_of = MAX_PARTITIONS, _in_core("assign_batch")
 
     class AssignTable:
         def eval(self, groups: pa.RecordBatch, assignor: pa.Array) -> Iterator[pa.Table]:
-            from kafka_rebalance import _core
-
             name = assignor[0].as_py() if len(assignor) else None
-            answers = pa.record_batch(_core.assign_batch(groups, name, most, 1))
-            yield pa.Table.from_batches([answers])
+            yield pa.Table.from_batches([answers_of(groups, name, most, 1)])
 
     return arrow_udtf(AssignTable, returnType=OUTPUT_SCHEMA)
 
@@ -122,15 +145,12 @@ def _assign_table() -> Any:
 def _plan_table() -> Any:
     import pyarrow as pa
 
-    most = MAX_PARTITIONS
+    most, answers_of = MAX_PARTITIONS, _in_core("plan_batch")
 
     class PlanTable:
         def eval(self, groups: pa.RecordBatch, changes: pa.Array) -> Iterator[pa.Table]:
-            from kafka_rebalance import _core
-
             given = (changes[0].as_py() if len(changes) else None) or ""
             texts = [text.strip() for text in given.split(";") if text.strip()]
-            answers = pa.record_batch(_core.plan_batch(groups, None, texts, most, 1))
-            yield pa.Table.from_batches([answers])
+            yield pa.Table.from_batches([answers_of(groups, None, texts, most, 1)])
 
     return arrow_udtf(PlanTable, returnType=PLAN_SCHEMA)

@@ -66,8 +66,11 @@ def _answer(one: LedPlan) -> str:
     return f"{', '.join(parts)}, {figures.balance_after.least_to_most} partitions a member{ends}"
 
 
-def leader_note(group: GroupSpec, assignor: str | None) -> str | None:
-    """Returns a warning if another library led last and `assignor` is Kafka's, else None."""
+def leader_note(group: GroupSpec, assignor: str | None, shown: Iterable[str] = ()) -> str | None:
+    """Returns a warning if another library led last and `assignor` is Kafka's, else None.
+
+    `shown` are the assignors of the rows of a comparison.
+    """
     library = group.leader_library
     if library in (None, "java") or library_of(assignor):
         return None
@@ -76,7 +79,13 @@ def leader_note(group: GroupSpec, assignor: str | None) -> str | None:
         f"The last leader used the assignor of {whose}, whose answers "
         "differ from those of Kafka's assignor with that name. The figures here are true if a Java "
         "member leads, or a member with this project's plug-in."
-    ) + _DIALECTS.get(library or "", "")
+    ) + _dialects_text(library or "", shown)
+
+
+def _dialects_text(library: str, shown: Iterable[str]) -> str:
+    own = ("kafka-python", "aiokafka") if library == "python" else (library,)
+    there = any(library_of(name) in own for name in shown)
+    return _DIALECTS.get(library, "") if there else ""
 
 
 def leaders_note(libraries: Iterable[str | None]) -> str | None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -115,3 +116,43 @@ def test_groups_that_are_played_with_their_leaders_dialect_have_no_warning(
     assert "another library's assignor" not in text
     python = [group(name, "range", "python") for name in ("g", "h")]
     assert "2 groups (python 2) last had a leader with" in said(capsys, tmp_path, python, *changed)
+
+
+def test_without_a_rebalance_no_leaders_assignor_is_warned_of(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    one, foreign = group("g", "range", "python"), "another library's assignor"
+    static = tuple(replace(m, group_instance_id=m.client_id) for m in one.members)
+    still = one.edited(members=static)
+    text = said(capsys, tmp_path, [still], "plan", "--bounce-members")
+    assert "0 rebalances" in text
+    assert "last leader" not in text
+    both = [still, group("h", "range", "python").edited(members=static)]
+    assert foreign not in said(capsys, tmp_path, both, "plan", "--bounce-members")
+    as_kafkas = said(capsys, tmp_path, [one], "plan", "--assignor", "range", "--add-members", "1")
+    assert "The last leader used the assignor of kafka-python or aiokafka" in as_kafkas
+
+
+def test_the_figures_of_a_switch_are_the_targets(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    one = group("g", "range", "librdkafka").edited(leader="c1-aaaa")
+    text = said(capsys, tmp_path, [one], "plan", "--switch-assignor", "roundrobin")
+    assert (
+        "The figures are those of Kafka's roundrobin (switch-assignor=librdkafka/roundrobin has "
+        "the library's own): c1-aaaa leads."
+    ) in text
+    own = said(capsys, tmp_path, [one], "plan", "--switch-assignor", "librdkafka/roundrobin")
+    assert "The figures are those of librdkafka/roundrobin: c1-aaaa leads." in own
+
+
+def test_no_member_leads_where_the_broker_assigns(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    topics = (kr.Topic("t", 4, topic_id="kBxzrTyqT9CWFMeWiOjlag"),)
+    one = group("g", "range", "librdkafka").edited(topics=topics)
+    (led,) = kr.plans_by_leader(one, ["switch-protocol=consumer"])
+    assert set(led.leaders) <= {"c1-aaaa", "c2-aaaa"}
+    assert led.answering == ("librdkafka/range",)
+    text = said(capsys, tmp_path, [one], "plan", "--switch-protocol", "consumer")
+    assert "The figures are those of librdkafka/range: c2-aaaa leads." in text

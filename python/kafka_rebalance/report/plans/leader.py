@@ -9,7 +9,7 @@ warning.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from kafka_rebalance.assignors.registry import library_of
+from kafka_rebalance.assignors.registry import is_known, library_of
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.leaders import LedPlan
 from kafka_rebalance.report.text.names import counted
@@ -31,12 +31,22 @@ def leading_lines(led: Sequence[LedPlan], shown: LedPlan) -> Iterator[str]:
     Yields nothing if only Kafka's own assignor can answer.
     """
     if library_of(shown.assignor) and shown.leaders:
-        yield f"The figures are those of {shown.assignor}: {_lead(shown)}."
+        yield f"The figures are those of {_answering(shown)}: {_lead(shown)}."
     elif len(led) > 1:
-        yield f"The figures are those of Kafka's {shown.assignor}{_where(shown)}."
+        yield f"The figures are those of {_answering(shown)}{_where(shown)}."
     for one in led:
         if one is not shown:
             yield f"If {_names(one)} with {one.assignor}: {_answer(one)}."
+
+
+def _answering(one: LedPlan) -> str:
+    """Returns the assignors of the plan's rounds; after a switch, also the library's own one."""
+    library = library_of(one.assignor)
+    names = one.answering or (one.assignor,)
+    text = " and ".join(name if library_of(name) else f"Kafka's {name}" for name in names)
+    own = [f"{library}/{name}" for name in names if not library_of(name)]
+    known = [name for name in own if is_known(name)]
+    return f"{text} (switch-assignor={known[0]} has the library's own)" if known else text
 
 
 def _lead(one: LedPlan) -> str:

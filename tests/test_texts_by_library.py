@@ -10,6 +10,7 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance.cli import main
+from kafka_rebalance.cli.exit_codes import SOME_ERRORS
 from kafka_rebalance.plans.clients import clients_that_fit
 
 if TYPE_CHECKING:
@@ -156,3 +157,25 @@ def test_no_member_leads_where_the_broker_assigns(
     assert led.answering == ("librdkafka/range",)
     text = said(capsys, tmp_path, [one], "plan", "--switch-protocol", "consumer")
     assert "The figures are those of librdkafka/range: c2-aaaa leads." in text
+
+
+# Groups of Kafka Streams --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["plan", "compare"])
+def test_a_streams_group_among_others_is_left_out(
+    command: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Alone or named, the group has no plan, which is an error."""
+    streams = [group(name, "stream", "java") for name in ("wordcount", "joins")]
+    groups, one = [group("g", "range", "java"), *streams], [command, "--add-members", "1"]
+    text = said(capsys, tmp_path, groups, *one)
+    assert (
+        "Left out: 2 groups of Kafka Streams, whose assignor is in the application "
+        "(docs/faq.md): wordcount, joins."
+    ) in text
+    in_json = said(capsys, tmp_path, groups, *one, "--json")
+    assert '{"group_id":"joins","left_out":"its assignor is Kafka Streams\' own assignor' in in_json
+    named = said(capsys, tmp_path, groups, *one, "--group", "joins", code=SOME_ERRORS)
+    assert 'joins: assignor: "stream" is Kafka Streams\' own assignor' in named
+    assert "no group is left" in said(capsys, tmp_path, streams, *one, code=SOME_ERRORS)

@@ -179,3 +179,20 @@ def test_a_streams_group_among_others_is_left_out(
     named = said(capsys, tmp_path, groups, *one, "--group", "joins", code=SOME_ERRORS)
     assert 'joins: assignor: "stream" is Kafka Streams\' own assignor' in named
     assert "no group is left" in said(capsys, tmp_path, streams, *one, code=SOME_ERRORS)
+
+
+# The consumer protocol ----------------------------------------------------------------------------
+
+
+def test_kafka_pythons_members_cannot_switch_to_the_consumer_protocol(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    topics = (kr.Topic("t", 4, topic_id="kBxzrTyqT9CWFMeWiOjlag"),)
+    one = group("g", "range", "python").edited(topics=topics)
+    switch = ("plan", "--switch-protocol", "consumer")
+    text = said(capsys, tmp_path, [one], *switch, code=SOME_ERRORS)
+    assert "kafka-python and aiokafka have no consumer protocol; Kafka's Java client" in text
+    assert text.count("--assignor range") == 1
+    assert "joins with group.protocol=consumer" in said(
+        capsys, tmp_path, [one], *switch, "--assignor", "range"
+    )

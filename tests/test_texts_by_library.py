@@ -196,3 +196,16 @@ def test_kafka_pythons_members_cannot_switch_to_the_consumer_protocol(
     assert "joins with group.protocol=consumer" in said(
         capsys, tmp_path, [one], *switch, "--assignor", "range"
     )
+
+
+# Members ------------------------------------------------------------------------------------------
+
+
+def test_a_client_id_that_is_no_member_names_the_right_option(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    one = [group("g", "range", "java")]
+    text = said(capsys, tmp_path, one, "plan", "--remove-member", "c1", code=SOME_ERRORS)
+    assert 'group_instance_id "c1"; it is a client_id: --remove-client c1' in text
+    other = said(capsys, tmp_path, one, "plan", "--remove-member", "c9", code=SOME_ERRORS)
+    assert "--remove-client" not in other

@@ -16,7 +16,7 @@ from kafka_rebalance.group import contract
 from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans import Endless, as_far_as_affected, endless
-from kafka_rebalance.plans.changes import Change, apply
+from kafka_rebalance.plans.changes import Change, RemoveMembers, apply
 from kafka_rebalance.plans.changes import text as changes_text
 from kafka_rebalance.plans.leaders import named_leader
 from kafka_rebalance.report.text.names import counted
@@ -315,8 +315,20 @@ def _answer(
             return None, left_out  # nobody asks for a rebalance of this group
         if error.path == "assignor" and not alone and group.assignor == _STREAMS:
             return LeftOut(group.group_id)
-        return BadGroup(group.group_id, error_text(error, args.changes))
+        return BadGroup(group.group_id, error_text(error, args.changes) + _hint(error, group, args))
     return answer if isinstance(answer, BadGroup) else (answer, left_out)
+
+
+def _hint(error: GroupError, group: GroupSpec, args: argparse.Namespace) -> str:
+    """Returns the option to use if `--remove-member` names no member, but a client id."""
+    if not isinstance(error, NotAffected):
+        return ""
+    ids = {one for member in group.members for one in (member.member_id, member.group_instance_id)}
+    clients = {member.client_id for member in group.members} - {None} - ids
+    for change in args.changes:
+        if isinstance(change, RemoveMembers) and change.member in clients:
+            return f"; it is a client_id: --remove-client {change.member}"
+    return ""
 
 
 def _unaffected(group: GroupSpec, args: argparse.Namespace) -> list[str]:

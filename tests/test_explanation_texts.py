@@ -79,3 +79,49 @@ def test_a_partition_may_be_given_as_text() -> None:
         plan.explain("t-5")
     with pytest.raises(kr.GroupError, match='partition: "t" is not TOPIC-PARTITION, as payments-3'):
         plan.explain("t")
+
+
+@pytest.mark.parametrize(
+    ("assignor", "text"),
+    [
+        (
+            "kafka-python/range",
+            "; Kafka's range gives it to the same member, and --assignor range shows its steps",
+        ),
+        (
+            "librdkafka/range",
+            (
+                "; docs/behaviour/librdkafka.md describes them; Kafka's range gives it to the same "
+                "member, and --assignor range shows its steps"
+            ),
+        ),
+    ],
+)
+def test_an_assignor_without_explained_steps_says_where_they_are(assignor: str, text: str) -> None:
+    steps = said((Member("a", ("t",)), Member("b", ("t",))), assignor, Topic("t", 2))
+    assert steps == [f"  1. assignor: the steps of {assignor} are not explained here{text}"]
+
+
+def test_kafkas_steps_are_not_offered_for_an_answer_that_differs() -> None:
+    """librdkafka mixes static and dynamic members; Kafka's range sorts the static ones first."""
+    members = (Member("a", ("t",)), Member("b", ("t",), group_instance_id="z"))
+    (step,) = said(members, "librdkafka/range", Topic("t", 2))
+    assert step.endswith("Kafka's range gives it to another member, so its steps "
+                         "(--assignor range) are not these")  # fmt: skip
+    group = GroupSpec("g", (Topic("t", 2),), members)
+    assert T0 in kr.assign(group, "range")["b"]
+    assert T0 in kr.assign(group, "librdkafka/range")["a"]
+
+
+@pytest.mark.parametrize(
+    ("assignor", "page"),
+    [
+        ("librdkafka/cooperative-sticky", "librdkafka.md"),
+        ("consumer/uniform", "server-side.md"),
+    ],
+)
+def test_other_assignors_are_on_their_pages(assignor: str, page: str) -> None:
+    topic_id = "kBxzrTyqT9CWFMeWiOjlag"
+    group = GroupSpec("g", (Topic("t", 2, topic_id=topic_id),), (Member("a", ("t",)),))
+    text = "\n".join(kr.plan(group, assignor).explain("t-0"))
+    assert f"not explained here; docs/behaviour/{page} describes them\n" in text

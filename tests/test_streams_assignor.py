@@ -137,7 +137,7 @@ def test_other_assignors_ignore_the_fields(engine: Engine) -> None:
     [
         (StreamsMember(1), "streams.process_id: a number is not a string"),  # type: ignore[arg-type]
         (StreamsMember("p", "t"), "streams.active_tasks: 't' is a string"),  # type: ignore[arg-type]
-        (StreamsMember("p", (("0", 1),)), "streams.active_tasks[0]: a list is not a"),  # type: ignore[arg-type]
+        (StreamsMember("p", (("0", 1),)), "streams.active_tasks[0]: a tuple is not a"),  # type: ignore[arg-type]
         (
             StreamsMember("p", (), (kr.TopicPartition("0", -1),)),
             "streams.standby_tasks[0]: -1 is not a partition",

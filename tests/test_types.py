@@ -44,7 +44,7 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
     "topics a dict": (lambda: group(topics={"t": 3}), "topics: an object, not a tuple; give a"),
     "topic a tuple": (
         lambda: group(topics=(("t", 3),)),
-        "topics[0]: a list is not a Topic; give Topic(name, partitions)",
+        "topics[0]: a tuple is not a Topic; give Topic(name, partitions)",
     ),
     "topic a name": (lambda: group(topics=("t",)), "topics[0]: a string is not a Topic"),
     "topic without a name": (lambda: topic(name=None), "topics[1].name: None is not a string"),
@@ -98,7 +98,7 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "owned of two letters": (lambda: owned("t0"), "members[1].owned_partitions[1]: a string is"),
     "owned a list": (lambda: owned(["t", 0]), "members[1].owned_partitions[1]: a list is not a"),
-    "owned a pair": (lambda: owned(("t", 0)), "members[1].owned_partitions[1]: a list is not a"),
+    "owned a pair": (lambda: owned(("t", 0)), "members[1].owned_partitions[1]: a tuple is not a"),
     "owned a float": (
         lambda: owned(TopicPartition("t", REAL)),
         "members[1].owned_partitions[1].partition: a number that is not whole is not a partition",
@@ -193,3 +193,15 @@ def test_members_are_removed_by_one_field() -> None:
     for make in both:
         with pytest.raises(GroupError, match="change: say which members: one of count, member, "):
             make()
+
+
+def test_one_thing_is_not_written_as_many() -> None:
+    one = kr.GroupSpec("g", (kr.Topic("t", 1),), (kr.Member("m", ("t",)),))
+    assert "1 partition, 1 topic, 1 member, no assignor" in repr(one) + one._repr_html_()
+    assert "1 rebalance, 1 move>" in repr(kr.plan(one, "range"))
+
+
+def test_an_assignment_that_is_a_text_is_refused() -> None:
+    owning: Any = kr.GroupSpec("g", (kr.Topic("t", 1),), (kr.Member("m", ("t",)),)).owning
+    with pytest.raises(TypeError, match="assignment: a str is not an assignment; give what"):
+        owning("x")

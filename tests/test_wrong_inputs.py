@@ -45,8 +45,8 @@ def fractions() -> pa.Table:
 GROUP = group()
 PLAN = kr.plan(GROUP)
 GROUPS: dict[str, tuple[str, Callable[[], object]]] = {
-    "a topic as a tuple": ("topics[0]: a list is not a Topic", lambda: group(topics=(("t", 2),))),
-    "a member as a tuple": ("members[0]: a list is not a", lambda: group(members=(("a",),))),
+    "a topic as a tuple": ("topics[0]: a tuple is not a Topic", lambda: group(topics=(("t", 2),))),
+    "a member as a tuple": ("members[0]: a tuple is not a", lambda: group(members=(("a",),))),
     "no members": ("members: ", lambda: group(members=None)),
     "members as a dict": ("members: an object", lambda: group(members={"a": 1})),
     "no topics": ("topics: ", lambda: group(topics=None)),
@@ -70,7 +70,7 @@ GROUPS: dict[str, tuple[str, Callable[[], object]]] = {
     "topics as one text": ("members[0].topics: 't' is a string", lambda: member(topics="t")),
     "a topic's number": ("members[0].topics[0]: ", lambda: member(topics=(1,))),
     "owned as a tuple": (
-        "members[0].owned_partitions[0]: a list is not",
+        "members[0].owned_partitions[0]: a tuple is not",
         lambda: member(owned_partitions=(("t", 0),)),
     ),
     "owned as text": (
@@ -84,7 +84,7 @@ GROUPS: dict[str, tuple[str, Callable[[], object]]] = {
     "an assignment": ('assignment["a"]: ', lambda: ANY.GroupSpec.owning(GROUP, {"a": 1})),
     "a line's list": ("line: a list is not an object", lambda: ANY.GroupSpec.from_dict([1])),
     "no line": ("line: null", lambda: ANY.GroupSpec.from_dict(None)),
-    "a line's number": ("line: a int is not text", lambda: ANY.GroupSpec.from_json(5)),
+    "a line's number": ("line: an int is not text", lambda: ANY.GroupSpec.from_json(5)),
     "half a line": ("line: not JSON", lambda: kr.GroupSpec.from_json("{")),
 }
 CALLS: dict[str, tuple[str, Callable[[], object]]] = {
@@ -101,8 +101,8 @@ CALLS: dict[str, tuple[str, Callable[[], object]]] = {
     "an unknown assignor": ('assignor: "x" is not known', lambda: kr.assign(GROUP, "x")),
     "an unknown engine": ("engine is", lambda: ANY.assign(GROUP, engine="java")),
     "changes as one text": ("changes: ", lambda: kr.plan(GROUP, None, "add-members=1")),
-    "one change": ("changes: a AddMembers is", lambda: ANY.plan(GROUP, None, kr.AddMembers(1))),
-    "a number of changes": ("changes: a int is not", lambda: ANY.plan(GROUP, None, 5)),
+    "one change": ("changes: an AddMembers is", lambda: ANY.plan(GROUP, None, kr.AddMembers(1))),
+    "a number of changes": ("changes: an int is not", lambda: ANY.plan(GROUP, None, 5)),
     "changes of text": ("AddMembers.count: '1'", lambda: planned(ANY.AddMembers("1"))),
     "a fraction of members": ("AddMembers.count: 1.0", lambda: planned(ANY.AddMembers(1.0))),
     "true members": ("AddMembers.count: True", lambda: planned(kr.AddMembers(True))),
@@ -119,7 +119,7 @@ CALLS: dict[str, tuple[str, Callable[[], object]]] = {
     "a change's text": ("change: 5 is not a text", lambda: ANY.change_from_text(5)),
     "an unknown change": ("begins with none of", lambda: kr.change_from_text("x")),
     "a partition's text": ("partition: ", lambda: PLAN.explain("t")),
-    "a partition's number": ("partition: a int", lambda: ANY.RebalancePlan.explain(PLAN, 3)),
+    "a partition's number": ("partition: an int", lambda: ANY.RebalancePlan.explain(PLAN, 3)),
     "draws": ("draws: '3' is not an int", lambda: ANY.RebalancePlan.sample(PLAN, "3")),
     "lines as text": ("lines: a str; give a list", lambda: ANY.assign_lines("x")),
     "lines of text": ("lines[0]: a str; give bytes", lambda: ANY.assign_lines(["{}"])),

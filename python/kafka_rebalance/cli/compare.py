@@ -115,11 +115,13 @@ def _show(compared: list[Comparison], args: argparse.Namespace) -> None:
         for found in _endless(compared[0], args):
             print_endless(found)
         print_traps(_traps(compared[0]))
-        if note := leader_note(compared[0].group, compared[0].group.assignor):
+        rows = [one.assignor for one in compared[0].candidates]
+        if note := leader_note(compared[0].group, compared[0].group.assignor, rows):
             print_wrapped(note)
     else:
         print_comparisons(compared)
-        if note := leaders_note(one.group.leader_library for one in compared):
+        kafkas = (one.group for one in compared if not library_of(one.group.assignor))
+        if note := leaders_note(group.leader_library for group in kafkas):
             print_wrapped(note)
         print("The last two columns: with the group's own assignor -> with the recommended one.")
         print("--group G shows one group in detail.")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from kafka_rebalance.assignors.registry import FOREIGN
 from kafka_rebalance.bulk.line_files import MAX_LINE_BYTES, read_lines
 from kafka_rebalance.bulk.lines import group_id_of, line_error
 from kafka_rebalance.errors import GroupError, NeverEnds, NotAffected
@@ -15,7 +16,7 @@ from kafka_rebalance.group import contract
 from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans import Endless, as_far_as_affected, endless
-from kafka_rebalance.plans.changes import Change, apply
+from kafka_rebalance.plans.changes import Change, RemoveMembers, apply
 from kafka_rebalance.plans.changes import text as changes_text
 from kafka_rebalance.plans.leaders import named_leader
 from kafka_rebalance.report.text.names import counted
@@ -37,6 +38,19 @@ class BadGroup(NamedTuple):
     def to_dict(self) -> dict[str, Any]:
         found = {} if self.never_ends is None else {"never_ends": self.never_ends.to_dict()}
         return {"group_id": self.group_id, "error": self.error, **found}
+
+
+class LeftOut(NamedTuple):
+    """A classic group of Kafka Streams among several groups, and the contents of its line."""
+
+    group_id: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"group_id": self.group_id, "left_out": f"its assignor is {FOREIGN[_STREAMS]}"}
+
+
+_STREAMS = "stream"
+_MOST_NAMES = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -155,6 +169,7 @@ class Tally:
     unaffected    groups that no change affects
     not_affected  change -> the number of groups that it does not affect, and the first reason
     led           groups that have the member of `--leader`
+    streams       the ids of the groups that are left out (`LeftOut`)
     """
 
     groups: int = 0
@@ -163,6 +178,7 @@ class Tally:
     unaffected: int = 0
     not_affected: dict[str, tuple[int, str]] = field(default_factory=dict)
     led: int = 0
+    streams: list[str] = field(default_factory=list)
 
     def leave_out(self, lines: Sequence[str], *, all_of_them: bool) -> None:
         """Counts a group for each change that does not affect it; a line is `CHANGE: problem`."""
@@ -174,10 +190,17 @@ class Tally:
 
     def lines(self) -> list[str]:
         """Returns lines such as `Not affected by partitions orders=24: 19 groups.`"""
-        return [
+        lines = [
             f"Not affected by {change}: {counted(count, 'group')}."
             for change, (count, _) in self.not_affected.items()
         ]
+        return [*lines, *([f"Left out: {self._of_streams()}."] if self.streams else [])]
+
+    def _of_streams(self) -> str:
+        more = len(self.streams) - _MOST_NAMES
+        names = ", ".join(self.streams[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+        whose = "whose assignor is in the application (docs/faq.md)"
+        return f"{counted(len(self.streams), 'group')} of Kafka Streams, {whose}: {names}"
 
     def finish(self, args: argparse.Namespace) -> int:
         """Prints the counts (the number of errors on standard error), and returns the exit code."""
@@ -187,9 +210,11 @@ class Tally:
         if self.bad:
             problem = f"{self.bad} of {counted(self.groups, 'group')} had errors"
             print(f"kafka-rebalance: {problem}", file=sys.stderr)
-        if self.unaffected and self.unaffected + self.unreadable == self.groups:
+        without = self.unaffected + len(self.streams)
+        if without and without + self.unreadable == self.groups:
             problem = "; ".join(first for _, first in self.not_affected.values())
-            print(f"kafka-rebalance: no group is affected: {problem}", file=sys.stderr)
+            problem = f"no group is affected: {problem}" if problem else "no group is left"
+            print(f"kafka-rebalance: {problem}", file=sys.stderr)
             return SOME_ERRORS
         leader = vars(args).get("leader")
         if leader is not None and not self.led and self.unreadable < self.groups > 1:
@@ -216,6 +241,7 @@ def answers(
 
     A change may refer to a topic, member, client or rack that a group lacks. If there are several
     groups, the change is left out for this group. If there is only one, the change is an error.
+    A classic group of Kafka Streams is left out, if there are several groups, and else an error.
     A group that lacks the member of `--leader` keeps its own leader, if there are several groups.
     """
     groups = read_groups(args)
@@ -232,6 +258,11 @@ def answers(
                 from kafka_rebalance.report.plans.never_ends import endless_lines
 
                 print("\n".join(endless_lines(found.never_ends)), file=sys.stderr)
+            continue
+        if isinstance(found, LeftOut):
+            tally.streams.append(found.group_id)
+            if args.json:
+                print(contract.dumps(found.to_dict()), flush=True)
             continue
         answer, left_out = found
         tally.leave_out(left_out, all_of_them=answer is None)
@@ -263,7 +294,7 @@ def _answer(
     work: Callable[[GroupSpec, Sequence[Change]], GroupAnswer],
     *,
     alone: bool,
-) -> tuple[GroupAnswer | None, list[str]] | BadGroup:
+) -> tuple[GroupAnswer | None, list[str]] | BadGroup | LeftOut:
     if isinstance(group, BadGroup):
         return group
 
@@ -282,8 +313,22 @@ def _answer(
     except GroupError as error:
         if error.path == "assignor" and not alone and (left_out := _unaffected(group, args)):
             return None, left_out  # nobody asks for a rebalance of this group
-        return BadGroup(group.group_id, error_text(error, args.changes))
+        if error.path == "assignor" and not alone and group.assignor == _STREAMS:
+            return LeftOut(group.group_id)
+        return BadGroup(group.group_id, error_text(error, args.changes) + _hint(error, group, args))
     return answer if isinstance(answer, BadGroup) else (answer, left_out)
+
+
+def _hint(error: GroupError, group: GroupSpec, args: argparse.Namespace) -> str:
+    """Returns the option to use if `--remove-member` names no member, but a client id."""
+    if not isinstance(error, NotAffected):
+        return ""
+    ids = {one for member in group.members for one in (member.member_id, member.group_instance_id)}
+    clients = {member.client_id for member in group.members} - {None} - ids
+    for change in args.changes:
+        if isinstance(change, RemoveMembers) and change.member in clients:
+            return f"; it is a client_id: --remove-client {change.member}"
+    return ""
 
 
 def _unaffected(group: GroupSpec, args: argparse.Namespace) -> list[str]:

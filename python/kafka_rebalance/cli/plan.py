@@ -134,7 +134,7 @@ def run(args: argparse.Namespace) -> int:
             print(contract.dumps(_json(answer, args, not_affected, alone=one)), flush=True)
         elif not alone:
             rows.append((planned.group.group_id, planned.assignor, planned.figures()))
-            if not library_of(planned.assignor):
+            if planned.rounds and not library_of(planned.assignor):
                 leaders.append(planned.group.leader_library)
     if first is not None and alone and args.json:
         print(contract.dumps(_json(first, args, [], alone=True)))
@@ -208,7 +208,8 @@ def _show_leaders(answer: _Answer) -> None:
 
     planned, shown = answer.planned, answer.shown
     lines = [] if shown is None else list(leading_lines(answer.led, shown))
-    answered = lines or (shown is not None and shown.leaders)
+    # Without a rebalance, no leader's assignor answers.
+    answered = lines or not planned.rounds or (shown is not None and shown.leaders)
     if note := None if answered else leader_note(planned.group, planned.assignor):
         lines.append(note)
     for line in lines:

@@ -17,6 +17,7 @@ from kafka_rebalance.errors import GroupError
 
 from . import streams
 from .field_paths import (
+    a_type,
     array,
     each,
     integer,
@@ -57,7 +58,7 @@ def parse(line: str | bytes) -> Any:
     try:
         text = line.decode("utf-8") if isinstance(line, bytes) else line
         if not isinstance(text, str):
-            raise GroupError("line", f"a {type(line).__name__} is not text")
+            raise GroupError("line", f"{a_type(line)} is not text")
         text.encode("utf-8")
         value = json.loads(
             text, parse_int=_whole, parse_float=_fraction, parse_constant=_no_constant

@@ -108,4 +108,14 @@ def kind(value: Any) -> str:
         return "a number that is not whole"
     if isinstance(value, Mapping):
         return "an object"
-    return "a list" if isinstance(value, list | tuple) else f"a {type(value).__name__}"
+    return "a list" if isinstance(value, list | tuple) else a_type(value)
+
+
+def a_type(value: object) -> str:
+    """Returns the name of a value's type with its article.
+
+    >>> a_type(5), a_type(b"")
+    ('an int', 'a bytes')
+    """
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"

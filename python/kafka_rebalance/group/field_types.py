@@ -134,4 +134,6 @@ def _wrong(value: Any, at: str, noun: str, example: str) -> GroupError:
 
 
 def _kind(value: Any) -> str:
+    if isinstance(value, tuple):
+        return "a tuple"  # `kind` has JSON's name
     return "None" if value is None else kind(value)

@@ -15,7 +15,7 @@ from kafka_rebalance import _core
 from kafka_rebalance.errors import GroupError
 
 from . import contract, streams
-from .field_paths import MAX_INT32
+from .field_paths import MAX_INT32, a_type
 from .field_types import check_types
 from .html_tables import MOST_CHARACTERS, clipped, small_table
 from .model import (
@@ -101,8 +101,9 @@ class GroupSpec:
     def _summary(self) -> str:
         partitions = sum(topic.partitions for topic in self.topics)
         return (
-            f"{clipped(self.group_id)}: {partitions} partitions, {len(self.topics)} topics, "
-            f"{len(self.members)} members, {clipped(self.assignor or 'no assignor')}"
+            f"{clipped(self.group_id)}: {_counted(partitions, 'partition')}, "
+            f"{_counted(len(self.topics), 'topic')}, {_counted(len(self.members), 'member')}, "
+            f"{clipped(self.assignor or 'no assignor')}"
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -157,8 +158,13 @@ class GroupSpec:
 
         The generation of this ownership is `generation_id`, or else the group's own, or else 1. A
         member without an entry owns nothing. In a streams group, members have the tasks of the
-        assignment, and no generation. Errors: GroupError for a member that the group lacks.
+        assignment, and no generation. Errors: GroupError for a member that the group lacks;
+        TypeError for no mapping.
         """
+        if not isinstance(assignment, Mapping):
+            raise TypeError(
+                f"assignment: {a_type(assignment)} is not an assignment; give what `assign` returns"
+            )
         members = {member.member_id for member in self.members}
         for member_id, owned in assignment.items():
             if not isinstance(owned, Sequence) or any(len(tp) != 2 for tp in owned):
@@ -289,6 +295,10 @@ def require_group(group: object) -> None:
     """Raises a TypeError for anything but a GroupSpec."""
     if not isinstance(group, GroupSpec):
         raise TypeError(
-            f"group: a {type(group).__name__} is not a GroupSpec; "
+            f"group: {a_type(group)} is not a GroupSpec; "
             "GroupSpec.from_dict and GroupSpec.from_json read one"
         )
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

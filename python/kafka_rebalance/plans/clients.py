@@ -97,6 +97,21 @@ def client_of(member: Member, group_id: str) -> ClientLibrary | None:
     return None
 
 
+_BY_BYTES = {
+    "java": (JAVA, KAFKA_PYTHON, AIOKAFKA),  # this project's plug-ins send Java's bytes
+    "python": (KAFKA_PYTHON, AIOKAFKA),
+    "kafka-python": (KAFKA_PYTHON,),
+    "aiokafka": (AIOKAFKA,),
+    "librdkafka": (LIBRDKAFKA,),
+}
+
+
+def clients_that_fit(group: GroupSpec) -> tuple[ClientLibrary, ...]:
+    """Returns the libraries that can have sent the members' bytes; all if a member shows none."""
+    fit = [_BY_BYTES.get(member.client_library or "", CLIENTS) for member in group.members]
+    return tuple(client for client in CLIENTS if not fit or any(client in one for one in fit))
+
+
 def library_evidence(member: Member, group_id: str) -> tuple[str, str] | None:
     """Returns a member's library, as in `client_library`, and the evidence; None if there is none.
 

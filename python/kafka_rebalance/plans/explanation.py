@@ -4,6 +4,7 @@
 from collections.abc import Sequence
 
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import TopicPartition, quoted
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
@@ -46,8 +47,8 @@ def _partition(given: TopicPartition | str) -> TopicPartition:
         return partition_from_text(given)
     if isinstance(given, tuple) and len(given) == 2:
         return TopicPartition(*given)
-    kind = type(given).__name__
-    raise TypeError(f'partition: a {kind} is not a partition; give a TopicPartition or "t-0"')
+    problem = 'is not a partition; give a TopicPartition or "t-0"'
+    raise TypeError(f"partition: {a_type(given)} {problem}")
 
 
 def _round(step: Step, one: Round, tp: TopicPartition) -> list[str]:

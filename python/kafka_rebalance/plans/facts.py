@@ -24,13 +24,28 @@ class Fact(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """The steps are unknown, because the assignor is not one of Kafka's own."""
+    """The steps are unknown, because the assignor is not one of Kafka's own.
+
+    `page` describes the assignor, if it is not empty. `kafkas` is Kafka's assignor of the same
+    name, if its steps are explained; `agrees` is True if it gives the partition to the same member.
+    """
 
     assignor: str
+    page: str = ""
+    kafkas: str | None = None
+    agrees: bool = False
     step = "assignor"
 
     def __str__(self) -> str:
-        return f"the steps of {self.assignor} are not explained here"
+        text = f"the steps of {self.assignor} are not explained here"
+        if self.page:
+            text += f"; {self.page} describes them"
+        if self.kafkas is None:
+            return text
+        text += f"; Kafka's {self.kafkas} gives it to"
+        if self.agrees:
+            return f"{text} the same member, and --assignor {self.kafkas} shows its steps"
+        return f"{text} another member, so its steps (--assignor {self.kafkas}) are not these"
 
 
 # Range ------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from typing import Any
 
 from kafka_rebalance.assignors.assigning import assignor_of
 from kafka_rebalance.assignors.classic.subscriptions import members_in_order
-from kafka_rebalance.assignors.registry import Engine, is_known, library_of
+from kafka_rebalance.assignors.registry import SERVER_SIDE, Engine, is_known, library_of
 from kafka_rebalance.errors import AssignorThrows, GroupError
 from kafka_rebalance.group.model import Member, quoted
 from kafka_rebalance.group.spec import GroupSpec
@@ -52,6 +52,12 @@ class LedPlan:
     leaders: tuple[str, ...]
     plan: RebalancePlan | None
     error: GroupError | None = None
+
+    @property
+    def answering(self) -> tuple[str, ...]:
+        """Returns the leaders' assignors that answer in the rounds: after a switch, its target."""
+        steps = () if self.plan is None else self.plan.steps
+        return tuple(dict.fromkeys(step.before.assignor or "" for step in steps if _is_led(step)))
 
     def to_dict(self) -> dict[str, Any]:
         figures = {} if self.plan is None else self.plan.figures().to_dict()
@@ -140,7 +146,7 @@ def _can_have_written(member: str | None, wrote: str) -> bool:
 
 # 2.
 def _leaders(leader: Member, steps: Sequence[Step]) -> Iterator[Member]:
-    """Yields the leader of each step that rebalances; without steps, the given leader."""
+    """Yields the leader of each step that a leader answers; without steps, the given leader."""
     if not steps:
         yield leader
         return
@@ -153,8 +159,13 @@ def _leaders(leader: Member, steps: Sequence[Step]) -> Iterator[Member]:
         elif step.before.members:
             leader = members_in_order(step.before)[0]
         known = {leader.member_id, step.origins.get(leader.member_id, leader.member_id)}
-        if step.rounds:
+        if _is_led(step):
             yield leader
+
+
+def _is_led(step: Step) -> bool:
+    """Returns whether a leader answers: there is a rebalance, and the broker does not assign."""
+    return bool(step.rounds) and step.before.assignor not in SERVER_SIDE
 
 
 # 3.

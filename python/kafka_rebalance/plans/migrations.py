@@ -7,7 +7,7 @@ from typing import Any
 from kafka_rebalance.assignors.registry import BUILT_IN, Engine
 from kafka_rebalance.group.spec import GroupSpec
 
-from .clients import CLIENTS, Recipe, clients_of, recipe
+from .clients import Recipe, clients_of, clients_that_fit, recipe
 from .switch import Bounce, one_bounce, two_bounces
 
 _KAFKAS_DEFAULT = ("range", "cooperative-sticky")
@@ -21,7 +21,8 @@ class Migration:
     `from_default` is None, except from range to cooperative-sticky: then it is the single bounce
     that Java members with Kafka's default list need, because that list has both. If `is_known`,
     client ids reveal the members' libraries, and `recipes` has one for each of these; else one for
-    every library. `recipes` is empty if either assignor is custom.
+    every library that the members' bytes fit (`client_library`). `recipes` is empty if either
+    assignor is custom.
     """
 
     old: str
@@ -49,7 +50,7 @@ def migration(group: GroupSpec, old: str, new: str, engine: Engine = "rust") -> 
         from_default = one_bounce(group, _KAFKAS_DEFAULT, new, engine)
     clients = clients_of(group)
     # For a custom assignor, no client's setting is known.
-    named = () if not {old, new} <= {*BUILT_IN} else clients or CLIENTS
+    named = () if not {old, new} <= {*BUILT_IN} else clients or clients_that_fit(group)
     return Migration(
         old,
         new,

@@ -8,12 +8,14 @@ partition, and why. The results are facts (`facts.py`), which print as sentences
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
+from kafka_rebalance.assignors import assign
 from kafka_rebalance.assignors.classic import constrained, general, round_robin
 from kafka_rebalance.assignors.classic import range as ranges
 from kafka_rebalance.assignors.classic.claims import Claims, Sent, settle
 from kafka_rebalance.assignors.classic.racks import Racks
 from kafka_rebalance.assignors.classic.subscriptions import members_in_order
-from kafka_rebalance.assignors.registry import BUILT_IN
+from kafka_rebalance.assignors.registry import BUILT_IN, library_of, protocol_name
+from kafka_rebalance.errors import AssignorThrows
 from kafka_rebalance.group.model import TopicPartition, static_first
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.java.order import by_name
@@ -27,7 +29,26 @@ Holdings = Mapping[str, Sequence[TopicPartition]]
 def reasons(group: GroupSpec, assignor: str, tp: TopicPartition) -> list[Fact]:
     """Returns the facts about a partition, which must exist and have a subscriber."""
     steps = _STEPS.get(assignor)
-    return [facts.Unknown(assignor)] if steps is None else list(steps(group, tp))
+    return [_unknown(group, assignor, tp)] if steps is None else list(steps(group, tp))
+
+
+_PAGES = {
+    "librdkafka": "docs/behaviour/librdkafka.md",
+    **dict.fromkeys(("consumer", "share", "streams"), "docs/behaviour/server-side.md"),
+}
+"""The first part of an assignor's name -> the page that describes it."""
+
+
+def _unknown(group: GroupSpec, assignor: str, tp: TopicPartition) -> facts.Unknown:
+    library, kafkas = library_of(assignor) or "", protocol_name(assignor)
+    page = _PAGES.get(library, "")
+    if library not in ("kafka-python", "aiokafka", "librdkafka") or BUILT_IN[kafkas].withholds:
+        return facts.Unknown(assignor, page)  # a cooperative answer depends on all earlier ones
+    try:
+        agrees = _holders(assign(group, assignor), tp) == _holders(assign(group, kafkas), tp)
+    except AssignorThrows:  # Kafka's class does, in a general group
+        return facts.Unknown(assignor, page)
+    return facts.Unknown(assignor, page, kafkas, agrees)
 
 
 def _range(group: GroupSpec, tp: TopicPartition) -> Iterator[Fact]:

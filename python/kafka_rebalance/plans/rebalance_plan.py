@@ -44,6 +44,7 @@ from kafka_rebalance.assignors.registry import (
     shares_partitions,
 )
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.html_tables import clipped, small_table
 from kafka_rebalance.group.model import TopicPartition, quoted
 from kafka_rebalance.group.ownership import Assignment
@@ -68,6 +69,7 @@ from .possible import Possible, best_possible
 from .possible.optimum import from_core
 from .rounds import Played, Round, Step, play, protocol_of
 from .samples import Samples, count_ends, enough_draws
+from .sticky_facts import count
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +105,8 @@ class RebalancePlan:
         return [None if one.name == "_core" else getattr(self, one.name) for one in fields(self)]
 
     def __repr__(self) -> str:
-        rounds = len(self.rounds)
-        return f"<RebalancePlan {clipped(self.title)}: {rounds} rebalances, {self.moves} moves>"
+        rounds, moves = count(len(self.rounds), "rebalance"), count(self.moves, "move")
+        return f"<RebalancePlan {clipped(self.title)}: {rounds}, {moves}>"
 
     def _repr_html_(self) -> str:
         figures = self.figures()
@@ -162,8 +164,8 @@ class RebalancePlan:
         counts: Counter[TopicPartition] = Counter()
         # The core lists a topic twice if it was deleted and created again.
         rounds = memoryview(found.rounds).cast("I")
-        for tp, count in zip(partitions_from(found.partitions), rounds, strict=True):
-            counts[tp] += count
+        for tp, times in zip(partitions_from(found.partitions), rounds, strict=True):
+            counts[tp] += times
         return dict(counts)
 
     @property
@@ -279,7 +281,7 @@ def parse_changes(changes: Iterable[Change | str]) -> tuple[Change, ...]:
     if isinstance(changes, str):
         raise TypeError(f"changes: {quoted(changes)} is one text; give a list, [{quoted(changes)}]")
     if not isinstance(changes, Iterable):
-        raise TypeError(f"changes: a {type(changes).__name__} is not a list of changes")
+        raise TypeError(f"changes: {a_type(changes)} is not a list of changes")
     return tuple(_change(change, i) for i, change in enumerate(changes))
 
 

@@ -18,6 +18,7 @@ from dataclasses import fields
 from typing import Any, ClassVar, NamedTuple, Self
 
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import GroupSpec, require_group
 
@@ -113,8 +114,7 @@ def apply(change: Change, group: GroupSpec) -> GroupSpec:
     """Returns the group after a change, before any rebalance: members keep their partitions."""
     require_group(group)
     if not isinstance(change, Change):
-        kind = type(change).__name__
-        raise TypeError(f"change: a {kind} is not a change; change_from_text reads one")
+        raise TypeError(f"change: {a_type(change)} is not a change; change_from_text reads one")
     ids = MadeUp(group.group_id)
     for event in change.events(group):
         group = event.edit(group, ids).group

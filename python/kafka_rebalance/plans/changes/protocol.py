@@ -116,6 +116,13 @@ def _check_classic(group: GroupSpec) -> None:
         raise error("the group has no assignor: name the one that its leader runs")
     if name in SERVER_SIDE:
         raise error(f"the broker assigns the group already: {quoted(name)}")
+    if library_of(name) in ("kafka-python", "aiokafka"):
+        raise error(
+            "kafka-python and aiokafka have no consumer protocol; Kafka's Java client (from 4.0 "
+            "on) and librdkafka (from 2.12.0 on) have it: docs/switch-protocol.md. For members "
+            "that move to one of these, plan as if Kafka's assignor ran: "
+            f"--assignor {protocol_name(name)}"
+        )
     if name not in BUILT_IN:
         played = ", ".join(BUILT_IN)
         raise error(f"{quoted(name)} is classic, but the plan plays the switch only of {played}")

@@ -4,7 +4,9 @@
 import shlex
 from collections.abc import Mapping, Sequence
 
+from kafka_rebalance.assignors.registry import protocol_name
 from kafka_rebalance.plans import Bounce, Candidate, Comparison, Migration, Recipe
+from kafka_rebalance.plans.clients import CLIENTS
 from kafka_rebalance.plans.figures import share_text
 from kafka_rebalance.plans.rounds import protocol_of
 from kafka_rebalance.report.text.names import counted, cut
@@ -107,10 +109,14 @@ def _row(one: Candidate, timed: Timed | None, recommended: str | None) -> tuple[
 # How to switch ------------------------------------------------------------------------------------
 
 
+_HOW = "How to switch depends on the client library, and no client id shows it:"
+_HOW_BY_BYTES = "How to switch, for each client library that the members' bytes fit:"
+
+
 def print_migration(migration: Migration, group_id: str) -> None:
     """Prints the steps for each client library, with settings to paste."""
     if not migration.is_known and migration.recipes:
-        print_wrapped("How to switch depends on the client library, and no client id shows it:")
+        print_wrapped(_HOW if len(migration.recipes) == len(CLIENTS) else _HOW_BY_BYTES)
     for one in migration.recipes:
         _print_recipe(one, migration)
     if not migration.recipes:
@@ -140,7 +146,7 @@ def copy_commands(group_id: str) -> tuple[str, str]:
 def _print_recipe(one: Recipe, migration: Migration) -> None:
     client = "librdkafka (confluent-kafka and others)" if one.client == "librdkafka" else one.client
     if one.way == "none":
-        print_wrapped(f"{client}: not possible, because it has no {migration.new}")
+        print_wrapped(f"{client}: not possible, because it has no {_listed(migration)[1]}")
         return
     if one.way == "stop all":
         why = _no_rolling(one, migration)
@@ -164,7 +170,13 @@ def _print_recipe(one: Recipe, migration: Migration) -> None:
 def _no_rolling(one: Recipe, migration: Migration) -> str:
     if one.client == "aiokafka":
         return "a member joins once for each assignor in its list"
-    return f"a list must not contain both {migration.old} and {migration.new}"
+    old, new = _listed(migration)
+    return f"a list must not contain both {old} and {new}"
+
+
+def _listed(migration: Migration) -> tuple[str, str]:
+    """Returns both names as clients list them, without a library of this project's names."""
+    return protocol_name(migration.old), protocol_name(migration.new)
 
 
 def _print_settings(*lines: str | None) -> None:
@@ -182,16 +194,17 @@ def _counts(bounce: Bounce) -> str:
 
 def _cost(bounce: Bounce, migration: Migration) -> str:
     text = _counts(bounce)
+    old, new = _listed(migration)
     if bounce.takes_over is not None:
         text += (
-            f"; {migration.old} assigns until the last member without {migration.new} "
+            f"; {old} assigns until the last member without {new} "
             f"{'leaves' if bounce.takes_over.endswith('leaves') else 'has returned'}, then "
-            f"{migration.new} assigns"
+            f"{new} assigns"
         )
-    cooperative = "cooperative-sticky" in (migration.new, migration.old)
+    cooperative = "cooperative-sticky" in (new, old)
     if cooperative and len(bounce.assignors) > 1:
         text += "; members that list both are eager"
-    elif cooperative and migration.new == "cooperative-sticky":
+    elif cooperative and new == "cooperative-sticky":
         text += (
             "; a moving partition is revoked in one rebalance and gained in the next, and only "
             "moving partitions stop"

@@ -9,7 +9,7 @@ warning.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from kafka_rebalance.assignors.registry import library_of
+from kafka_rebalance.assignors.registry import is_known, library_of
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.leaders import LedPlan
 from kafka_rebalance.report.text.names import counted
@@ -31,12 +31,22 @@ def leading_lines(led: Sequence[LedPlan], shown: LedPlan) -> Iterator[str]:
     Yields nothing if only Kafka's own assignor can answer.
     """
     if library_of(shown.assignor) and shown.leaders:
-        yield f"The figures are those of {shown.assignor}: {_lead(shown)}."
+        yield f"The figures are those of {_answering(shown)}: {_lead(shown)}."
     elif len(led) > 1:
-        yield f"The figures are those of Kafka's {shown.assignor}{_where(shown)}."
+        yield f"The figures are those of {_answering(shown)}{_where(shown)}."
     for one in led:
         if one is not shown:
             yield f"If {_names(one)} with {one.assignor}: {_answer(one)}."
+
+
+def _answering(one: LedPlan) -> str:
+    """Returns the assignors of the plan's rounds; after a switch, also the library's own one."""
+    library = library_of(one.assignor)
+    names = one.answering or (one.assignor,)
+    text = " and ".join(name if library_of(name) else f"Kafka's {name}" for name in names)
+    own = [f"{library}/{name}" for name in names if not library_of(name)]
+    known = [name for name in own if is_known(name)]
+    return f"{text} (switch-assignor={known[0]} has the library's own)" if known else text
 
 
 def _lead(one: LedPlan) -> str:
@@ -66,8 +76,11 @@ def _answer(one: LedPlan) -> str:
     return f"{', '.join(parts)}, {figures.balance_after.least_to_most} partitions a member{ends}"
 
 
-def leader_note(group: GroupSpec, assignor: str | None) -> str | None:
-    """Returns a warning if another library led last and `assignor` is Kafka's, else None."""
+def leader_note(group: GroupSpec, assignor: str | None, shown: Iterable[str] = ()) -> str | None:
+    """Returns a warning if another library led last and `assignor` is Kafka's, else None.
+
+    `shown` are the assignors of the rows of a comparison.
+    """
     library = group.leader_library
     if library in (None, "java") or library_of(assignor):
         return None
@@ -76,7 +89,13 @@ def leader_note(group: GroupSpec, assignor: str | None) -> str | None:
         f"The last leader used the assignor of {whose}, whose answers "
         "differ from those of Kafka's assignor with that name. The figures here are true if a Java "
         "member leads, or a member with this project's plug-in."
-    ) + _DIALECTS.get(library or "", "")
+    ) + _dialects_text(library or "", shown)
+
+
+def _dialects_text(library: str, shown: Iterable[str]) -> str:
+    own = ("kafka-python", "aiokafka") if library == "python" else (library,)
+    there = any(library_of(name) in own for name in shown)
+    return _DIALECTS.get(library, "") if there else ""
 
 
 def leaders_note(libraries: Iterable[str | None]) -> str | None:

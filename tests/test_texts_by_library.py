@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the command says of groups whose members or leaders run other libraries than Java's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+import kafka_rebalance as kr
+from kafka_rebalance.cli import main
+from kafka_rebalance.cli.exit_codes import SOME_ERRORS
+from kafka_rebalance.plans.clients import clients_that_fit
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def group(
+    group_id: str, assignor: str, library: str, partitions: tuple[int, ...] = (3, 1)
+) -> kr.GroupSpec:
+    """Two settled members of one library; its member led last."""
+    members, start = [], 0
+    for name, count in zip(("c1", "c2"), partitions, strict=True):
+        owned = tuple(kr.TopicPartition("t", p) for p in range(start, start + count))
+        start += count
+        rack = "" if library == "librdkafka" else None
+        members.append(
+            kr.Member(
+                f"{name}-aaaa",
+                ("t",),
+                client_id=name,
+                owned_partitions=owned,
+                rack_id=rack,
+                client_library=library,
+            )
+        )
+    return kr.GroupSpec(
+        group_id, (kr.Topic("t", start),), tuple(members), assignor, leader_library=library
+    )
+
+
+def said(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    groups: list[kr.GroupSpec],
+    *command: str,
+    code: int = 0,
+) -> str:
+    """Returns what the command prints, all in one line."""
+    file = tmp_path / "groups.jsonl"
+    file.write_text("".join(f"{one.to_json()}\n" for one in groups), encoding="utf-8")
+    assert main([command[0], str(file), *command[1:]]) == code
+    out, err = capsys.readouterr()
+    return " ".join(f"{out} {err}".split())
+
+
+# How to switch ------------------------------------------------------------------------------------
+
+
+def test_the_bytes_name_the_libraries_where_no_client_id_does(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    text = said(capsys, tmp_path, [group("g", "range", "python", (4, 1))], "compare")
+    assert "for each client library that the members' bytes fit: kafka-python: two rolling" in text
+    assert "aiokafka: not possible" in text
+    assert "Java: two rolling" not in text
+    assert "librdkafka" not in text
+    unknown = group("g", "range", "python").edited(
+        members=(*group("g", "range", "python").members, kr.Member("x", ("t",)))
+    )
+    told = [[one.name for one in clients_that_fit(g)] for g in (group("g", "", "java"), unknown)]
+    assert told == [
+        ["Java", "kafka-python", "aiokafka"],
+        ["Java", "kafka-python", "aiokafka", "librdkafka"],
+    ]
+
+
+def test_a_setting_has_the_clients_own_names(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    text = said(capsys, tmp_path, [group("g", "range", "librdkafka")], "compare")
+    assert "Recommended: librdkafka/cooperative-sticky" in text
+    assert "a list must not contain both range and cooperative-sticky; stop all" in text
+
+
+# Warnings of another library's leader -------------------------------------------------------------
+
+
+def test_the_names_of_dialects_are_explained_only_where_they_stand(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    one, told = group("g", "range", "python"), "The names that begin with kafka-python/"
+    plain = said(capsys, tmp_path, [one], "compare")
+    assert "The last leader used the assignor of kafka-python or aiokafka" in plain
+    assert told not in plain
+    assert told in said(
+        capsys, tmp_path, [one], "compare", "--assignors", "range,kafka-python/range"
+    )
+
+
+def test_groups_that_are_played_with_their_leaders_dialect_have_no_warning(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    by_librdkafka = [group(name, "range", "librdkafka", (4, 2)) for name in ("g", "h")]
+    changed = ("compare", "--add-members", "1")
+    members = [
+        kr.Member(
+            m.member_id, m.topics, group_instance_id=i, client_library="librdkafka", rack_id=""
+        )
+        for m, i in zip(by_librdkafka[0].members, ("z", None), strict=True)
+    ]
+    differ = [one.edited(members=tuple(members)) for one in by_librdkafka]
+    text = said(capsys, tmp_path, differ, *changed)
+    assert "librdkafka/range" in text
+    assert "another library's assignor" not in text
+    python = [group(name, "range", "python") for name in ("g", "h")]
+    assert "2 groups (python 2) last had a leader with" in said(capsys, tmp_path, python, *changed)
+
+
+def test_without_a_rebalance_no_leaders_assignor_is_warned_of(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    one, foreign = group("g", "range", "python"), "another library's assignor"
+    static = tuple(replace(m, group_instance_id=m.client_id) for m in one.members)
+    still = one.edited(members=static)
+    text = said(capsys, tmp_path, [still], "plan", "--bounce-members")
+    assert "0 rebalances" in text
+    assert "last leader" not in text
+    both = [still, group("h", "range", "python").edited(members=static)]
+    assert foreign not in said(capsys, tmp_path, both, "plan", "--bounce-members")
+    as_kafkas = said(capsys, tmp_path, [one], "plan", "--assignor", "range", "--add-members", "1")
+    assert "The last leader used the assignor of kafka-python or aiokafka" in as_kafkas
+
+
+def test_the_figures_of_a_switch_are_the_targets(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    one = group("g", "range", "librdkafka").edited(leader="c1-aaaa")
+    text = said(capsys, tmp_path, [one], "plan", "--switch-assignor", "roundrobin")
+    assert (
+        "The figures are those of Kafka's roundrobin (switch-assignor=librdkafka/roundrobin has "
+        "the library's own): c1-aaaa leads."
+    ) in text
+    own = said(capsys, tmp_path, [one], "plan", "--switch-assignor", "librdkafka/roundrobin")
+    assert "The figures are those of librdkafka/roundrobin: c1-aaaa leads." in own
+
+
+def test_no_member_leads_where_the_broker_assigns(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    topics = (kr.Topic("t", 4, topic_id="kBxzrTyqT9CWFMeWiOjlag"),)
+    one = group("g", "range", "librdkafka").edited(topics=topics)
+    (led,) = kr.plans_by_leader(one, ["switch-protocol=consumer"])
+    assert set(led.leaders) <= {"c1-aaaa", "c2-aaaa"}
+    assert led.answering == ("librdkafka/range",)
+    text = said(capsys, tmp_path, [one], "plan", "--switch-protocol", "consumer")
+    assert "The figures are those of librdkafka/range: c2-aaaa leads." in text
+
+
+# Groups of Kafka Streams --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["plan", "compare"])
+def test_a_streams_group_among_others_is_left_out(
+    command: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Alone or named, the group has no plan, which is an error."""
+    streams = [group(name, "stream", "java") for name in ("wordcount", "joins")]
+    groups, one = [group("g", "range", "java"), *streams], [command, "--add-members", "1"]
+    text = said(capsys, tmp_path, groups, *one)
+    assert (
+        "Left out: 2 groups of Kafka Streams, whose assignor is in the application "
+        "(docs/faq.md): wordcount, joins."
+    ) in text
+    in_json = said(capsys, tmp_path, groups, *one, "--json")
+    assert '{"group_id":"joins","left_out":"its assignor is Kafka Streams\' own assignor' in in_json
+    named = said(capsys, tmp_path, groups, *one, "--group", "joins", code=SOME_ERRORS)
+    assert 'joins: assignor: "stream" is Kafka Streams\' own assignor' in named
+    assert "no group is left" in said(capsys, tmp_path, streams, *one, code=SOME_ERRORS)
+
+
+# The consumer protocol ----------------------------------------------------------------------------
+
+
+def test_kafka_pythons_members_cannot_switch_to_the_consumer_protocol(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    topics = (kr.Topic("t", 4, topic_id="kBxzrTyqT9CWFMeWiOjlag"),)
+    one = group("g", "range", "python").edited(topics=topics)
+    switch = ("plan", "--switch-protocol", "consumer")
+    text = said(capsys, tmp_path, [one], *switch, code=SOME_ERRORS)
+    assert "kafka-python and aiokafka have no consumer protocol; Kafka's Java client" in text
+    assert text.count("--assignor range") == 1
+    assert "joins with group.protocol=consumer" in said(
+        capsys, tmp_path, [one], *switch, "--assignor", "range"
+    )
+
+
+# Members ------------------------------------------------------------------------------------------
+
+
+def test_a_client_id_that_is_no_member_names_the_right_option(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    one = [group("g", "range", "java")]
+    text = said(capsys, tmp_path, one, "plan", "--remove-member", "c1", code=SOME_ERRORS)
+    assert 'group_instance_id "c1"; it is a client_id: --remove-client c1' in text
+    other = said(capsys, tmp_path, one, "plan", "--remove-member", "c9", code=SOME_ERRORS)
+    assert "--remove-client" not in other

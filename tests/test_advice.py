@@ -400,7 +400,6 @@ def test_a_change_that_affects_no_group_is_an_error(sample: Path) -> None:
 @pytest.mark.parametrize(
     ("group_type", "protocol_type", "why"),
     [
-        ("streams", "streams", "Kafka Streams, whose tasks the broker assigns (KIP-1071)"),
         (
             "classic",
             "connect",

@@ -41,6 +41,11 @@ class SubtopologyDescription:
     changelog_topics: tuple[InternalTopic, ...]
     repartition_source_topics: tuple[InternalTopic, ...]
 
+    @property
+    def read_topics(self) -> tuple[str, ...]:
+        """Returns the topics that tasks read: source topics, then repartition source topics."""
+        return (*self.source_topics, *(topic.name for topic in self.repartition_source_topics))
+
 
 class TaskLists(NamedTuple):
     """Tasks of a member; the topic of a task is the id of its subtopology."""
@@ -73,6 +78,12 @@ class StreamsMemberDescription:
     assigned: TaskLists
     target: TaskLists
     is_classic: bool
+
+    @property
+    def is_reconciling(self) -> bool:
+        """Returns whether the member has other tasks than its target, in any order."""
+        pairs = zip(self.assigned, self.target, strict=True)
+        return any(set(assigned) != set(target) for assigned, target in pairs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,7 +36,7 @@ def tasks_of(group: StreamsGroupDescription) -> _Tasks:
 
 
 @dataclass(frozen=True, slots=True)
-class StreamsGroup:
+class StreamsGroupWithLag:
     """A group as its coordinator describes it, with its lag.
 
     `lags` counts the records not yet consumed, for each partition of a source topic with a

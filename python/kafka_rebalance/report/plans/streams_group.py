@@ -3,7 +3,7 @@
 
 from collections.abc import Sequence
 
-from kafka_rebalance.plans.streams_group import StreamsGroup
+from kafka_rebalance.plans.streams_group import StreamsGroupWithLag
 from kafka_rebalance.report.text.names import counted, cut, partitions_text
 from kafka_rebalance.report.text.tables import print_filled_table, print_table
 from kafka_rebalance.wire.streams_group_descriptions import (
@@ -18,7 +18,7 @@ _MOST_ROWS = 20
 _MOST_CHARACTERS = 34
 
 
-def print_streams_group(one: StreamsGroup, given: str, *, everything: bool) -> None:
+def print_streams_group(one: StreamsGroupWithLag, given: str, *, everything: bool) -> None:
     """Prints a group; `given` is the part of the command line that selects cluster and group."""
     group = one.described
     total = sum(len(member.assigned.active) for member in group.members)
@@ -63,7 +63,7 @@ def _print_topology(subtopologies: Sequence[SubtopologyDescription]) -> None:
 
 
 def _print_members(
-    one: StreamsGroup, members: Sequence[StreamsMemberDescription], *, everything: bool
+    one: StreamsGroupWithLag, members: Sequence[StreamsMemberDescription], *, everything: bool
 ) -> None:
     most = None if everything else _MOST_CHARACTERS
     rows = [

@@ -133,8 +133,8 @@ impl Assignor {
         }
         let name = quoted(self.name());
         let problem = format!(
-            "{name} runs in the brokers, and only `plan` and `compare` play its rounds, one group \
-             at a time; `assign` returns its assignment"
+            "{name} runs in the brokers, and `plan` and `compare` play its rounds, one group at a \
+             time; `assign` returns its assignment"
         );
         Err(GroupError::new("assignor", problem))
     }

@@ -24,16 +24,16 @@ from kafka_rebalance.live.streams_groups import (
     streams_settings,
 )
 from kafka_rebalance.plans.broker_notes import broker_notes
-from kafka_rebalance.plans.streams_group import StreamsGroup
+from kafka_rebalance.plans.streams_group import StreamsGroupWithLag
 from kafka_rebalance.report.plans.streams_group import print_streams_group
 from kafka_rebalance.wire.streams_group_descriptions import (
-    InternalTopic,
     StreamsGroupDescription,
     StreamsMemberDescription,
     SubtopologyDescription,
     TaskLists,
     decode_streams_describe_response,
 )
+from kafka_rebalance.wire.streams_topology import InternalTopic
 from tests.support.contract_lines import VALID_STREAMS
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ def _member(name: str, process: str, **more: Any) -> StreamsMemberDescription:
 
 _FIRST = TaskLists(_tasks("0_0", "0_1", "1_0"), _tasks("0_2"), ())
 _SECOND = TaskLists(_tasks("0_2", "1_1"), _tasks("0_0", "0_1"), ())
+COMPACT = (("cleanup.policy", "compact"),)
 GROUP = StreamsGroupDescription(
     error_code=0,
     group_id="app",
@@ -83,7 +84,7 @@ GROUP = StreamsGroupDescription(
             subtopology_id="0",
             source_topics=("orders",),
             repartition_sink_topics=("app-by-repartition",),
-            changelog_topics=(InternalTopic("app-count-changelog", 0),),
+            changelog_topics=(InternalTopic("app-count-changelog", 0, 3, COMPACT),),
             repartition_source_topics=(),
         ),
         SubtopologyDescription(
@@ -91,7 +92,7 @@ GROUP = StreamsGroupDescription(
             source_topics=(),
             repartition_sink_topics=(),
             changelog_topics=(),
-            repartition_source_topics=(InternalTopic("app-by-repartition", 2),),
+            repartition_source_topics=(InternalTopic("app-by-repartition", 2, 1),),
         ),
     ),
     members=(
@@ -123,11 +124,11 @@ def _bytes(group: StreamsGroupDescription) -> bytes:
     from kio.static.primitive import i16, i32, i32Timedelta, i64, u16
 
     def topic(one: InternalTopic) -> Any:
-        pairs = (v0.KeyValue(key="cleanup.policy", value="compact"),)
+        pairs = tuple(v0.KeyValue(key=key, value=value) for key, value in one.configs)
         return v0.TopicInfo(
             name=TopicName(one.name),
             partitions=i32(one.partitions),
-            replication_factor=i16(1),
+            replication_factor=i16(one.replication_factor),
             topic_configs=pairs,
         )
 
@@ -300,7 +301,7 @@ def test_standby_replicas_and_assignor_are_settings_of_the_group() -> None:
 
 def test_describe_shows_who_runs_what_where(capsys: pytest.CaptureFixture[str]) -> None:
     lags = {TopicPartition("orders", 0): 3, TopicPartition("app-by-repartition", 1): 4}
-    shown = StreamsGroup(GROUP, lags)
+    shown = StreamsGroupWithLag(GROUP, lags)
     print_streams_group(shown, "--group app", everything=False)
     printed = capsys.readouterr().out
     assert (
@@ -320,10 +321,14 @@ def test_describe_names_what_is_wrong() -> None:
     second = replace(GROUP.members[1], topology_epoch=-1, assigned=_SECOND._replace(standby=()))
     idle = _member("m2", "p2")
     group = replace(GROUP, epoch=8, members=(first, second, idle))
-    notes = [note.partition(":")[0] for note in StreamsGroup(group, {}).notes]
+    notes = [note.partition(":")[0] for note in StreamsGroupWithLag(group, {}).notes]
     assert notes == ["assigning", "reconciling", "old topology", "idle", "no standby"]
     waiting = replace(GROUP, state="NotReady", assignment_epoch=1)
-    assert StreamsGroup(waiting, {}).notes[0].startswith("not ready: the broker has not validated")
+    assert (
+        StreamsGroupWithLag(waiting, {})
+        .notes[0]
+        .startswith("not ready: the broker has not validated")
+    )
 
 
 # Plans --------------------------------------------------------------------------------------------

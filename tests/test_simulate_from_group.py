@@ -110,6 +110,12 @@ def test_what_the_simulator_cannot_play_is_named() -> None:
         scenario_from_group(nameless, assignor="stream")
 
 
+@pytest.mark.parametrize("name", ["share/simple", "streams/sticky"])
+def test_share_groups_and_streams_groups_are_refused_by_name(name: str) -> None:
+    with pytest.raises(GroupError, match=f'assignor: "{name}" runs in the brokers.*; `plan` plays'):
+        _scenario(assignor=name)
+
+
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "groups.jsonl"
     path.write_text("\n".join(captured_lines()), encoding="utf-8")

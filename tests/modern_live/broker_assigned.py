@@ -17,7 +17,7 @@ from kafka_rebalance.plans.rebalance_plan import parse_changes
 from tests.support.broker import LIB_STREAMS
 from tests.support.live_members import JavaMembers
 
-from .judge import Outcome, judge, settled
+from .judge import Outcome, await_epoch, await_topics, judge, settled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -193,7 +193,7 @@ def _grow(clients: BrokerAssigned, random: Random, stage: Stage, group: GroupSpe
     topic = random.choice([topic.name for topic in group.topics])
     stage.topics[topic] += random.randint(1, 3)
     clients.members.grow(topic, stage.topics[topic])
-    time.sleep(_INTERVAL_S)
+    await_epoch(clients.server, group)
     return group, [f"partitions {topic}={stage.topics[topic]}"]
 
 
@@ -205,7 +205,7 @@ def _resubscribe(
     topics = sorted(random.sample(there, random.randint(1, len(there))))
     stage.clients[name] = topics
     clients.send(subscribe={name: topics})
-    time.sleep(_INTERVAL_S)
+    await_topics(clients.server, stage.group_id, name, topics)
     return group, [f"resubscribe={_id(group, name)}:{','.join(topics)}"]
 
 
@@ -246,7 +246,7 @@ def _other_standby(
     """Changes the number of standby replicas: the next target has it."""
     stage.standby = random.choice([n for n in range(_MOST_STANDBY + 1) if n != stage.standby])
     clients.set_standby_replicas(stage)
-    time.sleep(_INTERVAL_S)
+    await_epoch(clients.server, group)
     return replace(group, num_standby_replicas=stage.standby), []
 
 

@@ -12,7 +12,7 @@ from kafka_rebalance.plans import plan
 from kafka_rebalance.plans.broker_rounds import joined_together
 from kafka_rebalance.plans.rebalance_plan import parse_changes
 
-from .judge import Outcome, joined, judge, owned, settled
+from .judge import Outcome, await_epoch, await_topics, joined, judge, owned, settled
 from .members import JAVA, LIBRARIES, LIBRDKAFKA, Client, Members
 
 if TYPE_CHECKING:
@@ -163,6 +163,8 @@ def _restart(members: Members, random: Random, stage: Stage, group: GroupSpec) -
         settled(members.server, stage.group_id, len(stage.clients) - 1)
     time.sleep(_INTERVAL_S)
     members.start(client)
+    known = [one.member_id for one in group.members]
+    joined(members.server, stage.group_id, client.name, known)  # a static member was never absent
     return [f"bounce-members={_id(group, client)}"]
 
 
@@ -171,7 +173,7 @@ def _grow(members: Members, random: Random, stage: Stage, group: GroupSpec) -> l
     topic = random.choice(sorted(there))
     stage.topics[topic] += random.randint(1, 4)
     members.grow(topic, stage.topics[topic])
-    time.sleep(_INTERVAL_S)
+    await_epoch(members.server, group)
     return [f"partitions {topic}={stage.topics[topic]}"]
 
 
@@ -182,7 +184,7 @@ def _resubscribe(members: Members, random: Random, stage: Stage, group: GroupSpe
     topics = tuple(sorted(random.sample(there, random.randint(1, len(there)))))
     stage.clients[i] = replace(client, topics=topics)
     members.subscribe(stage.clients[i])
-    time.sleep(_INTERVAL_S)
+    await_topics(members.server, stage.group_id, client.name, topics)
     return [f"resubscribe={_id(group, client)}:{','.join(topics)}"]
 
 

@@ -20,14 +20,16 @@ from kafka_rebalance.plans.rebalance_plan import parse_changes, played
 from tests.prediction.told import RealIds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from typing import Any
 
     from kafka_rebalance import TopicPartition
     from kafka_rebalance.plans import RebalancePlan
     from kafka_rebalance.plans.changes import Change
 
-TIMEOUT_S = 60.0
+TIMEOUT_S = 120.0
+"""On a loaded machine, a wait lasts longer than a JVM takes to start and to join."""
+
 LOOK_S = 0.4
 SAME_LOOKS = 3
 
@@ -59,15 +61,52 @@ def settled(server: str, group_id: str, members: int) -> GroupSpec:
     raise TimeoutError(f"{group_id} has not settled with {members} members: {last}")
 
 
-def joined(server: str, group_id: str, client_id: str) -> str:
-    """Returns the id of a member as soon as the broker describes it."""
+def joined(server: str, group_id: str, client_id: str, known: Collection[str] = ()) -> str:
+    """Returns the id of a client's member, none of `known`, as soon as the broker describes it."""
+    found: list[str] = []
+
+    def is_there(line: dict[str, Any]) -> bool:
+        ids = (one["member_id"] for one in line["members"] if one["client_id"] == client_id)
+        found.extend(one for one in ids if one not in known)
+        return bool(found)
+
+    _look_until(server, group_id, is_there, f"{client_id} has not joined")
+    return found[0]
+
+
+def await_topics(server: str, group_id: str, client_id: str, topics: Collection[str]) -> None:
+    """Waits until the broker knows that a client's member has these topics."""
+
+    def is_there(line: dict[str, Any]) -> bool:
+        members = (one for one in line["members"] if one["client_id"] == client_id)
+        return any(set(one["topics"]) == set(topics) for one in members)
+
+    _look_until(server, group_id, is_there, f"{client_id} has not subscribed to {topics}")
+
+
+def await_epoch(server: str, before: GroupSpec) -> None:
+    """Waits until the group has a later epoch: a heartbeat has seen the change."""
+    epoch = before.generation_id
+    assert before.group_id is not None
+    assert epoch is not None
+    _look_until(
+        server,
+        before.group_id,
+        lambda line: line["generation_id"] > epoch,
+        f"no later epoch than {epoch}",
+    )
+
+
+def _look_until(
+    server: str, group_id: str, is_there: Callable[[dict[str, Any]], bool], problem: str
+) -> None:
+    """Looks, without a pause, until `is_there` is true of a description without an error."""
     deadline = time.monotonic() + TIMEOUT_S
     while time.monotonic() < deadline:
         (line,) = snapshot(server, [group_id])
-        for member in line.get("members", ()):
-            if member["client_id"] == client_id:
-                return str(member["member_id"])
-    raise TimeoutError(f"{group_id}: {client_id} has not joined")
+        if "error" not in line and is_there(line):
+            return
+    raise TimeoutError(f"{group_id}: {problem}: {line}")
 
 
 def _rests(line: dict[str, Any]) -> bool:

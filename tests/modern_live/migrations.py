@@ -12,7 +12,7 @@ from kafka_rebalance.errors import GroupError
 from kafka_rebalance.plans import plans_by_leader
 from kafka_rebalance.plans.changes import SwitchProtocol
 
-from .judge import Outcome, judge, settled
+from .judge import Outcome, joined, judge, settled
 from .members import JAVA, LIBRARIES, LIBRDKAFKA, Client, Members
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ def _migrate(members: Members, clients: list[Client], protocol: str, classic: st
         return _refused(members, clients, before, str(error))
     assert planned
     by_name = {client.name: client for client in clients}
+    known = [one.member_id for one in before.members]
     seen = []
     for member in before.members:
         client = by_name[member.client_id or ""]
@@ -86,7 +87,7 @@ def _migrate(members: Members, clients: list[Client], protocol: str, classic: st
         )
         by_name[client.name] = back
         members.start(back)
-        time.sleep(_INTERVAL_S)
+        joined(server, group_id, back.name, known)  # a static member was never absent
         seen.append(settled(server, group_id, len(clients)))
     for client in by_name.values():
         members.close(client)

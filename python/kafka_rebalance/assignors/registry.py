@@ -224,7 +224,7 @@ def assigns_tasks(name: str | None) -> bool:
 def in_brokers(name: str) -> str:
     """Returns the error text about a server-side assignor, where its rounds are not played."""
     return (
-        f"{quoted(name)} runs in the brokers, and only `plan` and `compare` play its rounds, one "
+        f"{quoted(name)} runs in the brokers, and `plan` and `compare` play its rounds, one "
         "group at a time; `assign` returns its assignment"
     )
 

@@ -83,7 +83,7 @@ def _show_other(args: argparse.Namespace, one: GroupSpec | BadGroup) -> list[Gro
     """Shows a live group that no classic assignor assigns; returns the groups not yet shown."""
     from kafka_rebalance.live import other_group
     from kafka_rebalance.plans.connect.workers import ConnectGroup
-    from kafka_rebalance.plans.streams_group import StreamsGroup
+    from kafka_rebalance.plans.streams_group import StreamsGroupWithLag
 
     try:
         group = other_group(args.bootstrap_server, args.group, configs=cluster_configs(args))
@@ -98,7 +98,7 @@ def _show_other(args: argparse.Namespace, one: GroupSpec | BadGroup) -> list[Gro
         from kafka_rebalance.report.plans.connect_workers import print_connect_group
 
         print_connect_group(group, everything=args.all)
-    elif isinstance(group, StreamsGroup):
+    elif isinstance(group, StreamsGroupWithLag):
         from kafka_rebalance.report.plans.streams_group import print_streams_group
 
         print_streams_group(group, _given(args, args.group), everything=args.all)

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads groups that the broker assigns (KIP-848, KIP-932) as contract lines.
 
+The descriptions of streams groups (KIP-1071) are read here, too; `streams_groups.py` makes their
+lines.
+
 1. The coordinator describes the group.
 2. `owned_partitions` is the member's target, which is the assignor's input. If the member owns
    other partitions at present, `assigned_partitions` has these. A share group's description has no

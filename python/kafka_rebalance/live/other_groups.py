@@ -13,7 +13,7 @@ from typing import Any
 from kafka_rebalance.errors import GroupError, WireError
 from kafka_rebalance.plans.assigned_by_broker import AssignedByBroker
 from kafka_rebalance.plans.connect.workers import ConnectGroup, ConnectWorker
-from kafka_rebalance.plans.streams_group import StreamsGroup, tasks_of
+from kafka_rebalance.plans.streams_group import StreamsGroupWithLag, tasks_of
 from kafka_rebalance.wire.connect_protocol import (
     decode_connect_assignment,
     decode_connect_metadata,
@@ -29,7 +29,7 @@ from .raw_requests import ask_coordinator
 
 def other_group(
     bootstrap_server: str, group_id: str, *, configs: Mapping[str, Any] | None = None
-) -> ConnectGroup | AssignedByBroker | StreamsGroup | None:
+) -> ConnectGroup | AssignedByBroker | StreamsGroupWithLag | None:
     """Returns the group; None if it is of no kind that this module or the broker describes."""
     with admin_client(bootstrap_server, configs) as admin:
         # kafka-python decodes Connect's bytes as a consumer's. This hook replaces the decoding.
@@ -48,7 +48,7 @@ def other_group(
     if isinstance(described, StreamsGroupDescription):
         read = {group_id: [tp for tps in tasks_of(described).values() for tp in tps]}
         lags = group_lags(bootstrap_server, read, configs=configs)[group_id]
-        return StreamsGroup(described, lags)
+        return StreamsGroupWithLag(described, lags)
     if described.group_type != "consumer":
         return AssignedByBroker(described)
     owned = {group_id: [tp for member in described.members for tp in member.assigned]}

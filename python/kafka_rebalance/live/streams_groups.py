@@ -27,7 +27,6 @@ from kafka_rebalance.wire.streams_group_descriptions import (
     StreamsGroupDescription,
     StreamsMemberDescription,
     SubtopologyDescription,
-    TaskLists,
 )
 
 STANDBY_REPLICAS = "streams.num.standby.replicas"
@@ -68,7 +67,7 @@ def _value(found: Mapping[str, Any], name: str) -> str | None:
 
 def source_topics(group: StreamsGroupDescription) -> dict[str, None]:
     """Returns the topics whose numbers of partitions decide the numbers of tasks."""
-    return dict.fromkeys(name for one in group.subtopologies or () for name in _sources(one))
+    return dict.fromkeys(name for one in group.subtopologies or () for name in one.read_topics)
 
 
 def streams_line(
@@ -108,14 +107,10 @@ def _subtopology(
     # 2.
     return {
         "subtopology_id": one.subtopology_id,
-        "tasks": max(map(partitions_of, _sources(one)), default=0),
+        "tasks": max(map(partitions_of, one.read_topics), default=0),
         "stateful": bool(one.changelog_topics),
-        "source_topics": list(_sources(one)),
+        "source_topics": list(one.read_topics),
     }
-
-
-def _sources(one: SubtopologyDescription) -> tuple[str, ...]:
-    return (*one.source_topics, *(topic.name for topic in one.repartition_source_topics))
 
 
 def _member(member: StreamsMemberDescription) -> dict[str, Any]:
@@ -136,14 +131,9 @@ def _member(member: StreamsMemberDescription) -> dict[str, Any]:
             for task, offset in member.task_offsets
         ],
     }
-    if not are_equal(member.target, member.assigned):
+    if member.is_reconciling:
         line["target_active_tasks"] = in_runs(member.target.active, "subtopology_id")
         line["target_standby_tasks"] = in_runs(member.target.standby, "subtopology_id")
     if member.client_tags:
         line["client_tags"] = dict(member.client_tags)
     return line
-
-
-def are_equal(one: TaskLists, other: TaskLists) -> bool:
-    """Returns whether both have the same tasks of each kind, in any order."""
-    return all(set(a) == set(b) for a, b in zip(one, other, strict=True))

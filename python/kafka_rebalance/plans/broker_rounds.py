@@ -7,9 +7,9 @@ owner, at that member's next heartbeat. In a share group, members share partitio
 In a streams group (KIP-1071), the same holds for active tasks.
 
 1. A heartbeat finds a new group epoch and computes the target: the assignor sees the members in the
-   order of the broker's table, a new member last. (In share groups of a real broker, a new member
-   had its place in the table: `python -m tests.modern_live`.) Members that join with more than
-   `group.consumer.assignment.interval.ms` (1 s) between them have a target each.
+   order of the broker's table, a new member last, but in a share group in its place in the table.
+   Members that join with more than `group.consumer.assignment.interval.ms` (1 s) between them have
+   a target each.
    The target of a streams group depends on the tasks that members have at present. The play lets
    the group reach each target before the next member joins.
 2. Compare the new target with the old one.

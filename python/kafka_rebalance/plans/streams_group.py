@@ -26,13 +26,7 @@ def task_text(task: TopicPartition) -> str:
 
 def tasks_of(group: StreamsGroupDescription) -> _Tasks:
     """Returns each active task of the members or of their targets, with what it reads."""
-    sources = {
-        one.subtopology_id: (
-            *one.source_topics,
-            *(topic.name for topic in one.repartition_source_topics),
-        )
-        for one in group.subtopologies or ()
-    }
+    sources = {one.subtopology_id: one.read_topics for one in group.subtopologies or ()}
     lists = [tasks for one in group.members for tasks in (one.assigned, one.target)]
     every = sorted({task for tasks in lists for task in tasks.active})
     return {
@@ -42,7 +36,7 @@ def tasks_of(group: StreamsGroupDescription) -> _Tasks:
 
 
 @dataclass(frozen=True, slots=True)
-class StreamsGroup:
+class StreamsGroupWithLag:
     """A group as its coordinator describes it, with its lag.
 
     `lags` counts the records not yet consumed, for each partition of a source topic with a
@@ -121,12 +115,6 @@ def _texts(tasks: TaskLists) -> dict[str, list[str]]:
     return {kind: list(map(task_text, some)) for kind, some in tasks._asdict().items()}
 
 
-def is_reconciling(member: StreamsMemberDescription) -> bool:
-    """Returns whether the member does not yet have exactly its target."""
-    pairs = zip(member.assigned, member.target, strict=True)
-    return any(set(assigned) != set(target) for assigned, target in pairs)
-
-
 def _notes(group: StreamsGroupDescription) -> Iterator[str]:
     if group.state == "NotReady":
         yield (
@@ -135,7 +123,7 @@ def _notes(group: StreamsGroupDescription) -> Iterator[str]:
         )
     elif group.members and group.assignment_epoch < group.epoch:
         yield "assigning: the group has changed, and the broker has not computed a new target yet"
-    moving = [one.client_id for one in group.members if is_reconciling(one)]
+    moving = [one.client_id for one in group.members if one.is_reconciling]
     if moving:
         yield f"reconciling: {', '.join(moving)}: they do not have their target yet"
     old = [one.client_id for one in group.members if one.topology_epoch < _newest(group)]

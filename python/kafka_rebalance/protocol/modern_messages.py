@@ -126,7 +126,7 @@ class DescribedConsumerGroup(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroupDescribeResponse:
-    """Descriptions of consumer groups, in the request's order."""
+    """Descriptions of consumer groups, in the request's order, but empty ids come first."""
 
     groups: tuple[DescribedConsumerGroup, ...] = ()
 
@@ -168,6 +168,6 @@ class DescribedShareGroup(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareGroupDescribeResponse:
-    """Descriptions of share groups, in the request's order."""
+    """Descriptions of share groups, in the request's order, but empty ids come first."""
 
     groups: tuple[DescribedShareGroup, ...] = ()

@@ -127,6 +127,6 @@ class DescribedStreamsGroup(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamsGroupDescribeResponse:
-    """Descriptions of streams groups, in the request's order."""
+    """Descriptions of streams groups, in the request's order, but empty ids come first."""
 
     groups: tuple[DescribedStreamsGroup, ...] = ()

@@ -108,9 +108,15 @@ def scenario_from_group(
 
 def _with_assignor(config: ConsumerConfig, name: str) -> ConsumerConfig:
     """Returns the settings of members that the assignor assigns: in a client, or in the broker."""
-    kind, _, remote = name.partition("/")
-    if name not in SERVER_SIDE or kind != CONSUMER:
+    if name not in SERVER_SIDE:
         return replace(config, partition_assignment_strategy=(name,))
+    kind, _, remote = name.partition("/")
+    if kind != CONSUMER:
+        raise GroupError(
+            "assignor",
+            f"{quoted(name)} runs in the brokers, and of their groups, the simulator plays those "
+            "of consumers; `plan` plays the targets of this one",
+        )
     return replace(config, group_protocol=CONSUMER, group_remote_assignor=remote)
 
 

@@ -85,7 +85,8 @@ def play(broker: VirtualBroker, command: Json, number: int) -> None:
 def read(broker: VirtualBroker, command: Json, number: int) -> Step:
     """Reads a command; its request will have the id `number`.
 
-    Errors: AttributeError, KeyError, TypeError or ValueError if the command is wrong.
+    Errors: AttributeError, KeyError, TypeError or ValueError (GroupError is one) if the command is
+    wrong.
     """
     op = command["op"]
     if op in ACTIONS:

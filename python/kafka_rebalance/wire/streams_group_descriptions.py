@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeVar
 from kafka_rebalance.group.model import TaskOffset, TopicPartition
 
 from .primitives import Reader
+from .streams_topology import InternalTopic
 
 STREAMS = 89
 VERSIONS = (0, 0)
@@ -22,13 +23,6 @@ VERSIONS = (0, 0)
 
 _T = TypeVar("_T")
 _Tasks = tuple[TopicPartition, ...]
-
-
-class InternalTopic(NamedTuple):
-    """A topic that Kafka Streams creates; `partitions` is 0 for a changelog topic."""
-
-    name: str
-    partitions: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +34,11 @@ class SubtopologyDescription:
     repartition_sink_topics: tuple[str, ...]
     changelog_topics: tuple[InternalTopic, ...]
     repartition_source_topics: tuple[InternalTopic, ...]
+
+    @property
+    def read_topics(self) -> tuple[str, ...]:
+        """Returns the topics that tasks read: source topics, then repartition source topics."""
+        return (*self.source_topics, *(topic.name for topic in self.repartition_source_topics))
 
 
 class TaskLists(NamedTuple):
@@ -73,6 +72,12 @@ class StreamsMemberDescription:
     assigned: TaskLists
     target: TaskLists
     is_classic: bool
+
+    @property
+    def is_reconciling(self) -> bool:
+        """Returns whether the member has other tasks than its target, in any order."""
+        pairs = zip(self.assigned, self.target, strict=True)
+        return any(set(assigned) != set(target) for assigned, target in pairs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,9 +149,12 @@ def _read_subtopology(reader: Reader) -> SubtopologyDescription:
 
 
 def _read_internal_topic(reader: Reader) -> InternalTopic:
-    topic = InternalTopic(reader.string("topic.name"), reader.int32("topic.partitions"))
-    reader.int16("topic.replication-factor")
-    _array(reader, "topic.topic-configs", _read_pair)
+    topic = InternalTopic(  # arguments are evaluated in the order of the fields
+        name=reader.string("topic.name"),
+        partitions=reader.int32("topic.partitions"),
+        replication_factor=reader.int16("topic.replication-factor"),
+        configs=_array(reader, "topic.topic-configs", _read_pair),
+    )
     reader.tagged()
     return topic
 

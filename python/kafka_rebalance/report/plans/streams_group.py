@@ -3,7 +3,7 @@
 
 from collections.abc import Sequence
 
-from kafka_rebalance.plans.streams_group import StreamsGroup, is_reconciling
+from kafka_rebalance.plans.streams_group import StreamsGroupWithLag
 from kafka_rebalance.report.text.names import counted, cut, partitions_text
 from kafka_rebalance.report.text.tables import print_filled_table, print_table
 from kafka_rebalance.wire.streams_group_descriptions import (
@@ -18,7 +18,7 @@ _MOST_ROWS = 20
 _MOST_CHARACTERS = 34
 
 
-def print_streams_group(one: StreamsGroup, given: str, *, everything: bool) -> None:
+def print_streams_group(one: StreamsGroupWithLag, given: str, *, everything: bool) -> None:
     """Prints a group; `given` is the part of the command line that selects cluster and group."""
     group = one.described
     total = sum(len(member.assigned.active) for member in group.members)
@@ -53,7 +53,7 @@ def _print_topology(subtopologies: Sequence[SubtopologyDescription]) -> None:
     rows = [
         (
             one.subtopology_id,
-            ", ".join((*one.source_topics, *(t.name for t in one.repartition_source_topics))),
+            ", ".join(one.read_topics),
             ", ".join(one.repartition_sink_topics),
             "yes" if one.changelog_topics else "no",
         )
@@ -63,7 +63,7 @@ def _print_topology(subtopologies: Sequence[SubtopologyDescription]) -> None:
 
 
 def _print_members(
-    one: StreamsGroup, members: Sequence[StreamsMemberDescription], *, everything: bool
+    one: StreamsGroupWithLag, members: Sequence[StreamsMemberDescription], *, everything: bool
 ) -> None:
     most = None if everything else _MOST_CHARACTERS
     rows = [
@@ -78,7 +78,7 @@ def _print_members(
             partitions_text(member.assigned.active, most),
             partitions_text(member.assigned.standby, most),
             partitions_text(member.assigned.warmup, most),
-            _target(member.target, most) if is_reconciling(member) else "",
+            _target(member.target, most) if member.is_reconciling else "",
             f"{one.lag_of(member):,}",
         )
         for member in members

@@ -7,7 +7,13 @@ from typing import Any
 
 import pytest
 
+from kafka_rebalance.coordinator import Coordinator, Received, Respond
 from kafka_rebalance.errors import WireError
+from kafka_rebalance.protocol import ErrorCode
+from kafka_rebalance.protocol.streams_messages import (
+    StreamsGroupHeartbeat,
+    StreamsGroupHeartbeatResponse,
+)
 from kafka_rebalance.tracing.driver import Driver
 from kafka_rebalance.wire.streams_group_records import (
     StreamsEpochValue,
@@ -125,3 +131,32 @@ def test_a_filter_names_the_state_not_ready_as_kafka_does() -> None:
     assert driver.command({"op": "list", "states": ["NotReady"]})["groups"] == []
     (group,) = driver.command({"op": "list", "states": ["Not_Ready"]})["groups"]
     assert group["state"] == "NotReady"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        CopartitionGroup(source_topics=(0, 1)),
+        CopartitionGroup(source_topics=(-1,)),
+        CopartitionGroup(source_topics=(0,), repartition_source_topics=(0,)),
+    ],
+    ids=str,
+)
+def test_a_place_outside_of_the_list_of_topics_refuses_the_join(wrong: CopartitionGroup) -> None:
+    coordinator = Coordinator()
+    part = StreamsSubtopology("0", ("t",), copartition_groups=(wrong,))
+    join = StreamsGroupHeartbeat(
+        group_id="g",
+        member_id="A",
+        rebalance_timeout_ms=1_000,
+        process_id="p",
+        topology=StreamsTopology(0, (part,)),
+        active_tasks=(),
+        standby_tasks=(),
+        warmup_tasks=(),
+    )
+    # The topic is missing, but the co-partition groups are read before that is seen.
+    (answer,) = coordinator.handle(Received(1, join), 1_000)
+    refused = StreamsGroupHeartbeatResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
+    assert answer == Respond(1, refused)
+    assert coordinator.groups() == {}

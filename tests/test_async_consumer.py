@@ -354,7 +354,8 @@ def test_two_requests_whose_time_runs_out_in_one_tick_fail_once() -> None:
     client.beaten(2, ())
     client.poll()
     client.next_interval()
-    assert client.has_sent(OffsetCommit) and client.has_sent(ConsumerGroupHeartbeat)
+    assert client.has_sent(OffsetCommit)
+    assert client.has_sent(ConsumerGroupHeartbeat)
     client.sent.clear()
     client.now_ms += CONFIG.request_timeout_ms
     client.do(Tick())

@@ -7,7 +7,18 @@ from typing import Any
 
 import pytest
 
-from kafka_rebalance.coordinator import Coordinator, Received, Respond
+from kafka_rebalance.coordinator import (
+    Append,
+    Coordinator,
+    CoordinatorConfig,
+    Received,
+    Respond,
+    deadlines,
+)
+from kafka_rebalance.coordinator.coordinator_state import CoordinatorState
+from kafka_rebalance.coordinator.streams_group.group import StreamsGroup
+from kafka_rebalance.coordinator.streams_group.member import StreamsGroupMember
+from kafka_rebalance.coordinator.streams_group.timeouts import deadline
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.protocol import ErrorCode
 from kafka_rebalance.protocol.streams_messages import (
@@ -160,3 +171,17 @@ def test_a_place_outside_of_the_list_of_topics_refuses_the_join(wrong: Copartiti
     refused = StreamsGroupHeartbeatResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
     assert answer == Respond(1, refused)
     assert coordinator.groups() == {}
+
+
+@pytest.mark.parametrize(
+    ("kind", "removes"),
+    [(deadlines.JOIN, False), (deadlines.SYNC, False), (deadlines.SESSION, True)],
+)
+def test_a_join_or_sync_deadline_of_an_older_group_removes_no_member(
+    kind: str, removes: bool
+) -> None:
+    state = CoordinatorState(CoordinatorConfig(), lambda: "", False)
+    group = state.groups["g"] = StreamsGroup("g")
+    group.members.put("A", StreamsGroupMember("A"))
+    deadline(state, group, deadlines.DeadlineKey(kind, "g", "A"))
+    assert [type(one) for one in state.effects] == ([Append] if removes else [])

@@ -185,3 +185,30 @@ def test_a_join_or_sync_deadline_of_an_older_group_removes_no_member(
     group.members.put("A", StreamsGroupMember("A"))
     deadline(state, group, deadlines.DeadlineKey(kind, "g", "A"))
     assert [type(one) for one in state.effects] == ([Append] if removes else [])
+
+
+def test_a_struct_is_there_if_its_byte_is_not_negative() -> None:
+    record = StreamsGroupRecord(
+        _key(StreamsRecordType.STREAMS_GROUP_MEMBER_METADATA, "A"),
+        StreamsMemberValue(None, None, "c", "/h", 5, 1, "p", ("host", 9), ()),
+    )
+    key, value = encode_streams_record(record)
+    assert value is not None
+    assert value.count(b"\1\5host") == 1
+    assert decode_streams_record(key, value.replace(b"\1\5host", b"\0\5host")) == record
+
+
+def test_bytes_after_the_settings_of_an_epoch_are_an_error() -> None:
+    configs = (("num.standby.replicas", "1"),)
+    record = StreamsGroupRecord(
+        _key(StreamsRecordType.STREAMS_GROUP_METADATA),
+        StreamsEpochValue(7, -5, assignment_configs=configs),
+    )
+    key, value = encode_streams_record(record)
+    assert value is not None
+    head, settings = value[:15], value[15:]
+    tags, tag, length = head[-1], settings[0], settings[1]
+    assert (tags, tag, length) == (1, 1, len(settings) - 2)
+    longer = head + bytes((tag, length + 1)) + settings[2:] + b"\0"
+    with pytest.raises(WireError, match=r"lastAssignmentConfigs"):
+        decode_streams_record(key, longer)

@@ -210,6 +210,7 @@ def _read_epoch(reader: Reader) -> StreamsEpochValue:
         inner = Reader(fields[_CONFIGS], "value.lastAssignmentConfigs")
         inner.flexible = True
         configs = tuple(read_pair(inner, f"[{at}]") for at in range(inner.count("length")))
+        inner.end()
     return StreamsEpochValue(
         epoch, metadata_hash, number(_VALIDATED), configs, number(_STORED), number(_FAILED)
     )
@@ -221,7 +222,7 @@ def _read_member(reader: Reader) -> StreamsMemberValue:
     timeout, topology_epoch = reader.int32("rebalanceTimeoutMs"), reader.int32("topologyEpoch")
     process_id = reader.string("processId")
     endpoint = None
-    if reader.int8("userEndpoint") == _PRESENT:
+    if reader.is_there("userEndpoint"):
         endpoint = reader.string("userEndpoint.host"), reader.int16("userEndpoint.port") & 0xFFFF
         reader.tagged()
     count = reader.count("clientTags")

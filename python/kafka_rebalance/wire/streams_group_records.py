@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 from kafka_rebalance.errors import WireError
 
+from .consumer_group_records import TargetEpochValue, read_target_epoch, write_target_epoch
 from .primitives import Reader, Tagged, Writer
 from .streams_topology import (
     StreamsTopology,
@@ -96,14 +97,6 @@ class StreamsMemberValue:
     client_tags: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class StreamsTargetEpochValue:
-    """The epoch for which the targets were computed; the time is 0 before the first target."""
-
-    assignment_epoch: int
-    assignment_timestamp_ms: int = 0
-
-
 class TaskIds(NamedTuple):
     """Tasks of one subtopology; `epochs` has the assignment epochs of active tasks."""
 
@@ -142,7 +135,7 @@ class StreamsCurrentValue:
 StreamsGroupValue = (
     StreamsEpochValue
     | StreamsMemberValue
-    | StreamsTargetEpochValue
+    | TargetEpochValue
     | StreamsTargetValue
     | StreamsCurrentValue
     | StreamsTopology
@@ -241,13 +234,6 @@ def _read_member(reader: Reader) -> StreamsMemberValue:
     )
 
 
-def _read_target_epoch(reader: Reader) -> StreamsTargetEpochValue:
-    epoch = reader.int32("assignmentEpoch")
-    data = dict(reader.tagged()).get(0)
-    time = 0 if data is None else Reader(data, "value").int64("assignmentTimestamp")
-    return StreamsTargetEpochValue(epoch, time)
-
-
 def _read_target(reader: Reader) -> StreamsTargetValue:
     roles = [_read_role(reader, f"{name}Tasks") for name in ("active", "standby", "warmup")]
     reader.tagged()
@@ -283,7 +269,7 @@ def _read_role(reader: Reader, field: str) -> Role:
 _READERS: dict[StreamsRecordType, Callable[[Reader], StreamsGroupValue]] = {
     _T.STREAMS_GROUP_METADATA: _read_epoch,
     _T.STREAMS_GROUP_MEMBER_METADATA: _read_member,
-    _T.STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA: _read_target_epoch,
+    _T.STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA: read_target_epoch,
     _T.STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER: _read_target,
     _T.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT: _read_current,
     _T.STREAMS_GROUP_TOPOLOGY: read_topology,
@@ -303,10 +289,8 @@ def _value_bytes(value: StreamsGroupValue) -> bytes:
             writer.tagged(_epoch_tags(value))
         case StreamsMemberValue():
             _write_member(writer, value)
-        case StreamsTargetEpochValue(epoch, timestamp):
-            writer.int32(epoch)
-            # Kafka leaves out a field that has its default value, here 0.
-            writer.tagged(((0, struct.pack(">q", timestamp)),) if timestamp else ())
+        case TargetEpochValue():
+            write_target_epoch(writer, value)
         case StreamsTargetValue(active, standby, warmup):
             _write_roles(writer, active, standby, warmup)
         case StreamsCurrentValue():

@@ -336,7 +336,7 @@ def test_a_moved_coordinator_is_looked_for_and_the_member_goes_on(error: ErrorCo
     assert (client.sent[-1].node_id, client.callbacks) == (4, [])
 
 
-def test_a_lost_heartbeat_is_repeated_after_its_timeout() -> None:
+def test_a_heartbeat_whose_connection_was_lost_is_repeated_with_all_fields() -> None:
     client = Client()
     client.stable(0)
     client.next_interval()
@@ -345,6 +345,25 @@ def test_a_lost_heartbeat_is_repeated_after_its_timeout() -> None:
     client.answer(FindCoordinator, FindCoordinatorResponse(node_id=3))
     client.next_interval()
     assert client.heartbeat().topic_partitions == assigned(0)
+
+
+def test_two_requests_whose_time_runs_out_in_one_tick_fail_once() -> None:
+    client = Client(replace(CONFIG, enable_auto_commit=True))
+    client.stable(0)
+    client.next_interval()
+    client.beaten(2, ())
+    client.poll()
+    client.next_interval()
+    assert client.has_sent(OffsetCommit)
+    assert client.has_sent(ConsumerGroupHeartbeat)
+    client.sent.clear()
+    client.now_ms += CONFIG.request_timeout_ms
+    client.do(Tick())
+    assert [type(one.request) for one in client.sent] == [FindCoordinator]
+    client.answer(FindCoordinator, FindCoordinatorResponse(node_id=4))
+    client.next_interval()
+    assert {type(one.request) for one in client.sent} == {OffsetCommit, ConsumerGroupHeartbeat}
+    assert {one.node_id for one in client.sent} == {4}
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ from kafka_rebalance.protocol import (
     DeleteGroups,
     DescribeGroups,
     ErrorCode,
+    FindCoordinator,
     GroupState,
     Heartbeat,
     JoinGroup,
@@ -212,6 +213,8 @@ def test_find_coordinator() -> None:
     assert find_coordinator("orders", {31: 4}).node_id == 4
     absent = find_coordinator("orders", {30: 4})
     assert (absent.error_code, absent.node_id) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, -1)
+    with pytest.raises(ValueError, match="any broker answers FindCoordinator"):
+        _ask(Coordinator(), FindCoordinator(group_id="orders"))
 
 
 READY = Node(node_id=1, ready=True)

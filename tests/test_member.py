@@ -354,6 +354,20 @@ def test_without_answers_the_coordinator_is_looked_for_and_nothing_given_up() ->
     assert client.consumer.owned_partitions == _partitions(0, 1)
 
 
+def test_two_heartbeats_whose_time_runs_out_in_one_tick_look_for_one_coordinator() -> None:
+    client = Client(COOPERATIVE)
+    client.stable(0)
+    for _ in range(2):
+        client.pass_the_next_deadline()
+        client.do(protocol.Tick())
+    assert [type(one.request) for one in client.sent] == [protocol.Heartbeat] * 2
+    client.sent.clear()
+    client.now_ms += COOPERATIVE.request_timeout_ms
+    client.do(protocol.Tick())
+    assert [type(one.request) for one in client.sent] == [protocol.FindCoordinator]
+    assert client.callbacks == []
+
+
 def test_a_commit_comes_before_the_join() -> None:
     client = Client(replace(EAGER, enable_auto_commit=True, max_poll_interval_ms=60_000))
     client.stable(0)

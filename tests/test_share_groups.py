@@ -73,11 +73,11 @@ def test_a_record_shows_its_type_and_its_fields() -> None:
     driver.command({"op": "topics", "topics": {"t": 2}})
     joined = driver.command({"op": "shb", "m": "A", "epoch": 0, "topics": ["t"]})["events"]
     assert [(one["key_version"], one["type"], one["k"]) for one in joined] == [
-        (10, "SHARE_GROUP_MEMBER_METADATA", {"group_id": "g", "name": "A"}),
+        (10, "SHARE_GROUP_MEMBER_METADATA", {"group_id": "g", "member_id": "A"}),
         (11, "SHARE_GROUP_METADATA", {"group_id": "g"}),
-        (13, "SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER", {"group_id": "g", "name": "A"}),
+        (13, "SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER", {"group_id": "g", "member_id": "A"}),
         (12, "SHARE_GROUP_TARGET_ASSIGNMENT_METADATA", {"group_id": "g"}),
-        (14, "SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT", {"group_id": "g", "name": "A"}),
+        (14, "SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT", {"group_id": "g", "member_id": "A"}),
         (15, "SHARE_GROUP_STATE_PARTITION_METADATA", {"group_id": "g"}),
     ]
     asked = {"topic_id": "dAAAAAAAAAAAAAAAAAAAAA", "topic_name": "t", "partitions": [0, 1]}

@@ -7,7 +7,24 @@ from typing import Any
 
 import pytest
 
+from kafka_rebalance.coordinator import (
+    Append,
+    Coordinator,
+    CoordinatorConfig,
+    Received,
+    Respond,
+    deadlines,
+)
+from kafka_rebalance.coordinator.coordinator_state import CoordinatorState
+from kafka_rebalance.coordinator.streams_group.group import StreamsGroup
+from kafka_rebalance.coordinator.streams_group.member import StreamsGroupMember
+from kafka_rebalance.coordinator.streams_group.timeouts import deadline
 from kafka_rebalance.errors import WireError
+from kafka_rebalance.protocol import ErrorCode
+from kafka_rebalance.protocol.streams_messages import (
+    StreamsGroupHeartbeat,
+    StreamsGroupHeartbeatResponse,
+)
 from kafka_rebalance.tracing.driver import Driver
 from kafka_rebalance.wire.streams_group_records import (
     StreamsEpochValue,
@@ -125,3 +142,73 @@ def test_a_filter_names_the_state_not_ready_as_kafka_does() -> None:
     assert driver.command({"op": "list", "states": ["NotReady"]})["groups"] == []
     (group,) = driver.command({"op": "list", "states": ["Not_Ready"]})["groups"]
     assert group["state"] == "NotReady"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        CopartitionGroup(source_topics=(0, 1)),
+        CopartitionGroup(source_topics=(-1,)),
+        CopartitionGroup(source_topics=(0,), repartition_source_topics=(0,)),
+    ],
+    ids=str,
+)
+def test_a_place_outside_of_the_list_of_topics_refuses_the_join(wrong: CopartitionGroup) -> None:
+    coordinator = Coordinator()
+    part = StreamsSubtopology("0", ("t",), copartition_groups=(wrong,))
+    join = StreamsGroupHeartbeat(
+        group_id="g",
+        member_id="A",
+        rebalance_timeout_ms=1_000,
+        process_id="p",
+        topology=StreamsTopology(0, (part,)),
+        active_tasks=(),
+        standby_tasks=(),
+        warmup_tasks=(),
+    )
+    # The topic is missing, but the co-partition groups are read before that is seen.
+    (answer,) = coordinator.handle(Received(1, join), 1_000)
+    refused = StreamsGroupHeartbeatResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
+    assert answer == Respond(1, refused)
+    assert coordinator.groups() == {}
+
+
+@pytest.mark.parametrize(
+    ("kind", "removes"),
+    [(deadlines.JOIN, False), (deadlines.SYNC, False), (deadlines.SESSION, True)],
+)
+def test_a_join_or_sync_deadline_of_an_older_group_removes_no_member(
+    kind: str, removes: bool
+) -> None:
+    state = CoordinatorState(CoordinatorConfig(), lambda: "", False)
+    group = state.groups["g"] = StreamsGroup("g")
+    group.members.put("A", StreamsGroupMember("A"))
+    deadline(state, group, deadlines.DeadlineKey(kind, "g", "A"))
+    assert [type(one) for one in state.effects] == ([Append] if removes else [])
+
+
+def test_a_struct_is_there_if_its_byte_is_not_negative() -> None:
+    record = StreamsGroupRecord(
+        _key(StreamsRecordType.STREAMS_GROUP_MEMBER_METADATA, "A"),
+        StreamsMemberValue(None, None, "c", "/h", 5, 1, "p", ("host", 9), ()),
+    )
+    key, value = encode_streams_record(record)
+    assert value is not None
+    assert value.count(b"\1\5host") == 1
+    assert decode_streams_record(key, value.replace(b"\1\5host", b"\0\5host")) == record
+
+
+def test_bytes_after_the_settings_of_an_epoch_are_an_error() -> None:
+    configs = (("num.standby.replicas", "1"),)
+    record = StreamsGroupRecord(
+        _key(StreamsRecordType.STREAMS_GROUP_METADATA),
+        StreamsEpochValue(7, -5, assignment_configs=configs),
+    )
+    key, value = encode_streams_record(record)
+    assert value is not None
+    head, settings = value[:15], value[15:]
+    tags, tag, length = head[-1], settings[0], settings[1]
+    assert (tags, tag, length) == (1, 1, len(settings) - 2)
+    longer = head + bytes((tag, length + 1)) + settings[2:] + b"\0"
+    with pytest.raises(WireError, match=r"lastAssignmentConfigs"):
+        decode_streams_record(key, longer)

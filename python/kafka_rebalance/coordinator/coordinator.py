@@ -204,9 +204,9 @@ def _receive(state: CoordinatorState, event: interface.Received) -> None:
             response = messages.HeartbeatResponse()  # sessions do not end during the load
         state.respond(event.request_id, response)
         return
-    handler = _HANDLERS.get(type(request))
-    if handler is None:
+    if isinstance(request, messages.FindCoordinator):
         raise ValueError("any broker answers FindCoordinator: see find_coordinator()")
+    handler = _HANDLERS[type(request)]
     if type(request) in requests.HANDLERS:
         group = state.groups.get(getattr(request, "group_id", ""))
         if isinstance(group, ConsumerGroup):
@@ -298,7 +298,7 @@ def _tick(state: CoordinatorState) -> None:
     elif isinstance(group, StreamsGroup):
         streams_timeouts.deadline(state, group, key)
     elif key.kind == INITIAL_REBALANCE or (key.kind in MEMBER_KINDS and key.member_id):
-        return  # it belongs to the group of another kind that the group was, or to its members
+        return  # a deadline of the group that had this id before, or of its member
     elif key.kind == "join":
         rebalance.join_deadline(state, group)
     elif key.kind == "sync":

@@ -353,7 +353,7 @@ class CoordinatorState:
             for group in write.deleted:
                 if group.group_id == group_id:
                     return group
-            if write.group_id == group_id:  # later appends may replace the group again
+            if write.group_id == group_id:  # the oldest append in flight decides
                 return self.durable[group_id]
         for group in self.removed:
             if group.group_id == group_id:

@@ -59,11 +59,7 @@ def _is_empty(group: AnyGroup) -> bool:
 
 
 def _has_expired(
-    group: AnyGroup,
-    partition: Partition,
-    value: CommittedOffset,
-    now_ms: int,
-    retention_ms: int,
+    group: AnyGroup, partition: Partition, value: CommittedOffset, now_ms: int, retention_ms: int
 ) -> bool:
     base: int | None = value.commit_timestamp_ms
     if isinstance(group, Group) and group.protocol_type is not None:

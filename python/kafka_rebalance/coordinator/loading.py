@@ -160,7 +160,7 @@ def unload(state: CoordinatorState) -> None:
     """Answers all waiting requests with NOT_COORDINATOR and drops the state; appends nothing."""
     gone = ErrorCode.NOT_COORDINATOR
     refused = list(state.waiting.items())
-    state.waiting.clear()  # else the response is sent when the last append has failed
+    state.waiting.clear()  # or `append_failed` would send their prepared responses
     for append_id in list(state.writes):
         append_failed(state, append_id, gone)
     for group in list(state.groups.values()):

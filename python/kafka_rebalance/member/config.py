@@ -25,7 +25,7 @@ class ConsumerConfig:
     """
 
     group_id: str = "g"
-    group_protocol: str = "classic"
+    group_protocol: str = CLASSIC
     group_remote_assignor: str | None = None
     group_instance_id: str | None = None
     client_rack: str = ""

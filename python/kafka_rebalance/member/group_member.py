@@ -172,8 +172,9 @@ class GroupMember:
 def _tick(state: Membership) -> None:
     """Runs the timers that are due: of requests, the session, the poll interval, the heartbeat."""
     for number, sent in list(state.sent.items()):
-        if sent.expires_ms <= state.now_ms:
-            del state.sent[number]
+        # The failure of one request can drop others: the coordinator is forgotten with them.
+        expired = sent.expires_ms <= state.now_ms
+        if expired and state.sent.pop(number, None) is not None:
             answers.failed(state, sent)
     if state.heartbeat_at_ms is None:
         return

@@ -27,12 +27,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from kafka_rebalance.assignors.registry import (
-    FOREIGN,
-    Engine,
-    is_known,
-    shares_partitions,
-)
+from kafka_rebalance.assignors.registry import FOREIGN, Engine, is_known, shares_partitions
 from kafka_rebalance.errors import NeverEnds
 from kafka_rebalance.group.model import Member, TopicPartition
 from kafka_rebalance.group.ownership import Assignment, Balance

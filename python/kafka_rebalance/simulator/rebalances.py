@@ -43,8 +43,6 @@ class Rebalances:
             if running is None and last is not None and gave_up_in == last.generation_id:
                 last.to_ms = None
             else:
-                for member_id, name in self._names.items():
-                    cause = cause.replace(member_id, name)
                 self._begin(running, now_ms, transition.generation_id, cause)
         elif running is not None and transition.after is GroupState.COMPLETING_REBALANCE:
             running.rounds += 1
@@ -64,8 +62,6 @@ class Rebalances:
         is_new = group.epoch > self._epoch
         running = self.seen[-1] if self.seen and self.seen[-1].to_ms is None else None
         if is_new:
-            for member_id, name in self._names.items():
-                cause = cause.replace(member_id, name)
             self._begin(running, now_ms, group.epoch, cause)
             running = self.seen[-1]
         self._epoch = group.epoch
@@ -83,7 +79,9 @@ class Rebalances:
         return is_new
 
     def _begin(self, running: Rebalance | None, now_ms: int, generation_id: int, why: str) -> None:
-        """Begins a rebalance, or adds a cause to the running one."""
+        """Begins a rebalance, or adds a cause to the running one; `why` has members' ids."""
+        for member_id, name in self._names.items():
+            why = why.replace(member_id, name)
         if running is None:
             running = Rebalance(len(self.seen) + 1, [], now_ms, generation_id)
             self.seen.append(running)

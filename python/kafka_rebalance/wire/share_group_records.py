@@ -58,11 +58,11 @@ _OF_A_MEMBER = (
 
 
 class ShareGroupKey(NamedTuple):
-    """A key; `name` is the member id, None in a record of the group."""
+    """A key; `member_id` is None in a record of the group."""
 
     type: ShareRecordType
     group_id: str
-    name: str | None = None
+    member_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +144,9 @@ def decode_share_record(key: bytes, value: bytes | None) -> ShareGroupRecord | N
     if kind is None:
         return None
     group_id = reader.string("group")
-    name = reader.string("name") if kind in _OF_A_MEMBER else None
+    member_id = reader.string("member") if kind in _OF_A_MEMBER else None
     reader.end()
-    return ShareGroupRecord(ShareGroupKey(kind, group_id, name), _read_value(kind, value))
+    return ShareGroupRecord(ShareGroupKey(kind, group_id, member_id), _read_value(kind, value))
 
 
 def encode_share_record(record: ShareGroupRecord) -> tuple[bytes, bytes | None]:
@@ -154,8 +154,8 @@ def encode_share_record(record: ShareGroupRecord) -> tuple[bytes, bytes | None]:
     writer = Writer(flexible=False)
     writer.int16(record.key.type)
     writer.string(record.key.group_id)
-    if record.key.name is not None:
-        writer.string(record.key.name)
+    if record.key.member_id is not None:
+        writer.string(record.key.member_id)
     return writer.written(), None if record.value is None else _value_bytes(record.value)
 
 

@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 from kafka_rebalance.errors import WireError
 
+from .consumer_group_records import TargetEpochValue, read_target_epoch, write_target_epoch
 from .primitives import Reader, Tagged, Writer
 from .streams_topology import (
     StreamsTopology,
@@ -96,14 +97,6 @@ class StreamsMemberValue:
     client_tags: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class StreamsTargetEpochValue:
-    """The epoch for which the targets were computed; the time is 0 before the first target."""
-
-    assignment_epoch: int
-    assignment_timestamp_ms: int = 0
-
-
 class TaskIds(NamedTuple):
     """Tasks of one subtopology; `epochs` has the assignment epochs of active tasks."""
 
@@ -142,7 +135,7 @@ class StreamsCurrentValue:
 StreamsGroupValue = (
     StreamsEpochValue
     | StreamsMemberValue
-    | StreamsTargetEpochValue
+    | TargetEpochValue
     | StreamsTargetValue
     | StreamsCurrentValue
     | StreamsTopology
@@ -210,6 +203,7 @@ def _read_epoch(reader: Reader) -> StreamsEpochValue:
         inner = Reader(fields[_CONFIGS], "value.lastAssignmentConfigs")
         inner.flexible = True
         configs = tuple(read_pair(inner, f"[{at}]") for at in range(inner.count("length")))
+        inner.end()
     return StreamsEpochValue(
         epoch, metadata_hash, number(_VALIDATED), configs, number(_STORED), number(_FAILED)
     )
@@ -221,7 +215,7 @@ def _read_member(reader: Reader) -> StreamsMemberValue:
     timeout, topology_epoch = reader.int32("rebalanceTimeoutMs"), reader.int32("topologyEpoch")
     process_id = reader.string("processId")
     endpoint = None
-    if reader.int8("userEndpoint") == _PRESENT:
+    if reader.is_there("userEndpoint"):
         endpoint = reader.string("userEndpoint.host"), reader.int16("userEndpoint.port") & 0xFFFF
         reader.tagged()
     count = reader.count("clientTags")
@@ -238,13 +232,6 @@ def _read_member(reader: Reader) -> StreamsMemberValue:
         endpoint,
         tags,
     )
-
-
-def _read_target_epoch(reader: Reader) -> StreamsTargetEpochValue:
-    epoch = reader.int32("assignmentEpoch")
-    data = dict(reader.tagged()).get(0)
-    time = 0 if data is None else Reader(data, "value").int64("assignmentTimestamp")
-    return StreamsTargetEpochValue(epoch, time)
 
 
 def _read_target(reader: Reader) -> StreamsTargetValue:
@@ -282,7 +269,7 @@ def _read_role(reader: Reader, field: str) -> Role:
 _READERS: dict[StreamsRecordType, Callable[[Reader], StreamsGroupValue]] = {
     _T.STREAMS_GROUP_METADATA: _read_epoch,
     _T.STREAMS_GROUP_MEMBER_METADATA: _read_member,
-    _T.STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA: _read_target_epoch,
+    _T.STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA: read_target_epoch,
     _T.STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER: _read_target,
     _T.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT: _read_current,
     _T.STREAMS_GROUP_TOPOLOGY: read_topology,
@@ -302,10 +289,8 @@ def _value_bytes(value: StreamsGroupValue) -> bytes:
             writer.tagged(_epoch_tags(value))
         case StreamsMemberValue():
             _write_member(writer, value)
-        case StreamsTargetEpochValue(epoch, timestamp):
-            writer.int32(epoch)
-            # Kafka leaves out a field that has its default value, here 0.
-            writer.tagged(((0, struct.pack(">q", timestamp)),) if timestamp else ())
+        case TargetEpochValue():
+            write_target_epoch(writer, value)
         case StreamsTargetValue(active, standby, warmup):
             _write_roles(writer, active, standby, warmup)
         case StreamsCurrentValue():

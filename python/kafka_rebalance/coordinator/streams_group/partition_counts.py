@@ -33,7 +33,10 @@ class WronglyPartitioned(ValueError):
 
 
 def all_counts(topology: StreamsTopology, existing: Counts) -> dict[str, int]:
-    """Returns the numbers of all internal topics. Errors: WronglyPartitioned, RequestRefused."""
+    """Returns the numbers of all internal topics; the places in co-partition groups are checked.
+
+    Errors: WronglyPartitioned, RequestRefused.
+    """
     decided = _repartition(topology, existing)
     for subtopology in in_hash_order(topology):
         for names in _copartitioned(subtopology):
@@ -49,6 +52,21 @@ def all_counts(topology: StreamsTopology, existing: Counts) -> dict[str, int]:
         largest = max(known[name] for name in inputs)
         changelogs |= {one.name: largest for one in subtopology.state_changelog_topics}
     return decided | changelogs
+
+
+def refuse_wrong_places(topology: StreamsTopology) -> None:
+    """Refuses a place in a co-partition group that is not in its list, as Kafka's exception does.
+
+    Errors: RequestRefused.
+    """
+    for one in topology.subtopologies:
+        for group in one.copartition_groups:
+            for places, topics in (
+                (group.source_topics, one.source_topics),
+                (group.repartition_source_topics, one.repartition_source_topics),
+            ):
+                if any(not 0 <= at < len(topics) for at in places):
+                    raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 def in_hash_order(topology: StreamsTopology) -> list[StreamsSubtopology]:

@@ -14,6 +14,7 @@ from collections.abc import Collection, Mapping
 
 from kafka_rebalance.java.order import name_key
 from kafka_rebalance.wire import streams_group_records as wire
+from kafka_rebalance.wire.consumer_group_records import TargetEpochValue
 from kafka_rebalance.wire.streams_group_records import Role, StreamsGroupKey, StreamsRecordType
 from kafka_rebalance.wire.streams_group_records import StreamsGroupRecord as Record
 from kafka_rebalance.wire.streams_topology import StreamsTopology
@@ -70,7 +71,7 @@ def target_record(group_id: str, member_id: str, target: GroupTasks) -> Record:
 
 def target_epoch_record(group_id: str, epoch: int, timestamp_ms: int) -> Record:
     key = StreamsGroupKey(_T.STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA, group_id)
-    return Record(key, wire.StreamsTargetEpochValue(epoch, timestamp_ms))
+    return Record(key, TargetEpochValue(epoch, timestamp_ms))
 
 
 def current_record(group_id: str, member: StreamsGroupMember) -> Record:

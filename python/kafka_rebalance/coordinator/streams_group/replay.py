@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import cast
 
 from kafka_rebalance.wire import streams_group_records as wire
+from kafka_rebalance.wire.consumer_group_records import TargetEpochValue
 from kafka_rebalance.wire.streams_group_records import (
     Role,
     StreamsGroupKey,
@@ -44,7 +45,7 @@ def replay_streams(groups: Groups, record: StreamsGroupRecord) -> None:
             group.description_epochs = descriptions
         case wire.StreamsMemberValue():
             group.update(_with_fields(_member(group, name), value))
-        case wire.StreamsTargetEpochValue(epoch, timestamp):
+        case TargetEpochValue(epoch, timestamp):
             group.assignment_epoch, group.assignment_timestamp_ms = epoch, timestamp
         case wire.StreamsTargetValue(active, standby, warmup):
             target = GroupTasks(_tasks(active), _tasks(standby), _tasks(warmup))

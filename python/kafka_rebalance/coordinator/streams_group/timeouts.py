@@ -16,7 +16,7 @@ Source   GroupMetadataManager.scheduleStreamsGroupSessionTimeout, …RebalanceTi
 from ..consumer_group import log
 from ..consumer_group.timeouts import cancel
 from ..coordinator_state import CoordinatorState
-from ..deadlines import INITIAL_REBALANCE, MEMBER_KINDS, REBALANCE, SESSION, DeadlineKey
+from ..deadlines import INITIAL_REBALANCE, REBALANCE, SESSION, DeadlineKey
 from .group import StreamsGroup
 from .leaving import member_deadline
 from .member import StreamsGroupMember, TasksState
@@ -30,10 +30,8 @@ def arm_session(state: CoordinatorState, group_id: str, member_id: str) -> None:
 
 def arm_initial(state: CoordinatorState, group: StreamsGroup) -> None:
     """Starts the initial rebalance delay of an empty group."""
-    key, delay_ms = (
-        initial_key(group.group_id),
-        state.config.group_streams_initial_rebalance_delay_ms,
-    )
+    key = initial_key(group.group_id)
+    delay_ms = state.config.group_streams_initial_rebalance_delay_ms
     if group.is_empty and delay_ms > 0 and not state.deadlines.is_armed(key):
         state.deadlines.arm(key, state.now_ms + delay_ms)
 
@@ -67,10 +65,10 @@ def fall_silent(
 
 
 def deadline(state: CoordinatorState, group: StreamsGroup, key: DeadlineKey) -> None:
-    """Handles a deadline; one of the classic group that the group was is void."""
+    """Handles a deadline; one that only other kinds of groups have is void."""
     if key.kind == INITIAL_REBALANCE:
         _first_targets(state, group)
-    elif key.kind in MEMBER_KINDS and key.member_id:
+    elif key.kind in (SESSION, REBALANCE):
         member_deadline(state, group, key)
 
 

@@ -28,7 +28,7 @@ from kafka_rebalance.wire.streams_topology import (
 from ..cluster import ClusterTopics
 from ..consumer_group.refused import RequestRefused
 from .member import NO_TOPOLOGY_EPOCH
-from .partition_counts import WronglyPartitioned, all_counts, in_hash_order
+from .partition_counts import WronglyPartitioned, all_counts, in_hash_order, refuse_wrong_places
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,7 @@ class ConfiguredTopology:
 
 def configure(topology: StreamsTopology, cluster: ClusterTopics) -> ConfiguredTopology:
     """Returns the topology over these topics. Errors: RequestRefused if it can never be right."""
+    refuse_wrong_places(topology)  # Kafka reads the co-partition groups before anything else
     counts = {name: one.partitions for name, one in cluster.topics.items()}
     # 1.
     if any(name not in counts for one in topology.subtopologies for name in one.source_topics):

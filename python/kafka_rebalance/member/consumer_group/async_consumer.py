@@ -280,6 +280,7 @@ class AsyncConsumer:
     def _time_out(self) -> None:
         state = self._state
         for number, sent in list(state.sent.items()):
-            if sent.expires_ms <= state.now_ms:
-                del state.sent[number]
+            # The failure of one request can drop others: the coordinator is forgotten with them.
+            expired = sent.expires_ms <= state.now_ms
+            if expired and state.sent.pop(number, None) is not None:
                 answers.failed(state, sent)

@@ -207,8 +207,8 @@ class Side:
             shown = ("ev", "t", "type", "kb", "vb")
             answer["records"] = [{name: one[name] for name in shown} for one in records]
             if command["op"] == "topics" or len(command.get("members", ())) > 1:
-                # docs/behaviour/consumer-groups.md, section 10: tombstones of a deleted topic's
-                # offsets, and of several members that leave, are in the order of hash tables.
+                # Tombstones of a deleted topic's offsets, and of several members that leave, are in
+                # the order of hash tables: docs/behaviour/consumer-groups.md#10-differences.
                 answer["records"].sort(key=lambda one: str(one["kb"]))
             if command["op"] == "cleanup":
                 # A sweep goes through the groups in the order of a hash map of their ids.

@@ -25,9 +25,9 @@ CHANGES_A_GROUP = 10
 _TOGETHER = 0.4
 """The share of joins in which a second member follows at once."""
 
-_INTERVAL_S = 1.3
 _ASSIGNMENT_INTERVAL_S = 1.0
-"""Longer than the assignment interval of 1 s: then each member that joins has its own target."""
+_INTERVAL_S = 1.3
+"""Longer than the assignment interval: then each member that joins has its own target."""
 
 
 @dataclass

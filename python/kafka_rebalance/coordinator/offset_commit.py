@@ -47,13 +47,14 @@ _ABSENT_IS_NOT_FOUND: dict[type[_Commit], int] = {
 def offset_commit(state: CoordinatorState, event: Received, request: _Commit) -> None:
     """Stages offsets; the response is sent when the append is durable."""
     group = state.groups.get(request.group_id)
-    stored = [one for one in request.offsets if not _is_too_large(state, one)]
-    if isinstance(group, ConsumerGroup):
-        error = refuse_commit(event, group, request, stored, state.cluster)
-    elif isinstance(group, ShareGroup):
+    if isinstance(group, ShareGroup):
         error = ErrorCode.GROUP_ID_NOT_FOUND
-    elif isinstance(group, StreamsGroup):
-        error = refuse_streams_commit(event, group, request, stored)
+    elif isinstance(group, ConsumerGroup | StreamsGroup):
+        stored = [one for one in request.offsets if not _is_too_large(state, one)]
+        if isinstance(group, ConsumerGroup):
+            error = refuse_commit(event, group, request, stored, state.cluster)
+        else:
+            error = refuse_streams_commit(event, group, request, stored)
     else:
         error = _check(event, group, request)
     if error is not ErrorCode.NONE:

@@ -38,7 +38,11 @@ Owned = dict[str, frozenset["TopicPartition"]]
 
 @dataclass(frozen=True)
 class Outcome:
-    """`problem` is None if the plan with the real ids was right; `observed` can be judged again."""
+    """What a change did in a real group.
+
+    `problem` is None if the plan, made with the ids that members really had, was right. `observed`
+    is what a test needs to judge the change again without a broker.
+    """
 
     what: str
     problem: str | None

@@ -56,7 +56,7 @@ def play(scenario: Scenario) -> Played:
     def handle(consumer: AnyConsumer, event: MemberEvent, now_ms: int) -> list[MemberEffect]:
         return watch.handle(consumer, event, now_ms)
 
-    # The replacement must be a function, to become a method.
+    # `watch.handle` is bound to `watch` already, so it would not receive the consumer.
     with (
         mock.patch.object(Consumer, "handle", handle),
         mock.patch.object(AsyncConsumer, "handle", handle),

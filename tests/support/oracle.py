@@ -68,7 +68,7 @@ class Oracle:
         return self.ask_together([line])[0]
 
     def ask_together(self, lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Returns the answers to lines that are sent at once; all must fit into a pipe (64 kB)."""
+        """Sends all lines, then reads all answers. The lines must fit into a pipe (64 kB)."""
         try:
             self._stdin.write("".join(map(_dump, lines)))
             self._stdin.flush()

@@ -55,7 +55,7 @@ class RandomTopics:
         return self.command()
 
     def names(self) -> list[str]:
-        """Returns a subscription; the topics may exist or not."""
+        """Returns a random subscription; some of its topics may not exist."""
         known = [*NAMES, NEVER]
         return self.rng.sample(known, self.rng.choice((1, 1, 2, 2, 3, 5)))
 
@@ -68,7 +68,7 @@ class RandomTopics:
         }
 
     def existing(self, name: str, partition: int) -> int:
-        """Returns the partition, or the topic's last one: brokers refuse commits of any other."""
+        """Returns `partition` if the topic has it, else its last one: a broker refuses others."""
         count: int = self.topics.get(name, {"partitions": 1})["partitions"]
         return min(partition, count - 1)
 

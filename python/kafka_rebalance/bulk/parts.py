@@ -49,7 +49,10 @@ class WrittenPart:
 
 
 def write_part(job: Job, number: int, splits: Sequence[Split]) -> WrittenPart:
-    """Writes the answers to the groups of the splits; part 0 is written even without rows."""
+    """Writes the answers to all groups of the splits into one part file.
+
+    A part without rows is not written, except part 0: a reader needs a file with the columns.
+    """
     from pyarrow import parquet
 
     name = f"part-{number:05}-{uuid.uuid4()}.parquet"

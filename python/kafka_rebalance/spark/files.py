@@ -121,7 +121,7 @@ def compare_files(
 
 @dataclass(frozen=True)
 class _Work:
-    """The arguments that the functions share."""
+    """The arguments that `assign_files`, `plan_files` and `compare_files` have in common."""
 
     spark: SparkSession
     source: str
@@ -157,7 +157,7 @@ class _Work:
         else:
             frame = read.parquet(self.source)
             self._check(frame.schema, answers_schema, keep, more)
-        # Spark has encoded the characters of the paths that a URI may not have.
+        # Spark returns the paths as URIs: characters that a URI may not have are written as %XX.
         names = sorted(unquote(name) for name in frame.inputFiles())
         self._check_target(names)
         wanted = {*schema.leaf_paths(drop), *more, *keep, "error"}

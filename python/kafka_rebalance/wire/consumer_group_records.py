@@ -23,12 +23,11 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
-from kafka_rebalance.errors import WireError
 from kafka_rebalance.java.hash_map import Uuid
 
 from .primitives import Reader, Tagged, Writer
+from .record_envelope import key_bytes, read_key, value_reader, value_writer
 
-_VERSION = 0
 _FIRST_TAG = 0
 _ABSENT, _PRESENT = 0, 1
 
@@ -171,35 +170,22 @@ class ConsumerGroupRecord(NamedTuple):
 
 def decode_record(key: bytes, value: bytes | None) -> ConsumerGroupRecord | None:
     """Reads a record; returns None if its type is not one of `RecordType`. Errors: WireError."""
-    reader = Reader(key, "key")
-    number = reader.int16("version")
-    kind = _KINDS.get(number)
-    if kind is None:
+    found = read_key(key, _KINDS, _OF_THE_GROUP, "name")
+    if found is None:
         return None
-    group_id = reader.string("group")
-    name = None if kind in _OF_THE_GROUP else reader.string("name")
-    reader.end()
-    return ConsumerGroupRecord(ConsumerGroupKey(kind, group_id, name), _read_value(kind, value))
+    return ConsumerGroupRecord(ConsumerGroupKey(*found), _read_value(found[0], value))
 
 
 def encode_record(record: ConsumerGroupRecord) -> tuple[bytes, bytes | None]:
     """Returns the bytes of a record's key and value."""
-    writer = Writer(flexible=False)
-    writer.int16(record.key.type)
-    writer.string(record.key.group_id)
-    if record.key.name is not None:
-        writer.string(record.key.name)
-    return writer.written(), None if record.value is None else _value_bytes(record.value)
+    value = None if record.value is None else _value_bytes(record.value)
+    return key_bytes(*record.key), value
 
 
 def _read_value(kind: RecordType, data: bytes | None) -> ConsumerGroupValue | None:
     if data is None:
         return None
-    reader = Reader(data, "value")
-    version = reader.int16("version")
-    if version != _VERSION:
-        raise WireError(f"value.version: {version} is not known ({_VERSION} is)")
-    reader.flexible = True
+    reader = value_reader(data)
     if kind is _T.CONSUMER_GROUP_PARTITION_METADATA:
         return OldMetadataValue(data[2:])
     value = _READERS[kind](reader)
@@ -312,8 +298,7 @@ def _tagged_int64(fields: Tagged, field: str) -> int:
 
 
 def _value_bytes(value: ConsumerGroupValue) -> bytes:
-    writer = Writer(flexible=True)
-    writer.int16(_VERSION)
+    writer = value_writer()
     match value:
         case EpochValue(epoch, metadata_hash):
             writer.int32(epoch)

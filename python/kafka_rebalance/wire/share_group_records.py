@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
-from kafka_rebalance.errors import WireError
 from kafka_rebalance.java.hash_map import Uuid
 
 from .consumer_group_records import (
@@ -34,8 +33,7 @@ from .consumer_group_records import (
     write_target_epoch,
 )
 from .primitives import Reader, Writer
-
-_VERSION = 0
+from .record_envelope import key_bytes, read_key, value_reader, value_writer
 
 
 class ShareRecordType(IntEnum):
@@ -50,10 +48,10 @@ class ShareRecordType(IntEnum):
 
 
 _T = ShareRecordType
-_OF_A_MEMBER = (
-    _T.SHARE_GROUP_MEMBER_METADATA,
-    _T.SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER,
-    _T.SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT,
+_OF_THE_GROUP = (
+    _T.SHARE_GROUP_METADATA,
+    _T.SHARE_GROUP_TARGET_ASSIGNMENT_METADATA,
+    _T.SHARE_GROUP_STATE_PARTITION_METADATA,
 )
 
 
@@ -139,34 +137,22 @@ _KINDS = {kind.value: kind for kind in ShareRecordType}
 
 def decode_share_record(key: bytes, value: bytes | None) -> ShareGroupRecord | None:
     """Reads a record; returns None if its type is no `ShareRecordType`. Errors: WireError."""
-    reader = Reader(key, "key")
-    kind = _KINDS.get(reader.int16("version"))
-    if kind is None:
+    found = read_key(key, _KINDS, _OF_THE_GROUP, "member")
+    if found is None:
         return None
-    group_id = reader.string("group")
-    member_id = reader.string("member") if kind in _OF_A_MEMBER else None
-    reader.end()
-    return ShareGroupRecord(ShareGroupKey(kind, group_id, member_id), _read_value(kind, value))
+    return ShareGroupRecord(ShareGroupKey(*found), _read_value(found[0], value))
 
 
 def encode_share_record(record: ShareGroupRecord) -> tuple[bytes, bytes | None]:
     """Returns the bytes of a record's key and value."""
-    writer = Writer(flexible=False)
-    writer.int16(record.key.type)
-    writer.string(record.key.group_id)
-    if record.key.member_id is not None:
-        writer.string(record.key.member_id)
-    return writer.written(), None if record.value is None else _value_bytes(record.value)
+    value = None if record.value is None else _value_bytes(record.value)
+    return key_bytes(*record.key), value
 
 
 def _read_value(kind: ShareRecordType, data: bytes | None) -> ShareGroupValue | None:
     if data is None:
         return None
-    reader = Reader(data, "value")
-    version = reader.int16("version")
-    if version != _VERSION:
-        raise WireError(f"value.version: {version} is not known ({_VERSION} is)")
-    reader.flexible = True
+    reader = value_reader(data)
     value = _READERS[kind](reader)
     reader.end()
     return value
@@ -228,8 +214,7 @@ _READERS: dict[ShareRecordType, Callable[[Reader], ShareGroupValue]] = {
 
 
 def _value_bytes(value: ShareGroupValue) -> bytes:
-    writer = Writer(flexible=True)
-    writer.int16(_VERSION)
+    writer = value_writer()
     match value:
         case ShareEpochValue(epoch, metadata_hash):
             writer.int32(epoch)

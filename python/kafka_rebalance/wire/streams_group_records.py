@@ -22,10 +22,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
-from kafka_rebalance.errors import WireError
-
 from .consumer_group_records import TargetEpochValue, read_target_epoch, write_target_epoch
 from .primitives import Reader, Tagged, Writer
+from .record_envelope import key_bytes, read_key, value_reader, value_writer
 from .streams_topology import (
     StreamsTopology,
     read_pair,
@@ -34,7 +33,6 @@ from .streams_topology import (
     write_topology,
 )
 
-_VERSION = 0
 _ABSENT, _PRESENT = -1, 1
 NO_TOPOLOGY = -1
 _VALIDATED, _CONFIGS, _STORED, _FAILED = range(4)  # tags of the group's record
@@ -154,24 +152,16 @@ _KINDS = {kind.value: kind for kind in StreamsRecordType}
 
 def decode_streams_record(key: bytes, value: bytes | None) -> StreamsGroupRecord | None:
     """Reads a record; returns None if it is not one of a streams group. Errors: WireError."""
-    reader = Reader(key, "key")
-    kind = _KINDS.get(reader.int16("version"))
-    if kind is None:
+    found = read_key(key, _KINDS, _OF_THE_GROUP, "member")
+    if found is None:
         return None
-    group_id = reader.string("group")
-    member_id = None if kind in _OF_THE_GROUP else reader.string("member")
-    reader.end()
-    return StreamsGroupRecord(StreamsGroupKey(kind, group_id, member_id), _read_value(kind, value))
+    return StreamsGroupRecord(StreamsGroupKey(*found), _read_value(found[0], value))
 
 
 def encode_streams_record(record: StreamsGroupRecord) -> tuple[bytes, bytes | None]:
     """Returns the bytes of a record's key and value."""
-    writer = Writer(flexible=False)
-    writer.int16(record.key.type)
-    writer.string(record.key.group_id)
-    if record.key.member_id is not None:
-        writer.string(record.key.member_id)
-    return writer.written(), None if record.value is None else _value_bytes(record.value)
+    value = None if record.value is None else _value_bytes(record.value)
+    return key_bytes(*record.key), value
 
 
 # Reading ------------------------------------------------------------------------------------------
@@ -180,11 +170,7 @@ def encode_streams_record(record: StreamsGroupRecord) -> tuple[bytes, bytes | No
 def _read_value(kind: StreamsRecordType, data: bytes | None) -> StreamsGroupValue | None:
     if data is None:
         return None
-    reader = Reader(data, "value")
-    version = reader.int16("version")
-    if version != _VERSION:
-        raise WireError(f"value.version: {version} is not known ({_VERSION} is)")
-    reader.flexible = True
+    reader = value_reader(data)
     value = _READERS[kind](reader)
     reader.end()
     return value
@@ -280,8 +266,7 @@ _READERS: dict[StreamsRecordType, Callable[[Reader], StreamsGroupValue]] = {
 
 
 def _value_bytes(value: StreamsGroupValue) -> bytes:
-    writer = Writer(flexible=True)
-    writer.int16(_VERSION)
+    writer = value_writer()
     match value:
         case StreamsEpochValue():
             writer.int32(value.epoch)

@@ -94,7 +94,7 @@ bench: oracle server-oracle franz $(VENV)/built ## our core and its interfaces a
 	$(BIN)/python -m benches.run
 	$(BIN)/python -m benches.server_side
 
-bench-quick: oracle franz $(VENV)/built ## ten cells of the grid of `make bench`
+bench-quick: oracle franz $(VENV)/built ## 14 cells of the grid of `make bench`
 	$(BIN)/python -m benches.run --quick
 
 bench-bulk: $(VENV)/built ## groups a second, assigned and planned in bulk; one assignment with each engine

@@ -8,6 +8,7 @@ has three more parameters; the star marks values that Kafka's benchmark does not
 
     subscriptions   same        every member subscribes to all topics
                     buckets     five sets of members, each subscribed to its own topics
+                    shuffled *  every member subscribes to all topics, listed in an order of its own
                     three *     each member subscribes to 3 random topics
                     tenth *     each member subscribes to a random tenth of the topics
                     sevenths *  each member subscribes to one topic, 12 members to each
@@ -123,7 +124,8 @@ def _subscriptions(case: Case, names: list[str], present: int) -> Iterator[tuple
             yield (names[m // 12],)
     else:
         rng = random.Random(f"{case.members}/{case.topics}/{case.subscriptions}")
-        count = 3 if case.subscriptions == "three" else max(1, len(names) // 10)
+        parts = {"three": 3, "tenth": max(1, len(names) // 10), "shuffled": len(names)}
+        count = parts[case.subscriptions]
         for _ in range(present):
             yield tuple(rng.sample(names, min(count, len(names))))
 
@@ -143,6 +145,24 @@ def grid(assignors: Sequence[str] = ASSIGNORS) -> Iterator[Case]:
                                     *(assignor, members, per_member, topics),
                                     *(subscriptions, kind, racks),
                                 )
+
+
+def shuffled() -> Iterator[Case]:
+    """Yields cases outside Kafka's grid: equal subscriptions, but no two lists are in one order.
+
+    Lists that are equal one by one need no hash of a name; these need all.
+    """
+    for members, per_member, topics in (
+        (100, 5, 10),
+        (100, 50, 100),
+        (1000, 5, 100),
+        (1000, 50, 100),
+        (1000, 50, 1000),
+        (10_000, 10, 100),
+    ):
+        for kind in ("full", "joins"):
+            for assignor in ASSIGNORS:
+                yield Case(assignor, members, per_member, topics, "shuffled", kind)
 
 
 def overlapping() -> Iterator[Case]:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes a benchmark's results as Markdown, and as JSON lines that `read` reads again.
 
-    python -m benches.table        writes results/grid.md anew from results/grid.jsonl
+    python -m benches.table        writes results/grid.md and the README's table anew, from
+                                   results/grid.jsonl
 
 In the file of JSON lines, the first line has the machine, the wheel and the plug-ins. Every other
 line is a case, with the fields that the tables and the picture need.
@@ -10,14 +11,16 @@ line is a case, with the fields that the tables and the picture need.
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-Row = dict[str, Any]
+from benches.headlines import AGAIN, FROM_NAMES, Row, headlines, ratio
+
 RESULTS = Path(__file__).resolve().parent / "results"
-FIELDS = ("ms", "again_ms", "skipped", "peak_bytes", "result_bytes")
+README = RESULTS.parent.parent / "README.md"
+FIELDS = (FROM_NAMES, AGAIN, "skipped", "peak_bytes", "result_bytes")
 
 
 def rendered(result: dict[str, Any]) -> str:
@@ -75,37 +78,21 @@ def summary(result: dict[str, Any]) -> str:
         "needs more than 0.3 s may have one call. Core, from names: the names are numbered, hashed",
         "and sorted within the time. Core, asked again: it keeps this work from the call before;",
         "Java keeps the hashes of its strings, too. The core is called from Rust and hands out",
-        "numbers of topics and partitions, Java makes TopicPartition objects. `objects`: the",
-        "answer has the objects of the answer before.",
+        "numbers of topics and partitions, Java makes TopicPartition objects.",
+        "",
+        "`members` and `objects` are `kr.assign` in Python: the members of its answer are read, or",
+        "every partition of every member, once. First: a GroupSpec of which no name is numbered;",
+        "making it is outside of the time, as is making Java's Cluster and Subscriptions.",
+        "Numbering its names, making the objects, and freeing group and objects are inside. Again:",
+        "a group that was asked before; its answer has the TopicPartitions of the one before.",
         *([] if any("ms" in row["peers"]["core"] for row in rows) else _OLDER),
         "",
-        f"| what | cells | from names: {_MEAN} | least | slower | asked again: {_MEAN} | least |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+        *headlines(rows),
     ]
-    for title, peer, fits in _QUESTIONS:
-        asked = [row for row in rows if fits(row)]
-        cells = [_ratios(asked, peer, "ms"), _ratios(asked, peer, "again_ms")]
-        if any(cells):
-            slower = sum(ratio < 1 for ratio in cells[0]) if cells[0] else NOT_MEASURED
-            names, again = map(_mean_and_least, cells)
-            lines.append(f"| {title} | {max(map(len, cells))} | {names} | {slower} | {again} |")
     return "\n".join([*lines, *_growth(rows), *_plug_ins(result["plug_ins"])])
 
 
 _OLDER = ["This run is older than the measurement from names: it has only `asked again`."]
-_MEAN = "geometric mean"
-NOT_MEASURED = "not measured"
-
-
-def _ratios(rows: Iterable[Row], peer: str, field: str) -> list[float]:
-    return [ratio for row in rows if (ratio := _ratio(row, peer, field)) is not None]
-
-
-def _mean_and_least(ratios: list[float]) -> str:
-    if not ratios:
-        return f"{NOT_MEASURED} | {NOT_MEASURED}"
-    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-    return f"{mean:,.1f}x | {min(ratios):,.1f}x"
 
 
 def _plug_ins(rows: Iterable[Row]) -> list[str]:
@@ -126,54 +113,6 @@ def _plug_ins(rows: Iterable[Row]) -> list[str]:
                 f"{theirs / ours:,.0f}x."
             )
     return ["", *(f"- {line}" for line in lines)]
-
-
-def _any(_: Row) -> bool:
-    return True
-
-
-def _same(row: Row) -> bool:
-    return row["subscriptions"] == "same" and not row["title"]
-
-
-_QUESTIONS: list[tuple[str, str, Callable[[Row], bool]]] = [
-    ("core against Java, same subscriptions", "Java", _same),
-    ("the same, range", "Java", lambda row: _same(row) and row["assignor"] == "range"),
-    ("the same, roundrobin", "Java", lambda row: _same(row) and row["assignor"] == "roundrobin"),
-    ("the same, sticky family", "Java", lambda row: _same(row) and "sticky" in row["assignor"]),
-    (
-        "core against Java, different subscriptions, sticky family, one joins, 1,000 members",
-        "Java",
-        lambda row: (
-            row["subscriptions"] == "buckets"
-            and row["kind"] == "joins"
-            and row["members"] == 1000
-            and "sticky" in row["assignor"]
-        ),
-    ),
-    ("core against franz-go, all cells", "franz-go", _any),
-    ("core against kafka-python", "kafka-python", _any),
-    ("core against aiokafka", "aiokafka", _any),
-    (
-        "all results as Python objects against Java, over 5,000 partitions",
-        "objects",
-        lambda row: row["partitions"] > 5000,
-    ),
-]
-
-
-def _ratio(row: Row, peer: str, field: str) -> float | None:
-    """Returns how many times longer the peer takes than the core.
-
-    The core's time is its `field`: `ms` (from names) or `again_ms`. If `peer` is "objects", Java is
-    compared with our results as Python objects, for `again_ms` only.
-    """
-    if peer == "objects":
-        java, mine = row["peers"]["Java"].get("ms"), row.get("borders", {}).get("objects")
-        measured = java is not None and mine is not None and field == "again_ms"
-        return java / mine["ms"] if measured else None
-    theirs, core = row["peers"][peer].get("ms"), row["peers"]["core"].get(field)
-    return None if theirs is None or core is None else theirs / core
 
 
 def _core_ms(row: Row) -> float:
@@ -222,12 +161,20 @@ def _growth(rows: Iterable[Row]) -> list[str]:
 
 
 PEERS = ("Java", "franz-go", "kafka-python", "aiokafka")
-BORDERS = ("lazy", "objects", "lines", "arrow")
+BORDERS = (
+    ("members", FROM_NAMES),
+    ("members", AGAIN),
+    ("objects", FROM_NAMES),
+    ("objects", AGAIN),
+    ("lines", FROM_NAMES),
+    ("arrow", FROM_NAMES),
+)
+"""Our interfaces, and the field of the time that a column shows."""
 
 
 def table(rows: Iterable[Row]) -> str:
     """Returns one row for each case: times of the core, of each peer and of our interfaces."""
-    ours = (f"ours, {border}" for border in BORDERS)
+    ours = (f"ours, {name}{', again' * (field == AGAIN)}" for name, field in BORDERS)
     heads = ["case", "partitions", "core", "core, again", *PEERS, *ours]
     lines = [
         f"| {' | '.join(heads)} |",
@@ -239,28 +186,43 @@ def table(rows: Iterable[Row]) -> str:
         for peer in PEERS:
             answer = row["peers"][peer]
             if "ms" in answer:
-                ratios = (_ratio(row, peer, field) for field in ("ms", "again_ms"))
-                shown = ", ".join(f"{ratio:,.1f}x" for ratio in ratios if ratio is not None)
+                ratios = (ratio(row, peer, field) for field in (FROM_NAMES, AGAIN))
+                shown = ", ".join(f"{known:,.1f}x" for known in ratios if known is not None)
                 cells.append(f"{_time(answer)} ({shown})")
             else:
                 reasons.setdefault(answer["skipped"], len(reasons) + 1)
                 cells.append(f"[{reasons[answer['skipped']]}]")
         borders = row.get("borders", {})
-        cells += [_time(borders[name]) if name in borders else "" for name in BORDERS]
+        cells += [_time(borders.get(name, {}), field) for name, field in BORDERS]
         lines.append(f"| {' | '.join(cells)} |")
     notes = [f"[{number}] {reason}  " for reason, number in reasons.items()]
     return "\n".join([*lines, "", "Not measured:", "", *notes])
 
 
 def _core(answer: dict[str, Any]) -> list[str]:
-    return [_time(answer), _time(answer, "again_ms")]
+    return [_time(answer), _time(answer, AGAIN)]
 
 
-def _time(answer: dict[str, Any], field: str = "ms") -> str:
+def _time(answer: dict[str, Any], field: str = FROM_NAMES) -> str:
     ms = answer.get(field)
     return "" if ms is None else f"{ms:,.3f}" if ms < 10 else f"{ms:,.0f}"
 
 
-if __name__ == "__main__":
-    result = read((RESULTS / "grid.jsonl").read_text(encoding="utf-8"))
+_BLOCK = re.compile(r"(?<=<!-- generated: headlines -->\n).*?(?=<!-- end -->\n)", re.DOTALL)
+
+
+def in_readme(text: str, result: dict[str, Any]) -> str:
+    """Returns the README's text with the result's headlines."""
+    lines = headlines(result["rows"], in_readme=True)
+    return _BLOCK.sub("".join(f"{line}\n" for line in lines), text)
+
+
+def write_pages(result: dict[str, Any]) -> None:
+    """Writes results/grid.md and the README's table."""
     (RESULTS / "grid.md").write_text(rendered(result), encoding="utf-8")
+    readme = README.read_text(encoding="utf-8")
+    README.write_text(in_readme(readme, result), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_pages(read((RESULTS / "grid.jsonl").read_text(encoding="utf-8")))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import kafka_rebalance as kr
 from benches import table
+from benches.headlines import headlines
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = (".py", ".pyi", ".rs", ".java", ".go", ".sh", ".toml", ".yaml", ".yml")
@@ -62,8 +63,11 @@ def test_packages_say_where_they_come_from() -> None:
     assert (ROOT / "python/kafka_rebalance/py.typed").is_file()
 
 
-def test_the_benchmarks_page_is_drawn_from_its_results() -> None:
+def test_the_benchmarks_tables_are_drawn_from_its_results() -> None:
     result = table.read((table.RESULTS / "grid.jsonl").read_text(encoding="utf-8"))
     page = (table.RESULTS / "grid.md").read_text(encoding="utf-8")
     assert table.rendered(result) == page
+    readme = table.README.read_text(encoding="utf-8")
+    assert "\n".join(headlines(result["rows"], in_readme=True)) in readme
+    assert table.in_readme(readme, result) == readme
     assert table.read(table.saved(result)) == result

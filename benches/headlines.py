@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The comparisons of a benchmark's results: one row each, in results/grid.md and in the README.
+
+A ratio says how many times longer a peer takes than we do. `from names` compares first answers;
+`asked again` is a group that we have answered before.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+Row = dict[str, Any]
+FROM_NAMES, AGAIN = "ms", "again_ms"
+"""The fields of our times: of first answers, and of later answers for the same group."""
+
+_CELLS = ("geometric mean", "least", "under 3x", "slower")
+_OWN_ORDER = "the topics of each member in an order of its own"
+
+
+class Comparison(NamedTuple):
+    """What is compared. `ours` is "core", or one of our interfaces; `fits` chooses the cases."""
+
+    title: str
+    peer: str
+    fits: Callable[[Row], bool]
+    ours: str = "core"
+    in_readme: bool = True
+
+
+def ratio(row: Row, peer: str, field: str, ours: str = "core") -> float | None:
+    """Returns how many times longer the peer takes; None if one of the two has no time."""
+    times = row["peers"]["core"] if ours == "core" else row.get("borders", {}).get(ours, {})
+    theirs, mine = row["peers"][peer].get("ms"), times.get(field)
+    return None if theirs is None or mine is None else theirs / mine
+
+
+def headlines(rows: Sequence[Row], *, in_readme: bool = False) -> list[str]:
+    """Returns the lines of a Markdown table: all comparisons, or those of the README."""
+    heads = [f"{how}: {_CELLS[0]} | {' | '.join(_CELLS[1:])}" for how in ("from names", "again")]
+    lines = [f"| against | cells | {' | '.join(heads)} |", f"| --- |{' ---: |' * 9}"]
+    for one in _COMPARISONS:
+        chosen = [row for row in rows if one.fits(row)]
+        columns = [_ratios(chosen, one, FROM_NAMES), _ratios(chosen, one, AGAIN)]
+        if any(columns) and (one.in_readme or not in_readme):
+            cells = " | ".join(map(_cells, columns))
+            title = one.title + _without_answer(chosen, one.peer)
+            lines.append(f"| {title} | {max(map(len, columns))} | {cells} |")
+    return lines
+
+
+def _ratios(rows: Iterable[Row], one: Comparison, field: str) -> list[float]:
+    found = (ratio(row, one.peer, field, one.ours) for row in rows)
+    return [known for known in found if known is not None]
+
+
+def _cells(ratios: list[float]) -> str:
+    if not ratios:
+        return "not measured | | |"
+    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+    under = (sum(ratio < limit for ratio in ratios) for limit in (3, 1))
+    return f"{mean:,.1f}x | {min(ratios):,.1f}x | {' | '.join(map(str, under))}"
+
+
+def _without_answer(rows: Iterable[Row], peer: str) -> str:
+    """Returns a text about the cells that have no ratio because the peer was too slow."""
+    count = sum("no answer" in row["peers"][peer].get("skipped", "") for row in rows)
+    return f"; no answer in time in {count} more" if count else ""
+
+
+def _same(row: Row) -> bool:
+    return row["subscriptions"] == "same" and not row["title"]
+
+
+def _in_own_order(row: Row) -> bool:
+    return bool(row["subscriptions"] == "shuffled")
+
+
+def _in_one_order(row: Row) -> bool:
+    return not _in_own_order(row)
+
+
+def _over_5000(row: Row) -> bool:
+    return _in_one_order(row) and row["partitions"] > 5000
+
+
+def _one_joins_buckets(row: Row) -> bool:
+    kind = row["subscriptions"], row["kind"], row["members"]
+    return kind == ("buckets", "joins", 1000) and "sticky" in row["assignor"]
+
+
+_COMPARISONS = (
+    Comparison("Java, same subscriptions", "Java", _same),
+    Comparison(
+        "the same, range",
+        "Java",
+        lambda row: _same(row) and row["assignor"] == "range",
+        in_readme=False,
+    ),
+    Comparison(
+        "the same, roundrobin",
+        "Java",
+        lambda row: _same(row) and row["assignor"] == "roundrobin",
+        in_readme=False,
+    ),
+    Comparison(
+        "the same, sticky family",
+        "Java",
+        lambda row: _same(row) and "sticky" in row["assignor"],
+        in_readme=False,
+    ),
+    Comparison(f"Java, same subscriptions, {_OWN_ORDER}", "Java", _in_own_order),
+    Comparison(
+        "Java, different subscriptions, sticky family, one joins, 1,000 members",
+        "Java",
+        _one_joins_buckets,
+    ),
+    Comparison("franz-go, whose answer may differ from Kafka's", "franz-go", _in_one_order),
+    Comparison(f"the same, {_OWN_ORDER}", "franz-go", _in_own_order, in_readme=False),
+    Comparison("kafka-python, up to 2,000 partitions", "kafka-python", _in_one_order),
+    Comparison("aiokafka, up to 2,000 partitions", "aiokafka", _in_one_order),
+    Comparison(
+        "Java, all our results as Python objects, over 5,000 partitions",
+        "Java",
+        _over_5000,
+        "objects",
+    ),
+    Comparison(f"the same, {_OWN_ORDER}", "Java", _in_own_order, "objects", in_readme=False),
+    Comparison(
+        "Java, our results with only the members as objects, over 5,000 partitions",
+        "Java",
+        _over_5000,
+        "members",
+    ),
+)

@@ -62,6 +62,7 @@ from .changes import (
 )
 from .changes.edits import AS_IT_IS, GroupEvent
 from .changes.made_up import PLANNED, Basis, Draw, MadeUp, Newcomer
+from .changes.other_assignor import run_by
 from .core_plan import CorePlan, core_step
 from .explanation import explain
 from .figures import Figures, count_rows, figure_rows, rack_share, topic_balances
@@ -263,7 +264,8 @@ def plan(
     """Plays changes one after another, each until the group has settled.
 
     If `assignor` is None, the group's own one is used. Any other assignor is planned as if the
-    group already used it; `SwitchAssignor` plans the change of assignor itself. Changes may be
+    group already used it, with members that send what they send under it (`other_assignor.py`);
+    `SwitchAssignor` plans the change of assignor itself. Changes may be
     texts such as `add-members=2`. Without changes, the next rebalance of the group is planned.
 
     Errors   GroupError at `changes[i]` for a change that does not fit; those of `assign`.
@@ -273,7 +275,7 @@ def plan(
     if group.subtopologies is not None and not assigns_tasks(name):
         raise GroupError("assignor", f"{quoted(name)} assigns no tasks, as a streams group needs")
     parsed = parse_changes(changes)
-    return replay(group.edited(assignor=name), parsed, engine, PLANNED)
+    return replay(run_by(group, name), parsed, engine, PLANNED)
 
 
 def parse_changes(changes: Iterable[Change | str]) -> tuple[Change, ...]:

@@ -150,7 +150,9 @@ def test_members_without_a_rack_may_be_in_the_lost_one(run: Any) -> None:
 
 
 @pytest.mark.parametrize("assignor", ["range", "librdkafka/range", "librdkafka/cooperative-sticky"])
-def test_an_empty_rack_is_no_rack(run: Any, assignor: str) -> None:
+def test_an_empty_rack_is_no_rack(
+    run: Any, assignor: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A real librdkafka member without client.rack sends "" (docs/plans.md), and is in no rack."""
     topic = kr.Topic("t", 4, racks=(("a",), ("b",), ("a",), ("b",)))
     members = (kr.Member("m0", ("t",), rack_id="a"), kr.Member("m1", ("t",), rack_id=""))
@@ -159,6 +161,9 @@ def test_an_empty_rack_is_no_rack(run: Any, assignor: str) -> None:
     assert "remove-rack=b: 1 member has no client.rack. The plan keeps it, wherever" in out
     _, out, _ = run("compare", [group], "--remove-rack", "b")
     assert "1 member has no client.rack. The figures are as if it ran elsewhere" in out
+    file = tmp_path / "groups.jsonl"
+    assert main(["simulate", "--from", str(file), "--remove-rack", "a"]) == 0
+    assert "1 member has no client.rack. The figures" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["plan", "compare"])

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +11,11 @@ import pyarrow as pa
 import pytest
 
 import kafka_rebalance as kr
+from kafka_rebalance.assignors.registry import KAFKAS, protocol_name
 from kafka_rebalance.plans.changes.other_assignor import run_by
 from kafka_rebalance.plans.switch import two_bounces
 from tests.support import java_clients
+from tests.support.generate_changes import groups_and_changes
 
 if TYPE_CHECKING:
     from kafka_rebalance.assignors.registry import Engine
@@ -58,6 +61,26 @@ def test_the_plug_ins_members_keep_what_they_own(oracle: Oracle, changes: list[s
             for step in plan.steps
         ]
         assert [java_clients.difference(oracle, step) for step in newest] == [None] * len(newest)
+
+
+@pytest.mark.oracle
+def test_java_plays_the_same_rounds_of_random_groups(oracle: Oracle) -> None:
+    """Members of any library change to another of Kafka's assignors; both engines agree."""
+    rng, rounds = random.Random(18), 0
+    for drawn, changes in groups_and_changes(18, 200):
+        group = java_clients.with_clients(drawn, rng)
+        name = rng.choice([one for one in KAFKAS if one != protocol_name(group.assignor or "")])
+        texts = [one for one in changes if not one.startswith("switch")]
+        try:
+            plans = [kr.plan(group, name, texts, engine=one) for one in ("rust", "reference")]
+        except kr.GroupError:
+            continue
+        assert plans[0].to_dict() == plans[1].to_dict()
+        for step in plans[0].steps:
+            newest = step.before.edited(members=tuple(map(_newest, step.before.members)))
+            assert java_clients.difference(oracle, replace(step, before=newest)) is None
+            rounds += len(step.rounds)
+    assert rounds > 200
 
 
 def _newest(member: kr.Member) -> kr.Member:

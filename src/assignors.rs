@@ -52,6 +52,11 @@ const FOREIGN: [(&str, &str); 4] = [
     ),
 ];
 
+/// Mirror of `registry.protocol_name`: the name by which members list the assignor in JoinGroup.
+pub fn protocol_name(name: &str) -> &str {
+    name.split_once('/').map_or(name, |(_, listed)| listed)
+}
+
 impl Assignor {
     pub const ALL: [Self; 11] = [
         Self::Range,

@@ -195,12 +195,23 @@ def test_aiokafkas_settings_are_taken_by_aiokafka() -> None:
 
 
 def test_librdkafkas_settings_have_one_kind_and_names_that_it_knows() -> None:
-    """librdkafka 2.16 refuses `sticky` and lists that mix eager and cooperative (tried by hand)."""
+    """librdkafka refuses `sticky` and lists that mix eager and cooperative."""
+    confluent_kafka = pytest.importorskip("confluent_kafka", reason="librdkafka is not installed")
+
+    def refused(names: str) -> bool:
+        settings = {"bootstrap.servers": "127.0.0.1:1", "group.id": "g", "log_level": 0}
+        try:
+            confluent_kafka.Consumer(settings | {"partition.assignment.strategy": names}).close()
+        except confluent_kafka.KafkaException as error:
+            return "partition.assignment.strategy" in str(error)
+        return False
+
     for way, setting, needs, switch in recipes("librdkafka"):
         names = setting.removeprefix("partition.assignment.strategy=").split(",")
         assert {*names} <= {"range", "roundrobin", "cooperative-sticky"}
         assert needs is None
-        assert len(names) == 1 or "cooperative-sticky" not in names
+        assert not refused(",".join(names))
+        assert (way == "rolling") == (not refused(",".join(switch.split())))
         # So a rolling switch is only possible between range and roundrobin.
         assert (way == "rolling") == (not {"cooperative-sticky", "sticky"} & {*switch.split()})
 

@@ -3,10 +3,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance import GroupSpec, Member, Topic, TopicPartition
+
+if TYPE_CHECKING:
+    from tests.support.oracle import Oracle
 
 T0 = TopicPartition("t", 0)
 
@@ -113,15 +118,64 @@ def test_kafkas_steps_are_not_offered_for_an_answer_that_differs() -> None:
     assert T0 in kr.assign(group, "librdkafka/range")["a"]
 
 
-@pytest.mark.parametrize(
-    ("assignor", "page"),
-    [
-        ("librdkafka/cooperative-sticky", "librdkafka.md"),
-        ("consumer/uniform", "server-side.md"),
-    ],
-)
-def test_other_assignors_are_on_their_pages(assignor: str, page: str) -> None:
-    topic_id = "kBxzrTyqT9CWFMeWiOjlag"
-    group = GroupSpec("g", (Topic("t", 2, topic_id=topic_id),), (Member("a", ("t",)),))
-    text = "\n".join(kr.plan(group, assignor).explain("t-0"))
-    assert f"not explained here; docs/behaviour/{page} describes them\n" in text
+LIKE = {
+    "librdkafka/cooperative-sticky": ("cooperative-sticky", "librdkafka.md"),
+    "consumer/uniform": ("sticky", "server-side.md"),
+    "consumer/range": ("range", "server-side.md"),
+}
+"""An assignor -> Kafka's classic one that is most like it, and the page that describes it."""
+
+
+def settled(assignor: str) -> GroupSpec:
+    """Two members with three partitions each, as all these assignors leave them."""
+    topics = (Topic("t", 6, topic_id="kBxzrTyqT9CWFMeWiOjlag"),)
+    members = tuple(
+        Member(
+            name,
+            ("t",),
+            owned_partitions=tuple(TopicPartition("t", p) for p in range(first, first + 3)),
+            generation_id=3,
+        )
+        for name, first in (("a", 0), ("b", 3))
+    )
+    return GroupSpec("g", topics, members, assignor, 3)
+
+
+@pytest.mark.parametrize("assignor", LIKE)
+def test_an_equal_answer_of_kafkas_is_explained_by_its_steps(assignor: str) -> None:
+    kafkas, _ = LIKE[assignor]
+    text = kr.plan(settled(assignor)).explain("t-2")
+    its = kr.plan(settled(assignor), kafkas).explain("t-2")
+    assert f"Kafka's {kafkas} makes the same assignment of all partitions, by these" in text[1]
+    assert [line.partition(". ")[2] for line in text[2:-1]] == [
+        line.partition(". ")[2] for line in its[1:-1]
+    ]
+    assert text[-1] == its[-1] == "  a -> a"
+
+
+@pytest.mark.oracle
+def test_javas_class_gives_the_answer_that_is_called_equal(oracle: Oracle) -> None:
+    group = settled("librdkafka/cooperative-sticky").edited(assignor="cooperative-sticky")
+    answer = oracle.ask(group.to_dict())["assignment"]
+    mine = kr.assign(group, "librdkafka/cooperative-sticky").to_dict()
+    assert {m: sorted(owned) for m, owned in answer.items()} == mine
+
+
+def test_other_answers_are_not_explained_by_kafkas_steps() -> None:
+    """A third member: librdkafka and Kafka's class take other partitions from the two."""
+    group = settled("librdkafka/cooperative-sticky")
+    group = group.edited(members=(*group.members, Member("c", ("t",))))
+    lines = kr.plan(group).explain("t-2")
+    assert lines[1] == (
+        "  1. assignor: librdkafka/cooperative-sticky has steps of its own "
+        "(docs/behaviour/librdkafka.md), and for this group Kafka's cooperative-sticky makes "
+        "another assignment, so its steps do not explain this owner"
+    )
+    assert kr.assign(group) != kr.assign(group, "cooperative-sticky")
+
+
+def test_other_assignors_are_on_their_pages() -> None:
+    topics = (Topic("t", 2, topic_id="kBxzrTyqT9CWFMeWiOjlag"),)
+    group = GroupSpec("g", topics, (Member("a", ("t",)),))
+    text = "\n".join(kr.plan(group, "share/simple").explain("t-0"))
+    assert "not explained here; docs/behaviour/server-side.md describes them\n" in text

@@ -149,6 +149,36 @@ def test_members_without_a_rack_may_be_in_the_lost_one(run: Any) -> None:
     assert "client.rack" not in out
 
 
+@pytest.mark.parametrize("assignor", ["range", "librdkafka/range", "librdkafka/cooperative-sticky"])
+def test_an_empty_rack_is_no_rack(
+    run: Any, assignor: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A real librdkafka member without client.rack sends "" (docs/plans.md), and is in no rack."""
+    topic = kr.Topic("t", 4, racks=(("a",), ("b",), ("a",), ("b",)))
+    members = (kr.Member("m0", ("t",), rack_id="a"), kr.Member("m1", ("t",), rack_id=""))
+    group = kr.GroupSpec("g", (topic,), members, assignor)
+    _, out, _ = run("plan", [group], "--remove-rack", "b")
+    assert "remove-rack=b: 1 member has no client.rack. The plan keeps it, wherever" in out
+    _, out, _ = run("compare", [group], "--remove-rack", "b")
+    assert "1 member has no client.rack. The figures are as if it ran elsewhere" in out
+    file = tmp_path / "groups.jsonl"
+    assert main(["simulate", "--from", str(file), "--remove-rack", "a"]) == 0
+    assert "1 member has no client.rack. The figures" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["plan", "compare"])
+def test_tables_of_many_groups_say_who_has_no_rack(run: Any, command: str) -> None:
+    topic = kr.Topic("t", 4, racks=(("a",), ("b",), ("a",), ("b",)))
+    members = (kr.Member("m0", ("t",), rack_id="a"), kr.Member("m1", ("t",), rack_id=""))
+    group = kr.GroupSpec("g", (topic,), members, "range")
+    known = kr.GroupSpec("known", (topic,), members[:1], "range")
+    lost = (command, [group, known, _group("other", "a")], "--remove-rack", "b")
+    text = " ".join(run(*lost)[1].split())
+    assert "1 member of 1 group has no client.rack. The figures are as if it ran elsewhere" in text
+    assert "client.rack" not in run(command, [known, known], "--remove-rack", "b")[1]
+    assert "client.rack" not in run(command, [group, known], "--add-members", "1")[1]
+
+
 def test_a_plan_of_new_partitions_names_the_time_until_they_are_seen(run: Any) -> None:
     _, out, _ = run("plan", [_group("g", "a")], "--partitions", "a=8")
     assert "metadata.max.age.ms (5 minutes by default)" in " ".join(out.split())

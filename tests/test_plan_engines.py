@@ -150,7 +150,7 @@ def test_a_repeated_plan_does_not_compute_the_best_result_again(
 ) -> None:
     for engine in ("rust", "reference"):
         plan = kr.plan(PAIR, None, ["add-members=1"], engine=engine)
-        name = "kafka_rebalance.plans.rebalance_plan.best_possible"
+        name = "kafka_rebalance.plans.playing.best_possible"
         monkeypatch.setattr(name, lambda *_, **__: pytest.fail("the optimum is known"))
         assert plan.sample(8).draws == 8
         monkeypatch.undo()

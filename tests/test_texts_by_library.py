@@ -11,7 +11,9 @@ import pytest
 import kafka_rebalance as kr
 from kafka_rebalance.cli import main
 from kafka_rebalance.cli.exit_codes import SOME_ERRORS
+from kafka_rebalance.plans import migration
 from kafka_rebalance.plans.clients import clients_that_fit
+from kafka_rebalance.report.plans.recipes import print_migration
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -209,3 +211,91 @@ def test_a_client_id_that_is_no_member_names_the_right_option(
     assert 'group_instance_id "c1"; it is a client_id: --remove-client c1' in text
     other = said(capsys, tmp_path, one, "plan", "--remove-member", "c9", code=SOME_ERRORS)
     assert "--remove-client" not in other
+
+
+def test_static_members_of_kafka_python_are_refused_as_dynamic_ones_are(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """kafka-python 3.0.12 has no such request, however its members restart."""
+    topics = (kr.Topic("t", 4, topic_id="kBxzrTyqT9CWFMeWiOjlag"),)
+    one = group("g", "range", "python").edited(topics=topics)
+    switch = ("plan", "--switch-protocol", "consumer")
+    static = one.edited(
+        members=tuple(replace(m, group_instance_id=m.client_id) for m in one.members)
+    )
+    for each, first in ((one, "c1-aaaa"), (static, "c1")):
+        text = said(capsys, tmp_path, [each], *switch, code=SOME_ERRORS)
+        assert f"{first} cannot restart with group.protocol=consumer, nor can another" in text
+        assert "Leave the group classic, or," in text
+    assert "c1 restarts with group.protocol=consumer" in said(
+        capsys, tmp_path, [static], *switch, "--assignor", "range"
+    )
+    java = replace(static.members[1], client_library="java")
+    mixed = static.edited(members=(static.members[0], java))
+    text = said(capsys, tmp_path, [mixed], *switch)
+    assert "so the plan ends before it." in text
+    assert "Either move these members to another client first, or leave the whole" in text
+
+
+# A switch that a client refuses -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("library", "old", "new", "said_of_it"),
+    [
+        (
+            "librdkafka",
+            "range",
+            "cooperative-sticky",
+            (
+                "a list must not contain both range and cooperative-sticky; stop all members, then "
+                "start all with partition.assignment.strategy=cooperative-sticky"
+            ),
+        ),
+        ("librdkafka", "range", "sticky", "not possible, because it has no sticky"),
+        ("aiokafka", "range", "sticky", "a member joins once for each assignor in its list"),
+        ("librdkafka", "range", "roundrobin", ""),
+        ("java", "range", "cooperative-sticky", ""),
+        ("kafka-python", "range", "cooperative-sticky", ""),
+    ],
+)
+def test_a_planned_switch_says_which_clients_refuse_it(
+    library: str,
+    old: str,
+    new: str,
+    said_of_it: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    """tests/live/test_recipes.py has the real clients' refusals and follows the recipes."""
+    one = group("g", old, library)
+    text = said(capsys, tmp_path, [one], "plan", "--switch-assignor", new)
+    assert said_of_it in text
+    assert ("These clients cannot do that:" in text) == bool(said_of_it)
+    in_json = said(capsys, tmp_path, [one], "plan", "--switch-assignor", new, "--json")
+    assert ('"not_rolling"' in in_json) == bool(said_of_it)
+    if said_of_it and "not possible" not in said_of_it:
+        # The words are those of `compare`, which knows the same clients.
+        assert said_of_it in recipes_of(one, new, capsys)
+
+
+def recipes_of(one: kr.GroupSpec, new: str, capsys: pytest.CaptureFixture[str]) -> str:
+    print_migration(migration(one, one.assignor or "", new), one.group_id)
+    return " ".join(capsys.readouterr().out.split())
+
+
+# One name for one thing ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("library", ["kafka-python", "aiokafka", "librdkafka", "java"])
+def test_a_plan_without_rebalances_names_the_same_assignor(library: str) -> None:
+    one = group("g", "range", library)
+    static = one.edited(
+        members=tuple(replace(m, group_instance_id=m.client_id) for m in one.members)
+    )
+    (at_rest,) = kr.plans_by_leader(static, ["bounce-members=*"])
+    assert at_rest.plan is not None
+    assert at_rest.plan.rounds == ()
+    name = "range" if library == "java" else f"{library}/range"
+    assert [each.assignor for each in kr.plans_by_leader(one)] == [name]
+    assert (at_rest.assignor, at_rest.plan.assignor, at_rest.leaders) == (name, name, ())

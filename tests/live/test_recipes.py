@@ -28,7 +28,7 @@ from kafka_rebalance.plans.clients import (
     ClientLibrary,
     recipe,
 )
-from kafka_rebalance.report.plans.compare import copy_commands
+from kafka_rebalance.report.plans.recipes import copy_commands
 from tests.real_groups.librdkafka_members import LibrdkafkaMembers
 from tests.support.live_members import JavaMembers, await_stable
 from tests.support.plug_in_members import PlugInMembers, generations

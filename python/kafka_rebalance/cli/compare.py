@@ -107,7 +107,7 @@ def _show(compared: list[Comparison], args: argparse.Namespace) -> None:
     from kafka_rebalance.report.plans.compare import print_comparison, print_comparisons
     from kafka_rebalance.report.plans.leader import leader_note, leaders_note
     from kafka_rebalance.report.plans.never_ends import print_endless
-    from kafka_rebalance.report.plans.plan import print_wrapped
+    from kafka_rebalance.report.plans.plan import lost_racks_note, print_wrapped
     from kafka_rebalance.report.plans.traps import print_traps
 
     if len(compared) == 1:
@@ -115,6 +115,8 @@ def _show(compared: list[Comparison], args: argparse.Namespace) -> None:
         for found in _endless(compared[0], args):
             print_endless(found)
         print_traps(_traps(compared[0]))
+        if note := lost_racks_note([(compared[0].group, compared[0].changes)]):
+            print_wrapped(note)
         rows = [one.assignor for one in compared[0].candidates]
         if note := leader_note(compared[0].group, compared[0].group.assignor, rows):
             print_wrapped(note)
@@ -122,6 +124,8 @@ def _show(compared: list[Comparison], args: argparse.Namespace) -> None:
         print_comparisons(compared)
         kafkas = (one.group for one in compared if not library_of(one.group.assignor))
         if note := leaders_note(group.leader_library for group in kafkas):
+            print_wrapped(note)
+        if note := lost_racks_note((one.group, one.changes) for one in compared):
             print_wrapped(note)
         print("The last two columns: with the group's own assignor -> with the recommended one.")
         print("--group G shows one group in detail.")

@@ -23,6 +23,7 @@ from kafka_rebalance.plans.changes import Change
 from kafka_rebalance.plans.leaders import LedPlan, plans_by_leader
 from kafka_rebalance.plans.librdkafka_traps import Trap, librdkafka_traps
 from kafka_rebalance.plans.rebalance_plan import parse_changes
+from kafka_rebalance.plans.switched import not_rolling
 
 from .groups import Tally, add_arguments, answers
 from .options import whole
@@ -118,6 +119,7 @@ def run(args: argparse.Namespace) -> int:
     first: _Answer | None = None
     rows: list[tuple[str, str, Figures]] = []
     leaders: list[str | None] = []
+    changed: list[tuple[GroupSpec, list[str]]] = []
 
     def make(group: GroupSpec, changes: Sequence[Change]) -> _Answer:
         if args.assignor is not None:
@@ -134,6 +136,7 @@ def run(args: argparse.Namespace) -> int:
             print(contract.dumps(_json(answer, args, not_affected, alone=one)), flush=True)
         elif not alone:
             rows.append((planned.group.group_id, planned.assignor, planned.figures()))
+            changed.append((planned.group, [str(change) for change in planned.changes]))
             if planned.rounds and not library_of(planned.assignor):
                 leaders.append(planned.group.leader_library)
     if first is not None and alone and args.json:
@@ -144,11 +147,12 @@ def run(args: argparse.Namespace) -> int:
         if args.how_long:
             args.parser.error("--how-long needs one group, or --json: name the group with --group")
         from kafka_rebalance.report.plans.leader import leaders_note
-        from kafka_rebalance.report.plans.plan import print_plans, print_wrapped
+        from kafka_rebalance.report.plans.plan import lost_racks_note, print_plans, print_wrapped
 
         print_plans(rows)
-        if note := leaders_note(leaders):
-            print_wrapped(note)
+        for note in (lost_racks_note(changed), leaders_note(leaders)):
+            if note is not None:
+                print_wrapped(note)
         print("--group G shows one group in detail.")
     return tally.finish(args)
 
@@ -164,6 +168,8 @@ def _json(
         answer["librdkafka_traps"] = [trap.to_dict() for trap in traps]
     if alone and (notes := broker_notes(planned)):
         answer["broker_notes"] = [note.to_dict() for note in notes]
+    if switched := not_rolling(planned.group, planned.changes):
+        answer["not_rolling"] = [one.to_dict() for one in switched]
     if not_affected:
         answer["not_affected"] = not_affected
     if args.how_long:
@@ -188,6 +194,7 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
         from kafka_rebalance.report.plans.broker_notes import print_broker_notes
         from kafka_rebalance.report.plans.never_ends import print_endless
         from kafka_rebalance.report.plans.plan import print_plan
+        from kafka_rebalance.report.plans.recipes import print_switches
         from kafka_rebalance.report.plans.times import print_times
         from kafka_rebalance.report.plans.traps import print_traps
 
@@ -198,6 +205,7 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
         print_endless(_endless(planned))
         print_traps(_traps(planned))
         print_broker_notes(planned, everything=args.all)
+        print_switches(not_rolling(planned.group, planned.changes), planned.group.group_id)
     _show_leaders(answer)
     _draw(planned, args)
 

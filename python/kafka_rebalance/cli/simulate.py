@@ -157,9 +157,14 @@ def _from_group(args: argparse.Namespace) -> Scenario:
         raise GroupError(where, group.error)
     config, work = member_settings("--member", _settings(args))
     try:
-        return scenario_from_group(group, args.changes, config=config, work=work)
+        scenario = scenario_from_group(group, args.changes, config=config, work=work)
     except GroupError as error:
         raise GroupError(where, f"{group.group_id}: {error_text(error, args.changes)}") from None
+    from kafka_rebalance.report.plans.plan import lost_racks_note
+
+    if note := lost_racks_note([(group, map(str, args.changes))]):
+        print(f"kafka-rebalance: {note}", file=sys.stderr)
+    return scenario
 
 
 def _settings(args: argparse.Namespace) -> dict[str, str | bool]:

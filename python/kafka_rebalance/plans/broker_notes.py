@@ -32,7 +32,7 @@ from kafka_rebalance.group.spec import GroupSpec
 from .broker_rounds import joined_together
 from .changes import Change, SwitchAssignor, SwitchProtocol
 from .changes.protocol import copies_user_data
-from .clients import library_evidence
+from .clients import LACK_CONSUMER_PROTOCOL, library_evidence
 from .rebalance_plan import RebalancePlan
 
 NoteKind = Literal[
@@ -40,11 +40,6 @@ NoteKind = Literal[
     "tasks", "delay", "warm-up", "same place",
 ]  # fmt: skip
 
-_LACKS = {
-    "kafka-python": "kafka-python lacks it (3.0.12)",
-    "aiokafka": "aiokafka lacks it (0.14.0)",
-    "python": "kafka-python (3.0.12) and aiokafka (0.14.0) lack it",
-}
 _HAS = {"java": "Kafka's Java client has it from 4.0 on", "librdkafka": "librdkafka from 2.12.0 on"}
 
 
@@ -257,11 +252,13 @@ def _libraries(group: GroupSpec) -> Iterator[Note]:
         who = ", ".join(members[:3])
         if len(members) > 3:
             who += f" and {len(members) - 3} more"
-        if library in _LACKS:
+        if library in LACK_CONSUMER_PROTOCOL:
             yield Note(
                 "blocks",
-                f"{who}: {_LACKS[library]}, so the plan ends before {_them(members)}. The group "
-                "works on with both protocols; each target stops an eager classic member wholly.",
+                f"{who}: {LACK_CONSUMER_PROTOCOL[library]}, so the plan ends before "
+                f"{_them(members)}. The group works on with both protocols; each target stops an "
+                "eager classic member wholly. Either move these members to another client first, "
+                "or leave the whole group classic.",
             )
         else:
             known = _HAS.get(library, f"{_HAS['java']}; {_HAS['librdkafka']}")

@@ -97,6 +97,13 @@ def client_of(member: Member, group_id: str) -> ClientLibrary | None:
     return None
 
 
+LACK_CONSUMER_PROTOCOL = {
+    "kafka-python": "kafka-python lacks it (3.0.12)",
+    "aiokafka": "aiokafka lacks it (0.14.0)",
+    "python": "kafka-python (3.0.12) and aiokafka (0.14.0) lack it",
+}
+"""A library as in `client_library`, without the consumer protocol (KIP-848) -> a sentence."""
+
 _BY_BYTES = {
     "java": (JAVA, KAFKA_PYTHON, AIOKAFKA),  # this project's plug-ins send Java's bytes
     "python": (KAFKA_PYTHON, AIOKAFKA),

@@ -48,6 +48,40 @@ class Unknown:
         return f"{text} another member, so its steps (--assignor {self.kafkas}) are not these"
 
 
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """The steps are unknown; Kafka's assignor `kafkas` has the same answer, and its steps follow.
+
+    The whole answers are equal: each member gets the same partitions from both.
+    """
+
+    assignor: str
+    kafkas: str
+    step = "assignor"
+
+    def __str__(self) -> str:
+        return (
+            f"{self.assignor} has steps of its own; for this group, Kafka's {self.kafkas} makes "
+            "the same assignment of all partitions, by these steps"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NotAlike:
+    """The steps are unknown, and `kafkas`, which is most like the assignor, answers otherwise."""
+
+    assignor: str
+    page: str
+    kafkas: str
+    step = "assignor"
+
+    def __str__(self) -> str:
+        return (
+            f"{self.assignor} has steps of its own ({self.page}), and for this group Kafka's "
+            f"{self.kafkas} makes another assignment, so its steps do not explain this owner"
+        )
+
+
 # Range ------------------------------------------------------------------------------------------
 
 

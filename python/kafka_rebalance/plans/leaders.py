@@ -28,8 +28,9 @@ from kafka_rebalance.errors import AssignorThrows, GroupError
 from kafka_rebalance.group.model import Member, quoted
 from kafka_rebalance.group.spec import GroupSpec
 
-from .changes import Change
-from .clients import client_of
+from .changes import Change, SwitchProtocol
+from .changes.protocol import CONSUMER, lacking
+from .clients import LACK_CONSUMER_PROTOCOL, client_of, library_evidence
 from .rebalance_plan import RebalancePlan, parse_changes, plan
 from .rounds import Step
 
@@ -95,18 +96,41 @@ def plans_by_leader(
     """
     parsed = parse_changes(changes)
     own = _led(group, assignor_of(group, None), (), parsed, engine)
+    _check_switches(group, parsed)
     steps = () if own.plan is None else own.plan.steps
+    led = possible_dialects(group, steps)
+    if own.plan is not None and not own.plan.rounds and group.assignor not in SERVER_SIDE:
+        led = {_name_at_rest(group): ()}
     found = [
         replace(own, leaders=leaders)
         if name == own.assignor
         else _led(group, name, leaders, parsed, engine)
-        for name, leaders in possible_dialects(group, steps).items()
+        for name, leaders in led.items()
     ]
     if not any(one.plan for one in found):
         if own.plan is None:
             raise found[0].error or AssertionError(own.assignor)
         found.insert(0, own)
     return tuple(_different(found))
+
+
+def _check_switches(group: GroupSpec, changes: Sequence[Change]) -> None:
+    """Raises a GroupError for a switch to a protocol that the library of every member lacks."""
+    evidence = [library_evidence(member, group.group_id) for member in group.members]
+    if any(one is None or one[0] not in LACK_CONSUMER_PROTOCOL for one in evidence):
+        return
+    for i, change in enumerate(changes):
+        if isinstance(change, SwitchProtocol) and change.protocol == CONSUMER:
+            first = group.members[0]
+            name = first.group_instance_id or first.member_id
+            problem = f"{name} cannot restart with group.protocol=consumer, nor can another member"
+            raise GroupError(f"changes[{i}]", f"{problem}: {lacking(group.assignor or '')}")
+
+
+def _name_at_rest(group: GroupSpec) -> str:
+    """Returns the assignor of a plan without rebalances, by the name it has in other plans."""
+    names = list(possible_dialects(group)) or [group.assignor or ""]
+    return next((name for name in names if library_of(name) is None), names[0])
 
 
 def possible_dialects(group: GroupSpec, steps: Sequence[Step] = ()) -> dict[str, tuple[str, ...]]:

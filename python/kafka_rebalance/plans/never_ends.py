@@ -31,7 +31,8 @@ from kafka_rebalance.group.spec import GroupSpec, require_group
 from .changes import AddMembers, BounceMembers, Change, RemoveMembers, Resubscribe, SwitchAssignor
 from .changes.edits import AS_IT_IS, Edited, GroupEvent, restarted
 from .changes.made_up import MadeUp
-from .rebalance_plan import at_change, parse_changes
+from .playing import at_change
+from .rebalance_plan import parse_changes
 from .rounds import play
 
 MOST_PLAYS = 200

@@ -29,7 +29,11 @@ Holdings = Mapping[str, Sequence[TopicPartition]]
 def reasons(group: GroupSpec, assignor: str, tp: TopicPartition) -> list[Fact]:
     """Returns the facts about a partition, which must exist and have a subscriber."""
     steps = _STEPS.get(assignor)
-    return [_unknown(group, assignor, tp)] if steps is None else list(steps(group, tp))
+    if steps is not None:
+        return list(steps(group, tp))
+    if assignor in _MOST_LIKE:
+        return list(_by_most_like(group, assignor, tp))
+    return [_unknown(group, assignor, tp)]
 
 
 _PAGES = {
@@ -39,9 +43,39 @@ _PAGES = {
 """The first part of an assignor's name -> the page that describes it."""
 
 
+_MOST_LIKE = {
+    "librdkafka/cooperative-sticky": "cooperative-sticky",
+    "consumer/uniform": "sticky",
+    "consumer/range": "range",
+}
+"""An assignor with other steps -> Kafka's own one whose answers are most often the same."""
+
+
+def _by_most_like(group: GroupSpec, assignor: str, tp: TopicPartition) -> Iterator[Fact]:
+    """Yields the steps of the most similar assignor, if both make the whole assignment alike.
+
+    If only the partition had the same owner, that could be by chance.
+    """
+    kafkas = _MOST_LIKE[assignor]
+    try:
+        mine, its = assign(group, assignor), assign(group, kafkas)
+    except AssignorThrows:  # Kafka's class does, in a general group
+        yield _unknown(group, assignor, tp)
+        return
+    if any(set(mine[member_id]) != set(its[member_id]) for member_id in mine):
+        yield facts.NotAlike(assignor, _page(assignor), kafkas)
+        return
+    yield facts.Alike(assignor, kafkas)
+    yield from _STEPS[kafkas](group, tp)
+
+
+def _page(assignor: str) -> str:
+    return _PAGES.get(library_of(assignor) or "", "")
+
+
 def _unknown(group: GroupSpec, assignor: str, tp: TopicPartition) -> facts.Unknown:
     library, kafkas = library_of(assignor) or "", protocol_name(assignor)
-    page = _PAGES.get(library, "")
+    page = _page(assignor)
     if library not in ("kafka-python", "aiokafka", "librdkafka") or BUILT_IN[kafkas].withholds:
         return facts.Unknown(assignor, page)  # a cooperative answer depends on all earlier ones
     try:

@@ -7,7 +7,8 @@
 3. The plan compares its end with the best result that was possible from the beginning (`possible`).
    For share and streams groups no such result is known, and the end takes its place.
 
-Engine "rust" plays whole plans in the core: `core_plan.py`. Mirror: `src/plans/rebalance_plan.rs`.
+`playing.py` does this in Python; engine "rust" plays whole plans in the core: `core_plan.py`.
+Mirror: `src/plans/rebalance_plan.rs`.
 
 >>> from kafka_rebalance import AddMembers, GroupSpec, Member, Topic, TopicPartition, plan
 >>> owned = lambda *partitions: tuple(TopicPartition("t", p) for p in partitions)
@@ -29,20 +30,13 @@ C3-1bc4c369-f628-4ff3-a63e-da0cd6590cd0:
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from kafka_rebalance import _core
 from kafka_rebalance.assignors.assigning import assignor_of, from_columns, partitions_from
-from kafka_rebalance.assignors.registry import (
-    BUILT_IN,
-    SERVER_SIDE,
-    Engine,
-    assigns_tasks,
-    check_engine,
-    shares_partitions,
-)
+from kafka_rebalance.assignors.registry import BUILT_IN, Engine, assigns_tasks, check_engine
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.html_tables import clipped, small_table
@@ -50,24 +44,18 @@ from kafka_rebalance.group.model import TopicPartition, quoted
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 
-from .broker_rounds import play_by_broker
-from .changes import (
-    AddMembers,
-    BounceMembers,
-    Change,
-    RemoveMembers,
-    SwitchAssignor,
-    SwitchProtocol,
-    change_from_text,
-)
-from .changes.edits import AS_IT_IS, GroupEvent
+from .changes import Change, SwitchAssignor, SwitchProtocol, change_from_text
+from .changes.edits import AS_IT_IS
 from .changes.made_up import PLANNED, Basis, Draw, MadeUp, Newcomer
+from .changes.other_assignor import run_by
 from .core_plan import CorePlan, core_step
 from .explanation import explain
-from .figures import Figures, count_rows, figure_rows, rack_share, topic_balances
-from .possible import Possible, best_possible
+from .figures import Figures, count_rows, figure_rows, rack_share
+from .plan_dict import as_dict
+from .playing import at_change, play_changes
+from .possible import Possible
 from .possible.optimum import from_core
-from .rounds import Played, Round, Step, play, protocol_of
+from .rounds import Round, Step, protocol_of
 from .samples import Samples, count_ends, enough_draws
 from .sticky_facts import count
 
@@ -234,23 +222,7 @@ class RebalancePlan:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the plan as a dict for JSON: the figures, then all steps and rounds."""
-        return {
-            "group_id": self.group.group_id,
-            "assignor": self.assignor,
-            "leader_library": self.group.leader_library,
-            "changes": [str(change) for change in self.changes],
-            **self.figures().to_dict(),
-            "made_up": [
-                {"member_id": one.member_id, "name": one.name, "basis": one.basis.value}
-                for one in self.newcomers
-            ],
-            "possible": self.possible.to_dict(),
-            "topics_before": _balances(self.group, self.before),
-            "topics_after": _balances(self.final, self.after),
-            "steps": [_step(step, known=self.knows_generation) for step in self.steps],
-            "assignment": self.after.to_dict(),
-            **({} if self.after.standby is None else {"standby": self.after.standby.to_dict()}),
-        }
+        return as_dict(self)
 
 
 def plan(
@@ -263,7 +235,8 @@ def plan(
     """Plays changes one after another, each until the group has settled.
 
     If `assignor` is None, the group's own one is used. Any other assignor is planned as if the
-    group already used it; `SwitchAssignor` plans the change of assignor itself. Changes may be
+    group already used it, with members that send what they send under it (`other_assignor.py`);
+    `SwitchAssignor` plans the change of assignor itself. Changes may be
     texts such as `add-members=2`. Without changes, the next rebalance of the group is planned.
 
     Errors   GroupError at `changes[i]` for a change that does not fit; those of `assign`.
@@ -273,7 +246,7 @@ def plan(
     if group.subtopologies is not None and not assigns_tasks(name):
         raise GroupError("assignor", f"{quoted(name)} assigns no tasks, as a streams group needs")
     parsed = parse_changes(changes)
-    return replay(group.edited(assignor=name), parsed, engine, PLANNED)
+    return replay(run_by(group, name), parsed, engine, PLANNED)
 
 
 def parse_changes(changes: Iterable[Change | str]) -> tuple[Change, ...]:
@@ -309,69 +282,17 @@ def played(
     possible: Possible | None = None,
 ) -> RebalancePlan:
     """Plays changes round by round in Python; `ids` makes up the names of newcomers."""
-    origins = {member.member_id: member.member_id for member in group.members}
-    state = group
-    steps: list[Step] = []
-    _check_plays(group, changes)
-    # 1.
-    if not changes:
-        steps.append(_step_of(AS_IT_IS, state, ids, origins, engine))
-    for i, change in enumerate(changes):
-        try:
-            events = change.renamed(ids).events(state)
-            for event in events:
-                steps.append(_step_of(event, state, ids, origins, engine))
-                state, origins = steps[-1].after, steps[-1].origins
-                if isinstance(change, SwitchProtocol):
-                    state = _as_sent(state, steps[-1])
-        except GroupError as error:
-            raise at_change(error, i) from None
-    # 3.
-    if possible is None and shares_partitions(group.assignor):
-        possible = _shared(steps)
-    if possible is None:
-        possible = best_possible(_as_it_began(group, steps[-1]), engine=engine)
+    steps, best = play_changes(group, changes, engine, ids, possible)
     return RebalancePlan(
         group,
         group.assignor or "",
         changes,
-        tuple(steps),
-        possible,
+        steps,
+        best,
         tuple(ids.made),
         engine,
         ids.places_guessed,
     )
-
-
-def _check_plays(group: GroupSpec, changes: Sequence[Change]) -> None:
-    """Raises a GroupError for a change of a streams group that is not played.
-
-    A contract line has the numbers of tasks, but not the topics on which they depend.
-    """
-    if not assigns_tasks(group.assignor):
-        return
-    for i, change in enumerate(changes):
-        of_rack = isinstance(change, RemoveMembers) and change.rack is not None
-        if of_rack or not isinstance(change, AddMembers | RemoveMembers | BounceMembers):
-            problem = "of a streams group, the plan plays only members that join, leave or restart"
-            raise GroupError(f"changes[{i}]", problem)
-
-
-def _as_sent(group: GroupSpec, step: Step) -> GroupSpec:
-    """Returns the group with the assignment in the leader's order, which a conversion reads.
-
-    Members of librdkafka claim their partitions in another order (`rounds.as_claimed`).
-    """
-    if not step.rounds or step.rounds[-1].kind == "broker":
-        return group
-    return group.owning(step.rounds[-1].assignment, generation_id=group.generation_id)
-
-
-def _shared(steps: Sequence[Step]) -> Possible:
-    """Returns the end itself: no bound is known if members share partitions."""
-    after = Assignment.owned(steps[-1].after)
-    moves = sum(one.moves for step in steps for one in step.rounds)
-    return Possible(after.balance, moves, (), after, {}, {})
 
 
 def _is_built_in(group: GroupSpec, changes: tuple[Change, ...]) -> bool:
@@ -409,48 +330,6 @@ def _of_core(
     )
 
 
-def _step_of(
-    event: GroupEvent, group: GroupSpec, ids: MadeUp, origins: dict[str, str], engine: Engine
-) -> Step:
-    edited = event.edit(group, ids)
-    origins = origins | {new: origins[old] for new, old in edited.renamed.items() if old in origins}
-    # 2.
-    played = Played((), edited.group, settled=True)
-    if edited.rebalances:
-        assignor = edited.group.assignor or ""
-        if assignor in SERVER_SIDE:
-            played = play_by_broker(edited.group, eager=edited.eager, engine=engine)
-        else:
-            played = play(edited.group, assignor, starts_over=edited.starts_over, engine=engine)
-    return Step(
-        event.cause,
-        edited.group,
-        played.group,
-        played.rounds,
-        played.settled,
-        origins,
-        edited.waiting,
-        edited.leaderless,
-    )
-
-
-def _as_it_began(group: GroupSpec, last: Step) -> GroupSpec:
-    """Returns the last group, with the partitions that members owned when the plan began."""
-    began = {member.member_id: member for member in group.members}
-    members = []
-    for member in last.after.members:
-        then = began.get(last.origins.get(member.member_id, ""))
-        members.append(
-            replace(
-                member,
-                owned_partitions=() if then is None else then.owned_partitions,
-                generation_id=None if then is None else then.generation_id,
-                user_data_generation_id=None if then is None else then.user_data_generation_id,
-            )
-        )
-    return last.after.edited(members=tuple(members))
-
-
 def _change(change: Change | str, i: int) -> Change:
     if isinstance(change, Change):
         return change
@@ -460,49 +339,3 @@ def _change(change: Change | str, i: int) -> Change:
         return change_from_text(change)
     except GroupError as error:
         raise at_change(error, i) from None
-
-
-def at_change(error: GroupError, i: int) -> GroupError:
-    """Returns an error whose path has the index of its change."""
-    if error.path != "change":
-        return error
-    return type(error)(f"changes[{i}]", error.problem)
-
-
-def _balances(group: GroupSpec, assignment: Assignment) -> dict[str, Any]:
-    return {name: one.to_dict() for name, one in topic_balances(group, assignment).items()}
-
-
-def _step(step: Step, *, known: bool) -> dict[str, Any]:
-    return {
-        "cause": step.cause,
-        "settled": step.settled,
-        "waiting": [list(tp) for tp in step.waiting],
-        "leaderless": [list(tp) for tp in step.leaderless],
-        "rounds": [
-            {
-                "protocol": one.kind,
-                "generation_id": one.generation_id if known else None,
-                **{
-                    part: {m: owned for m, owned in getattr(one, part).to_dict().items() if owned}
-                    for part in ("kept", "revoked", "gained", "withheld")
-                },
-                "unavailable": [list(tp) for tp in one.unavailable],
-                **_standby(one),
-            }
-            for one in step.rounds
-        ],
-    }
-
-
-def _standby(one: Round) -> dict[str, Any]:
-    """Returns the changes of standby tasks; nothing outside of streams groups."""
-    if one.standby is None:
-        return {}
-    parts = {part: getattr(one.standby, part) for part in ("kept", "revoked", "gained")}
-    return {
-        "standby": {
-            part: {m: owned for m, owned in changed.to_dict().items() if owned}
-            for part, changed in parts.items()
-        }
-    }

@@ -4,7 +4,8 @@
 At any time, all members must have an assignor in common. So each member restarts twice: first with
 both assignors in its list (the new one first), then with the new assignor alone.
 
-1. A member leaves or comes back, as in `BounceMembers`. Static members come back in time.
+1. A member leaves or comes back, as in `BounceMembers`. Static members come back in time. A member
+   with the new list sends what its library sends under the new assignor (`other_assignor.py`).
 2. The members vote (`protocol/selection.py`). The new assignor is selected as soon as the last
    member that lists only the old one leaves. A static member does not leave: its return changes
    the vote, and starts the only rebalance that a static member causes.
@@ -29,6 +30,7 @@ from kafka_rebalance.protocol.selection import select_protocol
 
 from .changes import BounceMembers
 from .changes.made_up import MadeUp
+from .changes.other_assignor import sends_anew
 from .rounds import protocol_of
 
 MOST_MEMBERS = 100
@@ -110,6 +112,7 @@ class _Moment:
                 self.group = edited.group
                 for new_id, old_id in edited.renamed.items():
                     self.lists[new_id] = names
+                    self._sends_anew(new_id, names[0])
                     if not edited.rebalances:
                         self.served[new_id] = self.served[old_id]
                 # 2.
@@ -120,6 +123,13 @@ class _Moment:
                 if edited.rebalances or before != self.selected:
                     self._rebalance()
         return Bounce(names, len(restarts), self.rebalances, takes_over=takes_over)
+
+    def _sends_anew(self, member_id: str, assignor: str) -> None:
+        members = (
+            sends_anew(one, assignor) if one.member_id == member_id else one
+            for one in self.group.members
+        )
+        self.group = self.group.edited(members=tuple(members))
 
     def _vote(self) -> str:
         return select_protocol([self.lists[member.member_id] for member in self.group.members])

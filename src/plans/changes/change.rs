@@ -119,6 +119,7 @@ fn switch_assignor(group: &mut Draft, name: &str) -> Result<Follows, GroupError>
         let problem = format!("{} is the group's assignor already", quoted(name));
         return Err(error(problem));
     }
-    group.assignor = assignor;
+    let before = group.assignor.name();
+    group.run_by(assignor, Some(before));
     Ok(Follows::StartingOver)
 }

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::made_up::MadeUp;
-use crate::assignors::Assignor;
+use crate::assignors::{Assignor, protocol_name};
 use crate::group::model::{AsSent, Member, RackId, Topic, TopicId, TopicPartition};
 use crate::group::spec::{GroupSpec, Orders};
 use crate::group::streams::Streams;
@@ -59,7 +59,7 @@ impl<'a> Draft<'a> {
     pub fn of(group: &GroupSpec<'a>, assignor: Assignor) -> Self {
         let topics = group.topics.iter().enumerate();
         let members = group.members.iter().zip(0u32..);
-        Self {
+        let mut draft = Self {
             group_id: group.group_id,
             assignor,
             topics: topics
@@ -89,6 +89,28 @@ impl<'a> Draft<'a> {
             generation_id: None,
             waiting: Vec::new(),
             leaderless: Vec::new(),
+        };
+        draft.run_by(assignor, group.assignor);
+        draft
+    }
+
+    /// Mirror of `plans/changes/other_assignor.py`: sets the assignor, and what members send under
+    /// it if `before`, the name of the assignor that they sent for, is another one.
+    pub fn run_by(&mut self, assignor: Assignor, before: Option<&str>) {
+        self.assignor = assignor;
+        // 1.
+        if before.is_none_or(|name| protocol_name(name) == protocol_name(assignor.name())) {
+            return;
+        }
+        for member in &mut self.members {
+            let version = member.as_sent.subscription_version;
+            member.as_sent = AsSent {
+                // 2. A draft has no rack of a member whose version sends none.
+                empty_rack: member.as_sent.empty_rack,
+                // 3.
+                subscription_version: version.filter(|&v| v > 0 && assignor.is_dialect()),
+                ..AsSent::default()
+            };
         }
     }
 

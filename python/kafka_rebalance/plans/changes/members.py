@@ -13,6 +13,7 @@ from kafka_rebalance.group.spec import GroupSpec
 from .change import Change, Verb, check_fields, count, some
 from .edits import Edited, GroupEvent, error, find_member, held_by, restarted, without
 from .made_up import MadeUp, client_names, instance_names, prefix_of
+from .other_assignor import run_by
 
 MOST_NEW_MEMBERS = 100_000
 """The most members that may join at once: far more than any real group has."""
@@ -306,7 +307,7 @@ class SwitchAssignor(Change):
             raise error(f"{quoted(self.assignor)} needs switch-protocol={protocol} first")
 
         def edit(group: GroupSpec, _: MadeUp) -> Edited:
-            return Edited(group.edited(assignor=self.assignor), starts_over=not by_broker)
+            return Edited(run_by(group, self.assignor), starts_over=not by_broker)
 
         return [GroupEvent(str(self), edit)]
 

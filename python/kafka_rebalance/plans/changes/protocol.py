@@ -117,15 +117,20 @@ def _check_classic(group: GroupSpec) -> None:
     if name in SERVER_SIDE:
         raise error(f"the broker assigns the group already: {quoted(name)}")
     if library_of(name) in ("kafka-python", "aiokafka"):
-        raise error(
-            "kafka-python and aiokafka have no consumer protocol; Kafka's Java client (from 4.0 "
-            "on) and librdkafka (from 2.12.0 on) have it: docs/switch-protocol.md. For members "
-            "that move to one of these, plan as if Kafka's assignor ran: "
-            f"--assignor {protocol_name(name)}"
-        )
+        raise error(lacking(name))
     if name not in BUILT_IN:
         played = ", ".join(BUILT_IN)
         raise error(f"{quoted(name)} is classic, but the plan plays the switch only of {played}")
+
+
+def lacking(assignor: str) -> str:
+    """Returns the text of an error about a group whose clients have no consumer protocol."""
+    return (
+        "kafka-python and aiokafka have no consumer protocol; Kafka's Java client (from 4.0 on) "
+        "and librdkafka (from 2.12.0 on) have it: docs/switch-protocol.md. Leave the group "
+        "classic, or, for members that move to one of these clients, plan as if Kafka's assignor "
+        f"ran: --assignor {protocol_name(assignor)}"
+    )
 
 
 def copies_user_data(group: GroupSpec) -> bool:

@@ -1,19 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints comparisons at most 100 characters wide; settings to paste are never wrapped."""
 
-import shlex
 from collections.abc import Mapping, Sequence
 
-from kafka_rebalance.assignors.registry import protocol_name
-from kafka_rebalance.plans import Bounce, Candidate, Comparison, Migration, Recipe
-from kafka_rebalance.plans.clients import CLIENTS
+from kafka_rebalance.plans import Candidate, Comparison
 from kafka_rebalance.plans.figures import share_text
 from kafka_rebalance.plans.rounds import protocol_of
-from kafka_rebalance.report.text.names import counted, cut
+from kafka_rebalance.report.text.names import cut
 from kafka_rebalance.report.text.tables import print_table
 from kafka_rebalance.simulator.timing import Timed
 
 from .plan import its, print_wrapped, waits
+from .recipes import print_migration
 from .times import median_text, seconds_text
 
 Times = Mapping[str, Timed]
@@ -104,112 +102,6 @@ def _row(one: Candidate, timed: Timed | None, recommended: str | None) -> tuple[
         figures.balance_possible.least_to_most,
         share_text(figures.rack_share_after),
     )
-
-
-# How to switch ------------------------------------------------------------------------------------
-
-
-_HOW = "How to switch depends on the client library, and no client id shows it:"
-_HOW_BY_BYTES = "How to switch, for each client library that the members' bytes fit:"
-
-
-def print_migration(migration: Migration, group_id: str) -> None:
-    """Prints the steps for each client library, with settings to paste."""
-    if not migration.is_known and migration.recipes:
-        print_wrapped(_HOW if len(migration.recipes) == len(CLIENTS) else _HOW_BY_BYTES)
-    for one in migration.recipes:
-        _print_recipe(one, migration)
-    if not migration.recipes:
-        for number, bounce in enumerate(migration.bounces, 1):
-            print_wrapped(f"{number}. {_cost(bounce, migration)}", "  ", "   ")
-    ways = {one.way for one in migration.recipes}
-    if migration.is_known and len(migration.recipes) > 1 and "stop all" in ways:
-        print_wrapped("The members run several clients: stop all of them together.")
-    if "stop all" in ways:
-        print_wrapped(
-            "The group keeps its offsets. To keep the old group as a way back, start the members "
-            "with a new group id, and copy the offsets while all members are stopped:"
-        )
-        _print_settings(*copy_commands(group_id))
-
-
-def copy_commands(group_id: str) -> tuple[str, str]:
-    """Returns Kafka's commands that copy offsets to another group; all members must be stopped."""
-    command = "kafka-consumer-groups.sh --bootstrap-server HOST:9092 --reset-offsets"
-    old, new = shlex.quote(group_id), shlex.quote(f"{group_id}-2")
-    return (
-        f"{command} --group {old} --all-topics --to-current --dry-run --export > offsets.csv",
-        f"{command} --group {new} --from-file offsets.csv --execute",
-    )
-
-
-def _print_recipe(one: Recipe, migration: Migration) -> None:
-    client = "librdkafka (confluent-kafka and others)" if one.client == "librdkafka" else one.client
-    if one.way == "none":
-        print_wrapped(f"{client}: not possible, because it has no {_listed(migration)[1]}")
-        return
-    if one.way == "stop all":
-        why = _no_rolling(one, migration)
-        print_wrapped(f"{client}: {why}; stop all members, then start all with")
-        _print_settings(one.needs, one.settings[0])
-        return
-    print_wrapped(f"{client}: two rolling bounces")
-    for number, (setting, bounce) in enumerate(
-        zip(one.settings, migration.bounces, strict=True), 1
-    ):
-        print_wrapped(f"{number}. {_cost(bounce, migration)}", "  ", "   ")
-        _print_settings(one.needs if number == 1 else None, setting)
-    if one.client == "Java" and migration.from_default is not None:
-        print_wrapped(
-            "Members with Kafka's default list already have both assignors, range first: they need "
-            f"only step 2, {_counts(migration.from_default)}.",
-            "  ",
-        )
-
-
-def _no_rolling(one: Recipe, migration: Migration) -> str:
-    if one.client == "aiokafka":
-        return "a member joins once for each assignor in its list"
-    old, new = _listed(migration)
-    return f"a list must not contain both {old} and {new}"
-
-
-def _listed(migration: Migration) -> tuple[str, str]:
-    """Returns both names as clients list them, without a library of this project's names."""
-    return protocol_name(migration.old), protocol_name(migration.new)
-
-
-def _print_settings(*lines: str | None) -> None:
-    """Prints lines without wrapping, so that they can be copied."""
-    for line in lines:
-        if line is not None:
-            print(f"     {line}")
-
-
-def _counts(bounce: Bounce) -> str:
-    least = "" if bounce.is_exact else "at least "
-    restarts = counted(bounce.restarts, "restart")
-    return f"{restarts}, {least}{counted(bounce.rebalances, 'rebalance')}"
-
-
-def _cost(bounce: Bounce, migration: Migration) -> str:
-    text = _counts(bounce)
-    old, new = _listed(migration)
-    if bounce.takes_over is not None:
-        text += (
-            f"; {old} assigns until the last member without {new} "
-            f"{'leaves' if bounce.takes_over.endswith('leaves') else 'has returned'}, then "
-            f"{new} assigns"
-        )
-    cooperative = "cooperative-sticky" in (new, old)
-    if cooperative and len(bounce.assignors) > 1:
-        text += "; members that list both are eager"
-    elif cooperative and new == "cooperative-sticky":
-        text += (
-            "; a moving partition is revoked in one rebalance and gained in the next, and only "
-            "moving partitions stop"
-        )
-    return text
 
 
 # Several groups -----------------------------------------------------------------------------------

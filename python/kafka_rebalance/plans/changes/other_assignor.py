@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the members of a group send after a change to another assignor.
+
+A group's line describes the subscriptions that its members sent for the present assignor. Under
+another one, members send something else: kafka-python's own range sends version 0, this project's
+plug-ins send what Kafka's newest Java client sends, as the recipes of `compare` have them.
+
+1. Under an assignor of the same protocol name (range, librdkafka/range), members send the same.
+2. Else they send what Kafka's newest client sends. A rack that an old version did not send stays
+   unknown.
+3. Only librdkafka's leaders depend on the age of the members' clients, which a change of assignor
+   does not change: versions 1 and 2 stay there. Clients of version 0 have no cooperative assignor;
+   those of the Python libraries get one with the plug-in.
+
+Source   the table in docs/plans.md, of real clients; librdkafka 2.16. Mirror: `Draft::run_by`.
+"""
+
+from dataclasses import replace
+
+from kafka_rebalance.assignors.registry import library_of, protocol_name
+from kafka_rebalance.group.model import NEWEST_SUBSCRIPTION, Member
+from kafka_rebalance.group.spec import GroupSpec
+
+
+def run_by(group: GroupSpec, assignor: str) -> GroupSpec:
+    """Returns the group with this assignor, and its members as they send under it."""
+    # 1.
+    if group.assignor is None or protocol_name(group.assignor) == protocol_name(assignor):
+        return group.edited(assignor=assignor)
+    members = tuple(sends_anew(member, assignor) for member in group.members)
+    return group.edited(assignor=assignor, members=members)
+
+
+def sends_anew(member: Member, assignor: str) -> Member:
+    """Returns the member as it sends under an assignor that the group did not run before."""
+    version = member.subscription_version or None
+    return replace(
+        member,
+        # 2.
+        rack_id=member.rack_id if member.version >= NEWEST_SUBSCRIPTION else None,
+        user_data=None,
+        user_data_generation_id=None,
+        # 3.
+        subscription_version=version if library_of(assignor) == "librdkafka" else None,
+    )

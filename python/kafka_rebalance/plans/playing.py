@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plays the changes of a plan in Python, event by event, in the steps of `rebalance_plan.py`."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from kafka_rebalance.assignors.registry import (
+    SERVER_SIDE,
+    Engine,
+    assigns_tasks,
+    shares_partitions,
+)
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.ownership import Assignment
+from kafka_rebalance.group.spec import GroupSpec
+
+from .broker_rounds import play_by_broker
+from .changes import AddMembers, BounceMembers, Change, RemoveMembers, SwitchProtocol
+from .changes.edits import AS_IT_IS, GroupEvent
+from .changes.made_up import MadeUp
+from .possible import Possible, best_possible
+from .rounds import Played, Step, play
+
+
+def play_changes(
+    group: GroupSpec,
+    changes: tuple[Change, ...],
+    engine: Engine,
+    ids: MadeUp,
+    possible: Possible | None = None,
+) -> tuple[tuple[Step, ...], Possible]:
+    """Plays changes round by round; `ids` makes up the names of newcomers.
+
+    Returns the steps, and the best possible result, which is computed if it is None.
+    """
+    origins = {member.member_id: member.member_id for member in group.members}
+    state = group
+    steps: list[Step] = []
+    _check_plays(group, changes)
+    # 1.
+    if not changes:
+        steps.append(_step_of(AS_IT_IS, state, ids, origins, engine))
+    for i, change in enumerate(changes):
+        try:
+            events = change.renamed(ids).events(state)
+            for event in events:
+                steps.append(_step_of(event, state, ids, origins, engine))
+                state, origins = steps[-1].after, steps[-1].origins
+                if isinstance(change, SwitchProtocol):
+                    state = _as_sent(state, steps[-1])
+        except GroupError as error:
+            raise at_change(error, i) from None
+    # 3.
+    if possible is None and shares_partitions(group.assignor):
+        possible = _shared(steps)
+    if possible is None:
+        possible = best_possible(_as_it_began(group, steps[-1]), engine=engine)
+    return tuple(steps), possible
+
+
+def _check_plays(group: GroupSpec, changes: Sequence[Change]) -> None:
+    """Raises a GroupError for a change of a streams group that is not played.
+
+    A contract line has the numbers of tasks, but not the topics on which they depend.
+    """
+    if not assigns_tasks(group.assignor):
+        return
+    for i, change in enumerate(changes):
+        of_rack = isinstance(change, RemoveMembers) and change.rack is not None
+        if of_rack or not isinstance(change, AddMembers | RemoveMembers | BounceMembers):
+            problem = "of a streams group, the plan plays only members that join, leave or restart"
+            raise GroupError(f"changes[{i}]", problem)
+
+
+def _as_sent(group: GroupSpec, step: Step) -> GroupSpec:
+    """Returns the group with the assignment in the leader's order, which a conversion reads.
+
+    Members of librdkafka claim their partitions in another order (`rounds.as_claimed`).
+    """
+    if not step.rounds or step.rounds[-1].kind == "broker":
+        return group
+    return group.owning(step.rounds[-1].assignment, generation_id=group.generation_id)
+
+
+def _shared(steps: Sequence[Step]) -> Possible:
+    """Returns the end itself: no bound is known if members share partitions."""
+    after = Assignment.owned(steps[-1].after)
+    moves = sum(one.moves for step in steps for one in step.rounds)
+    return Possible(after.balance, moves, (), after, {}, {})
+
+
+def _step_of(
+    event: GroupEvent, group: GroupSpec, ids: MadeUp, origins: dict[str, str], engine: Engine
+) -> Step:
+    edited = event.edit(group, ids)
+    origins = origins | {new: origins[old] for new, old in edited.renamed.items() if old in origins}
+    # 2.
+    played = Played((), edited.group, settled=True)
+    if edited.rebalances:
+        assignor = edited.group.assignor or ""
+        if assignor in SERVER_SIDE:
+            played = play_by_broker(edited.group, eager=edited.eager, engine=engine)
+        else:
+            played = play(edited.group, assignor, starts_over=edited.starts_over, engine=engine)
+    return Step(
+        event.cause,
+        edited.group,
+        played.group,
+        played.rounds,
+        played.settled,
+        origins,
+        edited.waiting,
+        edited.leaderless,
+    )
+
+
+def _as_it_began(group: GroupSpec, last: Step) -> GroupSpec:
+    """Returns the last group, with the partitions that members owned when the plan began."""
+    began = {member.member_id: member for member in group.members}
+    members = []
+    for member in last.after.members:
+        then = began.get(last.origins.get(member.member_id, ""))
+        members.append(
+            replace(
+                member,
+                owned_partitions=() if then is None else then.owned_partitions,
+                generation_id=None if then is None else then.generation_id,
+                user_data_generation_id=None if then is None else then.user_data_generation_id,
+            )
+        )
+    return last.after.edited(members=tuple(members))
+
+
+def at_change(error: GroupError, i: int) -> GroupError:
+    """Returns an error whose path has the index of its change."""
+    if error.path != "change":
+        return error
+    return type(error)(f"changes[{i}]", error.problem)

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Prints how members of each client library change to another assignor, with settings to paste."""
+
+import shlex
+from collections.abc import Sequence
+
+from kafka_rebalance.assignors.registry import protocol_name
+from kafka_rebalance.plans import Bounce, Migration, Recipe
+from kafka_rebalance.plans.clients import CLIENTS
+from kafka_rebalance.plans.switched import Switched
+from kafka_rebalance.report.text.names import counted
+
+from .plan import print_wrapped
+
+_HOW = "How to switch depends on the client library, and no client id shows it:"
+_HOW_BY_BYTES = "How to switch, for each client library that the members' bytes fit:"
+
+
+def print_migration(migration: Migration, group_id: str) -> None:
+    """Prints the steps for each client library, with settings to paste."""
+    if not migration.is_known and migration.recipes:
+        print_wrapped(_HOW if len(migration.recipes) == len(CLIENTS) else _HOW_BY_BYTES)
+    for one in migration.recipes:
+        _print_recipe(one, migration)
+    if not migration.recipes:
+        for number, bounce in enumerate(migration.bounces, 1):
+            print_wrapped(f"{number}. {_cost(bounce, migration)}", "  ", "   ")
+    ways = {one.way for one in migration.recipes}
+    if migration.is_known and len(migration.recipes) > 1 and "stop all" in ways:
+        print_wrapped("The members run several clients: stop all of them together.")
+    if "stop all" in ways:
+        _print_way_back(group_id)
+
+
+def print_switches(switches: Sequence[Switched], group_id: str) -> None:
+    """Prints, for each switch of a plan, the clients that cannot make it as it is planned."""
+    for one in switches:
+        old, new = protocol_name(one.old), protocol_name(one.new)
+        print_wrapped(
+            f"switch-assignor={one.new} is planned for members that list both {old} and {new} "
+            "while they restart one after another. These clients cannot do that:"
+        )
+        for recipe in one.recipes:
+            _print_stop(recipe, old, new)
+    if any(recipe.way == "stop all" for one in switches for recipe in one.recipes):
+        print_wrapped(
+            "If all members stop and start together, the new assignor begins without owned "
+            "partitions too, but from members with new ids: ties may go otherwise."
+        )
+        _print_way_back(group_id)
+
+
+def _print_way_back(group_id: str) -> None:
+    print_wrapped(
+        "The group keeps its offsets. To keep the old group as a way back, start the members "
+        "with a new group id, and copy the offsets while all members are stopped:"
+    )
+    _print_settings(*copy_commands(group_id))
+
+
+def copy_commands(group_id: str) -> tuple[str, str]:
+    """Returns Kafka's commands that copy offsets to another group; all members must be stopped."""
+    command = "kafka-consumer-groups.sh --bootstrap-server HOST:9092 --reset-offsets"
+    old, new = shlex.quote(group_id), shlex.quote(f"{group_id}-2")
+    return (
+        f"{command} --group {old} --all-topics --to-current --dry-run --export > offsets.csv",
+        f"{command} --group {new} --from-file offsets.csv --execute",
+    )
+
+
+def _print_recipe(one: Recipe, migration: Migration) -> None:
+    if one.way != "rolling":
+        _print_stop(one, *_listed(migration))
+        return
+    print_wrapped(f"{_named(one)}: two rolling bounces")
+    for number, (setting, bounce) in enumerate(
+        zip(one.settings, migration.bounces, strict=True), 1
+    ):
+        print_wrapped(f"{number}. {_cost(bounce, migration)}", "  ", "   ")
+        _print_settings(one.needs if number == 1 else None, setting)
+    if one.client == "Java" and migration.from_default is not None:
+        print_wrapped(
+            "Members with Kafka's default list already have both assignors, range first: they need "
+            f"only step 2, {_counts(migration.from_default)}.",
+            "  ",
+        )
+
+
+def _print_stop(one: Recipe, old: str, new: str) -> None:
+    """Prints the recipe of a client that cannot change by rolling bounces."""
+    if one.way == "none":
+        print_wrapped(f"{_named(one)}: not possible, because it has no {new}")
+        return
+    why = f"a list must not contain both {old} and {new}"
+    if one.client == "aiokafka":
+        why = "a member joins once for each assignor in its list"
+    print_wrapped(f"{_named(one)}: {why}; stop all members, then start all with")
+    _print_settings(one.needs, one.settings[0])
+
+
+def _named(one: Recipe) -> str:
+    return "librdkafka (confluent-kafka and others)" if one.client == "librdkafka" else one.client
+
+
+def _listed(migration: Migration) -> tuple[str, str]:
+    """Returns both names as clients list them, without a library of this project's names."""
+    return protocol_name(migration.old), protocol_name(migration.new)
+
+
+def _print_settings(*lines: str | None) -> None:
+    """Prints lines without wrapping, so that they can be copied."""
+    for line in lines:
+        if line is not None:
+            print(f"     {line}")
+
+
+def _counts(bounce: Bounce) -> str:
+    least = "" if bounce.is_exact else "at least "
+    restarts = counted(bounce.restarts, "restart")
+    return f"{restarts}, {least}{counted(bounce.rebalances, 'rebalance')}"
+
+
+def _cost(bounce: Bounce, migration: Migration) -> str:
+    text = _counts(bounce)
+    old, new = _listed(migration)
+    if bounce.takes_over is not None:
+        text += (
+            f"; {old} assigns until the last member without {new} "
+            f"{'leaves' if bounce.takes_over.endswith('leaves') else 'has returned'}, then "
+            f"{new} assigns"
+        )
+    cooperative = "cooperative-sticky" in (new, old)
+    if cooperative and len(bounce.assignors) > 1:
+        text += "; members that list both are eager"
+    elif cooperative and new == "cooperative-sticky":
+        text += (
+            "; a moving partition is revoked in one rebalance and gained in the next, and only "
+            "moving partitions stop"
+        )
+    return text

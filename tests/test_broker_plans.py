@@ -171,7 +171,7 @@ def test_the_table_has_the_order_that_brokers_describe() -> None:
 
 def _in_table(member_ids: list[str]) -> list[str]:
     """Returns the order of a broker's table after members joined, and after one is put again."""
-    table = TimelineHashMap[None]()
+    table = TimelineHashMap[str, None]()
     for member_id in [*member_ids, member_ids[-1]]:
         table.put(member_id, None)
     return list(table)

@@ -132,15 +132,25 @@ ORDERS = [
         "+m11 -m18 +m16 +m2 +m10 +m10 -m18 +m1 +m8 -m24 +m1",
         "m2 m1 m16 m11 m8 m10",
     ),
+    ("+m2 snapshot +m7 +m4 +m2 revert +m4", "m2 m4"),
+    ("+m6 snapshot +m10 snapshot +m11 revert -m3", "m6 m10"),
+    ("+m11 +m6 -m3 +m12 +m4 +m1 revert +m12 +m14", "m12 m14"),
+    ("-m5 +m2 -m1 +m5 +m0 snapshot +m5 revert +m0", "m5 m0 m2"),
+    # The snapshot stays after a revert, with the first order of the changes.
+    ("+m2 +m0 +m1 snapshot +m2 +m0 revert +m0 +m2 revert", "m0 m2 m1"),
 ]
 """Changes of a TimelineHashMap, and its keys in Kafka's order after them."""
 
 
 @pytest.mark.parametrize(("changes", "order"), ORDERS)
 def test_the_order_of_a_timeline_hash_map(changes: str, order: str) -> None:
-    table = TimelineHashMap[int]()
-    for change in changes.split():
-        if change[0] == "+":
+    table = TimelineHashMap[str, int]()
+    for number, change in enumerate(changes.split()):
+        if change == "snapshot":
+            table.snapshot(number)
+        elif change == "revert":
+            table.revert()
+        elif change[0] == "+":
             table.put(change[1:], 0)
         else:
             table.remove(change[1:])

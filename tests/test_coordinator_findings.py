@@ -56,6 +56,7 @@ from kafka_rebalance.wire.consumer_group_records import (
 )
 from kafka_rebalance.wire.group_records import GroupMetadataKey, encode_key
 from tests.support.coordinator_oracle import JAR, CoordinatorOracle
+from tools.member_ids import Ids
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -542,6 +543,15 @@ def test_a_classic_member_of_a_consumer_group_that_the_host_vouches_for() -> Non
     assert {key.kind for key in coordinator.deadlines()} == {"sync"}
     coordinator.handle(Silent("c", classic, 0), 50_000)
     assert coordinator.next_deadline_ms() == 50_000  # the session ended in the past
+
+
+@pytest.mark.parametrize("timer", ["session-timeout-g", "heartbeat-g"])
+def test_an_id_that_only_a_timer_names_is_passed_on(timer: str) -> None:
+    """After a failed append, the states of the two coordinators differed in the timer's name."""
+    ids = Ids()
+    state = {"timers": {f"{timer}-AAAAAAAAAAAAAAAAAAAAGA": 1_045_000}, "type": "absent"}
+    assert ids.seen(7, [{"events": []}, [state]]) == ["AAAAAAAAAAAAAAAAAAAAGA"]
+    assert ids.draw() == "00000000-0000-0000-0000-000000000018"
 
 
 def group_of(coordinator: Coordinator, group_id: str) -> ConsumerGroup:

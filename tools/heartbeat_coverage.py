@@ -19,7 +19,8 @@ from typing import Any
 from tests.support.coordinator_oracle import CoordinatorOracle
 from tests.support.generate_commands import Command
 from tests.support.generate_heartbeats import GROUPS, HeartbeatCommands
-from tools.differential_coordinator import RUNS, Ids, Side, commands_of
+from tools.differential_coordinator import RUNS, Side, commands_of
+from tools.member_ids import Ids
 
 WANTED = (
     *(

@@ -20,7 +20,7 @@ from typing import Any
 from tests.support.coordinator_oracle import CoordinatorOracle
 from tests.support.generate_commands import Command
 from tests.support.generate_heartbeats import GROUPS
-from tools.differential_coordinator import Ids
+from tools.member_ids import Ids
 
 FILE = Path(__file__).resolve().parent.parent / "tests" / "data" / "consumer_groups.jsonl.gz"
 SEED = 1

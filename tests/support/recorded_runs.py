@@ -16,7 +16,8 @@ from typing import Any
 
 from kafka_rebalance.tracing.driver import Driver
 from tools.accepted_differences import refused
-from tools.differential_coordinator import Ids, with_members_sorted
+from tools.differential_coordinator import with_members_sorted
+from tools.member_ids import Ids
 
 Answer = dict[str, Any]
 

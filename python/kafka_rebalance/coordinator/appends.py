@@ -6,17 +6,16 @@ from kafka_rebalance.protocol.group_state import GroupState
 from kafka_rebalance.protocol.messages import JoinGroupResponse, SyncGroupResponse
 
 from .consumer_group import log
-from .coordinator_state import (
+from .continuations import (
     AnswerClassicMember,
     ContinueDeletion,
-    CoordinatorState,
-    Created,
     ForgetInitializing,
     ReplaceStatic,
     Retry,
     SendResponse,
     StoreAssignment,
 )
+from .coordinator_state import CoordinatorState, Created, Write
 from .group import Group
 from .join_group import not_replaced, replaced
 from .offset_delete import continue_deletion
@@ -58,8 +57,29 @@ def append_failed(state: CoordinatorState, append_id: int, error: ErrorCode) -> 
     write = state.writes.pop(append_id, None)
     if write is None:
         return
+    state.num_failed += 1
     state.offsets.fail(append_id)
     log.failed(state, write, append_id)
+    _refuse(state, write, error)
+    for one in write.created:
+        _take_back(state, one, error)
+    for group in write.buried():
+        state.groups.setdefault(group.group_id, group)
+    _release(state, append_id)
+
+
+def refuse_all(state: CoordinatorState, error: ErrorCode) -> None:
+    """Refuses all requests that wait for appends; nothing is undone, as the state is dropped."""
+    waiting = list(state.waiting.items())
+    state.waiting.clear()
+    for write in list(state.writes.values()):
+        _refuse(state, write, error)
+    for request_id, one in waiting:
+        state.respond(request_id, refuse(one.request, error))
+
+
+def _refuse(state: CoordinatorState, write: Write, error: ErrorCode) -> None:
+    """Does what follows the append `write` if it fails."""
     match write.then:
         case StoreAssignment() as then:
             not_stored(state, then, error)
@@ -73,12 +93,6 @@ def append_failed(state: CoordinatorState, append_id: int, error: ErrorCode) -> 
                 state.revocations[key] = revocation
         case ForgetInitializing(due) if error is not ErrorCode.NOT_COORDINATOR:
             forget_initializing(state, due)
-    for one in write.created:
-        _take_back(state, one, error)
-    for group in write.deleted:
-        if not any(group is one.group for one in write.created):
-            state.groups.setdefault(group.group_id, group)
-    _release(state, append_id)
 
 
 def _take_back(state: CoordinatorState, created: Created, error: ErrorCode) -> None:

@@ -15,7 +15,6 @@ from uuid import UUID
 
 from kafka_rebalance.protocol.group_state import GroupState
 from kafka_rebalance.protocol.messages import (
-    DeleteGroups,
     JoinGroupResponse,
     Request,
     Response,
@@ -26,11 +25,13 @@ from kafka_rebalance.wire.assigning_group_records import AssigningRecord
 from .cluster import ClusterTopics
 from .config import CoordinatorConfig
 from .consumer_group.group import ConsumerGroup
+from .continuations import AnswerClassicMember, Continuation, SendResponse
 from .deadlines import INITIAL_REBALANCE, SESSION, DeadlineKey, Deadlines
 from .group import Group
-from .interface import Append, Drop, Effect, LogRecord, Respond, ShareStateDue, Transition
+from .interface import Append, Drop, Effect, LogRecord, Respond, Transition
 from .members import ClassicGroupMember
-from .offsets import GroupOffsets, OffsetChange, Offsets, OffsetValue
+from .offset_changes import OffsetChange
+from .offsets import GroupOffsets, Offsets, OffsetValue
 from .share_group.group import ShareGroup
 from .streams_group.group import StreamsGroup
 
@@ -43,90 +44,6 @@ class Ownership(Enum):
     GONE = "gone"
 
 
-@dataclass(frozen=True, slots=True)
-class StoreAssignment:
-    """After the append, all members get the leader's assignment, and the group becomes Stable."""
-
-    group: Group
-    generation_id: int
-    assignment: dict[str, bytes]
-
-
-@dataclass(frozen=True, slots=True)
-class ReplaceStatic:
-    """After the append, a static member has a new id, but there is no rebalance.
-
-    `before` is the member with its old id.
-    """
-
-    group: Group
-    before: ClassicGroupMember
-    old_leader: str | None
-    request_id: int
-    knows_skipping: bool
-
-
-@dataclass(frozen=True, slots=True)
-class SendResponse:
-    """After the append, `response` is sent, or a refusal of `request` if the append failed.
-
-    `due` is what the host must do after the response of a share group's member.
-    """
-
-    request_id: int
-    response: Response
-    request: Request
-    due: ShareStateDue | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerClassicMember:
-    """After the append, a classic member of a consumer group gets its response; timers are set.
-
-    `armed` has deadlines with their times in ms from then.
-    """
-
-    request_id: int
-    response: Response
-    request: Request
-    cancelled: DeadlineKey
-    armed: tuple[tuple[DeadlineKey, int], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Retry:
-    """If the append fails, the deadline that led to it is armed again."""
-
-    key: DeadlineKey
-    revocation: int | None  # the epoch of `revocations`, which the deadline has used up
-
-
-@dataclass(frozen=True, slots=True)
-class ForgetInitializing:
-    """If the append fails, the share state of `due` counts as not initialised."""
-
-    due: ShareStateDue
-
-
-@dataclass(frozen=True, slots=True)
-class ContinueDeletion:
-    """After the append, the deletion of share groups goes on with `group_ids`, then with all."""
-
-    request_id: int
-    request: DeleteGroups
-    group_ids: tuple[str, ...]
-
-
-Continuation = (
-    StoreAssignment
-    | ReplaceStatic
-    | SendResponse
-    | AnswerClassicMember
-    | Retry
-    | ForgetInitializing
-    | ContinueDeletion
-    | None
-)
 AssigningGroup = ConsumerGroup | ShareGroup | StreamsGroup
 """A group whose broker assigns."""
 AnyGroup = Group | AssigningGroup
@@ -158,6 +75,11 @@ class Write:
     batch: tuple[AssigningRecord, ...] = ()
     after: Group | None = None
     now_ms: int = 0
+
+    def buried(self) -> list[AnyGroup]:
+        """Returns the groups that it deletes, without those that it creates too."""
+        created = [one.group for one in self.created]
+        return [group for group in self.deleted if not any(group is one for one in created)]
 
 
 @dataclass(slots=True)
@@ -201,6 +123,7 @@ class CoordinatorState:
     now_ms: int = 0
     effects: list[Effect] = field(default_factory=list)
     num_appends: int = 0  # the id of the next Append
+    num_failed: int = 0  # appends that have failed
     answer: SendResponse | None = None  # the response to send after the next append
     silent: set[tuple[str, str]] = field(default_factory=set)
 
@@ -217,6 +140,11 @@ class CoordinatorState:
         self.writes.clear()
         self.silent.clear()
         self.waiting.clear()
+
+    @property
+    def log_epoch(self) -> int:
+        """The epoch of the tables' last snapshot: a failed append leaves it as it was."""
+        return self.num_appends - self.num_failed
 
     def new_member_id(self) -> str:
         """Returns a new id as the brokers make it: a UUID in 22 characters of base64."""
@@ -348,11 +276,11 @@ class CoordinatorState:
         """Returns the group if its first record is durable and no tombstone of it is durable."""
         offsets = self.offsets.durable(group_id)
         for write in self.writes.values():
-            if any(one.is_of(group_id, offsets) for one in write.created):
-                return None
-            for group in write.deleted:
+            for group in write.buried():
                 if group.group_id == group_id:
                     return group
+            if any(one.is_of(group_id, offsets) for one in write.created):
+                return None
             if write.group_id == group_id:  # the oldest append in flight decides
                 return self.durable[group_id]
         for group in self.removed:
@@ -398,6 +326,7 @@ class CoordinatorState:
                 self._answer_when_durable(write.then)
             return
         append_id = self.num_appends
+        log_epoch = self.log_epoch
         self.num_appends += 1
         if self.answer is not None:
             write, self.answer = replace(write, then=self.answer), None
@@ -407,5 +336,5 @@ class CoordinatorState:
             self.created.clear()
             self.removed.clear()
         self.writes[append_id] = write
-        self.offsets.stage(append_id, tuple(changes))
+        self.offsets.stage(append_id, tuple(changes), log_epoch)
         self.effects.append(Append(append_id, tuple(records), producer_id, committed))

@@ -20,7 +20,7 @@ from kafka_rebalance.protocol.group_state import GroupState
 
 from .coordinator_state import AnyGroup, CoordinatorState, Write
 from .group import CONSUMER, Group
-from .offsets import CommittedOffset, Forget, OffsetChange, Partition
+from .offset_changes import CommittedOffset, Forget, OffsetChange, Partition
 from .records import offset_tombstone
 from .share_group.group import ShareGroup
 from .tombstones import tombstones_of
@@ -41,8 +41,9 @@ def sweep(state: CoordinatorState) -> None:
         values = offsets.values()
         expired = [
             Forget(group.group_id, partition)
-            for partition, value in values
-            if _has_expired(group, partition, value, state.now_ms, retention)
+            for partition in state.offsets.partitions(group.group_id)
+            if (value := offsets.value(partition)) is not None
+            and _has_expired(group, partition, value, state.now_ms, retention)
             and not offsets.is_pending(partition)
         ]
         records += [offset_tombstone(*one) for one in expired]

@@ -29,7 +29,8 @@ from kafka_rebalance.protocol.messages import (
 )
 
 from .config import NEW_MEMBER_JOIN_TIMEOUT_MS
-from .coordinator_state import AnyGroup, CoordinatorState, ReplaceStatic, Write
+from .continuations import ReplaceStatic
+from .coordinator_state import AnyGroup, CoordinatorState, Write
 from .group import Group
 from .interface import Received
 from .member_checks import refuse_in_state

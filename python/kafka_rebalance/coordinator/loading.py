@@ -16,7 +16,7 @@ from kafka_rebalance.protocol.group_state import GroupState
 from kafka_rebalance.wire import group_records as wire
 from kafka_rebalance.wire.assigning_group_records import decode_any
 
-from .appends import append_failed
+from .appends import refuse_all
 from .consumer_group import log, timeouts
 from .consumer_group.group import ConsumerGroup, OwnedTwice
 from .consumer_group.member import ReconciliationState
@@ -25,9 +25,8 @@ from .coordinator_state import AnyGroup, CoordinatorState, Ownership
 from .group import Group
 from .interface import LogEntry, Unreadable
 from .members import ClassicGroupMember
-from .offsets import Commit, CommittedOffset, Forget, Marker
+from .offset_changes import Commit, CommittedOffset, Forget, Marker
 from .rebalance import prepare
-from .refusals import refuse
 from .share_group.group import ShareGroup
 from .streams_group.group import StreamsGroup
 from .streams_group.timeouts import start_members
@@ -61,7 +60,7 @@ def _in_table_order(state: CoordinatorState) -> list[AnyGroup]:
     Kafka's own table can have another order if the log has tombstones of groups, because it never
     shrinks. The order decides which of several equal deadlines runs first.
     """
-    table = TimelineHashMap[AnyGroup]()
+    table = TimelineHashMap[str, AnyGroup]()
     for group in state.groups.values():
         table.put(group.group_id, group)
     return table.values()
@@ -159,10 +158,7 @@ def _offset(value: wire.OffsetCommitValue) -> CommittedOffset:
 def unload(state: CoordinatorState) -> None:
     """Answers all waiting requests with NOT_COORDINATOR and drops the state; appends nothing."""
     gone = ErrorCode.NOT_COORDINATOR
-    refused = list(state.waiting.items())
-    state.waiting.clear()  # or `append_failed` would send their prepared responses
-    for append_id in list(state.writes):
-        append_failed(state, append_id, gone)
+    refuse_all(state, gone)
     for group in list(state.groups.values()):
         if not isinstance(group, Group):
             continue  # it has no parked requests
@@ -173,7 +169,5 @@ def unload(state: CoordinatorState) -> None:
                 refusal = messages.JoinGroupResponse(error_code=gone, member_id=member.member_id)
                 state.answer_join(group, member, refusal)
             state.answer_sync(member, messages.SyncGroupResponse(error_code=gone))
-    for request_id, waiting in refused:
-        state.respond(request_id, refuse(waiting.request, gone))
     state.clear()
     state.ownership = Ownership.GONE

@@ -24,11 +24,12 @@ from kafka_rebalance.protocol.group_state import GroupState
 
 from .consumer_group.group import ConsumerGroup
 from .consumer_group.offsets import refuse_commit
-from .coordinator_state import CoordinatorState, SendResponse, Write
+from .continuations import SendResponse
+from .coordinator_state import CoordinatorState, Write
 from .group import Group
 from .interface import Received
 from .member_checks import refuse_in_state, refuse_member
-from .offsets import Commit, CommittedOffset, Marker
+from .offset_changes import Commit, CommittedOffset, Marker
 from .records import offset_record
 from .refusals import refuse
 from .share_group.group import ShareGroup

@@ -9,11 +9,12 @@ from kafka_rebalance.protocol import messages
 from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.protocol.group_state import GroupState
 
-from .coordinator_state import AnyGroup, CoordinatorState, SendResponse, Write
+from .continuations import SendResponse
+from .coordinator_state import AnyGroup, CoordinatorState, Write
 from .group import CONSUMER, Group
 from .interface import PartitionsDeleted, Received
 from .member_checks import refuse_in_state
-from .offsets import Forget, OffsetChange, Partition
+from .offset_changes import Forget, OffsetChange
 from .records import offset_tombstone
 from .share_group.deletion import mark_share_state
 from .share_group.group import ShareGroup
@@ -77,7 +78,7 @@ def continue_deletion(
         error = _refuse(group, request)
         codes.append((group_id, error))
         if group is not None and error is ErrorCode.NONE:
-            forgotten = [Forget(group_id, one) for one in _all_partitions(state, group_id)]
+            forgotten = [Forget(group_id, one) for one in state.offsets.partitions(group_id)]
             records += [offset_tombstone(*one) for one in forgotten]
             records += tombstones_of(group)
             changes += forgotten
@@ -88,26 +89,13 @@ def continue_deletion(
     state.append(records, Write(then, deleted=tuple(deleted)), changes)
 
 
-def _all_partitions(state: CoordinatorState, group_id: str) -> list[Partition]:
-    """Returns partitions with a committed offset, then partitions with only pending values."""
-    offsets = state.offsets.latest(group_id)
-    committed = [partition for partition, _ in offsets.values()]
-    pending = {
-        partition: None
-        for values in offsets.pending.values()
-        for partition in values
-        if offsets.value(partition) is None
-    }
-    return [*committed, *pending]
-
-
 def partitions_deleted(state: CoordinatorState, event: PartitionsDeleted) -> None:
     """Deletes the offsets of deleted partitions, and the share state of deleted topics."""
     forgotten = []
     for group_id in state.offsets.groups():
         offsets = state.offsets.latest(group_id)
         # An offset can be that of a partition that its topic never had.
-        whole = [one for one in _all_partitions(state, group_id) if one[0] in event.topics]
+        whole = [one for one in state.offsets.partitions(group_id) if one[0] in event.topics]
         for partition in (*event.partitions, *whole):
             # Kafka writes a tombstone for the committed value and for each pending value.
             holders = [values for values in offsets.pending.values() if partition in values]

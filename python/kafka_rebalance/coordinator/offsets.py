@@ -16,18 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-Partition = tuple[str, int]  # (topic, partition)
-
-
-class CommittedOffset(NamedTuple):
-    """A committed offset. Times in ms; an absent time or epoch is None."""
-
-    offset: int
-    metadata: str
-    commit_timestamp_ms: int
-    leader_epoch: int | None = None
-    expire_timestamp_ms: int | None = None
-
+from .offset_changes import Commit, CommittedOffset, Forget, Marker, OffsetChange, Partition
+from .offset_order import OffsetOrder
 
 # (producer, partition, value); the producer is None once the value is committed
 OffsetValue = tuple[int | None, Partition, CommittedOffset]
@@ -38,32 +28,6 @@ class Stored(NamedTuple):
 
     value: CommittedOffset | None
     position: int
-
-
-class Commit(NamedTuple):
-    """A record with a value; it belongs to a transaction if `producer_id` is set."""
-
-    group_id: str
-    partition: Partition
-    value: CommittedOffset
-    producer_id: int | None = None
-
-
-class Forget(NamedTuple):
-    """A tombstone: it removes the committed value and all pending values of the partition."""
-
-    group_id: str
-    partition: Partition
-
-
-class Marker(NamedTuple):
-    """The end of a producer's transaction."""
-
-    producer_id: int
-    committed: bool
-
-
-OffsetChange = Commit | Forget | Marker
 
 
 @dataclass(slots=True)
@@ -152,6 +116,7 @@ class Offsets:
         self._groups_of: dict[int, dict[str, None]] = {}  # producer -> groups with its values
         self._staged: dict[int, tuple[OffsetChange, ...]] = {}
         self._tombstones: dict[str, None] = {}  # groups whose tombstones are not dropped yet
+        self._order = OffsetOrder()
 
     def durable(self, group_id: str) -> GroupOffsets:
         """Returns a group's durable offsets; the caller must not change them."""
@@ -174,6 +139,17 @@ class Offsets:
         latest.purge()
         return latest
 
+    def partitions(self, group_id: str) -> list[Partition]:
+        """Returns partitions with a committed offset, then partitions with only pending values.
+
+        They are in the order of Kafka's tables, if appends fail as there: the newest one first.
+        """
+        latest = self.latest(group_id)
+        pending = {one: None for values in latest.pending.values() for one in values}
+        there = dict.fromkeys(partition for partition, _ in latest.values()) | pending
+        place = {one: number for number, one in enumerate(self._order.partitions(group_id))}
+        return sorted(there, key=lambda one: place.get(one, len(place)))
+
     def groups(self) -> list[str]:
         """Returns the ids of groups with offsets, durable or staged."""
         staged = {
@@ -184,9 +160,15 @@ class Offsets:
         }
         return list(self._groups | staged)
 
-    def stage(self, append_id: int, changes: Sequence[OffsetChange]) -> None:
-        """Stages the changes that an append will make when it is durable."""
+    def stage(self, append_id: int, changes: Sequence[OffsetChange], log_epoch: int) -> None:
+        """Stages the changes that an append will make when it is durable.
+
+        `log_epoch` is the number of earlier appends that have not failed.
+        """
         self._staged[append_id] = tuple(changes)
+        self._order.snapshot(log_epoch)
+        for change in changes:
+            self._order.apply(change)
 
     def complete(self, append_id: int, position: int) -> None:
         """Applies the changes of an append that is durable; their positions start at `position`."""
@@ -195,12 +177,15 @@ class Offsets:
         self._purge()
 
     def fail(self, append_id: int) -> None:
+        if append_id == next(reversed(self._staged)):
+            self._order.revert()
         del self._staged[append_id]
         self._purge()
 
     def load(self, change: OffsetChange, position: int) -> None:
         """Applies one record while the log is being loaded, in the log's order."""
         self._apply(change, position)
+        self._order.apply(change)
         self._purge()
 
     def _apply(self, change: OffsetChange, position: int) -> None:

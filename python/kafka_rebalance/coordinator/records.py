@@ -11,7 +11,7 @@ from kafka_rebalance.wire import group_records as wire
 
 from .group import Group
 from .interface import ClusterTopic, LogRecord
-from .offsets import Commit, Partition
+from .offset_changes import Commit, Partition
 
 _TOPIC_ID_TAG = 0
 

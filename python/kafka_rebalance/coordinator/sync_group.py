@@ -13,7 +13,8 @@ from kafka_rebalance.protocol.error_codes import ErrorCode, of_append_error
 from kafka_rebalance.protocol.group_state import GroupState
 from kafka_rebalance.protocol.messages import SyncGroup, SyncGroupResponse
 
-from .coordinator_state import CoordinatorState, StoreAssignment, Write
+from .continuations import StoreAssignment
+from .coordinator_state import CoordinatorState, Write
 from .group import Group
 from .interface import Received
 from .member_checks import refuse_member

@@ -1,63 +1,158 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The iteration order of `TimelineHashMap`, in which a broker keeps its groups and their members.
+"""The iteration order of `TimelineHashMap`, in which a broker keeps groups, members and offsets.
 
     table        2 slots at first; before every `put`, also of a present key, it doubles if it would
                  then have more than 4/3 keys per slot; it never shrinks
     slot         the highest bits of the 64-bit product of the signed hash and a constant
     in a slot    keys are in order of insertion; a replaced value keeps its place; the iteration
                  walks each slot's keys backwards
+    snapshot     has an epoch, and a table of the values that have changed since
+    revert       removes the keys that were put since the snapshot, then puts the snapshot's values
+                 again, so these keys are at the end of their slots; the table of the snapshot stays
 
->>> table = TimelineHashMap[int]()
+>>> table = TimelineHashMap[str, int]()
 >>> for number, name in enumerate("abcd"):
 ...     table.put(name, number)
 >>> list(table)
 ['c', 'b', 'd', 'a']
+>>> table.snapshot(epoch=1)
+>>> for number, name in enumerate("bxf"):
+...     table.put(name, number)
+>>> table.revert()
+>>> table.items()
+[('c', 2), ('b', 1), ('d', 3), ('a', 0)]
 
-Differs  a failed append restores the keys of a real table with other places inside a slot.
-Source   org.apache.kafka.timeline.BaseHashTable, SnapshottableHashTable (Kafka 4.4.0).
+Source   org.apache.kafka.timeline.BaseHashTable, SnapshottableHashTable, Snapshot (Kafka 4.4.0).
 """
 
 from collections.abc import Iterator
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from .order import string_hash
 
+K = TypeVar("K", str, int)
 V = TypeVar("V")
 _GOLDEN = 0x9E3779B97F4A7C15
 _FEWEST_SLOTS = 2
 
 
-class TimelineHashMap(Generic[V]):
-    """A map with text keys; `copy` is as cheap as that of a dict and of its slots."""
+class _HashTable(Generic[K, V]):
+    """A `BaseHashTable`; its keys are texts or 32-bit numbers."""
 
     def __init__(self) -> None:
-        self._values: dict[str, V] = {}
-        self._slots: list[list[str]] = [[] for _ in range(_FEWEST_SLOTS)]
+        self._values: dict[K, V] = {}
+        self._slots: list[list[K]] = [[] for _ in range(_FEWEST_SLOTS)]
 
-    def copy(self) -> "TimelineHashMap[V]":
-        new = TimelineHashMap[V]()
-        new._values = dict(self._values)
-        new._slots = [list(slot) for slot in self._slots]
-        return new
-
-    def put(self, key: str, value: V) -> None:
+    def put(self, key: K, value: V) -> None:
         if (len(self._values) + 1) * 0.75 > len(self._slots):
             self._double()
         if key not in self._values:
             self._slot(key).append(key)
         self._values[key] = value
 
-    def remove(self, key: str) -> V | None:
+    def remove(self, key: K) -> V | None:
         """Removes a key; returns its value, None if it is absent."""
         if key not in self._values:
             return None
         self._slot(key).remove(key)
         return self._values.pop(key)
 
-    def get(self, key: str) -> V | None:
+    def forwards(self) -> list[tuple[K, V]]:
+        """Returns the entries in the order of the slots and of insertion."""
+        return [(key, self._values[key]) for slot in self._slots for key in slot]
+
+    def _slot(self, key: K) -> list[K]:
+        bits = len(self._slots).bit_length() - 1
+        return self._slots[(_hash_code(key) * _GOLDEN & 0xFFFFFFFFFFFFFFFF) >> (64 - bits)]
+
+    def _double(self) -> None:
+        keys = [key for slot in self._slots for key in slot]
+        self._slots = [[] for _ in range(2 * len(self._slots))]
+        for key in keys:
+            self._slot(key).append(key)
+
+
+def _hash_code(key: str | int) -> int:
+    """Returns `hashCode` of a `String` or an `Integer`, as a signed number."""
+    if isinstance(key, int):
+        return key
+    hashed = string_hash(key)
+    return hashed - (1 << 32) if hashed >> 31 else hashed
+
+
+class SnapshotRegistry:
+    """Several tables with common snapshots; it holds those that have changed since the last."""
+
+    def __init__(self) -> None:
+        self.changed: list[TimelineHashMap[Any, Any]] = []
+        self._epoch = -1
+
+    def snapshot(self, epoch: int) -> None:
+        if epoch != self._epoch:
+            for table in self.changed:
+                table.snapshot(epoch)
+            self.changed.clear()
+        self._epoch = epoch
+
+    def revert(self) -> None:
+        for table in self.changed:
+            table.revert()
+
+
+class TimelineHashMap(_HashTable[K, V]):
+    """A map with one snapshot; `copy` is as cheap as that of a dict and of its slots."""
+
+    def __init__(self, registry: SnapshotRegistry | None = None) -> None:
+        super().__init__()
+        self._registry = registry
+        self._epoch = -1
+        self._put: set[K] = set()  # keys that were put since the snapshot, or since its last revert
+        self._older: _HashTable[K, V] | None = None  # values of the snapshot that have changed
+
+    def copy(self) -> "TimelineHashMap[K, V]":
+        """Returns a copy without a snapshot."""
+        new = TimelineHashMap[K, V](self._registry)
+        new._values = dict(self._values)
+        new._slots = [list(slot) for slot in self._slots]
+        return new
+
+    def put(self, key: K, value: V) -> None:
+        self._keep(key)
+        self._put.add(key)
+        super().put(key, value)
+
+    def remove(self, key: K) -> V | None:
+        self._keep(key)
+        self._put.discard(key)
+        return super().remove(key)
+
+    def snapshot(self, epoch: int) -> None:
+        """Makes the present state the one that `revert` returns to, if the epoch is a new one."""
+        if epoch != self._epoch:
+            self._epoch, self._older = epoch, None
+            self._put.clear()
+
+    def revert(self) -> None:
+        """Undoes all changes since the snapshot, which stays."""
+        for key in self._put:
+            super().remove(key)
+        self._put.clear()
+        for key, value in () if self._older is None else self._older.forwards():
+            super().put(key, value)
+
+    def take_places(self, reverted: "TimelineHashMap[K, V]") -> None:
+        """Gives the keys their places in a reverted table that has the same keys; its snapshot too.
+
+        The values stay.
+        """
+        if reverted._values.keys() == self._values.keys():
+            self._slots, self._older = reverted._slots, reverted._older
+            self._epoch = reverted._epoch
+
+    def get(self, key: K) -> V | None:
         return self._values.get(key)
 
-    def __getitem__(self, key: str) -> V:
+    def __getitem__(self, key: K) -> V:
         return self._values[key]
 
     def __contains__(self, key: object) -> bool:
@@ -66,23 +161,20 @@ class TimelineHashMap(Generic[V]):
     def __len__(self) -> int:
         return len(self._values)
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self) -> Iterator[K]:
         return (key for slot in self._slots for key in reversed(slot))
 
     def values(self) -> list[V]:
         return [self._values[key] for key in self]
 
-    def items(self) -> list[tuple[str, V]]:
+    def items(self) -> list[tuple[K, V]]:
         return [(key, self._values[key]) for key in self]
 
-    def _slot(self, key: str) -> list[str]:
-        hashed = string_hash(key)
-        signed = hashed - (1 << 32) if hashed >> 31 else hashed
-        bits = len(self._slots).bit_length() - 1
-        return self._slots[(signed * _GOLDEN & 0xFFFFFFFFFFFFFFFF) >> (64 - bits)]
-
-    def _double(self) -> None:
-        keys = [key for slot in self._slots for key in slot]
-        self._slots = [[] for _ in range(2 * len(self._slots))]
-        for key in keys:
-            self._slot(key).append(key)
+    def _keep(self, key: K) -> None:
+        """Keeps the snapshot's value of a key that is about to change."""
+        if not self._put and self._older is None and self._registry is not None:
+            self._registry.changed.append(self)
+        if key in self._values and key not in self._put:
+            if self._older is None:
+                self._older = _HashTable()
+            self._older.put(key, self._values[key])

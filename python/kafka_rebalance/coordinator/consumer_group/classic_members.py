@@ -33,7 +33,8 @@ from kafka_rebalance.wire import Subscription, by_topic, decode_subscription
 from kafka_rebalance.wire.consumer_group_records import ClassicMetadata
 
 from ..cluster import ClusterTopics
-from ..coordinator_state import AnswerClassicMember, CoordinatorState, SendResponse
+from ..continuations import AnswerClassicMember, SendResponse
+from ..coordinator_state import CoordinatorState
 from ..deadlines import JOIN, SESSION, SYNC, DeadlineKey
 from ..group import CONSUMER
 from ..interface import Received

@@ -22,7 +22,7 @@ Source   ConsumerGroup.java, ModernGroup.java (Kafka 4.4.0); KIP-848.
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kafka_rebalance.java.hash_map import HashMap, Uuid
 from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
@@ -73,12 +73,12 @@ class ConsumerGroup:
     metadata_hash: int = 0
     assignment_epoch: int = INITIAL_EPOCH
     assignment_timestamp_ms: int = NOT_ASSIGNED_MS
-    members: TimelineHashMap[ConsumerGroupMember] = field(default_factory=TimelineHashMap)
+    members: TimelineHashMap[str, ConsumerGroupMember] = field(default_factory=TimelineHashMap)
     targets: dict[str, Target] = field(default_factory=dict)
     static_members: dict[str, str] = field(default_factory=dict)
-    assignors: TimelineHashMap[int] = field(default_factory=TimelineHashMap)
-    patterns: TimelineHashMap[int] = field(default_factory=TimelineHashMap)
-    resolved: TimelineHashMap[ResolvedPattern] = field(default_factory=TimelineHashMap)
+    assignors: TimelineHashMap[str, int] = field(default_factory=TimelineHashMap)
+    patterns: TimelineHashMap[str, int] = field(default_factory=TimelineHashMap)
+    resolved: TimelineHashMap[str, ResolvedPattern] = field(default_factory=TimelineHashMap)
     counts: Counts = field(default_factory=dict)
     owner_epochs: dict[Uuid, dict[int, int]] = field(default_factory=dict)
     is_homogeneous: bool = True
@@ -101,6 +101,11 @@ class ConsumerGroup:
             owner_epochs={topic: dict(epochs) for topic, epochs in self.owner_epochs.items()},
             classic_protocols=self.classic_protocols.copy(),
         )
+
+    @property
+    def tables(self) -> tuple[TimelineHashMap[str, Any], ...]:
+        """The tables whose order depends on what has happened to them."""
+        return (self.members, self.assignors, self.patterns, self.resolved)
 
     # Facts ----------------------------------------------------------------------------------------
 

@@ -29,7 +29,8 @@ from kafka_rebalance.protocol.modern_messages import (
     TopicPartitions,
 )
 
-from ..coordinator_state import AnyGroup, CoordinatorState, SendResponse
+from ..continuations import SendResponse
+from ..coordinator_state import AnyGroup, CoordinatorState
 from ..group import Group
 from ..interface import Received
 from . import log, patterns

@@ -21,7 +21,8 @@ from kafka_rebalance.protocol.modern_messages import (
     ConsumerGroupHeartbeatResponse,
 )
 
-from ..coordinator_state import Continuation, CoordinatorState, Retry, SendResponse
+from ..continuations import Continuation, Retry, SendResponse
+from ..coordinator_state import CoordinatorState
 from ..deadlines import REBALANCE, DeadlineKey
 from ..interface import Received
 from . import log

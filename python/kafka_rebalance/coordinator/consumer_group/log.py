@@ -3,7 +3,8 @@
 
 This holds for consumer groups, share groups and streams groups. While appends of a group are in
 flight, the state also has the group as the log has it: tools see that one. If an append fails, the
-group becomes the durable one again, changed by those of its records that are still in flight.
+group becomes the durable one again, changed by those of its records that are still in flight; its
+tables have the places that Kafka's have after they were reverted to their last snapshot.
 
 Source   CoordinatorRuntime, SnapshottableCoordinator (Kafka 4.4.0).
 """
@@ -16,7 +17,8 @@ from kafka_rebalance.wire.consumer_group_records import ConsumerGroupRecord
 from kafka_rebalance.wire.share_group_records import ShareGroupRecord
 from kafka_rebalance.wire.streams_group_records import StreamsGroupRecord
 
-from ..coordinator_state import AnyGroup, AssigningGroup, Continuation, CoordinatorState, Write
+from ..continuations import Continuation
+from ..coordinator_state import AnyGroup, AssigningGroup, CoordinatorState, Write
 from ..group import Group
 from ..interface import LogRecord
 from ..share_group.replay import replay_share
@@ -47,6 +49,9 @@ def write(
         state.append([], Write(then))
         return
     _keep_durable(state, group_id)
+    group = state.groups.get(group_id)
+    for table in group.tables if isinstance(group, AssigningGroup) else ():
+        table.snapshot(state.log_epoch)
     if converted is not None:
         state.forget(converted)
     batch = tuple(one for one in records if not isinstance(one, LogRecord))
@@ -138,6 +143,9 @@ def restore(state: CoordinatorState, group_id: str) -> None:
     after = state.groups.get(group_id)
     if isinstance(before, AssigningGroup) and isinstance(after, AssigningGroup):
         after.refresh_at = before.refresh_at
+        for table, changed in zip(after.tables, before.tables, strict=False):
+            changed.revert()
+            table.take_places(changed)
     if isinstance(before, StreamsGroup) and isinstance(after, StreamsGroup):
         after.keep_unlogged(before)
 

@@ -39,7 +39,8 @@ from kafka_rebalance.wire.consumer_group_records import ClassicMetadata
 from kafka_rebalance.wire.consumer_protocol import HIGHEST_VERSION
 
 from ..cluster import ClusterTopics
-from ..coordinator_state import Continuation, CoordinatorState
+from ..continuations import Continuation
+from ..coordinator_state import CoordinatorState
 from ..group import CONSUMER, Group
 from ..interface import LogRecord
 from ..members import ClassicGroupMember

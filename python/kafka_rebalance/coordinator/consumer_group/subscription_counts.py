@@ -63,7 +63,7 @@ def _set_count(counts: Counts, topic: str, count: SubscriptionCount) -> None:
         counts[topic] = count
 
 
-def copied_counts(counts: TimelineHashMap[int]) -> HashMap[str, int]:
+def copied_counts(counts: TimelineHashMap[str, int]) -> HashMap[str, int]:
     """Returns `new HashMap(counts)`."""
     copied = HashMap[str, int](string_hash, copied_map_slots(len(counts)))
     for name, number in counts.items():
@@ -83,7 +83,7 @@ def recount(counts: HashMap[str, int], old: str | None, new: str | None) -> None
         counts.put(new, counts.compute_if_absent(new, int) + 1)
 
 
-def step_count(counts: TimelineHashMap[int], name: str | None, step: int) -> None:
+def step_count(counts: TimelineHashMap[str, int], name: str | None, step: int) -> None:
     if name is None:
         return
     number = (counts.get(name) or 0) + step

@@ -13,7 +13,8 @@ from kafka_rebalance.java.hash_map import HashMap, Uuid, uuid_hash
 from kafka_rebalance.protocol.messages import DeleteGroups
 
 from ..consumer_group import log
-from ..coordinator_state import ContinueDeletion, CoordinatorState
+from ..continuations import ContinueDeletion
+from ..coordinator_state import CoordinatorState
 from .group import ShareGroup
 from .records import share_state_record
 from .share_state import NamedPartitions, combined

@@ -14,6 +14,7 @@ Source   ShareGroup.java, ModernGroup.java (Kafka 4.4.0); KIP-932.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from kafka_rebalance.java.hash_map import HashMap
 from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
@@ -37,9 +38,9 @@ class ShareGroup:
     metadata_hash: int = 0
     assignment_epoch: int = INITIAL_EPOCH
     assignment_timestamp_ms: int = NOT_ASSIGNED_MS
-    members: TimelineHashMap[ShareGroupMember] = field(default_factory=TimelineHashMap)
+    members: TimelineHashMap[str, ShareGroupMember] = field(default_factory=TimelineHashMap)
     targets: dict[str, Target] = field(default_factory=dict)
-    counts: TimelineHashMap[int] = field(default_factory=TimelineHashMap)
+    counts: TimelineHashMap[str, int] = field(default_factory=TimelineHashMap)
     share_state: ShareState | None = None
     refresh_at: tuple[int, int] = (0, 0)
 
@@ -51,6 +52,11 @@ class ShareGroup:
             targets=dict(self.targets),
             counts=self.counts.copy(),
         )
+
+    @property
+    def tables(self) -> tuple[TimelineHashMap[str, Any], ...]:
+        """The tables whose order depends on what has happened to them."""
+        return (self.members, self.counts)
 
     # Facts ----------------------------------------------------------------------------------------
 

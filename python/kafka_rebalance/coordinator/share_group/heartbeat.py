@@ -29,7 +29,8 @@ from ..consumer_group.heartbeat import is_blank
 from ..consumer_group.refused import RequestRefused
 from ..consumer_group.table_order import name_set
 from ..consumer_group.timeouts import arm_session
-from ..coordinator_state import CoordinatorState, SendResponse
+from ..continuations import SendResponse
+from ..coordinator_state import CoordinatorState
 from ..interface import Received
 from .group import ShareGroup
 from .initialization import ask_for_share_state

@@ -22,7 +22,8 @@ from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
 from ..consumer_group import log
 from ..consumer_group.refused import RequestRefused
 from ..consumer_group.table_order import copied_map_slots
-from ..coordinator_state import CoordinatorState, ForgetInitializing
+from ..continuations import ForgetInitializing
+from ..coordinator_state import CoordinatorState
 from ..interface import ShareStateDue
 from .group import ShareGroup
 from .records import share_state_record
@@ -111,7 +112,7 @@ def forget_initializing(state: CoordinatorState, due: ShareStateDue) -> None:
 def forget_topics(state: CoordinatorState, deleted: Collection[Uuid]) -> None:
     """Forgets the share state of deleted topics, in all groups."""
     # 3.
-    order = TimelineHashMap[ShareGroup]()
+    order = TimelineHashMap[str, ShareGroup]()
     for group in state.groups.values():
         if isinstance(group, ShareGroup) and group.share_state is not None:
             order.put(group.group_id, group)

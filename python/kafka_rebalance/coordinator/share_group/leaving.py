@@ -15,7 +15,8 @@ from kafka_rebalance.protocol.modern_messages import (
 from ..consumer_group import log
 from ..consumer_group.group import NOT_ASSIGNED_MS
 from ..consumer_group.timeouts import cancel_all
-from ..coordinator_state import Continuation, CoordinatorState, Retry, SendResponse
+from ..continuations import Continuation, Retry, SendResponse
+from ..coordinator_state import CoordinatorState
 from ..deadlines import SESSION, DeadlineKey
 from ..interface import Received
 from .group import ShareGroup

@@ -22,7 +22,7 @@ Source   StreamsGroup.java (Kafka 4.4.0); KIP-1071.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
 from kafka_rebalance.protocol.group_state import StreamsGroupState
@@ -74,7 +74,7 @@ class StreamsGroup:
     assignment_epoch: int = INITIAL_EPOCH
     assignment_timestamp_ms: int = NOT_ASSIGNED_MS
     topology: StreamsTopology | None = None
-    members: TimelineHashMap[StreamsGroupMember] = field(default_factory=TimelineHashMap)
+    members: TimelineHashMap[str, StreamsGroupMember] = field(default_factory=TimelineHashMap)
     targets: dict[str, GroupTasks] = field(default_factory=dict)
     static_members: dict[str, str] = field(default_factory=dict)
     active: dict[Task, str] = field(default_factory=dict)
@@ -96,6 +96,11 @@ class StreamsGroup:
             standby={task: set(owners) for task, owners in self.standby.items()},
             warmup={task: set(owners) for task, owners in self.warmup.items()},
         )
+
+    @property
+    def tables(self) -> tuple[TimelineHashMap[str, Any], ...]:
+        """The tables whose order depends on what has happened to them."""
+        return (self.members,)
 
     # Facts ----------------------------------------------------------------------------------------
 

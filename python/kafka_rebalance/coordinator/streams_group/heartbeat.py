@@ -41,7 +41,8 @@ from ..consumer_group import log
 from ..consumer_group.epochs import METADATA_REFRESH_INTERVAL_MS
 from ..consumer_group.heartbeat import UNCHANGED_MS, is_blank
 from ..consumer_group.refused import RequestRefused
-from ..coordinator_state import AnyGroup, CoordinatorState, SendResponse
+from ..continuations import SendResponse
+from ..coordinator_state import AnyGroup, CoordinatorState
 from ..group import Group
 from ..interface import Received
 from ..records import group_tombstone

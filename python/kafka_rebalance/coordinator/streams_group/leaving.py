@@ -23,7 +23,8 @@ from ..consumer_group import log
 from ..consumer_group.group import NOT_ASSIGNED_MS
 from ..consumer_group.refused import RequestRefused
 from ..consumer_group.timeouts import cancel_all
-from ..coordinator_state import Continuation, CoordinatorState, Retry, SendResponse
+from ..continuations import Continuation, Retry, SendResponse
+from ..coordinator_state import CoordinatorState
 from ..deadlines import REBALANCE, DeadlineKey
 from ..interface import Received
 from .group import StreamsGroup

@@ -50,6 +50,12 @@ from kafka_rebalance.protocol import (
 S = ConsumerMemberState
 INTERVAL_MS = 5_000
 CONFIG = ConsumerConfig(group_protocol="consumer", enable_auto_commit=False)
+LIBRDKAFKA = replace(
+    CONFIG,
+    enable_auto_commit=True,
+    auto_commit_interval_ms=60_000,
+    client_library="librdkafka",
+)
 TOPIC_ID = "AAAAAAAAAAEAAAAAAAAAAg"
 CALLBACKS = (PendingRevocation, Revoked, Assigned, Lost)
 
@@ -230,6 +236,39 @@ def test_positions_are_committed_before_the_revocation() -> None:
     client.answer(OffsetCommit, committed(ErrorCode.NONE))
     client.poll()
     assert client.callbacks[-1] == Revoked(partitions(0))
+
+
+def test_librdkafka_revokes_commits_and_assigns_within_one_poll() -> None:
+    client = Client(LIBRDKAFKA)
+    client.stable(0, 1)
+    client.answer(OffsetCommit, committed(ErrorCode.NONE))  # of the interval
+    client.next_interval()
+    client.beaten(2, assigned(0))
+    assert client.callbacks == [PendingRevocation(partitions(1))]  # its main thread does not wait
+    assert not client.has_sent(OffsetCommit)
+    client.poll()
+    assert client.callbacks[1:] == [Revoked(partitions(1))]
+    (commit,) = (one.request for one in client.sent if isinstance(one.request, OffsetCommit))
+    assert [one.partition for one in commit.offsets] == [1]
+    assert client.consumer.is_in_poll  # it returns no records before the next callback
+    assert not client.has_sent(ConsumerGroupHeartbeat)
+    client.answer(OffsetCommit, committed(ErrorCode.NONE))
+    client.poll()
+    assert client.callbacks[2:] == [Assigned(())]
+    assert not client.consumer.is_in_poll
+    assert client.heartbeat().topic_partitions == assigned(0)
+
+
+def test_librdkafka_without_a_revocation_calls_back_in_the_next_poll_without_a_commit() -> None:
+    client = Client(LIBRDKAFKA)
+    client.stable(0)
+    client.answer(OffsetCommit, committed(ErrorCode.NONE))  # of the interval
+    client.next_interval()
+    client.beaten(3, assigned(0, 2))
+    client.poll()
+    assert client.callbacks == [Assigned(partitions(2))]
+    assert not client.has_sent(OffsetCommit)
+    assert client.heartbeat().topic_partitions == assigned(0, 2)
 
 
 @pytest.mark.parametrize(
@@ -495,6 +534,10 @@ def test_the_settings_of_the_classic_protocol_are_refused() -> None:
         ConsumerConfig(group_protocol="modern")
     with pytest.raises(GroupError, match="needs group_protocol = 'consumer'"):
         ConsumerConfig(group_remote_assignor="range")
+    with pytest.raises(GroupError, match="needs group_protocol = 'consumer'"):
+        ConsumerConfig(client_library="librdkafka")
+    with pytest.raises(GroupError, match="neither 'java' nor 'librdkafka'"):
+        ConsumerConfig(group_protocol="consumer", client_library="franz")
     classic = ConsumerConfig(session_timeout_ms=10_000, group_instance_id="i")
     assert classic.with_group_protocol("consumer") == ConsumerConfig(
         group_protocol="consumer", group_instance_id="i"

@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kafka_rebalance.coordinator import Coordinator, CoordinatorConfig
-from kafka_rebalance.member import AsyncConsumer, Consumer, ConsumerConfig, Lost
+from kafka_rebalance.member import (
+    Assigned,
+    AsyncConsumer,
+    Consumer,
+    ConsumerConfig,
+    Lost,
+    PendingRevocation,
+    Revoked,
+)
 from kafka_rebalance.simulator import (
     Costs,
     Happening,
@@ -49,6 +57,7 @@ def drawn(seed: int) -> Scenario:
         max_poll_interval_ms=max_poll_ms,
         metadata_max_age_ms=10_000,
         enable_auto_commit=rng.random() < 0.5,
+        client_library=random.Random(f"{seed} library").choice(("java", "librdkafka")),
     )
     work = Costs(
         process_ms=rng.choice((0, 0, 100, 2_000)),
@@ -206,3 +215,48 @@ def _check_replay(scenario: Scenario, journal: list[Entry], seed: int) -> None:
             members[key] = kind(entry.config, rng=rng)
         assert tuple(members[key].handle(entry.event, entry.at_ms)) == entry.effects, seed
         assert members[key].generation_id == entry.generation_id, seed
+
+
+SLOW_MS = 1_500
+"""The time between two polls."""
+
+
+@pytest.mark.parametrize(
+    ("library", "polls"),
+    [("java", [0, 1, 2]), ("librdkafka", [0, 0])],
+)
+@pytest.mark.parametrize("cost_ms", [0, 20])
+def test_a_member_gives_up_in_three_polls_or_in_one(
+    library: str, polls: list[int], cost_ms: int
+) -> None:
+    """In which poll are the steps of c0: PendingRevocation (of Java alone), Revoked, Assigned.
+
+    Real members, with records in each poll and 1.5 s of work after it, did so; see
+    docs/behaviour/consumer-members.md.
+    """
+    config = ConsumerConfig(group_protocol="consumer", client_library=library)
+    work = Costs(process_ms=SLOW_MS, stop_cost_ms=cost_ms)
+    scenario = Scenario(
+        title="slow polls",
+        topics={"t": TopicPlan(partitions=4)},
+        members=tuple(
+            MemberPlan(name=name, config=config, topics=("t",), start_ms=at_ms, work=work)
+            for name, at_ms in (("c0", 0), ("c1", 20_000))
+        ),
+        happenings=(),
+        until_ms=60_000,
+    )
+    journal: list[Entry] = []
+    simulate(scenario, journal=journal)
+    steps = [
+        (one.at_ms, effect)
+        for one in journal
+        if isinstance(one, MemberEntry) and one.process == "c0" and one.at_ms > 20_000
+        for effect in one.effects
+        if isinstance(effect, PendingRevocation | Revoked | Assigned)
+    ]
+    assert [type(effect) for _, effect in steps] == [PendingRevocation, Revoked, Assigned]
+    if library == "librdkafka":
+        del steps[0]  # its main thread takes the answer, and does not wait for a poll
+    first = steps[0][0]
+    assert [(at_ms - first) // SLOW_MS for at_ms, _ in steps] == polls

@@ -114,7 +114,8 @@ def _join(members: Members, random: Random, stage: Stage, group: GroupSpec) -> l
     )
     stage.clients.append(new)
     members.start(new)
-    return [f"add-members=1,like={_id(group, model)}"]
+    named = f",instance-id={new.instance_id}" if new.instance_id else ""
+    return [f"add-members=1{named},like={_id(group, model)}"]
 
 
 def _join_together(members: Members, random: Random, stage: Stage, before: GroupSpec) -> Outcome:

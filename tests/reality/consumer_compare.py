@@ -84,9 +84,26 @@ class ComparedPhase:
         return self.is_equal and all(one.agrees for one in self.durations)
 
 
-def compare(real: Played, simulated: Played) -> list[ComparedPhase]:
+@dataclass(frozen=True)
+class ConsumerComparison:
+    """All phases, with the library of the real consumers: one of CLIENTS."""
+
+    client: str
+    phases: tuple[ComparedPhase, ...]
+
+    @property
+    def title(self) -> str:
+        return f"group.protocol=consumer, {self.client}"
+
+    @property
+    def agrees(self) -> bool:
+        return all(one.agrees for one in self.phases)
+
+
+def compare(client: str, real: Played, simulated: Played) -> ConsumerComparison:
     """Compares all phases."""
-    return [_compared(phase, real, simulated) for phase in PHASES]
+    phases = tuple(_compared(phase, real, simulated) for phase in PHASES)
+    return ConsumerComparison(client, phases)
 
 
 def _compared(phase: Phase, real: Played, simulated: Played) -> ComparedPhase:
@@ -148,10 +165,10 @@ def _followed(played: Played) -> Iterator[tuple[Event, frozenset[str]]]:
 # Text ---------------------------------------------------------------------------------------------
 
 
-def show(phases: list[ComparedPhase]) -> str:
+def show(comparison: ConsumerComparison) -> str:
     """Returns the whole comparison as text."""
-    lines = ["== group.protocol=consumer"]
-    for one in phases:
+    lines = [f"== {comparison.title}"]
+    for one in comparison.phases:
         lines += ["", f"{one.phase.from_ms / 1000:4.1f} s  {one.phase.title}"]
         sides = [("", one.real)] if one.is_equal else [("real", one.real), ("sim.", one.simulated)]
         for name, side in sides:
@@ -162,8 +179,9 @@ def show(phases: list[ComparedPhase]) -> str:
     return "\n".join(lines)
 
 
-def summary(phases: list[ComparedPhase]) -> str:
+def summary(comparison: ConsumerComparison) -> str:
     """Returns one line: how many phases and durations agree."""
+    phases = comparison.phases
     durations = [each for one in phases for each in one.durations]
     equal = sum(one.is_equal for one in phases)
     within = sum(one.agrees for one in durations)
@@ -173,7 +191,7 @@ def summary(phases: list[ComparedPhase]) -> str:
         if real is not None and simulated is not None
     ]
     return (
-        f"group.protocol=consumer: {equal} of {len(phases)} phases equal, {within} of "
+        f"{comparison.title}: {equal} of {len(phases)} phases equal, {within} of "
         f"{len(durations)} durations within tolerance (largest difference {max(gaps, default=0):,} "
         "ms)"
     )

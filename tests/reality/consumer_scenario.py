@@ -67,11 +67,17 @@ PHASES = (
 
 
 def scenario(
+    client: str,
     topic_ids: Mapping[str, str] | None = None,
     member_ids: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Scenario:
-    """Returns the scenario; ids of topics and members decide which member wins a tie."""
-    consumer = ConsumerConfig(group_id="reality-consumer", group_protocol="consumer")
+    """Returns the scenario with consumers of one library.
+
+    Ids of topics and members decide which member wins a tie.
+    """
+    consumer = ConsumerConfig(
+        group_id="reality-consumer", group_protocol="consumer", client_library=client
+    )
     given = topic_ids or {}
     return Scenario(
         title="group.protocol=consumer",

@@ -11,6 +11,7 @@ from kafka_rebalance.errors import GroupError
 from kafka_rebalance.wire.connect_protocol import COMPATIBLE, EAGER, SESSIONED
 
 CLASSIC, CONSUMER = "classic", "consumer"
+JAVA, LIBRDKAFKA = "java", "librdkafka"
 
 # connect.protocol -> the highest version that a worker supports (KIP-415, KIP-507)
 _VERSIONS = {"eager": EAGER, "compatible": COMPATIBLE, "sessioned": SESSIONED}
@@ -22,6 +23,9 @@ class ConsumerConfig:
 
     With `group_protocol` "consumer", the broker has the settings of heartbeats and sessions, and
     the assignor; as Kafka, this class then refuses the consumer's own (`_OF_CLASSIC`).
+
+    `client_library` is no setting: it is the library whose consumer this is, "java" or, with
+    `group_protocol` "consumer", "librdkafka".
     """
 
     group_id: str = "g"
@@ -39,6 +43,7 @@ class ConsumerConfig:
     retry_backoff_ms: int = 100
     retry_backoff_max_ms: int = 1_000
     request_timeout_ms: int = 30_000
+    client_library: str = JAVA
 
     def __post_init__(self) -> None:
         _check_times(self)
@@ -55,10 +60,13 @@ class ConsumerConfig:
 
     def with_group_protocol(self, group_protocol: str) -> "ConsumerConfig":
         """Returns the settings for the other protocol, without those that it refuses."""
-        kept = replace(self, group_protocol=CLASSIC, group_remote_assignor=None)
+        kept = replace(
+            self, group_protocol=CLASSIC, group_remote_assignor=None, client_library=JAVA
+        )
         if group_protocol == CLASSIC:
             return kept
-        return replace(kept, group_protocol=group_protocol, **_defaults())
+        library = self.client_library
+        return replace(kept, group_protocol=group_protocol, client_library=library, **_defaults())
 
     @property
     def rebalance_timeout_ms(self) -> int:
@@ -133,7 +141,13 @@ def _check_protocol(config: ConsumerConfig) -> None:
     if config.group_protocol not in (CLASSIC, CONSUMER):
         problem = f"{config.group_protocol!r} is neither {CLASSIC!r} nor {CONSUMER!r}"
         raise GroupError("group_protocol", problem)
+    if config.client_library not in (JAVA, LIBRDKAFKA):
+        problem = f"{config.client_library!r} is neither {JAVA!r} nor {LIBRDKAFKA!r}"
+        raise GroupError("client_library", problem)
     if config.is_classic:
+        if config.client_library != JAVA:
+            problem = f"{config.client_library!r} needs group_protocol = 'consumer'"
+            raise GroupError("client_library", problem)
         if config.group_remote_assignor is not None:
             raise GroupError("group_remote_assignor", "needs group_protocol = 'consumer'")
         return

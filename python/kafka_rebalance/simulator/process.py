@@ -36,6 +36,7 @@ class Process:
     poll_now: PollNow = field(init=False)
     busy_until_ms: int = 0
     polls_from_ms: int = 0  # the application does not poll before this time
+    polled_ms: int = -1  # the last simulated poll
     frozen_until_ms: int = 0
     is_cold: bool = True  # the process has sent no SyncGroup yet; cold_ms delays its first one
     idle_since_ms: int | None = None  # from this time on, heartbeats are not simulated
@@ -89,6 +90,7 @@ class Process:
             ids = self.plan.member_ids[self.incarnation - 1 :]
             self.member = m.AsyncConsumer(config, rng=rng, member_id=ids[0] if ids else "")
         self.busy_until_ms = self.polls_from_ms = self.frozen_until_ms = 0
+        self.polled_ms = -1
         self.idle_since_ms = self.crashed = self.returns_at_ms = None
         self.is_cold, self.owes_heartbeat = True, False
         self.started.clear()
@@ -103,6 +105,8 @@ class Process:
         """Handles one event; returns the requests that leave the process, each with its time."""
         if self.member is None:
             return []
+        if isinstance(event, m.Poll):
+            self.polled_ms = now_ms
         # A separate thread handles heartbeats and timeouts; it does not wait for callbacks.
         is_background = isinstance(event, Tick) or isinstance(self.member, m.AsyncConsumer)
         waits = not is_background or isinstance(event, m.Close)
@@ -203,9 +207,15 @@ class Process:
         return self._end_of_batch_ms(max(now_ms, self.busy_until_ms, self.polls_from_ms))
 
     def _end_of_batch_ms(self, at: int) -> int:
-        """Returns the first poll at or after `at`, which ends the present batch of records."""
+        """Returns the first poll at or after `at`, which ends the present batch of records.
+
+        If the application polled at `at`, it now processes the records of that poll.
+        """
         process = self.plan.work.process_ms
-        return at + (self.phase_ms - at) % process if process and self.holds_any else at
+        if not process or not self.holds_any:
+            return at
+        from_ms = at + 1 if at == self.polled_ms else at
+        return from_ms + (self.phase_ms - from_ms) % process
 
 
 def _gives_up(effects: list[m.MemberEffect]) -> bool:

@@ -10,6 +10,8 @@ The caller sends every Send and reports Answered or Failed, calls `handle(Tick()
 CallbackCompleted when the callback has returned; heartbeats go on meanwhile. Unsubscribe and Close
 wait for their callback themselves. Only the member id and back-offs are random, from `rng`.
 
+With `client_library` "librdkafka", the consumer reconciles as librdkafka does (`reconciliation`).
+
 Source   AsyncKafkaConsumer, ConsumerMembershipManager, ConsumerHeartbeatRequestManager (Kafka
          4.4.0); docs/behaviour/consumer-members.md; KIP-848.
 """
@@ -62,8 +64,14 @@ class AsyncConsumer:
 
     @property
     def is_in_poll(self) -> bool:
-        """Returns whether the last poll goes on, because it still has callbacks to run."""
-        return self._state.callbacks_in_poll > 0
+        """Returns whether the last poll goes on, because it still has callbacks to run.
+
+        A poll of librdkafka waits for the callback that assigns after the one that revokes.
+        """
+        state = self._state
+        running = state.reconciliation
+        is_between = state.is_librdkafka and running is not None and running.has_revoked
+        return state.callbacks_in_poll > 0 or is_between
 
     @property
     def subscription(self) -> frozenset[str]:
@@ -235,13 +243,13 @@ class AsyncConsumer:
         due = state.now_ms >= state.commit_at_ms and not state.is_waiting_for(OffsetCommit)
         if config.enable_auto_commit and due and state.owned:
             state.commit_at_ms = state.now_ms + config.auto_commit_interval_ms
-            reconciliation.commit(state)
+            reconciliation.commit(state, state.owned)
 
     def _leave(self, *, commits: bool) -> None:
         """Gives up all partitions, and leaves; callbacks that still wait are dropped."""
         state = self._state
         if commits and state.config.enable_auto_commit and state.member_epoch > 0:
-            reconciliation.commit(state)
+            reconciliation.commit(state, state.owned)
         state.callbacks.clear()
         state.callbacks_in_poll = 0
         state.running = state.reconciliation = None

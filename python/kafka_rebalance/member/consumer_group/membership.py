@@ -19,7 +19,7 @@ from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.protocol.modern_messages import LEAVE_EPOCH, LEAVE_STATIC_EPOCH
 
-from ..config import ConsumerConfig
+from ..config import LIBRDKAFKA, ConsumerConfig
 from ..interface import Assigned, Fatal, Lost, MemberEffect, MemberTransition, Revoked, Send
 from .assignment import NO_ASSIGNMENT, LocalAssignment
 from .states import LEGAL_PREDECESSORS, ConsumerMemberState
@@ -62,6 +62,7 @@ class LocalReconciliation:
     commit_at_ms: int | None = None  # when the commit is to be sent
     commit_failures: int = 0
     is_void: bool = False  # the member has joined again since the start
+    has_revoked: bool = False  # onPartitionsRevoked has returned
 
 
 @dataclass(slots=True)
@@ -122,6 +123,10 @@ class AsyncMembership:
         # The client draws its id once, and keeps it over all joins.
         drawn = self.rng.getrandbits(128).to_bytes(16, "big")
         self.member_id = self.member_id or urlsafe_b64encode(drawn).decode().rstrip("=")
+
+    @property
+    def is_librdkafka(self) -> bool:
+        return self.config.client_library == LIBRDKAFKA
 
     @property
     def leave_epoch(self) -> int:

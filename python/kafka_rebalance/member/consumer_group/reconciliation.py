@@ -11,15 +11,20 @@
 A reconciliation ends without effect if the member has left RECONCILING, or has joined again. Topics
 that the client does not know are left out; the rest is acknowledged meanwhile.
 
+librdkafka's main thread starts without a poll. Step 3 is in the next poll, step 2 follows it and
+commits only the revoked partitions, and step 4 is in the same poll.
+
 Source   AbstractMembershipManager.maybeReconcile, revokeAndAssign, maybeAbortReconciliation,
          CommitRequestManager.maybeAutoCommitSyncBeforeRebalance (Kafka 4.4.0);
+         rd_kafka_cgrp_consumer_handle_next_assignment, rd_kafka_assignment_serve_removals,
+         rd_kafka_cgrp_consumer_incr_unassign_done (librdkafka 2.16);
          docs/behaviour/consumer-members.md#3-reconciliation.
 """
 
 from kafka_rebalance import protocol
 from kafka_rebalance.protocol import ErrorCode
 
-from ..interface import Assigned, FetchMetadata, PendingRevocation, Revoked
+from ..interface import Assigned, FetchMetadata, Partitions, PendingRevocation, Revoked
 from .membership import AsyncMembership, Callback, LocalReconciliation, Purpose, RequestInFlight
 from .states import ConsumerMemberState
 
@@ -48,16 +53,18 @@ def reconcile(state: AsyncMembership, *, is_poll: bool) -> None:
     owned = taken.named(state.names)
     held, wanted = set(state.owned), set(owned)
     revoked = tuple(one for one in state.owned if one not in wanted)
-    if not is_poll and (state.config.enable_auto_commit or revoked):
+    waits_for_poll = not state.is_librdkafka and (state.config.enable_auto_commit or revoked)
+    if waits_for_poll and not is_poll:
         return
     added = tuple(one for one in owned if one not in held)
     until_ms = state.now_ms + state.config.rebalance_timeout_ms
     state.reconciliation = LocalReconciliation(taken, owned, revoked, added, until_ms)
     if revoked:
         state.effects.append(PendingRevocation(revoked))
-    if state.config.enable_auto_commit:
-        state.reconciliation.commit_at_ms = state.now_ms
-        go_on(state)
+    if state.is_librdkafka and revoked:
+        _call_revoked(state, state.reconciliation)
+    elif state.config.enable_auto_commit and not state.is_librdkafka:
+        _start_commit(state, state.reconciliation)
     else:
         _committed(state)
 
@@ -88,6 +95,11 @@ def misses_names(state: AsyncMembership) -> bool:
 # The commit ---------------------------------------------------------------------------------------
 
 
+def _start_commit(state: AsyncMembership, running: LocalReconciliation) -> None:
+    running.commit_at_ms = state.now_ms
+    go_on(state)
+
+
 def go_on(state: AsyncMembership) -> None:
     """Sends the commit of the reconciliation when it is due."""
     running = state.reconciliation
@@ -98,16 +110,16 @@ def go_on(state: AsyncMembership) -> None:
         _committed(state)
     elif state.node is not None:
         running.commit_at_ms = None
-        running.commit = commit(state)
+        running.commit = commit(state, running.revoked if state.is_librdkafka else state.owned)
         if running.commit is None:
             _committed(state)
 
 
-def commit(state: AsyncMembership) -> RequestInFlight | None:
-    """Sends the positions of owned partitions; None if there are none."""
+def commit(state: AsyncMembership, partitions: Partitions) -> RequestInFlight | None:
+    """Sends the positions of these partitions; None if there are none."""
     offsets = tuple(
         protocol.OffsetToCommit(one.topic, one.partition, state.positions[one])
-        for one in state.owned
+        for one in partitions
         if one in state.positions
     )
     if not offsets or state.node is None:
@@ -145,10 +157,14 @@ def _committed(state: AsyncMembership) -> None:
     running = _unless_void(state)
     if running is None:
         return
-    if running.revoked:
-        state.callbacks.append(Callback(Revoked(running.revoked), Purpose.REVOKE))
+    if running.revoked and not running.has_revoked:
+        _call_revoked(state, running)
     else:
         _assign(state, running)
+
+
+def _call_revoked(state: AsyncMembership, running: LocalReconciliation) -> None:
+    state.callbacks.append(Callback(Revoked(running.revoked), Purpose.REVOKE))
 
 
 def returned(state: AsyncMembership, callback: Callback) -> None:
@@ -160,7 +176,11 @@ def returned(state: AsyncMembership, callback: Callback) -> None:
     if running is None:
         return
     if callback.purpose is Purpose.REVOKE:
-        _assign(state, running)
+        running.has_revoked = True
+        if state.is_librdkafka and state.config.enable_auto_commit:
+            _start_commit(state, running)
+        else:
+            _assign(state, running)
     else:
         state.current = running.assignment
         state.commit_at_ms = state.now_ms + state.config.auto_commit_interval_ms

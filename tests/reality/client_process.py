@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One real consumer in its own process: Kafka's in a JVM, or librdkafka's in a Python.
+
+Both programs take the same lines and write the same ones; see OneConsumer.java.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from kafka_rebalance.member import ConsumerConfig
+from kafka_rebalance.member.config import JAVA, LIBRDKAFKA
+from tests.support.broker import java
+
+from .played import CALLBACKS, Event, name_of
+from .scenario import POLL_MS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kafka_rebalance.simulator import MemberPlan
+
+CLIENTS = (JAVA, LIBRDKAFKA)
+
+READY_TIMEOUT_S = 90.0
+CLOSE_TIMEOUT_S = 15.0
+
+OVERTAKEN = "SyncGroup failed: The group began another rebalance"
+"""The text that a Java consumer logs when its SyncGroup is answered with REBALANCE_IN_PROGRESS."""
+
+CLASSES = {
+    "range": "org.apache.kafka.clients.consumer.RangeAssignor",
+    "roundrobin": "org.apache.kafka.clients.consumer.RoundRobinAssignor",
+    "sticky": "org.apache.kafka.clients.consumer.StickyAssignor",
+    "cooperative-sticky": "org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
+}
+
+REFUSED = ("session_timeout_ms", "heartbeat_interval_ms", "partition_assignment_strategy")
+"""The settings that a consumer refuses with group.protocol=consumer."""
+
+ONLY_JAVA = ("request_timeout_ms",)
+"""The settings that librdkafka does not have for a consumer."""
+
+
+class RealityError(RuntimeError):
+    """A consumer did not start, did not end well, or has an unexpected member id."""
+
+
+class ClientProcess:
+    """A process with one consumer, which waits for `tell("start")`; its log goes to `log`."""
+
+    def __init__(self, plan: MemberPlan, group_id: str, server: str, log: Path) -> None:
+        self.name = plan.name
+        assert isinstance(plan.config, ConsumerConfig)
+        self._is_classic = plan.config.is_classic
+        self.lines: list[dict[str, Any]] = []
+        self._log = log
+        self._ready = threading.Event()
+        self._is_killed = False
+        configs = _configs(plan.name, plan.config)
+        configs |= {"bootstrap.servers": server, "group.id": group_id}
+        description = {"topics": plan.topics, "poll_ms": POLL_MS, "configs": configs}
+        with log.open("wb") as stderr:
+            self._process = subprocess.Popen(
+                _program(plan.config.client_library, json.dumps(description)),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                text=True,
+                start_new_session=True,
+            )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self._process.stdout
+        for line in self._process.stdout:
+            if line.endswith("\n"):  # a killed program can leave half a line
+                self.lines.append(json.loads(line))
+                self._ready.set()
+        self._ready.set()
+
+    def await_ready(self) -> None:
+        if not self._ready.wait(READY_TIMEOUT_S) or not self.lines:
+            raise RealityError(f"{self.name} did not start:\n{self._last_words()}")
+
+    def tell(self, word: str) -> None:
+        """Sends a command; if the program has ended, does nothing."""
+        assert self._process.stdin
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(word + "\n")
+            self._process.stdin.flush()
+
+    def kill(self) -> None:
+        self._is_killed = True
+        self._process.kill()
+
+    def must_have_ended_well(self) -> None:
+        if self._process.returncode and not self._is_killed:
+            raise RealityError(f"{self.name} did not end well:\n{self._last_words()}")
+
+    def _last_words(self) -> str:
+        return self._log.read_text(errors="replace")[-2000:]
+
+    def wait(self, deadline: float) -> None:
+        """Waits until the program has ended; kills it after the deadline."""
+        try:
+            self._process.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._reader.join(CLOSE_TIMEOUT_S)
+        for stream in (self._process.stdin, self._process.stdout):
+            assert stream
+            with contextlib.suppress(BrokenPipeError):
+                stream.close()
+
+    def lags(self) -> list[tuple[int, int]]:
+        """Returns (time, largest delay of a poll since the line before) of each line, in ms."""
+        return [(line["at_ms"], max(0, line["gap_ms"] - POLL_MS)) for line in self.lines]
+
+    @property
+    def answer_ms(self) -> int:
+        """Returns the longest response time of a heartbeat; 0 of a librdkafka client."""
+        return max(line.get("answer_ms", 0) for line in self.lines)
+
+    @property
+    def member_id(self) -> str:
+        """Returns the id that the consumer had in its callbacks."""
+        return next((one["member_id"] for one in self.lines if one.get("member_id")), "")
+
+    def was_overtaken(self) -> bool:
+        """Returns whether its log shows that another member joined again before its SyncGroup."""
+        return OVERTAKEN in self._log.read_text(errors="replace")
+
+    def events(self, started_ms: int) -> list[Event]:
+        """Returns the consumer's callbacks, with times from the start of the scenario."""
+        found, joining_ms = [], 0
+        for line in self.lines:
+            if line["event"] not in CALLBACKS:
+                continue
+            is_named = self._is_classic and line["member_id"]
+            if is_named and name_of(line["member_id"]) != self.name:
+                raise RealityError(f"{self.name} is {line['member_id']!r}")
+            at_ms, joined_ms = line["at_ms"] - started_ms, None
+            # `joining_ms`, a sum, now includes this rebalance.
+            if line["event"] == "assigned" and "joining_ms" in line:
+                joined_ms = at_ms - (line["joining_ms"] - joining_ms)
+                joining_ms = line["joining_ms"]
+            found.append(
+                Event(
+                    at_ms,
+                    self.name,
+                    line["event"],
+                    tuple(line["partitions"]),
+                    line["generation_id"],
+                    joined_ms,
+                )
+            )
+        return found
+
+
+def _program(library: str, description: str) -> list[str]:
+    if library == JAVA:
+        return java("kafkarebalance.OneConsumer", description, log="info")
+    return [sys.executable, "-m", "tests.reality.one_librdkafka", description]
+
+
+def _configs(name: str, consumer: ConsumerConfig) -> dict[str, str]:
+    """Returns the consumer's settings; the fields of our settings have Kafka's names."""
+    configs = {"client.id": name, "auto.offset.reset": "earliest"}
+    left_out: tuple[str, ...] = ("client_library",)
+    if consumer.client_library == JAVA:
+        configs["metrics.sample.window.ms"] = "600000"  # metrics of the whole run
+    else:
+        left_out += ONLY_JAVA
+    if not consumer.is_classic:
+        left_out += REFUSED
+    for one in fields(consumer):
+        value = getattr(consumer, one.name)
+        if one.name in left_out:
+            continue
+        if one.name == "partition_assignment_strategy":
+            value = ",".join(CLASSES[assignor] for assignor in value)
+        if value is not None:
+            text = str(value).lower() if isinstance(value, bool) else str(value)
+            configs[one.name.replace("_", ".")] = text
+    return configs

@@ -52,12 +52,12 @@ if TYPE_CHECKING:
     ids=["stable", "empty", "no topology", "not ready"],
 )
 def test_a_description_is_read_as_kafkas_schema_has_it(group: StreamsGroupDescription) -> None:
-    pytest.importorskip("kio")
+    pytest.importorskip("kio", reason="no kio: pip install -e '.[serve]'")
     assert decode_streams_describe_response(response_of(group)) == (group,)
 
 
 def test_bytes_that_end_early_are_an_error() -> None:
-    pytest.importorskip("kio")
+    pytest.importorskip("kio", reason="no kio: pip install -e '.[serve]'")
     data = response_of(GROUP)
     for end in range(len(data)):
         with pytest.raises(kr.WireError, match="response"):
@@ -102,7 +102,7 @@ def test_a_group_without_a_line(
 
 
 def test_standby_replicas_and_assignor_are_settings_of_the_group() -> None:
-    pytest.importorskip("kafka")
+    pytest.importorskip("kafka", reason="no kafka-python: pip install -e '.[kafka]'")
 
     class Admin:
         def describe_configs(self, resources: list[Any], config_filter: str) -> Any:

@@ -4,15 +4,13 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
-import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support.oracle import JAR, SERVER_JAR, Oracle
+from tests.support.oracle import JAR, SERVER_JAR, Oracle, missing_java_of_the_judges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,17 +57,14 @@ def oracle() -> Iterator[Oracle]:
 def server_oracle() -> Iterator[Oracle]:
     """Runs the brokers' assignors; skips the test without the jar, or without Java 17 or 18."""
     with _running(SERVER_JAR) as running:
-        version = subprocess.run(["java", "-version"], capture_output=True, text=True, check=True)
-        if not re.search(r'version "1[78]\b', version.stderr):
-            pytest.skip(
-                "brokers are judged on Java 17 or 18: later ones size a copied set otherwise"
-            )
+        if missing := missing_java_of_the_judges():
+            pytest.skip(missing)
         yield running
 
 
 def _running(jar: Path) -> Oracle:
     if shutil.which("java") is None:
-        pytest.skip("no `java` on the path: the oracle needs Java 17 or newer")
+        pytest.skip("no `java` on PATH: install a Java runtime, 17 or newer")
     if not jar.is_file():
         pytest.skip(f"the oracle's jar is missing: `make {jar.stem}` builds it")
     return Oracle(jar)

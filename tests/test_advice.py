@@ -157,8 +157,8 @@ def test_kafka_pythons_settings_are_taken_by_kafka_python() -> None:
 
     It refuses a list of its own classes that mixes cooperative and eager.
     """
-    kafka = pytest.importorskip("kafka", reason="kafka-python is not installed")
-    errors = pytest.importorskip("kafka.errors")
+    kafka = pytest.importorskip("kafka", reason="no kafka-python: pip install -e '.[kafka]'")
+    from kafka import errors
 
     def consumer(setting: str, needs: str | None) -> Any:
         names: dict[str, Any] = {"KafkaConsumer": kafka.KafkaConsumer}
@@ -180,7 +180,7 @@ def test_kafka_pythons_settings_are_taken_by_kafka_python() -> None:
 
 
 def test_aiokafkas_settings_are_taken_by_aiokafka() -> None:
-    aiokafka = pytest.importorskip("aiokafka", reason="aiokafka is not installed")
+    aiokafka = pytest.importorskip("aiokafka", reason="no aiokafka: pip install -e '.[aiokafka]'")
 
     async def consumer(setting: str, needs: str | None) -> None:
         names: dict[str, Any] = {"AIOKafkaConsumer": aiokafka.AIOKafkaConsumer}

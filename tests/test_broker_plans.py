@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans of groups that the broker assigns, and of the switch of the protocol.
+"""Plans of groups that the broker assigns, beside what a real broker did.
 
 `modern_live.jsonl.gz` has what a real broker did, `modern_live_assigned.jsonl.gz` what it did with
 share groups and streams groups: `python -m tests.modern_live --record`.
@@ -9,23 +9,21 @@ from __future__ import annotations
 
 import gzip
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import kafka_rebalance as kr
-from kafka_rebalance.cli import main
 from kafka_rebalance.group.model import Member, Topic, TopicPartition
 from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
-from kafka_rebalance.plans.broker_notes import broker_notes
 from kafka_rebalance.plans.broker_rounds import joined_together
-from kafka_rebalance.plans.changes import SwitchProtocol, apply
+from kafka_rebalance.plans.changes import SwitchProtocol
 from kafka_rebalance.plans.changes.member_table import in_table_order
 from kafka_rebalance.plans.rebalance_plan import played
 from tests.modern_live.judge import again
 from tests.prediction.told import RealIds
+from tests.support.broker_groups import broker_group, broker_line, note_kinds
 
 if TYPE_CHECKING:
     from kafka_rebalance.assignors.registry import Engine
@@ -38,35 +36,6 @@ def _recorded(name: str) -> list[dict[str, Any]]:
 
 OBSERVED = _recorded("modern_live.jsonl.gz")
 ASSIGNED = _recorded("modern_live_assigned.jsonl.gz")
-
-
-def _line(assignor: str, owned: list[list[int]], **more: Any) -> dict[str, Any]:
-    """Returns a group of one topic `t`; `owned` has the partitions of each member."""
-    return {
-        "group_id": "g",
-        "generation_id": 5,
-        "assignor": assignor,
-        "topics": [{"name": "t", "partitions": 6, "topic_id": "AAAAAAAAAAEAAAAAAAAAAg"}],
-        "members": [
-            {
-                "member_id": f"m{i}",
-                "client_id": f"c-{i}",
-                "topics": ["t"],
-                "generation_id": 5,
-                "owned_partitions": [{"topic": "t", "partitions": partitions}],
-                **more,
-            }
-            for i, partitions in enumerate(owned)
-        ],
-    }
-
-
-def _group(assignor: str, owned: list[list[int]], **more: Any) -> kr.GroupSpec:
-    return kr.GroupSpec.from_dict(_line(assignor, owned, **more))
-
-
-def _kinds(plan: kr.RebalancePlan) -> list[str]:
-    return [note.kind for note in broker_notes(plan)]
 
 
 # Against a real broker ----------------------------------------------------------------------------
@@ -186,7 +155,7 @@ def test_the_table_doubles_when_an_entry_is_replaced(count: int) -> None:
 
 
 def test_members_that_share_a_target_are_in_the_order_of_the_table() -> None:
-    group = _group("consumer/uniform", [[0, 1, 2, 3, 4, 5]])
+    group = broker_group("consumer/uniform", [[0, 1, 2, 3, 4, 5]])
     new = [Member(f"n{i}", ("t",)) for i in range(8)]
     after = joined_together(group.edited(members=(*group.members, *new)), "rust")
     ids = [one.member_id for one in after.members]
@@ -197,25 +166,25 @@ def test_members_that_share_a_target_are_in_the_order_of_the_table() -> None:
 
 
 def test_only_what_moves_stops(engine: Engine) -> None:
-    group = _group("consumer/uniform", [[0, 1, 2], [3, 4, 5]])
+    group = broker_group("consumer/uniform", [[0, 1, 2], [3, 4, 5]])
     plan = kr.plan(group, None, ["add-members=1"], engine=engine)
     (only,) = plan.rounds
     assert (only.kind, only.generation_id, plan.moves) == ("broker", 6, 2)
     gained = {tp for owned in only.gained.values() for tp in owned}
     assert gained == {tp for owned in only.withheld.values() for tp in owned}
     assert set(only.unavailable) == gained
-    assert _kinds(plan) == ["stops", "interval"]
+    assert note_kinds(plan) == ["stops", "interval"]
 
 
 def test_members_that_join_have_a_target_each() -> None:
-    plan = kr.plan(_group("consumer/uniform", [[0, 1, 2, 3, 4, 5]]), None, ["add-members=2"])
+    plan = kr.plan(broker_group("consumer/uniform", [[0, 1, 2, 3, 4, 5]]), None, ["add-members=2"])
     assert [one.generation_id for one in plan.rounds] == [6, 7]
     assert [len(one.group.members) for one in plan.rounds] == [2, 3]
     assert all(len(member_id) == 22 for member_id in plan.made_up)
 
 
 def test_equal_topics_start_no_rebalance() -> None:
-    group = _group("consumer/uniform", [[0, 1, 2], [3, 4, 5]])
+    group = broker_group("consumer/uniform", [[0, 1, 2], [3, 4, 5]])
     assert kr.plan(group, None, ["resubscribe=m0:t"]).rounds == ()
     classic = group.edited(assignor="range")
     assert len(kr.plan(classic, None, ["resubscribe=m0:t"]).rounds) == 1
@@ -223,182 +192,41 @@ def test_equal_topics_start_no_rebalance() -> None:
 
 def test_the_tie_of_assignor_names_is_named() -> None:
     change = ["switch-assignor=consumer/range"]
-    pair = kr.plan(_group("consumer/uniform", [[0, 1, 2], [3, 4, 5]]), None, change)
-    assert "tie" in _kinds(pair)
-    three = kr.plan(_group("consumer/uniform", [[0, 1], [2, 3], [4, 5]]), None, change)
-    assert "tie" not in _kinds(three)
-    assert "tie" not in _kinds(kr.plan(pair.group, None, ["add-members=1", *change]))
-    assert "tie" in _kinds(kr.plan(three.group, None, ["add-members=1", *change]))
-    assert "tie" in _kinds(kr.plan(pair.group, None, [*change, "add-members=1"]))
+    pair = kr.plan(broker_group("consumer/uniform", [[0, 1, 2], [3, 4, 5]]), None, change)
+    assert "tie" in note_kinds(pair)
+    three = kr.plan(broker_group("consumer/uniform", [[0, 1], [2, 3], [4, 5]]), None, change)
+    assert "tie" not in note_kinds(three)
+    assert "tie" not in note_kinds(kr.plan(pair.group, None, ["add-members=1", *change]))
+    assert "tie" in note_kinds(kr.plan(three.group, None, ["add-members=1", *change]))
+    assert "tie" in note_kinds(kr.plan(pair.group, None, [*change, "add-members=1"]))
 
 
 def test_a_share_group_waits_for_nobody() -> None:
-    line = _line("share/simple", [[0, 1, 2], [3, 4, 5]])
+    line = broker_line("share/simple", [[0, 1, 2], [3, 4, 5]])
     line["topics"].append({"name": "u", "partitions": 1, "topic_id": "AAAAAAAAAAEAAAAAAAAAAw"})
     line["members"][0]["topics"] = ["t", "u"]
     group = kr.GroupSpec.from_dict(line)
     plan = kr.plan(group, None, ["add-members=1,like=m1"])
     assert not any(owned for one in plan.rounds for owned in one.withheld.values())
     assert plan.possible.balance == plan.after.balance
-    assert _kinds(plan) == ["stops"]
+    assert note_kinds(plan) == ["stops"]
 
 
 def test_a_topic_that_nobody_reads_stays_in_a_share_target() -> None:
-    line = _line("share/simple", [[0], [1]])
+    line = broker_line("share/simple", [[0], [1]])
     line["topics"].append({"name": "u", "partitions": 2, "topic_id": "AAAAAAAAAAEAAAAAAAAAAw"})
     line["members"][0]["owned_partitions"].append({"topic": "u", "partitions": [0, 1]})
     line["members"][1]["topics"] = ["t", "v"]  # different topics: heterogeneous
     plan = kr.plan(kr.GroupSpec.from_dict(line), None, [])
-    assert _kinds(plan) == ["stops", "ignored"]
+    assert note_kinds(plan) == ["stops", "ignored"]
     assert any(tp.topic == "u" for owned in plan.after.values() for tp in owned)
 
 
 def test_a_comparison_has_the_brokers_and_the_leaders_assignors() -> None:
-    group = _group("consumer/uniform", [[0, 1, 2], [3, 4, 5]])
+    group = broker_group("consumer/uniform", [[0, 1, 2], [3, 4, 5]])
     names = [one.assignor for one in kr.compare(group, ["add-members=1"]).candidates]
     assert names[:2] == ["consumer/uniform", "consumer/range"]
     assert "cooperative-sticky" in names
     assert kr.compare(group).recommended == "consumer/uniform"
     shared = kr.compare(group.edited(assignor="share/simple"))
     assert [one.assignor for one in shared.candidates] == ["share/simple"]
-
-
-# The switch of the protocol -----------------------------------------------------------------------
-
-
-def test_the_switch_restarts_members_one_by_one() -> None:
-    group = _group("cooperative-sticky", [[0, 1, 2], [3, 4, 5]])
-    plan = kr.plan(group, None, ["switch-protocol=consumer"])
-    causes = [step.cause for step in plan.steps]
-    assert causes[:2] == ["m0 leaves", "m0 joins with group.protocol=consumer"]
-    assert [step.rounds[0].kind for step in plan.steps] == ["cooperative", *["broker"] * 3]
-    assert plan.final.assignor == "consumer/uniform"
-    # m1 keeps half of what it has, and reads on.
-    assert len(plan.steps[1].rounds[0].unavailable) == 3
-
-
-def test_an_eager_member_stops_for_each_target() -> None:
-    plan = kr.plan(_group("range", [[0, 1, 2], [3, 4, 5]]), None, ["switch-protocol=consumer"])
-    stopped = [len(step.rounds[0].unavailable) for step in plan.steps]
-    assert stopped == [6, 6, 3, 3]
-
-
-def test_static_members_are_replaced_without_a_target() -> None:
-    line = _line("cooperative-sticky", [[0, 1, 2], [3, 4, 5]])
-    for i, member in enumerate(line["members"]):
-        member["group_instance_id"] = f"pod-{i}"
-    group = kr.GroupSpec.from_dict(line)
-    plan = kr.plan(group, None, ["switch-protocol=consumer"])
-    assert [len(step.rounds) for step in plan.steps] == [1, 0]
-    assert plan.moves == 0
-    back = kr.plan(plan.final, None, ["switch-protocol=classic/sticky"])
-    assert (back.rounds, back.final.assignor) == ((), "sticky")
-
-
-def test_the_way_back_ends_with_the_leaders_assignor() -> None:
-    group = _group("consumer/uniform", [[0, 1, 2], [3, 4, 5]])
-    plan = kr.plan(group, None, ["switch-protocol=classic"])
-    kinds = [one.kind for one in plan.rounds]
-    assert kinds == ["broker", "broker", "eager", "eager"]
-    assert plan.final.assignor == "range"
-
-
-@pytest.mark.parametrize(
-    ("assignor", "change", "problem"),
-    [
-        ("range", "newest", '"newest" is not consumer or classic'),
-        ("range", "consumer/sticky", '"sticky" is none of uniform, range'),
-        ("range", "classic", 'the broker does not assign the group: "range"'),
-        ("consumer/range", "consumer", 'the broker assigns the group already: "consumer/range"'),
-        ("kafka-python/range", "consumer", "kafka-python and aiokafka have no consumer protocol"),
-        ("range", "consumer/", '"consumer/" names no assignor after the slash'),
-        ("share/simple", "classic", 'the broker does not assign the group: "share/simple"'),
-        ("librdkafka/cooperative-sticky", "consumer", "whose assignments have user data"),
-    ],
-)
-def test_a_switch_that_is_refused(assignor: str, change: str, problem: str) -> None:
-    group = _group(assignor, [[0, 1, 2], [3, 4, 5]])
-    with pytest.raises(kr.GroupError) as raised:
-        kr.plan(group, None, [f"switch-protocol={change}"])
-    assert raised.value.path == "changes[0]"
-    assert problem in raised.value.problem
-
-
-def test_a_group_without_an_assignor_is_not_switched() -> None:
-    group = replace(_group("range", [[0, 1, 2], [3, 4, 5]]), assignor=None)
-    with pytest.raises(kr.GroupError, match="no assignor: name the one that its leader runs"):
-        apply(SwitchProtocol("consumer"), group)
-
-
-@pytest.mark.parametrize("generation_id", [None, 5])
-def test_user_data_of_librdkafka_blocks_for_certain_or_perhaps(generation_id: int | None) -> None:
-    line = _line("librdkafka/cooperative-sticky", [[0, 1, 2], [3, 4, 5]])
-    line["generation_id"] = generation_id
-    change = ["switch-protocol=consumer"]
-    with pytest.raises(kr.GroupError, match="user data"):
-        kr.plan(kr.GroupSpec.from_dict(line), None, change)
-    line["members"][0]["group_instance_id"] = "pod-0"
-    plan = kr.plan(kr.GroupSpec.from_dict(line), None, change)
-    notes = [note.text for note in broker_notes(plan) if note.kind == "blocks"]
-    assert ["has user data" in text for text in notes] == [True]
-    one = kr.plan(_group("librdkafka/cooperative-sticky", [[0, 1, 2]]), None, change)
-    assert "blocks" not in _kinds(one)
-
-
-def test_a_streams_app_is_never_switched() -> None:
-    group = _group("range", [[0, 1, 2], [3, 4, 5]]).edited(assignor="stream")
-    for ask in (
-        lambda: kr.plan(group, None, ["switch-protocol=consumer"]),
-        lambda: kr.compare(group),
-    ):
-        with pytest.raises(kr.GroupError, match="Kafka Streams' own assignor"):
-            ask()
-    (finding,) = [one for one in kr.describe(group).findings if one.kind == "foreign"]
-    assert (finding.ask, "no setting replaces" in finding.text) == (None, True)
-
-
-def test_libraries_that_block_the_switch_are_named() -> None:
-    line = _line("range", [[0, 1], [2, 3], [4, 5]])
-    for member, library in zip(line["members"], ("java", "aiokafka", "librdkafka"), strict=True):
-        member["client_library"] = library
-    plan = kr.plan(kr.GroupSpec.from_dict(line), None, ["switch-protocol=consumer"])
-    notes = {note.kind: note for note in broker_notes(plan)}
-    assert notes["blocks"].text.startswith("m1: aiokafka lacks it (0.14.0)")
-    unknown = [note.text for note in broker_notes(plan) if note.kind == "unknown"]
-    assert [text.partition(":")[0] for text in unknown] == ["m0", "m2"]
-    fewer = kr.plan(plan.group, None, ["remove-member=m1", "switch-protocol=consumer"])
-    assert "blocks" not in _kinds(fewer)
-    assert "from 4.0 on" in unknown[0]
-    assert "2.12.0" in unknown[1]
-    assert [one[0] for one in notes["owners"].moved]
-
-
-def test_settings_that_clients_refuse_are_named() -> None:
-    # ConsumerConfig: the lists of settings that each protocol does not support.
-    there = kr.plan(_group("range", [[0, 1, 2], [3, 4, 5]]), None, ["switch-protocol=consumer"])
-    (text,) = [note.text for note in broker_notes(there) if note.kind == "owners"]
-    for name in ("partition.assignment.strategy", "session.timeout.ms", "heartbeat.interval.ms"):
-        assert name in text
-    assert "clients with group.protocol=consumer refuse them" in text
-    back = kr.plan(_group("consumer/range", [[0, 1, 2]]), None, ["switch-protocol=classic"])
-    (text,) = [note.text for note in broker_notes(back) if note.kind == "owners"]
-    assert "group.remote.assignor: clients with group.protocol=classic refuse it" in text
-
-
-def test_the_command_prints_the_switch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "group.jsonl"
-    file.write_text(json.dumps(_line("range", [[0, 1, 2], [3, 4, 5]])) + "\n", encoding="utf-8")
-    command = ["plan", str(file), "--switch-protocol", "consumer"]
-    assert main(command) == 0
-    printed = capsys.readouterr().out
-    assert "m0 joins with group.protocol=consumer, round 1 (broker), group epoch 7\n" in printed
-    assert "policy: The brokers need group.consumer.migration.policy=bidirectional" in printed
-    assert main([*command, "--json"]) == 0
-    (line,) = capsys.readouterr().out.splitlines()
-    answer = json.loads(line)
-    kinds = [note["kind"] for note in answer["broker_notes"]]
-    assert kinds == ["unknown", "policy", "first join", "owners", "stops", "interval"]
-    assert [step["rounds"][0]["protocol"] for step in answer["steps"]] == ["eager", *["broker"] * 3]
-    for ending in ("html", "png"):
-        assert main([*command, "--output", str(tmp_path / f"plan.{ending}")]) == 0
-        assert (tmp_path / f"plan.{ending}").stat().st_size > 1000

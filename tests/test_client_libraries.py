@@ -7,10 +7,10 @@ import logging
 
 import pytest
 
-pytest.importorskip("kio", reason="kio is not installed")
-pytest.importorskip("kafka", reason="kafka-python is not installed")
-pytest.importorskip("aiokafka", reason="aiokafka is not installed")
-pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
+pytest.importorskip("kio", reason="no kio: pip install -e '.[serve]'")
+pytest.importorskip("kafka", reason="no kafka-python: pip install -e '.[kafka]'")
+pytest.importorskip("aiokafka", reason="no aiokafka: pip install -e '.[aiokafka]'")
+pytest.importorskip("confluent_kafka", reason="no confluent-kafka: pip install -e '.[confluent]'")
 
 from kafka_rebalance import wire
 from tools import sent_subscriptions

@@ -13,7 +13,7 @@ from tools.heartbeat_coverage import WANTED, Coverage, play
 
 pytestmark = [
     pytest.mark.oracle,
-    pytest.mark.skipif(not JAR.is_file(), reason="run `make coordinator-oracle`"),
+    pytest.mark.skipif(not JAR.is_file(), reason="no oracle: run `make coordinator-oracle`"),
 ]
 
 

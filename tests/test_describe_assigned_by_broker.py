@@ -180,7 +180,9 @@ def _other_group(monkeypatch: pytest.MonkeyPatch, group_type: str, answer: Any) 
 
 
 def test_what_the_broker_or_we_do_not_describe_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    errors = pytest.importorskip("kafka.errors")
+    pytest.importorskip("kafka", reason="no kafka-python: pip install -e '.[kafka]'")
+    from kafka import errors
+
     assert _other_group(monkeypatch, "share", SHARED).described.group_id == "shared"
     assert _other_group(monkeypatch, "Share", errors.IncompatibleBrokerVersion()) is None
     assert _other_group(monkeypatch, "streams", errors.IncompatibleBrokerVersion()) is None
@@ -199,7 +201,7 @@ def test_what_the_broker_or_we_do_not_describe_is_none(monkeypatch: pytest.Monke
 def test_a_group_that_is_not_described(
     monkeypatch: pytest.MonkeyPatch, data: bytes, problem: str
 ) -> None:
-    pytest.importorskip("kafka")
+    pytest.importorskip("kafka", reason="no kafka-python: pip install -e '.[kafka]'")
     with pytest.raises(GroupError, match=problem):
         _other_group(monkeypatch, "share", data)
 
@@ -272,7 +274,8 @@ def test_a_pattern_that_is_not_resolved(members: dict[str, Any], problem: str) -
 
 
 def test_a_broker_that_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
-    errors = pytest.importorskip("kafka.errors")
+    pytest.importorskip("kafka", reason="no kafka-python: pip install -e '.[kafka]'")
+    from kafka import errors
 
     def ask(*_: Any) -> Any:
         raise errors.IncompatibleBrokerVersion

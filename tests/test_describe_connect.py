@@ -162,7 +162,7 @@ def test_notes(workers: list[Any], words: list[str]) -> None:
     ],
 )
 def test_a_group_that_cannot_be_read(described: Any, problem: str) -> None:
-    pytest.importorskip("kafka")
+    pytest.importorskip("kafka", reason="no kafka-python: pip install -e '.[kafka]'")
     with pytest.raises(GroupError, match=problem):
         connect_group(described)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.oracle import OracleError
+from tests.support.oracle import OracleError, missing_java_of_the_judges
 from tools import differential
 from tools.check_vectors import agrees
 
@@ -107,9 +107,8 @@ def test_large_groups_of_the_benchmark_grid_have_equal_answers() -> None:
 def test_three_engines_one_answer_to_connects_scripts(tmp_path: Path) -> None:
     if not CONNECT_JAR.is_file():
         pytest.skip("the Connect oracle's jar is missing: `make connect-oracle` builds it")
-    version = subprocess.run(["java", "-version"], capture_output=True, text=True, check=True)
-    if not re.search(r'version "1[78]\b', version.stderr):
-        pytest.skip("Connect is judged on Java 17 or 18: later ones size a copied set otherwise")
+    if missing := missing_java_of_the_judges():
+        pytest.skip(missing)
     out = tmp_path / "differences.jsonl"
     command = [
         sys.executable,

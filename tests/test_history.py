@@ -267,7 +267,7 @@ def test_a_line_that_is_no_record_is_named(line: str, problem: str, tmp_path: Pa
 
 
 def test_files_that_are_broken_are_named(tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow", reason="no pyarrow: pip install -e '.[arrow]'")
     packed = (VECTORS / "kafka-2.4.1" / "records.jsonl.gz").read_bytes()
     damaged = packed[:3000] + bytes(64) + packed[3064:]
     for name, data in (
@@ -284,8 +284,9 @@ def test_files_that_are_broken_are_named(tmp_path: Path) -> None:
 
 
 def test_parquet_and_lines_are_equal(tmp_path: Path) -> None:
-    arrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
+    arrow = pytest.importorskip("pyarrow", reason="no pyarrow: pip install -e '.[arrow]'")
+    from pyarrow import parquet
+
     records = records_of("2.4.1")
     times = arrow.array([one.timestamp_ms for one in records], arrow.timestamp("ms", "UTC"))
     columns = {

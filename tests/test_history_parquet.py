@@ -15,8 +15,10 @@ from kafka_rebalance.history.records import OffsetsRecord, read_records
 if TYPE_CHECKING:
     from pathlib import Path
 
-arrow = pytest.importorskip("pyarrow")
-parquet = pytest.importorskip("pyarrow.parquet")
+pytest.importorskip("pyarrow", reason="no pyarrow: pip install -e '.[arrow]'")
+
+import pyarrow as arrow
+from pyarrow import parquet
 
 TIME_MS = 1_700_000_000_123
 

@@ -110,7 +110,7 @@ def test_every_entrance_takes_the_name(
 
 def test_columns_take_the_name() -> None:
     """In columns, too, an empty rack is not a missing one."""
-    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    pytest.importorskip("pyarrow", reason="no pyarrow: pip install -e '.[arrow]'")
     from tests.support.vector_columns import columns_answer
 
     columns_answer(_vectors("librdkafka-cooperative-sticky.jsonl.gz"))
@@ -152,7 +152,7 @@ def test_dialects_are_compared_where_the_group_can_meet_them(
 
 
 def test_a_bulk_comparison_is_the_same() -> None:
-    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    pyarrow = pytest.importorskip("pyarrow", reason="no pyarrow: pip install -e '.[arrow]'")
     groups = [_group(name) for name in ("range", *differential.DIALECTS)]
     rows = pyarrow.RecordBatch.from_pylist([group.to_dict() for group in groups])
     for row, group in zip(kr.compare_batch(rows).to_pylist(), groups, strict=True):
@@ -314,7 +314,9 @@ def test_a_change_that_kills_is_named(
 
 
 def test_spark_takes_the_names_that_the_core_has() -> None:
-    calls = pytest.importorskip("kafka_rebalance.spark.calls", reason="no pyspark")
+    pytest.importorskip("pyspark", reason="no pyspark: pip install -e '.[spark]'")
+    from kafka_rebalance.spark import calls
+
     for name in differential.DIALECTS:
         calls.known(name)
     with pytest.raises(kr.GroupError, match=r"Spark's workers know range, .*, librdkafka/range"):

@@ -1,13 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Live streams groups (KIP-1071): their descriptions, contract lines, and plans.
-
-The bytes of descriptions come from kio, which has Kafka's own schemas.
-"""
+"""Live streams groups (KIP-1071): their descriptions, contract lines, and plans."""
 
 from __future__ import annotations
 
-import datetime
-import io
 import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -18,202 +13,30 @@ import kafka_rebalance as kr
 from kafka_rebalance import TopicPartition
 from kafka_rebalance.cli import main
 from kafka_rebalance.group.model import TaskOffset
-from kafka_rebalance.live.streams_groups import (
-    StreamsSettings,
-    streams_line,
-    streams_settings,
-)
-from kafka_rebalance.plans.broker_notes import broker_notes
+from kafka_rebalance.live.streams_groups import StreamsSettings, streams_line, streams_settings
 from kafka_rebalance.plans.streams_group import StreamsGroupWithLag
 from kafka_rebalance.report.plans.streams_group import print_streams_group
 from kafka_rebalance.wire.streams_group_descriptions import (
     StreamsGroupDescription,
-    StreamsMemberDescription,
-    SubtopologyDescription,
-    TaskLists,
     decode_streams_describe_response,
 )
-from kafka_rebalance.wire.streams_topology import InternalTopic
+from tests.support.broker_groups import note_kinds
 from tests.support.contract_lines import VALID_STREAMS
+from tests.support.streams_descriptions import (
+    COUNTS,
+    FIRST,
+    GROUP,
+    NOTHING,
+    ONE,
+    SECOND,
+    response_of,
+    streams_member,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from kafka_rebalance.assignors.registry import Engine
-
-NOTHING = TaskLists((), (), ())
-
-
-def _tasks(*texts: str) -> tuple[TopicPartition, ...]:
-    return tuple(TopicPartition(text[0], int(text[2:])) for text in texts)
-
-
-def _member(name: str, process: str, **more: Any) -> StreamsMemberDescription:
-    fields: dict[str, Any] = {
-        "member_id": name,
-        "epoch": 7,
-        "instance_id": None,
-        "rack_id": None,
-        "client_id": f"app-{name}",
-        "client_host": "/10.0.0.1",
-        "topology_epoch": 0,
-        "process_id": process,
-        "user_endpoint": None,
-        "client_tags": (),
-        "task_offsets": (),
-        "task_end_offsets": (),
-        "assigned": NOTHING,
-        "target": NOTHING,
-        "is_classic": False,
-    }
-    return StreamsMemberDescription(**fields | more)
-
-
-_FIRST = TaskLists(_tasks("0_0", "0_1", "1_0"), _tasks("0_2"), ())
-_SECOND = TaskLists(_tasks("0_2", "1_1"), _tasks("0_0", "0_1"), ())
-COMPACT = (("cleanup.policy", "compact"),)
-GROUP = StreamsGroupDescription(
-    error_code=0,
-    group_id="app",
-    state="Stable",
-    epoch=7,
-    assignment_epoch=7,
-    topology_epoch=0,
-    subtopologies=(
-        SubtopologyDescription(
-            subtopology_id="0",
-            source_topics=("orders",),
-            repartition_sink_topics=("app-by-repartition",),
-            changelog_topics=(InternalTopic("app-count-changelog", 0, 3, COMPACT),),
-            repartition_source_topics=(),
-        ),
-        SubtopologyDescription(
-            subtopology_id="1",
-            source_topics=(),
-            repartition_sink_topics=(),
-            changelog_topics=(),
-            repartition_source_topics=(InternalTopic("app-by-repartition", 2, 1),),
-        ),
-    ),
-    members=(
-        _member(
-            "m0",
-            "p0",
-            rack_id="a",
-            instance_id="pod-0",
-            user_endpoint="host:65535",
-            client_tags=(("zone", "z"),),
-            task_offsets=(TaskOffset(TopicPartition("0", 2), 5),),
-            task_end_offsets=(TaskOffset(TopicPartition("0", 2), 9),),
-            assigned=_FIRST,
-            target=_FIRST,
-        ),
-        _member("m1", "p1", assigned=_SECOND, target=_SECOND),
-    ),
-)
-COUNTS = {"orders": 3, "app-by-repartition": 2}
-ONE = StreamsSettings(1, "streams/sticky")
-
-
-def _bytes(group: StreamsGroupDescription) -> bytes:
-    """Returns the response that describes a group, as kio writes it."""
-    from kio.schema.errors import ErrorCode
-    from kio.schema.streams_group_describe.v0 import response as v0
-    from kio.schema.types import GroupId, TopicName
-    from kio.serial import entity_writer
-    from kio.static.primitive import i16, i32, i32Timedelta, i64, u16
-
-    def topic(one: InternalTopic) -> Any:
-        pairs = tuple(v0.KeyValue(key=key, value=value) for key, value in one.configs)
-        return v0.TopicInfo(
-            name=TopicName(one.name),
-            partitions=i32(one.partitions),
-            replication_factor=i16(one.replication_factor),
-            topic_configs=pairs,
-        )
-
-    def lists(tasks: TaskLists) -> Any:
-        def ids(some: tuple[TopicPartition, ...]) -> Any:
-            by_id: dict[str, list[i32]] = {}
-            for task in some:
-                by_id.setdefault(task.topic, []).append(i32(task.partition))
-            return tuple(
-                v0.TaskIds(subtopology_id=one, partitions=tuple(p)) for one, p in by_id.items()
-            )
-
-        return v0.Assignment(
-            active_tasks=ids(tasks.active),
-            standby_tasks=ids(tasks.standby),
-            warmup_tasks=ids(tasks.warmup),
-        )
-
-    def offsets(some: tuple[TaskOffset, ...]) -> Any:
-        return tuple(
-            v0.TaskOffset(
-                subtopology_id=task.topic, partition=i32(task.partition), offset=i64(offset)
-            )
-            for task, offset in some
-        )
-
-    def member(one: StreamsMemberDescription) -> Any:
-        endpoint = None
-        if one.user_endpoint is not None:
-            host, _, port = one.user_endpoint.partition(":")
-            endpoint = v0.Endpoint(host=host, port=u16(int(port)))
-        return v0.Member(
-            member_id=one.member_id,
-            member_epoch=i32(one.epoch),
-            instance_id=one.instance_id,
-            rack_id=one.rack_id,
-            client_id=one.client_id,
-            client_host=one.client_host,
-            topology_epoch=i32(one.topology_epoch),
-            process_id=one.process_id,
-            user_endpoint=endpoint,
-            client_tags=tuple(v0.KeyValue(key=key, value=value) for key, value in one.client_tags),
-            task_offsets=offsets(one.task_offsets),
-            task_end_offsets=offsets(one.task_end_offsets),
-            assignment=lists(one.assigned),
-            target_assignment=lists(one.target),
-            is_classic=one.is_classic,
-        )
-
-    def subtopology(one: SubtopologyDescription) -> Any:
-        return v0.Subtopology(
-            subtopology_id=one.subtopology_id,
-            source_topics=tuple(map(TopicName, one.source_topics)),
-            repartition_sink_topics=tuple(map(TopicName, one.repartition_sink_topics)),
-            state_changelog_topics=tuple(map(topic, one.changelog_topics)),
-            repartition_source_topics=tuple(map(topic, one.repartition_source_topics)),
-        )
-
-    topology = None
-    if group.topology_epoch is not None:
-        parts = group.subtopologies
-        topology = v0.Topology(
-            epoch=i32(group.topology_epoch),
-            subtopologies=None if parts is None else tuple(map(subtopology, parts)),
-        )
-    answer = v0.StreamsGroupDescribeResponse(
-        throttle_time=i32Timedelta.parse(datetime.timedelta(0)),
-        groups=(
-            v0.DescribedGroup(
-                error_code=ErrorCode(group.error_code),
-                error_message=None,
-                group_id=GroupId(group.group_id),
-                group_state=group.state,
-                group_epoch=i32(group.epoch),
-                assignment_epoch=i32(group.assignment_epoch),
-                topology=topology,
-                members=tuple(map(member, group.members)),
-                authorized_operations=i32(-(2**31)),
-            ),
-        ),
-    )
-    out = io.BytesIO()
-    entity_writer(v0.StreamsGroupDescribeResponse)(out, answer)
-    return out.getvalue()
-
 
 # The description ----------------------------------------------------------------------------------
 
@@ -229,13 +52,13 @@ def _bytes(group: StreamsGroupDescription) -> bytes:
     ids=["stable", "empty", "no topology", "not ready"],
 )
 def test_a_description_is_read_as_kafkas_schema_has_it(group: StreamsGroupDescription) -> None:
-    pytest.importorskip("kio")
-    assert decode_streams_describe_response(_bytes(group)) == (group,)
+    pytest.importorskip("kio", reason="no kio: pip install -e '.[serve]'")
+    assert decode_streams_describe_response(response_of(group)) == (group,)
 
 
 def test_bytes_that_end_early_are_an_error() -> None:
-    pytest.importorskip("kio")
-    data = _bytes(GROUP)
+    pytest.importorskip("kio", reason="no kio: pip install -e '.[serve]'")
+    data = response_of(GROUP)
     for end in range(len(data)):
         with pytest.raises(kr.WireError, match="response"):
             decode_streams_describe_response(data[:end])
@@ -248,7 +71,7 @@ def test_a_line_has_the_present_tasks_and_the_tasks_of_each_subtopology() -> Non
     assert (group.generation_id, group.num_standby_replicas) == (7, 1)
     first = group.members[0].streams
     assert first is not None
-    assert (first.process_id, first.active_tasks) == ("p0", _FIRST.active)
+    assert (first.process_id, first.active_tasks) == ("p0", FIRST.active)
     assert first.task_offsets == (TaskOffset(TopicPartition("0", 2), 5),)
     assert line["members"][0]["client_tags"] == {"zone": "z"}
     assert not any("target_active_tasks" in one for one in line["members"])
@@ -279,7 +102,7 @@ def test_a_group_without_a_line(
 
 
 def test_standby_replicas_and_assignor_are_settings_of_the_group() -> None:
-    pytest.importorskip("kafka")
+    pytest.importorskip("kafka", reason="no kafka-python: pip install -e '.[kafka]'")
 
     class Admin:
         def describe_configs(self, resources: list[Any], config_filter: str) -> Any:
@@ -318,8 +141,8 @@ def test_describe_shows_who_runs_what_where(capsys: pytest.CaptureFixture[str]) 
 
 def test_describe_names_what_is_wrong() -> None:
     first = replace(GROUP.members[0], target=NOTHING, task_end_offsets=(), epoch=6)
-    second = replace(GROUP.members[1], topology_epoch=-1, assigned=_SECOND._replace(standby=()))
-    idle = _member("m2", "p2")
+    second = replace(GROUP.members[1], topology_epoch=-1, assigned=SECOND._replace(standby=()))
+    idle = streams_member("m2", "p2")
     group = replace(GROUP, epoch=8, members=(first, second, idle))
     notes = [note.partition(":")[0] for note in StreamsGroupWithLag(group, {}).notes]
     assert notes == ["assigning", "reconciling", "old topology", "idle", "no standby"]
@@ -338,10 +161,6 @@ def _group(**more: Any) -> kr.GroupSpec:
     return kr.GroupSpec.from_dict(streams_line(GROUP, COUNTS.__getitem__, ONE) | more)
 
 
-def _kinds(plan: kr.RebalancePlan) -> list[str]:
-    return [note.kind for note in broker_notes(plan)]
-
-
 def test_a_plan_ends_with_the_answer_of_the_assignor(engine: Engine) -> None:
     group = _group()
     plan = kr.plan(group, None, ["add-members=1"], engine=engine)
@@ -357,7 +176,7 @@ def test_a_plan_ends_with_the_answer_of_the_assignor(engine: Engine) -> None:
     assert set(only.unavailable) == gained
     assert only.standby is not None
     assert only.standby.moves > 0
-    assert _kinds(plan) == ["tasks", "stops", "interval", "delay"] + ["warm-up"] * any(
+    assert note_kinds(plan) == ["tasks", "stops", "interval", "delay"] + ["warm-up"] * any(
         tp.topic == "0" for tp in gained
     )
 
@@ -366,19 +185,19 @@ def test_members_that_join_have_a_target_each_and_keep_their_tasks() -> None:
     plan = kr.plan(_group(), None, ["add-members=2", "remove-member=m0"])
     assert [one.generation_id for one in plan.rounds] == [8, 9, 10]
     every = [tp for owned in plan.after.values() for tp in owned]
-    assert sorted(every) == sorted({*_FIRST.active, *_SECOND.active})
+    assert sorted(every) == sorted({*FIRST.active, *SECOND.active})
     assert all(member.generation_id == 10 for member in plan.final.members)
 
 
 def test_a_group_that_changes_nothing_keeps_its_tasks() -> None:
     plan = kr.plan(_group(), None, [])
     assert (plan.moves, plan.unavailable) == (0, {})
-    assert _kinds(plan) == ["tasks"]
+    assert note_kinds(plan) == ["tasks"]
 
 
 def test_standby_replicas_need_as_many_processes() -> None:
     plan = kr.plan(_group(num_standby_replicas=2), None, [])
-    assert "same place" in _kinds(plan)
+    assert "same place" in note_kinds(plan)
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,9 @@ def vectors(assignor: str) -> list[tuple[Case, dict[str, Any]]]:
 @pytest.mark.parametrize("assignor", ["range", "roundrobin", "cooperative-sticky"])
 def test_librdkafka_answers_as_it_was_recorded(assignor: str) -> None:
     """Uses every fifth vector. A run by hand over all 1,517 gave equal lists and the 21 crashes."""
-    pytest.importorskip("confluent_kafka", reason="it is not installed")
+    pytest.importorskip(
+        "confluent_kafka", reason="no confluent-kafka: pip install -e '.[confluent]'"
+    )
     chosen = [(case, one) for case, one in vectors(assignor) if "error" not in one][::5]
     results = led((case for case, _ in chosen), library="confluent-kafka")
     assert len(results) >= 40
@@ -54,7 +56,9 @@ def test_librdkafka_answers_as_it_was_recorded(assignor: str) -> None:
 
 
 def test_a_group_that_kills_its_leader_is_an_error_and_harms_no_other() -> None:
-    pytest.importorskip("confluent_kafka", reason="it is not installed")
+    pytest.importorskip(
+        "confluent_kafka", reason="no confluent-kafka: pip install -e '.[confluent]'"
+    )
     recorded = vectors("cooperative-sticky")
     deadly = [case for case, expected in recorded if "error" in expected][:2]
     harmless = [(case, expected) for case, expected in recorded if "error" not in expected][:6]
@@ -72,7 +76,9 @@ def test_a_group_that_kills_its_leader_is_an_error_and_harms_no_other() -> None:
 )
 def test_generated_groups_get_librdkafkas_answers(dialect: str, count: int) -> None:
     """1,000 groups in all, in both engines; `tools/differential_probe.py` leads more."""
-    pytest.importorskip("confluent_kafka", reason="it is not installed")
+    pytest.importorskip(
+        "confluent_kafka", reason="no confluent-kafka: pip install -e '.[confluent]'"
+    )
     found = list(differential_probe.compare("confluent-kafka", dialect, seed=20, count=count))
     assert len(found) == count
     assert [what for _, _, what in found if what is not None] == []
@@ -95,7 +101,7 @@ def test_generated_groups_get_librdkafkas_answers(dialect: str, count: int) -> N
 def test_a_python_library_answers_as_its_own_class(
     library: str, package: str, assignor: str
 ) -> None:
-    pytest.importorskip(package, reason=f"{library} is not installed")
+    pytest.importorskip(package, reason=f"no {library}: pip install -e '.[{package}]'")
     drawn = generate(20, 300, (assignor,), lambda _: {})
     # kafka-python refuses subscriptions to names that are not legal in Kafka.
     legal = re.compile(r"[a-zA-Z0-9._-]+")
@@ -151,7 +157,7 @@ def test_members_are_written_as_their_library_writes_them() -> None:
 def test_the_command_answers_each_line_in_order(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pytest.importorskip("aiokafka", reason="it is not installed")
+    pytest.importorskip("aiokafka", reason="no aiokafka: pip install -e '.[aiokafka]'")
     topic = {"name": "t", "partitions": 3}
     members = [{"member_id": "b", "topics": ["t"]}, {"member_id": "a", "topics": ["t"]}]
     group = {"group_id": "g", "topics": [topic], "members": members}

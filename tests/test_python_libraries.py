@@ -126,7 +126,7 @@ def test_lines_take_the_names_and_batches_refuse_them(engine: Engine) -> None:
 
 
 def test_batches_refuse_the_names() -> None:
-    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    pyarrow = pytest.importorskip("pyarrow", reason="no pyarrow: pip install -e '.[arrow]'")
     rows = pyarrow.RecordBatch.from_pylist([_group("aiokafka/sticky").to_dict()])
     (row,) = kr.assign_batch(rows).to_pylist()
     assert row["error"].startswith('assignor: "aiokafka/sticky" runs in Python only')

@@ -59,7 +59,9 @@ def written(directory: Path) -> Path:
 
 def test_other_libraries_read_the_log(tmp_path: Path) -> None:
     """kafka-python's reader finds valid batches, with records as a broker writes them."""
-    memory_records = pytest.importorskip("kafka.record.memory_records", reason="no kafka-python")
+    pytest.importorskip("kafka", reason="no kafka-python: pip install -e '.[kafka]'")
+    from kafka.record import memory_records
+
     batches = memory_records.MemoryRecords(written(tmp_path).read_bytes())
     found = []
     while (batch := batches.next_batch()) is not None:

@@ -29,8 +29,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 pytest.importorskip("kio", reason="kio is not installed: pip install -e '.[serve]'")
-pytest.importorskip("aiokafka", reason="it is not installed: pip install -e '.[aiokafka]'")
-pytest.importorskip("confluent_kafka", reason="it is not installed: pip install -e '.[confluent]'")
+pytest.importorskip("aiokafka", reason="no aiokafka: pip install -e '.[aiokafka]'")
+pytest.importorskip("confluent_kafka", reason="no confluent-kafka: pip install -e '.[confluent]'")
 
 from kafka_rebalance import wire
 from kafka_rebalance.serve.connections import SMALL, Limits

@@ -11,8 +11,8 @@ import pytest
 
 pytest.importorskip("kio", reason="kio is not installed: pip install -e '.[serve]'")
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
-pytest.importorskip("aiokafka", reason="it is not installed: pip install -e '.[aiokafka]'")
-pytest.importorskip("confluent_kafka", reason="it is not installed: pip install -e '.[confluent]'")
+pytest.importorskip("aiokafka", reason="no aiokafka: pip install -e '.[aiokafka]'")
+pytest.importorskip("confluent_kafka", reason="no confluent-kafka: pip install -e '.[confluent]'")
 
 from kafka_rebalance.testing import RunningBroker
 from tests.parity.wire import Connection

@@ -114,7 +114,7 @@ def test_bad_fields_are_named_by_both_engines(change: dict[str, Any], error: str
 
 
 def test_columns_name_bad_fields() -> None:
-    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    pyarrow = pytest.importorskip("pyarrow", reason="no pyarrow: pip install -e '.[arrow]'")
     line = _line(assignor="consumer/uniform", members=[_owner("a", B)])
     (answer,) = kr.assign_batch(pyarrow.RecordBatch.from_pylist([line])).to_pylist()
     assert answer["error"].startswith(f'{OWNED}: "{B}" is not the id that "a" has elsewhere')
@@ -178,7 +178,7 @@ def test_every_entrance_takes_the_name(
 
 @pytest.mark.parametrize("name", SERVER_SIDE)
 def test_columns_take_the_name(name: str) -> None:
-    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    pytest.importorskip("pyarrow", reason="no pyarrow: pip install -e '.[arrow]'")
     from tests.support.vector_columns import columns_answer
 
     columns_answer(_vectors(name))
@@ -205,7 +205,7 @@ def test_a_switch_of_assignor_does_not_switch_the_protocol(name: str, engine: En
 
 @pytest.mark.parametrize("name", SERVER_SIDE)
 def test_plans_in_bulk_refuse_it(name: str) -> None:
-    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    pyarrow = pytest.importorskip("pyarrow", reason="no pyarrow: pip install -e '.[arrow]'")
     rows = pyarrow.RecordBatch.from_pylist([_line(assignor=name)])
     for answers in (kr.plan_batch(rows, changes=["add-members=1"]), kr.compare_batch(rows)):
         (answer,) = answers.to_pylist()
@@ -213,7 +213,9 @@ def test_plans_in_bulk_refuse_it(name: str) -> None:
 
 
 def test_spark_takes_the_names_that_the_core_has() -> None:
-    calls = pytest.importorskip("kafka_rebalance.spark.calls", reason="no pyspark")
+    pytest.importorskip("pyspark", reason="no pyspark: pip install -e '.[spark]'")
+    from kafka_rebalance.spark import calls
+
     for name in SERVER_SIDE:
         calls.known(name)
         with pytest.raises(kr.GroupError, match=re.escape(in_brokers(name))):

@@ -156,7 +156,7 @@ def test_python_objects_are_checked(member: Any, problem: str) -> None:
 
 
 def test_columns_name_bad_fields() -> None:
-    pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    pyarrow = pytest.importorskip("pyarrow", reason="no pyarrow: pip install -e '.[arrow]'")
     changes: list[tuple[Path, Any, str]] = [
         (("subtopologies", 0, "tasks"), 0, f"0 is not a count from 1 to {MAX}"),
         (("subtopologies", 1, "subtopology_id"), None, "missing"),
@@ -201,7 +201,7 @@ def test_members_keep_what_an_assignment_gave_them(engine: Engine) -> None:
 
 
 def test_a_list_of_groups_becomes_columns() -> None:
-    pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    pytest.importorskip("pyarrow", reason="no pyarrow: pip install -e '.[arrow]'")
     group = kr.GroupSpec.from_dict(LINE)
     (row,) = kr.assign_batch([group]).to_pylist()
     lists = {one["member_id"]: one["partitions"] for one in row["standby"]}

@@ -26,7 +26,7 @@ needs_kafka_python = pytest.mark.skipif(
 )
 needs_confluent = pytest.mark.skipif(
     find_spec("confluent_kafka") is None,
-    reason="it is not installed: pip install -e '.[confluent]'",
+    reason="no confluent-kafka: pip install -e '.[confluent]'",
 )
 
 serve_kafka = testing.serve_kafka

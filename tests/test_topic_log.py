@@ -42,7 +42,7 @@ def test_secrets_are_taken_out_of_errors() -> None:
 
 
 def test_settings_that_kafka_python_lacks_are_named() -> None:
-    pytest.importorskip("kafka", reason="kafka-python is not installed")
+    pytest.importorskip("kafka", reason="no kafka-python: pip install -e '.[kafka]'")
     settings = {**SETTINGS, "queued.max.messages.kbytes": "1"}
     log = KafkaPythonLog(settings, "t", 1.0)
     with pytest.raises(ClusterError) as caught:
@@ -61,7 +61,7 @@ def test_the_client_is_the_first_one_that_is_installed(monkeypatch: pytest.Monke
     installed.add("kafka")
     with pytest.raises(MissingExtra):
         open_log(SETTINGS, "t", client="confluent-kafka")
-    pytest.importorskip("kafka", reason="kafka-python is not installed")
+    pytest.importorskip("kafka", reason="no kafka-python: pip install -e '.[kafka]'")
     assert isinstance(open_log(SETTINGS, "t"), KafkaPythonLog)
 
 
@@ -98,7 +98,7 @@ def test_a_range_that_stands_still_is_an_error(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_options_are_checked_before_anything_runs() -> None:
-    pytest.importorskip("pyspark", reason="pyspark is not installed")
+    pytest.importorskip("pyspark", reason="no pyspark: pip install -e '.[spark]'")
     from kafka_rebalance.spark.kafka_records import _checked
 
     named = _checked("b:9092", {"KAFKA.Client.Id": "me", "maxoffsetspertrigger": "5"})
@@ -113,7 +113,7 @@ def test_options_are_checked_before_anything_runs() -> None:
 
 
 def test_no_text_of_the_source_shows_a_secret(tmp_path: Path) -> None:
-    pytest.importorskip("pyspark", reason="pyspark is not installed")
+    pytest.importorskip("pyspark", reason="no pyspark: pip install -e '.[spark]'")
     from kafka_rebalance.spark.kafka_records import OffsetRange, _source
 
     file = tmp_path / "client.properties"

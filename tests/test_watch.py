@@ -167,8 +167,10 @@ def watching(address: str, *more: str) -> subprocess.Popen[str]:
 
 def test_watch_follows_real_consumers() -> None:
     """A second consumer joins and leaves; both rebalances are as predicted."""
-    pytest.importorskip("kio", reason="kio is not installed")
-    pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
+    pytest.importorskip("kio", reason="no kio: pip install -e '.[serve]'")
+    pytest.importorskip(
+        "confluent_kafka", reason="no confluent-kafka: pip install -e '.[confluent]'"
+    )
     from kafka_rebalance.testing import RunningBroker
     from tests.support.served_consumers import TOPIC, ConfluentCooperative
 
@@ -199,7 +201,7 @@ def test_watch_follows_real_consumers() -> None:
 
 
 def test_watch_ends_at_ctrl_c_and_after_its_time() -> None:
-    pytest.importorskip("kio", reason="kio is not installed")
+    pytest.importorskip("kio", reason="no kio: pip install -e '.[serve]'")
     from kafka_rebalance.testing import RunningBroker
     from tests.support.served_consumers import TOPIC, KafkaPython
 

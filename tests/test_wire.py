@@ -467,7 +467,7 @@ print("bounded")
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc and limits the address space")
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux: it reads /proc")
 def test_memory_is_bounded_by_the_bytes_that_are_there() -> None:
     ran = subprocess.run(
         [sys.executable, "-c", MEMORY], capture_output=True, text=True, check=False

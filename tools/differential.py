@@ -27,9 +27,10 @@ import sys
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from tests.support.generate import Case, generate
+from tests.support.generate import generate
 from tests.support.generate_sent import by_bytes, group_of
 from tests.support.generate_server import for_brokers
+from tests.support.generated_groups import Case
 from tests.support.oracle import SERVER_JAR, Oracle, ask_once
 from tools import judge
 from tools.judge import ENGINES, Answer, Block, Outcome

@@ -13,7 +13,7 @@ import pytest
 from tests.support.broker import Broker, missing_tools
 
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
-pytest.importorskip("confluent_kafka")
+pytest.importorskip("confluent_kafka", reason="no confluent-kafka: pip install -e '.[confluent]'")
 
 import confluent_kafka
 from kafka import KafkaAdminClient

@@ -8,7 +8,7 @@ import pytest
 from tests.support.broker import missing_tools
 
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
-pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
+pytest.importorskip("confluent_kafka", reason="no confluent-kafka: pip install -e '.[confluent]'")
 
 pytestmark = pytest.mark.live
 

@@ -15,7 +15,7 @@ from tests.support.broker import Broker, java, missing_tools
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
 
 pytest.importorskip("aiokafka", reason="aiokafka is not installed: pip install -e '.[aiokafka]'")
-pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed: '.[confluent]'")
+pytest.importorskip("confluent_kafka", reason="no confluent-kafka: pip install -e '.[confluent]'")
 
 from kafka import KafkaAdminClient
 

@@ -69,7 +69,9 @@ class Secured(NamedTuple):
 
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
-    missing = missing_tools() or (None if shutil.which("keytool") else "no `keytool`: a JDK has it")
+    missing = missing_tools() or (
+        None if shutil.which("keytool") else "no `keytool` on PATH: install a JDK"
+    )
     if missing:
         pytest.skip(missing)
     stores = Stores(tmp_path_factory.mktemp("stores"))

@@ -16,7 +16,7 @@ The class has the methods of `generate_commands.Commands`; symbols such as `@7` 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .random_classic_members import ClassicMember
 from .random_consumer_members import ConsumerMember
@@ -68,16 +68,18 @@ class HeartbeatCommands:
             "cst": rng.choice((45_000, 45_000, 8_000)),
             "policy": rng.choice(POLICIES),
         }
-        for name, values, chance in (
+        return command | self._rare_settings(
             ("cmax", (1, 2, 3), 0.12),
             ("max_size", (1, 2), 0.06),
             ("assignors", (["range"], ["range", "uniform"]), 0.15),
             ("rri", (20_000,), 0.2),
             ("chi", (3_000,), 0.05),
-        ):
-            if rng.random() < chance:
-                command[name] = rng.choice(values)
-        return command
+        )
+
+    def _rare_settings(self, *rare: tuple[str, tuple[Any, ...], float]) -> Command:
+        """Draws settings from (name, values, probability that the run has the setting)."""
+        rng = self.rng
+        return {name: rng.choice(values) for name, values, chance in rare if rng.random() < chance}
 
     def _consumer(self, name: str) -> ConsumerMember:
         rng = self.rng
@@ -121,14 +123,17 @@ class HeartbeatCommands:
         if chance < {"patterns": 0.15}.get(self.theme, 0.1):
             return self.topics.change()
         if chance < 0.25:
-            long = rng.random() < 0.06
-            return {"op": "advance", "ms": rng.choice(LONG_STEPS_MS if long else STEPS_MS)}
+            return self._advance()
         consumers = self.consumers
         if self.theme == "upgrade" and self.drawn < 14:
             consumers = []
         idle = [one for one in self.classics if not one.busy]
         members: list[AnyMember] = [*consumers, *idle]
         return self._draw_of(number, rng.choice(members or list(self.classics)))
+
+    def _advance(self) -> Command:
+        steps = LONG_STEPS_MS if self.rng.random() < 0.06 else STEPS_MS
+        return {"op": "advance", "ms": self.rng.choice(steps)}
 
     def _draw_of(self, number: int, member: AnyMember) -> Command:
         self.owners[number] = member
@@ -146,22 +151,29 @@ class HeartbeatCommands:
                 {"op": "list", **self._filters()},
                 {"op": "delete_group", "g": group},
                 {"op": "delete_group", "g": group},
-                {"op": "cleanup"},
-                {"op": "reload"},
-                {"op": "reload"},
-                {"op": "hold"},
-                {"op": "release"},
-                {"op": "release"},
-                {"op": "fail_next", "err": rng.choice(ERRORS)},
-                {"op": "fetch", **offset},
-                {"op": "fetch", **offset, "m": "A0", "epoch": rng.randrange(5)},
-                {"op": "commit", **offset, "off": 3},
-                {"op": "delete_offsets", **offset},
+                *self._of_any_group(offset),
                 {"op": "leave", "g": group, "members": [{"m": "", "inst": rng.choice("ijk")}]},
                 {"op": "leave", "g": group, "members": [{"m": rng.choice(("A0", "B0"))}]},
                 self._two_leave(),
                 {"op": "hb", "g": group, "m": "A0", "gen": 2},
             )
+        )
+
+    def _of_any_group(self, offset: Command) -> tuple[Command, ...]:
+        """Draws rare commands for groups of any type; `offset` has a group and a topic."""
+        rng = self.rng
+        return (
+            {"op": "cleanup"},
+            {"op": "reload"},
+            {"op": "reload"},
+            {"op": "hold"},
+            {"op": "release"},
+            {"op": "release"},
+            {"op": "fail_next", "err": rng.choice(ERRORS)},
+            {"op": "fetch", **offset},
+            {"op": "fetch", **offset, "m": "A0", "epoch": rng.randrange(5)},
+            {"op": "commit", **offset, "off": 3},
+            {"op": "delete_offsets", **offset},
         )
 
     def _filters(self) -> Command:
@@ -217,6 +229,7 @@ class ShareCommands(HeartbeatCommands):
                 self.topics,
                 name,
                 rng.choices(GROUPS, (8, 1))[0],
+                None,
                 list(NAMES[:2]) if common else self.topics.names(),
             )
             for name in "PQRSTUV"[: rng.choice((2, 3, 5, 7))]
@@ -230,10 +243,7 @@ class ShareCommands(HeartbeatCommands):
             "sai": rng.choice((0, 0, 1_000, 5_000)),
             "sst": rng.choice((45_000, 45_000, 8_000)),
         }
-        for name, values, chance in (("smax", (1, 2, 3), 0.12), ("shi", (3_000,), 0.05)):
-            if rng.random() < chance:
-                command[name] = rng.choice(values)
-        return command
+        return command | self._rare_settings(("smax", (1, 2, 3), 0.12), ("shi", (3_000,), 0.05))
 
     def _draw(self, number: int) -> Command:
         rng = self.rng

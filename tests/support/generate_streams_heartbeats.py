@@ -10,15 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .generate_heartbeats import (
-    ERRORS,
-    GROUPS,
-    LONG_STEPS_MS,
-    START_MS,
-    STEPS_MS,
-    AnyMember,
-    HeartbeatCommands,
-)
+from .generate_heartbeats import GROUPS, START_MS, AnyMember, HeartbeatCommands
 from .random_streams_members import RandomTopology, StreamsMember
 from .random_topics import NAMES, Command, RandomTopics
 
@@ -74,21 +66,18 @@ class StreamsCommands(HeartbeatCommands):
             "tst": rng.choice((45_000, 45_000, 8_000)),
             "tsr": rng.choice((0, 0, 1, 1, 2)),
         }
-        for name, values, chance in (
+        return command | self._rare_settings(
             ("tmax", (1, 2, 3), 0.1),
             ("twu", (0,), 0.2),
             ("tags", (["zone"], ["zone", "cloud"]), 0.15),
             ("thi", (3_000,), 0.05),
-        ):
-            if rng.random() < chance:
-                command[name] = rng.choice(values)
-        return command
+        )
 
     def _streams(self, name: str) -> StreamsMember:
         rng = self.rng
         instance = rng.choice("ijk") if rng.random() < self.statics else None
         group = rng.choices(GROUPS, (15, 1))[0]
-        return StreamsMember(rng, self.topics, self.topology, name, group, instance)
+        return StreamsMember(rng, self.topics, name, group, instance, self.topology)
 
     def _draw(self, number: int) -> Command:
         rng = self.rng
@@ -98,14 +87,12 @@ class StreamsCommands(HeartbeatCommands):
         if chance < 0.1:
             return self._change_topics()
         if chance < 0.24:
-            long = rng.random() < 0.06
-            return {"op": "advance", "ms": rng.choice(LONG_STEPS_MS if long else STEPS_MS)}
+            return self._advance()
         others: list[AnyMember] = [*self.consumers]
         others += [one for one in self.classics if not one.busy]
         is_other = others and rng.random() < 0.15
         member = rng.choice(others) if is_other else rng.choice(self.streams)
-        self.owners[number] = member
-        return member.draw()
+        return self._draw_of(number, member)
 
     def _change_topics(self) -> Command:
         internal = self.topics.internal
@@ -133,17 +120,7 @@ class StreamsCommands(HeartbeatCommands):
                 {"op": "delete_group", "g": group},
                 {"op": "delete_group", "g": group},
                 {"op": "delete_group", "g": group},
-                {"op": "cleanup"},
-                {"op": "reload"},
-                {"op": "reload"},
-                {"op": "hold"},
-                {"op": "release"},
-                {"op": "release"},
-                {"op": "fail_next", "err": rng.choice(ERRORS)},
-                {"op": "fetch", **offset},
-                {"op": "fetch", **offset, "m": "A0", "epoch": rng.randrange(5)},
-                {"op": "commit", **offset, "off": 3},
-                {"op": "delete_offsets", **offset},
+                *self._of_any_group(offset),
                 {"op": "join", "g": group, "m": "", "protos": [["range", "x"]], "v": 3},
                 {"op": "leave", "g": group, "members": [{"m": "A0"}]},
                 {"op": "hb", "g": group, "m": "A0", "gen": 2},

@@ -48,6 +48,11 @@ SHAPES = (
 )
 
 
+def repeat_one(rng: random.Random, names: list[str]) -> None:
+    """Lists a topic a second time, which only faulty clients do."""
+    names.insert(rng.randint(0, len(names)), rng.choice(names))
+
+
 # Replica placements: each returns the racks of partition p ----------------------------------------
 
 

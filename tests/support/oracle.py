@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import shutil
 import subprocess
 import threading
@@ -19,6 +20,19 @@ TOOLS = Path(__file__).resolve().parent.parent.parent / "tools"
 JAR = TOOLS / "oracle" / "target" / "oracle.jar"
 SERVER_JAR = TOOLS / "server-oracle" / "target" / "server-oracle.jar"
 """The oracle of the assignors that brokers run."""
+
+
+def missing_java_of_the_judges() -> str | None:
+    """Returns what is missing, and how to get it, to judge brokers and Connect; or None.
+
+    Their assignors copy sets, and from JDK 19 on a copied set has another size, so another order.
+    """
+    if shutil.which("java") is None:
+        return "no `java` on PATH: install a Java runtime, 17 or 18"
+    version = subprocess.run(["java", "-version"], capture_output=True, text=True, check=True)
+    if re.search(r'version "1[78]\b', version.stderr):
+        return None
+    return "`java` is not 17 or 18, on which brokers and Connect are judged: install one of them"
 
 
 class OracleError(Exception):

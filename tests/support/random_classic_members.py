@@ -19,7 +19,7 @@ from kafka_rebalance.wire.consumer_protocol import (
     encode_subscription,
 )
 
-from .random_consumer_members import REBALANCES
+from .random_heartbeat_members import REBALANCES
 from .random_topics import NAMES, NEVER, Command, Partitions, RandomTopics
 
 if TYPE_CHECKING:

@@ -1,40 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws requests of members of the consumer protocol.
-
-A member knows what a client knows: its id, its epochs, and its partitions. Most of its requests are
-the next ones of a real client; the others are late, repeated or wrong.
-"""
+"""Draws requests of members of the consumer protocol."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from .random_topics import NAMES, PATTERNS, RACKS, Command, Partitions, RandomTopics
+from .random_heartbeat_members import REBALANCES, HeartbeatMember
+from .random_topics import NAMES, PATTERNS, RACKS, Command, Partitions
 
 if TYPE_CHECKING:
-    import random
+    from collections.abc import Callable
 
-REBALANCES = (1_500, 20_000, 20_000, 60_000)
 ASSIGNORS = (None, "uniform", "range", "nobody's")
 ASSIGNOR_WEIGHTS = (60, 18, 18, 1)
 
 
 @dataclass
-class ConsumerMember:
-    """A member of the consumer protocol, which names itself."""
+class ConsumerMember(HeartbeatMember):
+    """A member of the consumer protocol."""
 
-    rng: random.Random
-    topics: RandomTopics
-    name: str
-    group: str
-    instance: str | None
+    OP = "chb"
+    OTHERS = ("A0", "B0")
+    RENAMED = 0.7
+
     fixed: Command = field(default_factory=dict)
-    ids: int = 0
-    epochs: list[int] = field(default_factory=lambda: [0])
-    joined: bool = False
-    assigned: Partitions = field(default_factory=dict)
-    before: Partitions = field(default_factory=dict)
+    assigned: Partitions = field(default_factory=dict, init=False)
+    before: Partitions = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         rng = self.rng
@@ -46,16 +38,8 @@ class ConsumerMember:
             **self.fixed,
         }
 
-    @property
-    def member_id(self) -> str:
-        return f"{self.name}{self.ids}"
-
-    def draw(self) -> Command:
-        """Draws the next request."""
-        rng = self.rng
-        if not self.joined and rng.random() < 0.9:
-            return self._join()
-        kinds = {
+    def _weights(self) -> dict[Callable[[], Command], int]:
+        return {
             self._beat: 26,
             self._acknowledge: 34,
             self._full: 7,
@@ -68,48 +52,20 @@ class ConsumerMember:
             self._invalid: 2,
             self._commit: 10,
         }
-        return rng.choices(list(kinds), list(kinds.values()))[0]()
 
-    def told(self, command: Command, answer: Command) -> None:
-        """Receives the answer to a request of this member."""
-        error = answer.get("err")
-        if error is None or command["op"] != "chb":
-            return
-        if error in ("UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH", "GROUP_ID_NOT_FOUND"):
-            self._lose()
-        if error != "NONE" or command["m"] != self.member_id:
-            return
-        if answer["epoch"] < 0:
-            self._lose()
-            if self.rng.random() < 0.7:
-                self.ids += 1
-            return
-        self.joined = True
-        if answer["epoch"] != self.epochs[-1]:
-            self.epochs.append(answer["epoch"])
+    def _take(self, answer: Command) -> None:
         if answer["asg"] is not None:
             self.before, self.assigned = self.assigned, answer["asg"]
 
     def _lose(self) -> None:
-        self.joined = False
+        super()._lose()
         self.before, self.assigned = self.assigned, {}
 
-    def _request(self, **fields: Any) -> Command:
-        command = {"op": "chb", "g": self.group, "m": self.member_id, "epoch": self.epochs[-1]}
-        if self.instance is not None:
-            command["inst"] = self.instance
-        return command | fields
+    def _first(self) -> Command:
+        return {**self.fixed, "epoch": 0, "owned": {}}
 
-    def _join(self) -> Command:
-        if not self.joined and self.rng.random() < 0.1:
-            self.ids += 1
-        return self._request(**self.fixed, epoch=0, owned={})
-
-    def _beat(self) -> Command:
-        return self._request()
-
-    def _acknowledge(self) -> Command:
-        return self._request(owned=self.assigned)
+    def _owned(self) -> Command:
+        return {"owned": self.assigned}
 
     def _full(self) -> Command:
         return self._request(**self.fixed, owned=self.assigned)
@@ -126,20 +82,6 @@ class ConsumerMember:
         previous = self.epochs[-2:][0]
         full = self.fixed if self.rng.random() < 0.3 else {}
         return self._request(**full, epoch=previous, owned=owned)
-
-    def _wrong(self) -> Command:
-        """Sends an epoch, an id or an instance id that is not this member's."""
-        rng = self.rng
-        return rng.choice(
-            (
-                self._request(epoch=self.epochs[-1] + rng.choice((1, 5))),
-                self._request(epoch=rng.choice(self.epochs)),
-                self._request(epoch=max(1, self.epochs[-1] - 1), owned=self.assigned),
-                self._request(m=rng.choice(("stranger", "A0", "B0", f"{self.name}0"))),
-                self._request(inst=rng.choice(("i", "j", "nobody"))),
-                self._request(g="none"),
-            )
-        )
 
     def _change(self) -> Command:
         """Changes the subscription or another field; the later requests repeat the new value."""
@@ -163,11 +105,10 @@ class ConsumerMember:
         return self._request(**changed)
 
     def _leave(self) -> Command:
-        static = self.instance is not None and self.rng.random() < 0.7
-        return self._request(epoch=-2 if static else -1)
+        return self._request(epoch=self._leaving_epoch())
 
     def _invalid(self) -> Command:
-        joins = {**self.fixed, "epoch": 0, "owned": {}}
+        joins = self._first()
         return self.rng.choice(
             (
                 self._request(m=""),

@@ -1,44 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws requests of members of share groups.
-
-A member knows what a client knows: its id and its epochs. Most of its requests are the next ones of
-a real client; the others are late, repeated or wrong.
-"""
+"""Draws requests of members of share groups."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from .random_topics import NAMES, RACKS, Command, RandomTopics
+from .random_heartbeat_members import HeartbeatMember
+from .random_topics import NAMES, RACKS, Command
 
 if TYPE_CHECKING:
-    import random
+    from collections.abc import Callable
 
 
 @dataclass
-class ShareMember:
-    """A member of a share group, which names itself."""
+class ShareMember(HeartbeatMember):
+    """A member of a share group: it owns nothing, and has no instance id."""
 
-    rng: random.Random
-    topics: RandomTopics
-    name: str
-    group: str
+    OP = "shb"
+    OTHERS = ("P0", "Q0")
+    RENAMED = 0.7
+
     names: list[str]
-    ids: int = 0
-    epochs: list[int] = field(default_factory=lambda: [0])
-    joined: bool = False
 
-    @property
-    def member_id(self) -> str:
-        return f"{self.name}{self.ids}"
-
-    def draw(self) -> Command:
-        """Draws the next request."""
-        rng = self.rng
-        if not self.joined and rng.random() < 0.9:
-            return self._join()
-        kinds = {
+    def _weights(self) -> dict[Callable[[], Command], int]:
+        return {
             self._beat: 50,
             self._full: 8,
             self._repeat: 8,
@@ -49,37 +35,9 @@ class ShareMember:
             self._invalid: 2,
             self._other_protocol: 3,
         }
-        return rng.choices(list(kinds), list(kinds.values()))[0]()
 
-    def told(self, command: Command, answer: Command) -> None:
-        """Receives the answer to a request of this member."""
-        error = answer.get("err")
-        if command["op"] != "shb" or error is None:
-            return
-        if error in ("UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH", "GROUP_ID_NOT_FOUND"):
-            self.joined = False
-        if error != "NONE" or command["m"] != self.member_id:
-            return
-        if answer["epoch"] < 0:
-            self.joined = False
-            self.ids += self.rng.random() < 0.7
-            return
-        self.joined = True
-        if answer["epoch"] != self.epochs[-1]:
-            self.epochs.append(answer["epoch"])
-
-    def _request(self, **fields: Any) -> Command:
-        command = {"op": "shb", "g": self.group, "m": self.member_id, "epoch": self.epochs[-1]}
-        return command | fields
-
-    def _join(self) -> Command:
-        if not self.joined and self.rng.random() < 0.1:
-            self.ids += 1
-        rack = self.rng.choice((None, None, *RACKS))
-        return self._request(epoch=0, topics=self.names, rack=rack)
-
-    def _beat(self) -> Command:
-        return self._request()
+    def _first(self) -> Command:
+        return {"epoch": 0, "topics": self.names, "rack": self.rng.choice((None, None, *RACKS))}
 
     def _full(self) -> Command:
         return self._request(topics=self.names)
@@ -89,18 +47,8 @@ class ShareMember:
         full = {"topics": self.names} if self.rng.random() < 0.3 else {}
         return self._request(**full, epoch=self.epochs[-2:][0])
 
-    def _wrong(self) -> Command:
-        """Sends an epoch or an id that is not this member's."""
-        rng = self.rng
-        return rng.choice(
-            (
-                self._request(epoch=self.epochs[-1] + rng.choice((1, 5))),
-                self._request(epoch=rng.choice(self.epochs)),
-                self._request(epoch=max(1, self.epochs[-1] - 1)),
-                self._request(m=rng.choice(("stranger", "P0", "Q0", f"{self.name}0"))),
-                self._request(g="none"),
-            )
-        )
+    def _wrong_instances(self) -> tuple[Command, ...]:
+        return ()
 
     def _change(self) -> Command:
         """Changes the subscription or the rack; the later requests repeat the new names."""

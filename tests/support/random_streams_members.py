@@ -1,21 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws requests of members of streams groups, and the topologies of their application.
-
-A member knows what a client knows: its id, its epochs, and its tasks. Most of its requests are the
-next ones of a real client; the others are late, repeated or wrong.
-"""
+"""Draws requests of members of streams groups, and the topologies of their application."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from .random_heartbeat_members import REBALANCES, HeartbeatMember
 from .random_topics import NAMES, NEVER, Command, RandomTopics
 
 if TYPE_CHECKING:
     import random
+    from collections.abc import Callable
 
-REBALANCES = (1_500, 20_000, 20_000, 60_000)
 PROCESSES = ("p1", "p1", "p2", "p3")
 TAGS: tuple[Command, ...] = ({}, {"zone": "a"}, {"zone": "b", "cloud": "c"}, {"cloud": "c"})
 RACKS = ("r0", "r1")
@@ -90,21 +87,17 @@ class RandomTopology:
 
 
 @dataclass
-class StreamsMember:
-    """A member of a streams group, which names itself."""
+class StreamsMember(HeartbeatMember):
+    """A member of a streams group."""
 
-    rng: random.Random
-    topics: RandomTopics
+    OP = "sthb"
+    OTHERS = ("A0", "B0")
+    RENAMED = 0.6
+
     topology: RandomTopology
-    name: str
-    group: str
-    instance: str | None
-    fixed: Command = field(default_factory=dict)
-    ids: int = 0
-    epochs: list[int] = field(default_factory=lambda: [0])
-    joined: bool = False
-    tasks: Command = field(default_factory=lambda: NO_TASKS)
-    before: Command = field(default_factory=lambda: NO_TASKS)
+    fixed: Command = field(default_factory=dict, init=False)
+    tasks: Command = field(default_factory=lambda: NO_TASKS, init=False)
+    before: Command = field(default_factory=lambda: NO_TASKS, init=False)
 
     def __post_init__(self) -> None:
         rng = self.rng
@@ -115,16 +108,8 @@ class StreamsMember:
             "tags": rng.choice((None, *TAGS)),
         }
 
-    @property
-    def member_id(self) -> str:
-        return f"{self.name}{self.ids}"
-
-    def draw(self) -> Command:
-        """Draws the next request."""
-        rng = self.rng
-        if not self.joined and rng.random() < 0.9:
-            return self._join()
-        kinds = {
+    def _weights(self) -> dict[Callable[[], Command], int]:
+        return {
             self._beat: 24,
             self._acknowledge: 36,
             self._late: 6,
@@ -137,51 +122,24 @@ class StreamsMember:
             self._commit: 6,
             self._shut_down: 1,
         }
-        return rng.choices(list(kinds), list(kinds.values()))[0]()
 
-    def told(self, command: Command, answer: Command) -> None:
-        """Receives the answer to a request of this member."""
-        error = answer.get("err")
-        if error is None or command["op"] != "sthb":
-            return
-        if error in ("UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH", "GROUP_ID_NOT_FOUND"):
-            self._lose()
-        if error != "NONE" or command["m"] != self.member_id:
-            return
-        if answer["epoch"] < 0:
-            self._lose()
-            if self.rng.random() < 0.6:
-                self.ids += 1
-            return
-        self.joined = True
-        if answer["epoch"] != self.epochs[-1]:
-            self.epochs.append(answer["epoch"])
+    def _take(self, answer: Command) -> None:
         if answer["active"] is not None:
             self.before, self.tasks = self.tasks, {role: answer[role] for role in ROLES}
 
     def _lose(self) -> None:
-        self.joined = False
+        super()._lose()
         self.before, self.tasks = self.tasks, NO_TASKS
 
-    def _request(self, **fields: Any) -> Command:
-        command = {"op": "sthb", "g": self.group, "m": self.member_id, "epoch": self.epochs[-1]}
-        if self.instance is not None:
-            command["inst"] = self.instance
-        return command | fields
+    def _first(self) -> Command:
+        changed = self.rng.random() < 0.04
+        return self._joins(self.topology.changed() if changed else self.topology.command())
 
-    def _join(self) -> Command:
-        if not self.joined and self.rng.random() < 0.1:
-            self.ids += 1
-        topology = self.topology.command()
-        if self.rng.random() < 0.04:
-            topology = self.topology.changed()
-        return self._request(**self.fixed, **NO_TASKS, epoch=0, topology=topology)
+    def _joins(self, topology: Command) -> Command:
+        return {**self.fixed, **NO_TASKS, "epoch": 0, "topology": topology}
 
-    def _beat(self) -> Command:
-        return self._request()
-
-    def _acknowledge(self) -> Command:
-        return self._request(**self.tasks)
+    def _owned(self) -> Command:
+        return self.tasks
 
     def _late(self) -> Command:
         """Reports older tasks, a part of the present ones, other roles, or anything."""
@@ -199,20 +157,11 @@ class StreamsMember:
         owned = self.rng.choice((self.tasks, self.tasks, self.before, NO_TASKS, {}))
         return self._request(**owned, epoch=self.epochs[-2:][0])
 
-    def _wrong(self) -> Command:
-        """Sends an epoch, an id or an instance id that is not this member's."""
-        rng = self.rng
-        joins = {**self.fixed, **NO_TASKS, "epoch": 0, "topology": self.topology.command()}
-        return rng.choice(
-            (
-                self._request(epoch=self.epochs[-1] + rng.choice((1, 5))),
-                self._request(epoch=rng.choice(self.epochs)),
-                self._request(epoch=max(1, self.epochs[-1] - 1), **self.tasks),
-                self._request(m=rng.choice(("stranger", "A0", "B0", f"{self.name}0"))),
-                self._request(inst=rng.choice(("i", "j", "nobody"))),
-                self._request(m="late", inst=rng.choice(("i", "j")), **joins),
-                self._request(g="none"),
-            )
+    def _wrong_instances(self) -> tuple[Command, ...]:
+        taken = self._joins(self.topology.command())
+        return (
+            *super()._wrong_instances(),
+            self._request(m="late", inst=self.rng.choice(("i", "j")), **taken),
         )
 
     def _change(self) -> Command:
@@ -232,16 +181,16 @@ class StreamsMember:
         return self._request(**changed)
 
     def _leave(self) -> Command:
-        static = self.instance is not None and self.rng.random() < 0.7
+        epoch = self._leaving_epoch()
         shutdown = {"shutdown": True} if self.rng.random() < 0.05 else {}
-        return self._request(epoch=-2 if static else -1, **shutdown)
+        return self._request(epoch=epoch, **shutdown)
 
     def _shut_down(self) -> Command:
         return self._request(shutdown=True)
 
     def _invalid(self) -> Command:
         topology = self.topology.command()
-        joins = {**self.fixed, **NO_TASKS, "epoch": 0, "topology": topology}
+        joins = self._joins(topology)
         return self.rng.choice(
             (
                 self._request(m=""),

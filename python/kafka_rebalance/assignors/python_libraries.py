@@ -62,7 +62,7 @@ class LibraryAssignor:
         # 2.
         try:
             answer = made().assign(_Cluster(group), self._library.members(sent))
-        except Exception as error:
+        except Exception as error:  # any error of the library's class is its answer to the group
             problem = f"{self.name} raises {type(error).__name__} here: {error}"
             raise AssignorThrows("assignor", problem) from error
         return {

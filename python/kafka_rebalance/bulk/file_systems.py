@@ -61,6 +61,7 @@ def open_file_system(path: str) -> tuple[Any, str]:
             return system, base.rstrip("/") + inner
         return _of_fsspec(path, scheme)
     except (OSError, ValueError, NotImplementedError) as error:
+        # A store that refuses, a path that is no URI of it, or a pyarrow built without the store.
         raise GroupError(path, f"its file system cannot be opened: {error}") from error
 
 

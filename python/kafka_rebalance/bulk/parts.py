@@ -134,6 +134,7 @@ def _kept(batch: "pa.RecordBatch", kept: "pa.Schema", split: Split) -> "dict[str
         try:
             columns[field.name] = found.cast(field.type, safe=not is_time)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            # A value does not fit, or Arrow has no cast between the two types.
             problem = f"{found.type} in place of {field.type}: {error}"
             raise SchemaError(f"{split.path}: {field.name}: {problem}") from error
     return columns

@@ -218,7 +218,7 @@ def _log_lines(path: str) -> Iterator[str]:
     with opened(Path(path), "rt", encoding="utf-8", errors="replace") as lines:
         try:
             yield from lines
-        except (EOFError, zlib.error) as error:
+        except (EOFError, zlib.error) as error:  # a gzip file that is cut or damaged
             raise GroupError(path, str(error)) from None
 
 

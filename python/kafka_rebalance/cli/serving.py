@@ -66,7 +66,7 @@ async def _serve(server: Server) -> None:
     async with contextlib.AsyncExitStack() as stack:
         try:
             await stack.enter_async_context(server)
-        except (socket.gaierror, UnicodeError) as error:
+        except (socket.gaierror, UnicodeError) as error:  # UnicodeError: no host can have the name
             host = json.dumps(server.connections.host, ensure_ascii=False)
             problem = f"{host} is no address of this machine, as 127.0.0.1: {error}"
             raise GroupError("--host", problem) from None

@@ -67,7 +67,7 @@ def parse(line: str | bytes) -> Any:
             _no_half_pairs(text)
     except UnicodeError as error:
         raise GroupError("line", f"not UTF-8: {error}") from None
-    except (ValueError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # RecursionError: lists in lists, too deep
         raise GroupError("line", f"not JSON: {error}") from None
     return value
 

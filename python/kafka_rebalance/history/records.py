@@ -7,7 +7,6 @@ ends in `.parquet`, is read as Parquet.
 """
 
 import base64
-import binascii
 import gzip
 import json
 import sys
@@ -61,11 +60,12 @@ def _lines(path: str, lines: Iterable[bytes]) -> Iterator[OffsetsRecord]:
             if line.strip():
                 yield _record(line)
     except (ValueError, KeyError, TypeError) as error:
+        # `_record`: no JSON (ValueError), a field that is absent, or a value of another type.
         named = f"{error.args[0]}: missing" if isinstance(error, KeyError) else error
         fields = "partition, offset, timestamp, key and value"
         problem = f"{named}; a line is a JSON object with {fields}, the last two in base64"
         raise GroupError(f"{path}:{number}", problem) from None
-    except (OSError, EOFError, zlib.error) as error:
+    except (OSError, EOFError, zlib.error) as error:  # a gzip file that is cut or damaged
         raise GroupError(path, str(error)) from None
 
 
@@ -87,7 +87,7 @@ def _number(fields: dict[str, Any], name: str) -> int:
 def _bytes(text: str | None, name: str) -> bytes | None:
     try:
         return None if text is None else base64.b64decode(text, validate=True)
-    except (binascii.Error, TypeError, ValueError):
+    except (TypeError, ValueError):  # no text, or no base64 (binascii.Error is a ValueError)
         raise TypeError(f"{name}: not base64") from None
 
 

@@ -218,7 +218,7 @@ def _likely(one: RecordedGeneration, group: GroupSpec, engine: Engine) -> str:
     """Returns the likely cause of a difference, for example a field that the leader ignored."""
     for words, fields in _IGNORED.items():
         members = tuple(replace(member, **fields) for member in group.members)
-        with suppress(KafkaRebalanceError):
+        with suppress(KafkaRebalanceError):  # the assignor refuses or fails without these fields
             if not _difference(one, dict(assign(group.edited(members=members), engine=engine))):
                 return f"equal if the leader ignored {words}"
     if one.leader_library not in (None, "java"):

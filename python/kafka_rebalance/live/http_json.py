@@ -43,6 +43,6 @@ def fetch_json(
         raise ClusterError(f"{server}: not reached: {tls_problem(error)}") from None
     except ValueError as error:
         raise ClusterError(f"{asked}: the answer is not JSON: {error}") from None
-    except (OSError, http.client.HTTPException) as error:
+    except (OSError, http.client.HTTPException) as error:  # the answer ends early, or is no HTTP
         problem = str(error) or type(error).__name__
         raise ClusterError(f"{server}: not reached: {problem}") from None

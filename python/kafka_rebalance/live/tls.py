@@ -61,10 +61,12 @@ def _trust(context: ssl.SSLContext, properties: Mapping[str, str]) -> None:
     try:
         if not trusted:
             raise ClusterError(f"{setting}: it has no certificate")
+        if isinstance(trusted, str):
+            # OpenSSL takes ASCII only; other letters stand outside of the certificates.
+            trusted = trusted.encode("ascii", "replace").decode("ascii")
         context.load_verify_locations(cadata=trusted)
-    except (ssl.SSLError, ValueError) as error:
-        reason = getattr(error, "reason", None) or error
-        raise ClusterError(f"{setting}: not certificates: {reason}") from None
+    except ssl.SSLError as error:
+        raise ClusterError(f"{setting}: not certificates: {error.reason or error}") from None
 
 
 def _identify(context: ssl.SSLContext, properties: Mapping[str, str]) -> None:
@@ -96,7 +98,7 @@ def _load(context: ssl.SSLContext, file: Path, password: str | None) -> None:
     try:
         # Without a password, OpenSSL would ask for one on the terminal.
         context.load_cert_chain(file, password=password or "")
-    except (ssl.SSLError, ValueError):
+    except (ssl.SSLError, ValueError):  # ValueError: a password that is too long for OpenSSL
         raise ClusterError(
             "ssl.keystore: the private key and its certificate chain cannot be read together; is "
             "ssl.key.password right, and do the two belong to each other?"

@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """The messages between coordinators and clients: requests, responses, error codes, states."""
 
+from .admin_messages import DeleteGroups as DeleteGroups
+from .admin_messages import DeleteGroupsResponse as DeleteGroupsResponse
+from .admin_messages import DescribedGroup as DescribedGroup
+from .admin_messages import DescribedMember as DescribedMember
+from .admin_messages import DescribeGroups as DescribeGroups
+from .admin_messages import DescribeGroupsResponse as DescribeGroupsResponse
+from .admin_messages import ListedGroup as ListedGroup
+from .admin_messages import ListGroups as ListGroups
+from .admin_messages import ListGroupsResponse as ListGroupsResponse
 from .coordinator_lookup import Node as Node
 from .coordinator_lookup import find_coordinator as find_coordinator
 from .coordinator_lookup import least_loaded_node as least_loaded_node
 from .coordinator_lookup import partition_for as partition_for
 from .error_codes import ErrorCode as ErrorCode
 from .group_state import GroupState as GroupState
-from .messages import DeleteGroups as DeleteGroups
-from .messages import DeleteGroupsResponse as DeleteGroupsResponse
-from .messages import DescribedGroup as DescribedGroup
-from .messages import DescribedMember as DescribedMember
-from .messages import DescribeGroups as DescribeGroups
-from .messages import DescribeGroupsResponse as DescribeGroupsResponse
 from .messages import EndTransaction as EndTransaction
 from .messages import EndTransactionResponse as EndTransactionResponse
 from .messages import FetchedOffset as FetchedOffset
@@ -27,9 +30,6 @@ from .messages import JoinGroupResponse as JoinGroupResponse
 from .messages import LeaveGroup as LeaveGroup
 from .messages import LeaveGroupResponse as LeaveGroupResponse
 from .messages import LeftMember as LeftMember
-from .messages import ListedGroup as ListedGroup
-from .messages import ListGroups as ListGroups
-from .messages import ListGroupsResponse as ListGroupsResponse
 from .messages import MemberIdentity as MemberIdentity
 from .messages import OffsetCommit as OffsetCommit
 from .messages import OffsetCommitResponse as OffsetCommitResponse

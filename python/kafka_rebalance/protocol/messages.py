@@ -1,14 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Defines the requests and responses of groups, with Kafka's field names. Times are in ms.
 
+The messages of administrators stand in `admin_messages`, and have their names here too.
+
 Source   the request and response schemas of Kafka 4.4.0 (JoinGroupRequest.json, …).
 """
 
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from .admin_messages import DeleteGroups as DeleteGroups
+from .admin_messages import DeleteGroupsResponse as DeleteGroupsResponse
+from .admin_messages import DescribedGroup as DescribedGroup
+from .admin_messages import DescribedMember as DescribedMember
+from .admin_messages import DescribeGroups as DescribeGroups
+from .admin_messages import DescribeGroupsResponse as DescribeGroupsResponse
+from .admin_messages import ListedGroup as ListedGroup
+from .admin_messages import ListGroups as ListGroups
+from .admin_messages import ListGroupsResponse as ListGroupsResponse
 from .error_codes import ErrorCode
-from .group_state import ConsumerGroupState, GroupState, StreamsGroupState
 from .modern_messages import (
     ConsumerGroupDescribe,
     ConsumerGroupDescribeResponse,
@@ -166,31 +176,6 @@ class OffsetDelete:
     partitions: tuple[tuple[str, int], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeleteGroups:
-    """An administrator deletes empty groups."""
-
-    group_ids: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DescribeGroups:
-    """An administrator asks for the state and the members of groups."""
-
-    group_ids: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListGroups:
-    """An administrator lists all groups, or the groups of the given states and types.
-
-    States and types are compared by name, in any case of letters.
-    """
-
-    states: tuple[GroupState | ConsumerGroupState | StreamsGroupState | str, ...] = ()
-    types: tuple[str, ...] = ()
-
-
 Request = (
     FindCoordinator
     | JoinGroup
@@ -327,59 +312,6 @@ class OffsetDeleteResponse:
 
     error_code: ErrorCode = ErrorCode.NONE
     partitions: tuple[PartitionError, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeleteGroupsResponse:
-    """(group_id, error code) pairs, in the request's order."""
-
-    groups: tuple[tuple[str, ErrorCode], ...] = ()
-
-
-class DescribedMember(NamedTuple):
-    """A member in DescribeGroups; as in Kafka, it has `metadata` only if the group is Stable."""
-
-    member_id: str
-    group_instance_id: str | None
-    client_id: str
-    client_host: str
-    metadata: bytes
-    assignment: bytes
-
-
-class DescribedGroup(NamedTuple):
-    """A group in DescribeGroups: Dead if it is absent; `state` is None after a refusal."""
-
-    group_id: str
-    error_code: ErrorCode = ErrorCode.NONE
-    state: GroupState | None = GroupState.DEAD
-    protocol_type: str = ""
-    protocol_name: str = ""
-    members: tuple[DescribedMember, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DescribeGroupsResponse:
-    """Descriptions of groups, in the request's order."""
-
-    groups: tuple[DescribedGroup, ...] = ()
-
-
-class ListedGroup(NamedTuple):
-    """One group; its type is "classic", "consumer", "share" or "streams"."""
-
-    group_id: str
-    protocol_type: str
-    state: GroupState | ConsumerGroupState | StreamsGroupState
-    group_type: str = "classic"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListGroupsResponse:
-    """The coordinator's groups, or those in the requested states."""
-
-    error_code: ErrorCode = ErrorCode.NONE
-    groups: tuple[ListedGroup, ...] = ()
 
 
 Response = (

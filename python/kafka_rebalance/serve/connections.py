@@ -40,6 +40,7 @@ class Limits(NamedTuple):
 
 SMALL = 64 * 1024
 _LEAST_BYTES = 8
+# What ends a connection: the client goes or is too slow, sends no request, or is cut off.
 _ENDS = (
     asyncio.IncompleteReadError,
     asyncio.CancelledError,

@@ -87,7 +87,7 @@ def _subscriptions(value: Any) -> list[bytes]:
         text: Any = one.get("subscription") if isinstance(one, dict) else None
         try:
             found.append(bytes.fromhex(text))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError):  # no text, or no digits of hexadecimal
             problem = "not bytes in hexadecimal; either all members have it or none"
             raise GroupError(f"members[{at}].subscription", problem) from None
     return found

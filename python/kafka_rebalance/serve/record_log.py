@@ -135,7 +135,7 @@ def _batches(file: BinaryIO, left: int) -> Iterator[tuple[Any, int]]:
         try:
             batch, size = read_batch(data, 0)
         except (SerialError, ValueError, IndexError, struct.error):
-            return
+            return  # kio raises any of these for bytes that a crash has left of a batch
         yield batch, size
         left -= len(data)
 

@@ -17,7 +17,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from .measure import Totals, settlings, stops, totals, unavailability
 from .run import Run
 from .scenario import Scenario
-from .simulation import START_UP_MS, simulate
+from .simulation import simulate
+from .start_up import start_up_until_ms
 
 _Figure = TypeVar("_Figure")
 
@@ -118,7 +119,7 @@ def shifted(scenario: Scenario) -> Scenario:
     follow each other within the interval. Starts of members in the start-up are not shifted.
     """
     interval = scenario.heartbeat_interval_ms
-    start_up = min(one.start_ms for one in scenario.members) + START_UP_MS
+    start_up = start_up_until_ms(scenario)
     late = [one for one in scenario.members if one.start_ms > start_up]
     times = [(one.at_ms, one.member) for one in scenario.happenings]
     times += [(one.start_ms, one.name) for one in late]

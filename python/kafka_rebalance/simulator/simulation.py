@@ -42,10 +42,10 @@ from .process import Process
 from .rebalances import Rebalances
 from .run import Run
 from .scenario import Happening, Kind, Scenario
+from .start_up import happenings_with_late_starts, joined_ms
 
 _BROKER = "broker"
 _JOINED = (JoinGroupResponse, ConsumerGroupHeartbeatResponse)
-START_UP_MS = 10_000  # the length of a group's start-up, from the start of its first member
 
 
 class Simulation:
@@ -336,25 +336,6 @@ class Simulation:
         owned = member.owned_partitions if isinstance(member, m.AnyConsumer) else ()
         return tuple([(one, now_ms) for one in owned])
 
-    def _joined_ms(self) -> int:
-        """Returns when the last member of the start-up joined, with the consumer protocol."""
-        if not self.scenario.has_consumer_protocol:
-            return 0
-        first = min(plan.start_ms for plan in self.scenario.members)
-        early = {one.name for one in self.scenario.members if one.start_ms <= first + START_UP_MS}
-        joined = self._rebalances.joined_ms.items()
-        return max((at for name, at in joined if name in early), default=0)
-
-    def _happened(self) -> tuple[Happening, ...]:
-        """Returns the scenario's events, and the starts of members after the start-up."""
-        first = min(plan.start_ms for plan in self.scenario.members)
-        starts = (
-            Happening(at_ms=plan.start_ms, kind=Kind.START, member=plan.name)
-            for plan in self.scenario.members
-            if plan.start_ms > first + START_UP_MS
-        )
-        return tuple(sorted((*self.scenario.happenings, *starts), key=lambda one: one.at_ms))
-
     def _result(self) -> Run:
         until = self.scenario.until_ms
         holds = self._holds.finish(until)
@@ -369,11 +350,11 @@ class Simulation:
             held=self.scenario.held,
             assumed=self.scenario.assumed(),
             members=tuple(self._processes),
-            happenings=self._happened(),
+            happenings=happenings_with_late_starts(self.scenario),
             holds=tuple(holds),
             gaps=tuple(self._holds.gaps(holds, until)),
             rebalances=tuple(self._rebalances.seen),
-            joined_ms=self._joined_ms(),
+            joined_ms=joined_ms(self.scenario, self._rebalances.joined_ms),
             absences=self._happenings.absences(until),
             empty_handed=tuple(
                 (process.name, at)

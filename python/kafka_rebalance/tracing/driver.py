@@ -53,6 +53,7 @@ class Driver:
         try:
             play = self._read(op, command)
         except (KafkaRebalanceError, AttributeError, KeyError, TypeError, ValueError) as error:
+            # Fields that are absent or of other types: the command is read, but nothing is played.
             return {"bad": op, "why": f"{type(error).__name__}: {error}"}
         answer = play()
         happened = self._broker.take()

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shows progress bars, if standard error is a terminal."""
 
-import io
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -62,5 +61,5 @@ def _size(source: BinaryIO) -> int | None:
     """Returns the bytes of a regular file; None for a pipe or a terminal."""
     try:
         return os.fstat(source.fileno()).st_size if source.seekable() else None
-    except (OSError, io.UnsupportedOperation):
+    except OSError:  # or io.UnsupportedOperation, which is one: a stream without a file
         return None

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans of the switch of the protocol, to the consumer protocol and back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+import kafka_rebalance as kr
+from kafka_rebalance.cli import main
+from kafka_rebalance.plans.broker_notes import broker_notes
+from kafka_rebalance.plans.changes import SwitchProtocol, apply
+from tests.support.broker_groups import broker_group, broker_line, note_kinds
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_the_switch_restarts_members_one_by_one() -> None:
+    group = broker_group("cooperative-sticky", [[0, 1, 2], [3, 4, 5]])
+    plan = kr.plan(group, None, ["switch-protocol=consumer"])
+    causes = [step.cause for step in plan.steps]
+    assert causes[:2] == ["m0 leaves", "m0 joins with group.protocol=consumer"]
+    assert [step.rounds[0].kind for step in plan.steps] == ["cooperative", *["broker"] * 3]
+    assert plan.final.assignor == "consumer/uniform"
+    # m1 keeps half of what it has, and reads on.
+    assert len(plan.steps[1].rounds[0].unavailable) == 3
+
+
+def test_an_eager_member_stops_for_each_target() -> None:
+    plan = kr.plan(
+        broker_group("range", [[0, 1, 2], [3, 4, 5]]), None, ["switch-protocol=consumer"]
+    )
+    stopped = [len(step.rounds[0].unavailable) for step in plan.steps]
+    assert stopped == [6, 6, 3, 3]
+
+
+def test_static_members_are_replaced_without_a_target() -> None:
+    line = broker_line("cooperative-sticky", [[0, 1, 2], [3, 4, 5]])
+    for i, member in enumerate(line["members"]):
+        member["group_instance_id"] = f"pod-{i}"
+    group = kr.GroupSpec.from_dict(line)
+    plan = kr.plan(group, None, ["switch-protocol=consumer"])
+    assert [len(step.rounds) for step in plan.steps] == [1, 0]
+    assert plan.moves == 0
+    back = kr.plan(plan.final, None, ["switch-protocol=classic/sticky"])
+    assert (back.rounds, back.final.assignor) == ((), "sticky")
+
+
+def test_the_way_back_ends_with_the_leaders_assignor() -> None:
+    group = broker_group("consumer/uniform", [[0, 1, 2], [3, 4, 5]])
+    plan = kr.plan(group, None, ["switch-protocol=classic"])
+    kinds = [one.kind for one in plan.rounds]
+    assert kinds == ["broker", "broker", "eager", "eager"]
+    assert plan.final.assignor == "range"
+
+
+@pytest.mark.parametrize(
+    ("assignor", "change", "problem"),
+    [
+        ("range", "newest", '"newest" is not consumer or classic'),
+        ("range", "consumer/sticky", '"sticky" is none of uniform, range'),
+        ("range", "classic", 'the broker does not assign the group: "range"'),
+        ("consumer/range", "consumer", 'the broker assigns the group already: "consumer/range"'),
+        ("kafka-python/range", "consumer", "kafka-python and aiokafka have no consumer protocol"),
+        ("range", "consumer/", '"consumer/" names no assignor after the slash'),
+        ("share/simple", "classic", 'the broker does not assign the group: "share/simple"'),
+        ("librdkafka/cooperative-sticky", "consumer", "whose assignments have user data"),
+    ],
+)
+def test_a_switch_that_is_refused(assignor: str, change: str, problem: str) -> None:
+    group = broker_group(assignor, [[0, 1, 2], [3, 4, 5]])
+    with pytest.raises(kr.GroupError) as raised:
+        kr.plan(group, None, [f"switch-protocol={change}"])
+    assert raised.value.path == "changes[0]"
+    assert problem in raised.value.problem
+
+
+def test_a_group_without_an_assignor_is_not_switched() -> None:
+    group = replace(broker_group("range", [[0, 1, 2], [3, 4, 5]]), assignor=None)
+    with pytest.raises(kr.GroupError, match="no assignor: name the one that its leader runs"):
+        apply(SwitchProtocol("consumer"), group)
+
+
+@pytest.mark.parametrize("generation_id", [None, 5])
+def test_user_data_of_librdkafka_blocks_for_certain_or_perhaps(generation_id: int | None) -> None:
+    line = broker_line("librdkafka/cooperative-sticky", [[0, 1, 2], [3, 4, 5]])
+    line["generation_id"] = generation_id
+    change = ["switch-protocol=consumer"]
+    with pytest.raises(kr.GroupError, match="user data"):
+        kr.plan(kr.GroupSpec.from_dict(line), None, change)
+    line["members"][0]["group_instance_id"] = "pod-0"
+    plan = kr.plan(kr.GroupSpec.from_dict(line), None, change)
+    notes = [note.text for note in broker_notes(plan) if note.kind == "blocks"]
+    assert ["has user data" in text for text in notes] == [True]
+    one = kr.plan(broker_group("librdkafka/cooperative-sticky", [[0, 1, 2]]), None, change)
+    assert "blocks" not in note_kinds(one)
+
+
+def test_a_streams_app_is_never_switched() -> None:
+    group = broker_group("range", [[0, 1, 2], [3, 4, 5]]).edited(assignor="stream")
+    for ask in (
+        lambda: kr.plan(group, None, ["switch-protocol=consumer"]),
+        lambda: kr.compare(group),
+    ):
+        with pytest.raises(kr.GroupError, match="Kafka Streams' own assignor"):
+            ask()
+    (finding,) = [one for one in kr.describe(group).findings if one.kind == "foreign"]
+    assert (finding.ask, "no setting replaces" in finding.text) == (None, True)
+
+
+def test_libraries_that_block_the_switch_are_named() -> None:
+    line = broker_line("range", [[0, 1], [2, 3], [4, 5]])
+    for member, library in zip(line["members"], ("java", "aiokafka", "librdkafka"), strict=True):
+        member["client_library"] = library
+    plan = kr.plan(kr.GroupSpec.from_dict(line), None, ["switch-protocol=consumer"])
+    notes = {note.kind: note for note in broker_notes(plan)}
+    assert notes["blocks"].text.startswith("m1: aiokafka lacks it (0.14.0)")
+    unknown = [note.text for note in broker_notes(plan) if note.kind == "unknown"]
+    assert [text.partition(":")[0] for text in unknown] == ["m0", "m2"]
+    fewer = kr.plan(plan.group, None, ["remove-member=m1", "switch-protocol=consumer"])
+    assert "blocks" not in note_kinds(fewer)
+    assert "from 4.0 on" in unknown[0]
+    assert "2.12.0" in unknown[1]
+    assert [one[0] for one in notes["owners"].moved]
+
+
+def test_settings_that_clients_refuse_are_named() -> None:
+    # ConsumerConfig: the lists of settings that each protocol does not support.
+    there = kr.plan(
+        broker_group("range", [[0, 1, 2], [3, 4, 5]]), None, ["switch-protocol=consumer"]
+    )
+    (text,) = [note.text for note in broker_notes(there) if note.kind == "owners"]
+    for name in ("partition.assignment.strategy", "session.timeout.ms", "heartbeat.interval.ms"):
+        assert name in text
+    assert "clients with group.protocol=consumer refuse them" in text
+    back = kr.plan(broker_group("consumer/range", [[0, 1, 2]]), None, ["switch-protocol=classic"])
+    (text,) = [note.text for note in broker_notes(back) if note.kind == "owners"]
+    assert "group.remote.assignor: clients with group.protocol=classic refuse it" in text
+
+
+def test_the_command_prints_the_switch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "group.jsonl"
+    file.write_text(
+        json.dumps(broker_line("range", [[0, 1, 2], [3, 4, 5]])) + "\n", encoding="utf-8"
+    )
+    command = ["plan", str(file), "--switch-protocol", "consumer"]
+    assert main(command) == 0
+    printed = capsys.readouterr().out
+    assert "m0 joins with group.protocol=consumer, round 1 (broker), group epoch 7\n" in printed
+    assert "policy: The brokers need group.consumer.migration.policy=bidirectional" in printed
+    assert main([*command, "--json"]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    answer = json.loads(line)
+    kinds = [note["kind"] for note in answer["broker_notes"]]
+    assert kinds == ["unknown", "policy", "first join", "owners", "stops", "interval"]
+    assert [step["rounds"][0]["protocol"] for step in answer["steps"]] == ["eager", *["broker"] * 3]
+    for ending in ("html", "png"):
+        assert main([*command, "--output", str(tmp_path / f"plan.{ending}")]) == 0
+        assert (tmp_path / f"plan.{ending}").stat().st_size > 1000

@@ -30,7 +30,7 @@ from typing import Any, Generic, TypeVar
 
 from .order import string_hash
 
-K = TypeVar("K", str, int)
+K = TypeVar("K", bound=str | int)
 V = TypeVar("V")
 _GOLDEN = 0x9E3779B97F4A7C15
 _FEWEST_SLOTS = 2
@@ -84,7 +84,7 @@ class SnapshotRegistry:
     """Several tables with common snapshots; it holds those that have changed since the last."""
 
     def __init__(self) -> None:
-        self.changed: list[TimelineHashMap[Any, Any]] = []
+        self.changed: dict[TimelineHashMap[Any, Any], None] = {}
         self._epoch = -1
 
     def snapshot(self, epoch: int) -> None:
@@ -172,8 +172,8 @@ class TimelineHashMap(_HashTable[K, V]):
 
     def _keep(self, key: K) -> None:
         """Keeps the snapshot's value of a key that is about to change."""
-        if not self._put and self._older is None and self._registry is not None:
-            self._registry.changed.append(self)
+        if self._registry is not None:
+            self._registry.changed[self] = None
         if key in self._values and key not in self._put:
             if self._older is None:
                 self._older = _HashTable()

@@ -156,7 +156,7 @@ browser: ## install a headless Chromium for the tests of pages, if the system ca
 sample: broker-jars $(VENV)/built ## capture the shipped sample of live groups anew
 	$(BIN)/python -m tools.broker.capture
 
-reality: broker-jars $(VENV)/built ## compare the simulator with real Java consumers on a real broker (about two minutes)
+reality: broker-jars $(VENV)/built ## compare the simulator with real consumers on a real broker (about four minutes)
 	$(BIN)/python -m tests.reality
 
 CHANGES ?= 112

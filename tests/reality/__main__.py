@@ -3,7 +3,7 @@
 
 Real consumers on a real broker and the simulator play the same scenario, one for each protocol:
 the classic one with Java consumers, the consumer protocol with those of each of `--clients`. This
-needs Java and the broker's jars, and takes about three minutes. The exit code is 0 if they agree, 1
+needs Java and the broker's jars, and takes about four minutes. The exit code is 0 if they agree, 1
 if they differ, 2 if it cannot run.
 """
 

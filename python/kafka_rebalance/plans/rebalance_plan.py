@@ -368,7 +368,7 @@ def _as_sent(group: GroupSpec, step: Step) -> GroupSpec:
 
 
 def _shared(steps: Sequence[Step]) -> Possible:
-    """Returns the end itself: no bound is known if members share partitions."""
+    """Returns the plan's own end as the best one: no better bound is known for share groups."""
     after = Assignment.owned(steps[-1].after)
     moves = sum(one.moves for step in steps for one in step.rounds)
     return Possible(after.balance, moves, (), after, {}, {})
@@ -496,7 +496,7 @@ def _step(step: Step, *, known: bool) -> dict[str, Any]:
 
 
 def _standby(one: Round) -> dict[str, Any]:
-    """Returns the changes of standby tasks; nothing outside of streams groups."""
+    """Returns the field `standby` with its changes; no field if the group has no standby tasks."""
     if one.standby is None:
         return {}
     parts = {part: getattr(one.standby, part) for part in ("kept", "revoked", "gained")}

@@ -20,7 +20,7 @@ from kafka_rebalance.wire.consumer_group_records import (
     decode_record,
     encode_record,
 )
-from tests.support.recorded_runs import assert_played_alike, recorded, records_of
+from tests.support.recorded_runs import assert_played_alike, recorded, types_written_again
 
 RUNS = recorded("consumer_groups.jsonl.gz")
 
@@ -51,15 +51,8 @@ def test_a_record_shows_its_type_and_its_fields() -> None:
 
 
 def test_kafkas_records_are_read_and_written_again_with_their_bytes() -> None:
-    kinds = set()
-    for key, value in records_of(RUNS):
-        record = decode_record(key, value)
-        if record is not None:
-            assert encode_record(record) == (key, value)
-            kinds.add((record.key.type, value is None))
-    # Every type was written, and every type was buried.
-    assert {kind for kind, _ in kinds} == set(RecordType)
-    assert {kind for kind, buried in kinds if buried} == set(RecordType)
+    every = set(RecordType)
+    assert types_written_again(RUNS, decode_record, encode_record) == (every, every)
 
 
 def test_a_record_without_assignment_epochs() -> None:

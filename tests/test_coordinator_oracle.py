@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from kafka_rebalance.tracing.driver import Driver
@@ -10,6 +12,11 @@ from tests.support.coordinator_oracle import JAR, CoordinatorOracle
 from tests.support.generate_commands import Command
 from tools.differential_coordinator import RUNS, Coordinator, Pair, Side
 from tools.heartbeat_coverage import WANTED, Coverage, play
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Change = Callable[[Command, Command], Command]
 
 pytestmark = [
     pytest.mark.oracle,
@@ -95,19 +102,30 @@ def test_both_drivers_describe_a_share_group_alike() -> None:
     assert here["err"] == "GROUP_ID_NOT_FOUND"
 
 
-class Forgiving:
-    """Our coordinator, but it accepts every epoch of a ConsumerGroupHeartbeat."""
+class Wrong:
+    """Our coordinator, but `change` replaces its answers: from a command and the right answer."""
 
-    def __init__(self, driver: Coordinator) -> None:
-        self._driver = driver
+    def __init__(self, ours: Coordinator, change: Change) -> None:
+        self._ours = ours
+        self._change = change
 
     def command(self, command: Command) -> Command:
-        answer = self._driver.command(command)
-        fenced = answer.get("err") == "FENCED_MEMBER_EPOCH"
-        return answer | {"err": "NONE"} if fenced else answer
+        return self._change(command, self._ours.command(command))
+
+
+def assert_found(change: Change, commands: list[Command], kind: str = "assigning") -> None:
+    """Checks that our answers to the commands equal Kafka's, and the changed ones do not."""
+    with CoordinatorOracle() as oracle:
+        wrong = Pair(oracle, lambda ours: Wrong(ours, change), RUNS[kind])
+        assert wrong.differ(commands) is not None
+        assert Pair(oracle, runs=RUNS[kind]).differ(commands) is None
 
 
 def test_a_wrong_answer_to_a_consumer_member_is_found() -> None:
+    def accept_every_epoch(_: Command, answer: Command) -> Command:
+        fenced = answer.get("err") == "FENCED_MEMBER_EPOCH"
+        return answer | {"err": "NONE"} if fenced else answer
+
     joins: Command = {"op": "chb", "m": "A", "epoch": 0, "rt": 9, "topics": ["t"], "owned": {}}
     commands: list[Command] = [
         {"op": "init", "at": 1_000_000},
@@ -115,23 +133,13 @@ def test_a_wrong_answer_to_a_consumer_member_is_found() -> None:
         joins,
         {"op": "chb", "m": "A", "epoch": 7},
     ]
-    with CoordinatorOracle() as oracle:
-        assert Pair(oracle, Forgiving, RUNS["assigning"]).differ(commands) is not None
-        assert Pair(oracle, runs=RUNS["assigning"]).differ(commands) is None
-
-
-class Generous:
-    """Our coordinator, but each heartbeat of a streams group gets tasks."""
-
-    def __init__(self, driver: Coordinator) -> None:
-        self._driver = driver
-
-    def command(self, command: Command) -> Command:
-        answer = self._driver.command(command)
-        return answer | {"active": {}} if command["op"] == "sthb" else answer
+    assert_found(accept_every_epoch, commands)
 
 
 def test_a_wrong_answer_to_a_streams_member_is_found() -> None:
+    def give_tasks_each_time(command: Command, answer: Command) -> Command:
+        return answer | {"active": {}} if command["op"] == "sthb" else answer
+
     topology = {"epoch": 0, "subtopologies": {"0": {"sources": ["t"]}}}
     joins: Command = {"op": "sthb", "m": "A", "epoch": 0, "rt": 9, "topology": topology}
     commands: list[Command] = [
@@ -140,27 +148,20 @@ def test_a_wrong_answer_to_a_streams_member_is_found() -> None:
         {**joins, "process": "p", "active": {}, "standby": {}, "warmup": {}},
         {"op": "sthb", "m": "A", "epoch": 2},
     ]
-    with CoordinatorOracle() as oracle:
-        assert Pair(oracle, Generous, RUNS["streams"]).differ(commands) is not None
-        assert Pair(oracle, runs=RUNS["streams"]).differ(commands) is None
-
-
-class Broken:
-    """Our coordinator, but every ConsumerGroupHeartbeat ends in an error of the program."""
-
-    def __init__(self, driver: Coordinator) -> None:
-        self._driver = driver
-
-    def command(self, command: Command) -> Command:
-        if command["op"] == "chb":
-            raise KeyError("inside")
-        return self._driver.command(command)
+    assert_found(give_tasks_each_time, commands, "streams")
 
 
 def test_an_error_inside_our_coordinator_is_a_difference() -> None:
     joins: Command = {"op": "chb", "m": "A", "epoch": 0, "rt": 9, "topics": ["t"], "owned": {}}
+
+    def fail(command: Command, answer: Command) -> Command:
+        if command["op"] == "chb":
+            raise KeyError("inside")
+        return answer
+
     with CoordinatorOracle() as oracle:
-        found = Pair(oracle, Broken, RUNS["assigning"]).differ([{"op": "init"}, joins])
+        broken = Pair(oracle, lambda ours: Wrong(ours, fail), RUNS["assigning"])
+        found = broken.differ([{"op": "init"}, joins])
     assert found is not None
     assert found[1] == ({"crash": "KeyError('inside')"}, [])
 
@@ -183,27 +184,17 @@ def test_kafkas_ids_are_those_of_the_seed() -> None:
     assert drawn[0] == drawn[2] != drawn[1]
 
 
-class Reordering:
-    """Our coordinator, but it writes the records of one command in another order."""
-
-    def __init__(self, driver: Coordinator) -> None:
-        self._driver = driver
-
-    def command(self, command: Command) -> Command:
-        answer = self._driver.command(command)
+def test_another_order_of_records_is_found() -> None:
+    def turn_the_records(_: Command, answer: Command) -> Command:
         return answer | {"events": answer.get("events", [])[::-1]}
 
-
-def test_another_order_of_records_is_found() -> None:
     joins: Command = {"op": "chb", "m": "A", "epoch": 0, "rt": 9, "topics": ["t"], "owned": {}}
     commands: list[Command] = [
         {"op": "init", "at": 1_000_000},
         {"op": "topics", "topics": {"t": 3}},
         joins,
     ]
-    with CoordinatorOracle() as oracle:
-        assert Pair(oracle, Reordering, RUNS["assigning"]).differ(commands) is not None
-        assert Pair(oracle, runs=RUNS["assigning"]).differ(commands) is None
+    assert_found(turn_the_records, commands)
 
 
 def test_both_drivers_describe_a_consumer_group_alike() -> None:

@@ -124,7 +124,7 @@ def test_too_many_connections_cost_only_idle_ones() -> None:
 
 
 def test_large_requests_share_one_bound() -> None:
-    """The received bytes of two large requests exceed the limit; small ones are still answered."""
+    """Two large requests exceed the limit together: one is dropped, small ones are answered."""
     half = struct.pack(">i", 1_000_000) + bytes(600_000)
     with (
         RunningBroker(TOPICS, limits=Limits(large_bytes=1_000_000)) as broker,

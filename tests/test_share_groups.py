@@ -37,7 +37,7 @@ from kafka_rebalance.wire.share_group_records import (
     decode_share_record,
     encode_share_record,
 )
-from tests.support.recorded_runs import assert_played_alike, recorded, records_of
+from tests.support.recorded_runs import assert_played_alike, recorded, types_written_again
 
 RUNS = recorded("share_groups.jsonl.gz")
 
@@ -48,14 +48,8 @@ def test_recorded_run(run: dict[str, Any]) -> None:
 
 
 def test_kafkas_records_are_read_and_written_again_with_their_bytes() -> None:
-    kinds = set()
-    for key, value in records_of(RUNS):
-        record = decode_share_record(key, value)
-        if record is not None:
-            assert encode_share_record(record) == (key, value)
-            kinds.add((record.key.type, value is None))
-    # Every type was written, and every type was buried.
-    assert kinds == {(kind, buried) for kind in ShareRecordType for buried in (False, True)}
+    every = set(ShareRecordType)
+    assert types_written_again(RUNS, decode_share_record, encode_share_record) == (every, every)
 
 
 def test_a_value_of_an_unknown_version_is_named() -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fixtures of aiokafka's own tests, for a broker that is already running.
 
-`serve` makes no topic by itself, so each test's topics are made before it begins.
+`serve` makes no topic by itself, so a fixture makes each test's topics before the test begins.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import multiprocessing
 import os
 import signal
@@ -11,6 +10,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Self
 
 from tests.support.live_members import JavaMembers
+from tests.support.processes import CLOSE_TIMEOUT_S, kill_member, send_if_alive
 
 from . import python_member
 from .cast import COMMIT_MS, HEARTBEAT_MS, JAVA, MOST_POLL_MS, OWN_JVM
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .cast import Part
-
-CLOSE_TIMEOUT_S = 10.0
 
 
 class Members:
@@ -65,9 +63,9 @@ class Members:
             member.close()
         else:
             process, pipe = self._python.pop(part.client_id)
-            _send(pipe, ("close", ()))
+            send_if_alive(pipe, ("close", ()))
             process.join(CLOSE_TIMEOUT_S)
-            _end(process, pipe)
+            kill_member(process, pipe)
 
     def kill(self, part: Part) -> None:
         """Ends the member without a LeaveGroup: its process is killed, unless it shares a JVM."""
@@ -78,7 +76,7 @@ class Members:
             os.kill(member.pid, signal.SIGKILL)
             member.close()
         else:
-            _end(*self._python.pop(part.client_id))
+            kill_member(*self._python.pop(part.client_id))
 
     def subscribe(self, part: Part) -> None:
         """Subscribes the member to the part's present topics."""
@@ -87,14 +85,14 @@ class Members:
         elif part.library == OWN_JVM:
             self._own[part.client_id].send(wait=False, subscribe={part.client_id: part.topics})
         else:
-            _send(self._python[part.client_id][1], ("subscribe", part.topics))
+            send_if_alive(self._python[part.client_id][1], ("subscribe", part.topics))
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         for process, pipe in self._python.values():
-            _end(process, pipe)
+            kill_member(process, pipe)
         for member in self._own.values():
             member.close()
         self._java.close()
@@ -121,15 +119,3 @@ def _described(part: Part) -> dict[str, Any]:
             "auto.commit.interval.ms": str(COMMIT_MS),
         },
     }
-
-
-def _send(pipe: Connection, command: tuple[str, tuple[str, ...]]) -> None:
-    """Sends a command; a member that has ended causes no error."""
-    with contextlib.suppress(OSError):
-        pipe.send(command)
-
-
-def _end(process: ForkServerProcess, pipe: Connection) -> None:
-    process.kill()
-    process.join(CLOSE_TIMEOUT_S)
-    pipe.close()

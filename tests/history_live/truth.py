@@ -74,7 +74,7 @@ def _members(record: Written | None) -> dict[int, tuple[str, frozenset[str]]]:
 
 
 class _Script:
-    """What the script had done by the time of a record."""
+    """Follows the script's steps to the time of a record, and names the causes of changes."""
 
     def __init__(self, acted: Sequence[Acted]) -> None:
         self._left = list(acted)

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import subprocess
 import sys
 import threading
 from typing import TYPE_CHECKING, Any, Self
+
+from tests.support.processes import end_by_closing_stdin
 
 from .scenarios import CONFIG
 
@@ -72,16 +73,7 @@ class DriverPlayer:
         return []
 
     def close(self) -> None:
-        assert self._process.stdin
-        assert self._process.stdout
-        with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.close()
-        try:
-            self._process.wait(15)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._process.stdout.close()
+        end_by_closing_stdin(self._process)
 
     def __enter__(self) -> Self:
         return self

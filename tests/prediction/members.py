@@ -13,6 +13,7 @@ import time
 from typing import TYPE_CHECKING, Any, Self
 
 from tests.support.live_members import JavaMembers
+from tests.support.processes import CLOSE_TIMEOUT_S, kill_member, send_if_alive
 
 from . import python_member
 from .cast import JAVA
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     from .cast import Part
 
-CLOSE_TIMEOUT_S = 10.0
 WRITING_S = 0.5
 FRAMES = 6
 LIBRARY = re.compile(r'".*/(?:site-packages|lib/python[\d.]+)/|"')
@@ -78,9 +78,9 @@ class Members:
             self._tell(close=[part.name])
             return
         process, pipe = self._python.pop(part.name)
-        _send(pipe, ("close", ()))
+        send_if_alive(pipe, ("close", ()))
         process.join(CLOSE_TIMEOUT_S)
-        _end(process, pipe)
+        kill_member(process, pipe)
 
     def kill(self, part: Part) -> None:
         """Ends the member without a LeaveGroup, if it was started."""
@@ -88,14 +88,14 @@ class Members:
             self._in_java.remove(part.name)
             self._tell(kill=[part.name])
         elif part.name in self._python:
-            _end(*self._python.pop(part.name))
+            kill_member(*self._python.pop(part.name))
 
     def subscribe(self, part: Part) -> None:
         """Subscribes the member to the part's present topics."""
         if part.library == JAVA:
             self._tell(subscribe={part.name: part.topics})
         else:
-            _send(self._python[part.name][1], ("subscribe", part.topics))
+            send_if_alive(self._python[part.name][1], ("subscribe", part.topics))
 
     def failures(self, parts: Iterable[Part]) -> dict[str, str]:
         """Returns name -> error, for each member that has ended by itself."""
@@ -136,7 +136,7 @@ class Members:
 
     def __exit__(self, *_: object) -> None:
         for process, pipe in self._python.values():
-            _end(process, pipe)
+            kill_member(process, pipe)
         self._python.clear()
         self._java.close()
 
@@ -156,15 +156,3 @@ def _described(part: Part) -> dict[str, Any]:
         "topics": part.topics,
         "configs": {**JAVA_CONFIGS, "session.timeout.ms": str(part.session_timeout_ms)},
     }
-
-
-def _send(pipe: Connection, command: tuple[str, tuple[str, ...]]) -> None:
-    """Sends a command; if the member has ended, does nothing."""
-    with contextlib.suppress(OSError):
-        pipe.send(command)
-
-
-def _end(process: ForkServerProcess, pipe: Connection) -> None:
-    process.kill()
-    process.join(CLOSE_TIMEOUT_S)
-    pipe.close()

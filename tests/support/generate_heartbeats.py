@@ -106,7 +106,7 @@ class HeartbeatCommands:
         """Makes the random command with this number."""
         command = self.planned.pop(0) if self.planned else self._draw(number)
         if command["op"] == "topics" and self.holding:
-            # A broker waits until the offsets of deleted topics are removed.
+            # A broker waits until a deleted topic's offsets are removed from the log: let it go on.
             command = {"op": "release"}
             self.planned.append(self.topics.command())
         if command["op"] in ("hold", "release"):

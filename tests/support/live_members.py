@@ -8,7 +8,6 @@ thread for each consumer, and aiokafka, with tasks on one loop. `close` or `with
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import logging
 import subprocess
@@ -17,6 +16,7 @@ import time
 from typing import TYPE_CHECKING, Any, Self
 
 from tests.support.broker import java
+from tests.support.processes import end_by_closing_stdin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -77,16 +77,7 @@ class JavaMembers:
         return answer
 
     def close(self) -> None:
-        assert self._process.stdin
-        assert self._process.stdout
-        with contextlib.suppress(BrokenPipeError):  # the program was killed
-            self._process.stdin.close()
-        try:
-            self._process.wait(15)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._process.stdout.close()
+        end_by_closing_stdin(self._process)
 
     def __enter__(self) -> Self:
         return self

@@ -12,6 +12,8 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from .processes import end_by_closing_stdin
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from types import TracebackType
@@ -102,14 +104,7 @@ class Oracle:
 
     def close(self) -> None:
         """Ends the oracle and waits for it; a second call does nothing."""
-        with contextlib.suppress(BrokenPipeError):
-            self._stdin.close()
-        try:
-            self._process.wait(timeout=10)
-        except subprocess.TimeoutExpired:  # it still computes an answer that nobody needs
-            self._process.kill()
-            self._process.wait()
-        self._stdout.close()
+        end_by_closing_stdin(self._process)
 
     def _write_all(self, lines: list[dict[str, Any]]) -> None:
         # If the oracle has ended, the reading thread raises the error.

@@ -12,12 +12,15 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance.tracing.driver import Driver
 from tools.accepted_differences import refused
 from tools.differential_coordinator import with_members_sorted
 from tools.member_ids import Ids
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Answer = dict[str, Any]
 
@@ -51,6 +54,26 @@ def records_of(runs: list[Answer]) -> list[tuple[bytes, bytes | None]]:
         for one in events
         if one["ev"] == "record"
     ]
+
+
+def types_written_again(
+    runs: list[Answer],
+    decode: Callable[[bytes, bytes | None], Any],
+    encode: Callable[[Any], tuple[bytes, bytes | None]],
+) -> tuple[set[Any], set[Any]]:
+    """Reads every record and writes it again, with equal bytes.
+
+    Returns the types of all records that `decode` knows, and the types of the tombstones.
+    """
+    types, buried = set(), set()
+    for key, value in records_of(runs):
+        record = decode(key, value)
+        if record is not None:
+            assert encode(record) == (key, value)
+            types.add(record.key.type)
+            if value is None:
+                buried.add(record.key.type)
+    return types, buried
 
 
 def _shown(answer: Answer) -> Answer:

@@ -15,17 +15,16 @@ import datetime
 import importlib.metadata
 import json
 import re
-import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance.live import snapshot
 from tests.support.broker import LIB, Broker, BrokerError
 from tests.support.live_members import JavaMembers, PythonMembers, await_stable
+from tools.broker.capturing import say, time_limit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -136,7 +135,7 @@ def capture() -> list[dict[str, Any]]:
     with Broker(brokers=len(RACKS), properties=delay) as broker:
         server = broker.bootstrap_server
         _create_topics(server, assignments)
-        _say(f"three brokers, {len(TOPICS)} topics")
+        say(f"three brokers, {len(TOPICS)} topics")
         log = Path(tempfile.gettempdir()) / "kafka-rebalance-capture.log"
         with JavaMembers(server, log) as java, PythonMembers(server) as python:
             for client, group_id, assignor, topics, size in PYTHON:
@@ -144,14 +143,14 @@ def capture() -> list[dict[str, Any]]:
                     python.add(client, group_id, f"{group_id}-{n}", assignor, topics)
             java.tell(add=first_round())
             await_stable(server, {group_id: size - 1 for _, group_id, _, _, size in PYTHON})
-            _say("first round")
+            say("first round")
             for client, group_id, assignor, topics, size in PYTHON:
                 python.add(client, group_id, f"{group_id}-{size}", assignor, topics)
             java.tell(add=scale_out())
             await_stable(server, {group_id: size for _, group_id, _, _, size in PYTHON})
-            _say("scaled out")
+            say("scaled out")
             java.tell(close=SCALE_IN)
-            _say("scaled in")
+            say("scaled in")
             # Member 2 stops polling, so the rebalance for member 3 does not end.
             java.tell(stall=["checkout-2"])
             java.tell(add=java_members("checkout", range(3, 4), "range", "carts"))
@@ -205,29 +204,16 @@ def _table(left: str, right: str, rows: Iterable[tuple[str, str]]) -> str:
     return "".join(f"| {a} | {b} |\n" for a, b in [(left, right), ("---", "---"), *rows])
 
 
-def _say(what: str) -> None:
-    print(f"{time.monotonic() - _STARTED:5.1f} s  {what}", file=sys.stderr, flush=True)
-
-
-_STARTED = time.monotonic()
-
-
-def _too_late(*_: object) -> None:
-    raise TimeoutError(f"not done after {TIME_LIMIT_S} s")
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description="Captures the sample that the wheel ships.")
     parser.add_argument("--output", type=Path, default=DATA, help="the directory to write to")
     output = parser.parse_args().output
-    signal.signal(signal.SIGALRM, _too_late)
-    signal.alarm(TIME_LIMIT_S)
     try:
-        lines = capture()
+        with time_limit(TIME_LIMIT_S):
+            lines = capture()
     except (BrokerError, RuntimeError, TimeoutError) as error:
         print(f"capture: {error}", file=sys.stderr)
         return 1
-    signal.alarm(0)
     text = "".join(
         json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n"
         for line in sorted(lines, key=lambda line: str(line["group_id"]))
@@ -235,7 +221,7 @@ def main() -> int:
     output.mkdir(parents=True, exist_ok=True)
     (output / "captured_groups.jsonl").write_text(text, encoding="utf-8")
     (output / "README.md").write_text(readme(lines), encoding="utf-8")
-    _say(f"{len(lines)} groups in {output / 'captured_groups.jsonl'}")
+    say(f"{len(lines)} groups in {output / 'captured_groups.jsonl'}")
     return 0
 
 

@@ -17,10 +17,8 @@ import argparse
 import datetime
 import importlib.metadata
 import json
-import signal
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +29,7 @@ from tests.parity.wire import Connection, WireError
 from tests.parity.wire_player import WirePlayer
 from tests.support.broker import LIB, Broker, BrokerError
 from tests.support.live_members import JavaMembers, PythonMembers, await_stable
+from tools.broker.capturing import say, time_limit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -139,13 +138,13 @@ def capture() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
             create_topics(connection, ["orders", "refunds"])
             _produce(server)
             _java_members(members)
-            _say("Java's consumers")
+            say("Java's consumers")
             _python_members(server, stay)
-            _say("Python's consumers")
+            say("Python's consumers")
             _transactions(server)
             (scenario,) = parse(BY_HAND, "BY_HAND")
             play(scenario, by_hand)
-            _say("requests by hand")
+            say("requests by hand")
             members.tell(stall=["java-stalled-1"])
             members.tell(add=[java("java-stalled", 2, "range")])
             captured = _both(connection)
@@ -358,29 +357,16 @@ which are written down in the script. Again:
 """
 
 
-def _say(what: str) -> None:
-    print(f"{time.monotonic() - _STARTED:5.1f} s  {what}", file=sys.stderr, flush=True)
-
-
-_STARTED = time.monotonic()
-
-
-def _too_late(*_: object) -> None:
-    raise TimeoutError(f"not done after {TIME_LIMIT_S} s")
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description="Captures a real __consumer_offsets.")
     parser.add_argument("--output", type=Path, default=DATA, help="the directory to write to")
     output = parser.parse_args().output
-    signal.signal(signal.SIGALRM, _too_late)
-    signal.alarm(TIME_LIMIT_S)
     try:
-        records, groups = capture()
+        with time_limit(TIME_LIMIT_S):
+            records, groups = capture()
     except (BrokerError, RuntimeError, TimeoutError) as error:
         print(f"capture: {error}", file=sys.stderr)
         return 1
-    signal.alarm(0)
     output.mkdir(parents=True, exist_ok=True)
     (output / "consumer_offsets.jsonl").write_text(
         "".join(json.dumps(record, separators=(",", ":")) + "\n" for record in records),
@@ -390,7 +376,7 @@ def main() -> int:
         json.dumps(groups, indent=1) + "\n", encoding="utf-8"
     )
     (output / "consumer_offsets.md").write_text(readme(records, groups), encoding="utf-8")
-    _say(f"{len(records)} records, {len(groups)} groups in {output}")
+    say(f"{len(records)} records, {len(groups)} groups in {output}")
     return 0
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Opens the file systems of Hadoop's paths (`s3a://bucket/key`, `hdfs://host/path`) with pyarrow.
 
-A path is text as Hadoop has it: no character is encoded, and a path without a scheme is local. What
-pyarrow lacks is opened by fsspec, if it is installed.
+A path is text as Hadoop has it: no character is written as %XX, and a path without a scheme is
+local. If fsspec is installed, it opens the file systems that pyarrow lacks.
 """
 
 import posixpath

@@ -141,7 +141,7 @@ def _join_with_id(
     elif group.is_(GroupState.EMPTY):
         _refuse(state, event, ErrorCode.UNKNOWN_MEMBER_ID, member_id)
     else:
-        # A leader rejoins with unchanged protocols if the topics that it watches have changed.
+        # A leader that rejoins with unchanged protocols has seen its topics change: assign anew.
         _update(state, event, request, group, member)
         rebalance_or_complete(state, group)
 

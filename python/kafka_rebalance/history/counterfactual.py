@@ -80,8 +80,8 @@ def counterfactuals(
 ) -> list[Counterfactual]:
     """Plays one group's records under each of Kafka's assignors, without and with static members.
 
-    The plays with static members are left out if no member came back. Their session timeout is the
-    shortest that covers 95% of the recorded absences.
+    The plays with static members are left out if no member came back. The session timeout of static
+    members is the shortest that covers 95% of the recorded absences.
     """
     inventory = {topic.name: topic for topic in topics}
     back = [one for row, _ in recorded for one in row.back]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`java.util.HashMap` with its values, and `HashSet`; keys are numbers, ids or partitions.
 
-`hash_table.py` computes the order of the keys; within a tree, keys with equal hashes are compared.
-`put` and `compute_if_absent` add a new key at different places, as in Java.
+`hash_table.py` computes the order of the keys; a tree compares keys whose hashes are equal. `put`
+and `compute_if_absent` can add a new key at different places, as in Java.
 
 >>> numbers = HashSet.copied(integer_hash, [33, 1, 16])
 >>> numbers.add(17)

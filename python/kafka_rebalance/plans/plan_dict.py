@@ -61,7 +61,7 @@ def _step(step: Step, *, known: bool) -> dict[str, Any]:
 
 
 def _standby(one: Round) -> dict[str, Any]:
-    """Returns the changes of standby tasks; nothing outside of streams groups."""
+    """Returns the field `standby` with its changes; no field if the group has no standby tasks."""
     if one.standby is None:
         return {}
     parts = {part: getattr(one.standby, part) for part in ("kept", "revoked", "gained")}

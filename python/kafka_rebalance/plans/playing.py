@@ -83,7 +83,7 @@ def _as_sent(group: GroupSpec, step: Step) -> GroupSpec:
 
 
 def _shared(steps: Sequence[Step]) -> Possible:
-    """Returns the end itself: no bound is known if members share partitions."""
+    """Returns the plan's own end as the best one: no better bound is known for share groups."""
     after = Assignment.owned(steps[-1].after)
     moves = sum(one.moves for step in steps for one in step.rounds)
     return Possible(after.balance, moves, (), after, {}, {})

@@ -14,7 +14,7 @@ MOST_GENERATIONS = 1000
 
 @dataclass(frozen=True)
 class StableGeneration:
-    """The generation of a group that has become Stable; `at_ms` is the server's time then.
+    """The generation of a group that became Stable at the server's time `at_ms`.
 
     A member's name is its instance id or else its client id; if two members share that, each has
     its member id as its name. `assignment` maps names to partitions by topic.

@@ -139,7 +139,7 @@ class _Work:
         keep: Sequence[str],
         more: Sequence[str] = (),
     ) -> jobs.Done:
-        """Runs the five steps. `more` are columns that the core reads besides the contract's."""
+        """Runs the module's five steps. The core reads the columns `more` beside the contract's."""
         start = time.perf_counter()
         if self.tasks is not None and self.tasks < 1:
             raise GroupError("tasks", f"{self.tasks} is less than 1")

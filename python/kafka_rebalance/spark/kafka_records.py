@@ -231,7 +231,7 @@ class _StreamReader(_RangeReader, DataSourceStreamReader, SupportsTriggerAvailab
     def initialOffset(self) -> Offsets:  # noqa: N802
         return beginning(self._log.bounds())
 
-    # Because of these two parameters, Spark (4.2 and later) passes the limit.
+    # Spark (4.2 and later) passes the limit only to a method that has these two parameters.
     def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:  # noqa: N802
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         return next_end(start, self._log.bounds(), limit=most, target=self._target)

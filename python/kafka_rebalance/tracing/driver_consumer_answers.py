@@ -4,7 +4,7 @@
 from collections.abc import Callable
 
 from kafka_rebalance.java.hash_map import Uuid
-from kafka_rebalance.protocol import messages, modern_messages
+from kafka_rebalance.protocol import messages, modern_messages, streams_messages
 from kafka_rebalance.protocol.error_codes import ErrorCode
 
 from .driver_commands import Json
@@ -33,9 +33,11 @@ def answer_of_modern(response: messages.Response, name_of: NameOf) -> Json | Non
         ):
             return {"err": str(error)}
         case modern_messages.ConsumerGroupDescribeResponse(groups=(group,)):
-            return _described(group)
+            members = {one.member_id: _consumer(one) for one in group.members}
+            return described(group, members, assignor=group.assignor_name)
         case modern_messages.ShareGroupDescribeResponse(groups=(shared,)):
-            return _described_share(shared)
+            members = {one.member_id: _share_member(one) for one in shared.members}
+            return described(shared, members, assignor=shared.assignor_name)
         case _:
             return None
 
@@ -48,49 +50,43 @@ def _partitions(
     return {name_of(topic_id): sorted(numbers) for topic_id, numbers in assignment}
 
 
-def _described(group: modern_messages.DescribedConsumerGroup) -> Json:
+def _consumer(one: modern_messages.DescribedConsumerMember) -> Json:
+    return {
+        "epoch": one.member_epoch,
+        "inst": one.instance_id,
+        "rack": one.rack_id,
+        "regex": one.subscribed_topic_regex,
+        "type": one.member_type,
+        "topics": sorted(one.subscribed_topic_names),
+        "asg": {each.topic_name: sorted(each.partitions) for each in one.assignment},
+        "target": {each.topic_name: sorted(each.partitions) for each in one.target_assignment},
+    }
+
+
+def _share_member(one: modern_messages.DescribedShareMember) -> Json:
+    return {
+        "epoch": one.member_epoch,
+        "rack": one.rack_id,
+        "topics": sorted(one.subscribed_topic_names),
+        "asg": {each.topic_name: sorted(each.partitions) for each in one.assignment},
+    }
+
+
+def described(
+    group: modern_messages.DescribedConsumerGroup
+    | modern_messages.DescribedShareGroup
+    | streams_messages.DescribedStreamsGroup,
+    members: Json,
+    **more: str,
+) -> Json:
+    """Returns the keys of a described group of any type; `more` are those of its own type."""
     if group.error_code is not ErrorCode.NONE:
         return {"err": str(group.error_code)}
-    members = {
-        one.member_id: {
-            "epoch": one.member_epoch,
-            "inst": one.instance_id,
-            "rack": one.rack_id,
-            "regex": one.subscribed_topic_regex,
-            "type": one.member_type,
-            "topics": sorted(one.subscribed_topic_names),
-            "asg": {each.topic_name: sorted(each.partitions) for each in one.assignment},
-            "target": {each.topic_name: sorted(each.partitions) for each in one.target_assignment},
-        }
-        for one in group.members
-    }
     return {
         "err": str(ErrorCode.NONE),
         "state": group.group_state,
         "epoch": group.group_epoch,
         "assignment_epoch": group.assignment_epoch,
-        "assignor": group.assignor_name,
-        "members": members,
-    }
-
-
-def _described_share(group: modern_messages.DescribedShareGroup) -> Json:
-    if group.error_code is not ErrorCode.NONE:
-        return {"err": str(group.error_code)}
-    members = {
-        one.member_id: {
-            "epoch": one.member_epoch,
-            "rack": one.rack_id,
-            "topics": sorted(one.subscribed_topic_names),
-            "asg": {each.topic_name: sorted(each.partitions) for each in one.assignment},
-        }
-        for one in group.members
-    }
-    return {
-        "err": str(ErrorCode.NONE),
-        "state": group.group_state,
-        "epoch": group.group_epoch,
-        "assignment_epoch": group.assignment_epoch,
-        "assignor": group.assignor_name,
+        **more,
         "members": members,
     }

@@ -17,6 +17,8 @@ from kafka_rebalance.protocol import messages, streams_messages
 from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.protocol.streams_messages import DescribedTasks, TaskList
 
+from .driver_consumer_answers import described
+
 _Json = dict[str, Any]
 
 
@@ -38,7 +40,8 @@ def answer_of_streams(response: messages.Response) -> _Json | None:
         case streams_messages.StreamsGroupHeartbeatResponse(error_code=error):
             return {"err": str(error)}
         case streams_messages.StreamsGroupDescribeResponse(groups=(group,)):
-            return _described(group)
+            members = {one.member_id: _described_member(one) for one in group.members}
+            return described(group, members)
         case _:
             return None
 
@@ -47,26 +50,14 @@ def _listed(tasks: TaskList | None) -> _Json | None:
     return None if tasks is None else {name: list(numbers) for name, numbers in tasks}
 
 
-def _described(group: streams_messages.DescribedStreamsGroup) -> _Json:
-    if group.error_code is not ErrorCode.NONE:
-        return {"err": str(group.error_code)}
-    members = {
-        one.member_id: {
-            "epoch": one.member_epoch,
-            "inst": one.instance_id,
-            "rack": one.rack_id,
-            "process": one.process_id,
-            "asg": _roles(one.assignment),
-            "target": _roles(one.target_assignment),
-        }
-        for one in group.members
-    }
+def _described_member(one: streams_messages.DescribedStreamsMember) -> _Json:
     return {
-        "err": str(ErrorCode.NONE),
-        "state": group.group_state,
-        "epoch": group.group_epoch,
-        "assignment_epoch": group.assignment_epoch,
-        "members": members,
+        "epoch": one.member_epoch,
+        "inst": one.instance_id,
+        "rack": one.rack_id,
+        "process": one.process_id,
+        "asg": _roles(one.assignment),
+        "target": _roles(one.target_assignment),
     }
 
 

@@ -107,7 +107,7 @@ class VirtualBroker:
         self._handle(interface.PartitionsDeleted(partitions))
 
     def change_topics(self, *topics: interface.ClusterTopic) -> None:
-        """Makes these the cluster's topics; those of before that are gone lose all their state."""
+        """Makes these the cluster's topics; offsets and share state of other topics are removed."""
         before = self._cluster.topics
         self._cluster = interface.TopicsChanged(topics, self._cluster.version + 1)
         self._topic_names |= {one.topic_id: one.name for one in topics}

@@ -145,9 +145,9 @@ class _Loads:
     """Walks the subscribers of one topic from both ends of their order by load.
 
     `sizes` has the current loads. `_sorted` keeps the order of the first loads, except for swaps.
-    The least loaded members are a range at the front. After each walk over this range, its load is
-    one higher, and members that have this load join it. The most loaded members are a range at the
-    end; after each walk over it, its load is lower, and members that have this load join it.
+    The least loaded members are a range at the front. After each walk over this range, the load of
+    its members is one higher, and the range grows by the members that had this load before. The
+    most loaded members are a range at the end, which grows in the same way with lower loads.
     """
 
     def __init__(self, members: list[int], sizes: list[int]) -> None:

@@ -179,7 +179,7 @@ class _Pool:
 
 
 class _HomogeneousPool(_Pool):
-    """All members and all topics of a homogeneous group."""
+    """The pool of a homogeneous group: all its members, and all partitions of their topics."""
 
     def __init__(self, view: View, targets: list[Target], assignable: Assignable) -> None:
         self.topics = view.members[0].topics

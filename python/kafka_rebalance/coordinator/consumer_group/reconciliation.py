@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Moves one member toward its target, at its heartbeat; nothing is handed over while it is owned.
+"""Moves one member toward its target, at its heartbeat; a partition has one owner at a time.
 
     kept    = assigned and in the target
     revoked = assigned, but not in the target

@@ -15,12 +15,12 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from kafka_rebalance.member.config import CLASSIC, CONSUMER
+from kafka_rebalance.member.config import CLASSIC, CONSUMER, LIBRDKAFKA
 from tests.support.broker import LIB, BrokerError
 
 from . import consumer_compare, report, run
 from . import consumer_scenario as modern
-from .client_process import CLIENTS, LIBRDKAFKA, RealityError
+from .client_process import CLIENTS, RealityError
 from .scenario import ASSIGNORS, HEARTBEAT_MS, POLL_MS, SESSION_MS
 
 PROTOCOLS = (CLASSIC, CONSUMER)

@@ -129,7 +129,8 @@ class ClientProcess:
     @property
     def answer_ms(self) -> int:
         """Returns the longest response time of a heartbeat; 0 of a librdkafka client."""
-        return max(line.get("answer_ms", 0) for line in self.lines)
+        longest: int = max(line.get("answer_ms", 0) for line in self.lines)
+        return longest
 
     @property
     def member_id(self) -> str:

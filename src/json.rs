@@ -60,10 +60,10 @@ impl Map {
 }
 
 impl Value {
-    /// Parses one JSON value.
-    pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
+    /// Parses one JSON value; `texts` gets its texts.
+    pub fn parse(text: &str, texts: &mut Texts) -> Result<Self, serde_json::Error> {
         let mut parser = serde_json::Deserializer::from_str(text);
-        let value = Seed(&mut Reader::default()).deserialize(&mut parser)?;
+        let value = Seed(&mut Reader::of(texts)).deserialize(&mut parser)?;
         parser.end()?;
         Ok(value)
     }
@@ -112,29 +112,47 @@ impl Value {
     }
 }
 
-/// The texts of a line that were read so far, and the entries of lists and objects that are not yet
-/// complete. A list that grew by itself would keep memory for entries that never come.
+/// The texts of a line, once each. They can outlive its values, which need more memory.
 #[derive(Default)]
-struct Reader {
-    texts: HashSet<Text, FxBuildHasher>,
-    values: Vec<Value>,
-    fields: Vec<(Text, Value)>,
-}
+pub struct Texts(HashSet<Text, FxBuildHasher>);
 
-impl Reader {
+impl Texts {
+    /// The same text, if the line has it.
+    pub fn get(&self, text: &str) -> Option<&str> {
+        self.0.get(text).map(Text::as_str)
+    }
+
     fn shared(&mut self, text: &str) -> Text {
-        if let Some(found) = self.texts.get(text) {
+        if let Some(found) = self.0.get(text) {
             return found.clone();
         }
         let new = Text(Arc::new(text.into()));
-        self.texts.insert(new.clone());
+        self.0.insert(new.clone());
         new
     }
 }
 
-struct Seed<'r>(&'r mut Reader);
+/// The texts of a line that were read so far, and the entries of lists and objects that are not yet
+/// complete. A list that grew by itself would keep memory for entries that never come.
+struct Reader<'t> {
+    texts: &'t mut Texts,
+    values: Vec<Value>,
+    fields: Vec<(Text, Value)>,
+}
 
-impl<'de> DeserializeSeed<'de> for Seed<'_> {
+impl<'t> Reader<'t> {
+    fn of(texts: &'t mut Texts) -> Self {
+        Self {
+            texts,
+            values: Vec::new(),
+            fields: Vec::new(),
+        }
+    }
+}
+
+struct Seed<'r, 't>(&'r mut Reader<'t>);
+
+impl<'de> DeserializeSeed<'de> for Seed<'_, '_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -142,7 +160,7 @@ impl<'de> DeserializeSeed<'de> for Seed<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Seed<'_> {
+impl<'de> Visitor<'de> for Seed<'_, '_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -170,7 +188,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Value, E> {
-        Ok(Value::String(self.0.shared(text)))
+        Ok(Value::String(self.0.texts.shared(text)))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
@@ -191,9 +209,9 @@ impl<'de> Visitor<'de> for Seed<'_> {
     }
 }
 
-struct Name<'r>(&'r mut Reader);
+struct Name<'r, 't>(&'r mut Reader<'t>);
 
-impl<'de> DeserializeSeed<'de> for Name<'_> {
+impl<'de> DeserializeSeed<'de> for Name<'_, '_> {
     type Value = Text;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Text, D::Error> {
@@ -201,7 +219,7 @@ impl<'de> DeserializeSeed<'de> for Name<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Name<'_> {
+impl<'de> Visitor<'de> for Name<'_, '_> {
     type Value = Text;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -209,6 +227,6 @@ impl<'de> Visitor<'de> for Name<'_> {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Text, E> {
-        Ok(self.0.shared(text))
+        Ok(self.0.texts.shared(text))
     }
 }

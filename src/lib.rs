@@ -22,3 +22,17 @@ pub mod wire;
 #[cfg(all(feature = "mimalloc", feature = "python"))]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Returns to the kernel what has been freed; the allocator would keep it for a second.
+#[cfg(all(feature = "mimalloc", feature = "python"))]
+pub(crate) fn return_freed_memory() {
+    unsafe extern "C" {
+        /// Part of mimalloc's documented interface, which its crate does not export.
+        fn mi_collect(force: bool);
+    }
+    // SAFETY: any thread may call it at any time; it only handles memory that is free.
+    unsafe { mi_collect(true) }
+}
+
+#[cfg(not(all(feature = "mimalloc", feature = "python")))]
+pub(crate) fn return_freed_memory() {}

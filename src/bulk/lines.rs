@@ -10,6 +10,8 @@ use crate::error::GroupError;
 use crate::group::contract;
 use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
+use crate::json::Texts;
+use crate::return_freed_memory;
 
 /// Options of every function that answers groups in bulk.
 #[derive(Clone, Copy)]
@@ -36,14 +38,18 @@ pub fn assign_lines(lines: &[&[u8]], first: u64, options: Options) -> Vec<LineAn
 }
 
 fn assign_line(line: &[u8], number: u64, options: Options) -> LineAnswer {
-    let written = with_answer(line, number, options, |group, assignor, answer| {
-        let mut out = Vec::with_capacity(about_bytes(group, answer));
-        contract::write_result(&mut out, group, assignor, answer).expect(IN_MEMORY);
-        out
+    let parsed = contract::parse(line);
+    let done = parsed.as_ref().map_err(Clone::clone).and_then(|value| {
+        let group = contract::from_value(value, options.max_partitions)?;
+        let (assignor, answer) = assign(&group, options.assignor)?;
+        let mut out = Vec::with_capacity(about_bytes(&group, &answer));
+        contract::write_result(&mut out, &group, assignor.name(), &answer).expect(IN_MEMORY);
+        Ok(out)
     });
-    let is_error = written.is_err();
+    let is_error = done.is_err();
+    let group_id = || parsed.as_ref().ok().and_then(contract::group_id);
     LineAnswer {
-        line: written.unwrap_or_else(|error_line| error_line),
+        line: done.unwrap_or_else(|error| error_line(group_id(), error, number)),
         is_error,
     }
 }
@@ -53,24 +59,38 @@ const PIECE_BYTES: usize = 1 << 20;
 
 /// Answers one line as `assign_lines` does, but passes a result line to `write` in pieces: an answer
 /// can be many times longer than its line. Returns an error line, of which nothing is written yet.
+///
+/// The parsed line is freed before the assignor begins: it can be twice as large as the line.
 pub fn assign_long_line(
     line: &[u8],
     number: u64,
     options: Options,
     write: impl FnMut(&[u8]) -> io::Result<()>,
 ) -> io::Result<Option<Vec<u8>>> {
+    let mut texts = Texts::default();
+    let value = match contract::parse_with(line, &mut texts) {
+        Ok(value) => value,
+        Err(error) => return Ok(Some(error_line(None, error, number))),
+    };
+    let group = match contract::from_value(&value, options.max_partitions) {
+        Ok(group) => {
+            group.with_names(|name| texts.get(name).expect("a name is a text of its line"))
+        }
+        Err(error) => return Ok(Some(error_line(contract::group_id(&value), error, number))),
+    };
+    drop(value);
+    return_freed_memory();
+    let (assignor, answer) = match assign(&group, options.assignor) {
+        Ok(answered) => answered,
+        Err(error) => return Ok(Some(error_line(Some(group.group_id), error, number))),
+    };
     let mut out = Pieces {
         piece: Vec::with_capacity(PIECE_BYTES),
         write,
     };
-    let written = with_answer(line, number, options, |group, assignor, answer| {
-        contract::write_result(&mut out, group, assignor, answer)?;
-        out.flush()
-    });
-    match written {
-        Ok(written) => written.map(|()| None),
-        Err(error_line) => Ok(Some(error_line)),
-    }
+    contract::write_result(&mut out, &group, assignor.name(), &answer)?;
+    out.flush()?;
+    Ok(None)
 }
 
 /// Collects pieces of about `PIECE_BYTES`. Unlike a `BufWriter`, it writes nothing when it is
@@ -96,28 +116,14 @@ impl<F: FnMut(&[u8]) -> io::Result<()>> Write for Pieces<F> {
     }
 }
 
-/// Returns `work(group, name of the assignor, answer)` for a line's group, or the error line.
-fn with_answer<T>(
-    line: &[u8],
-    number: u64,
-    options: Options,
-    work: impl FnOnce(&GroupSpec, &str, &Assignment) -> T,
-) -> Result<T, Vec<u8>> {
-    let parsed = contract::parse(line);
-    let done = parsed.as_ref().map_err(Clone::clone).and_then(|value| {
-        let group: GroupSpec = contract::from_value(value, options.max_partitions)?;
-        let (assignor, answer) = assign(&group, options.assignor)?;
-        Ok(work(&group, assignor.name(), &answer))
-    });
-    done.map_err(|mut error| {
-        if error.path == "line" {
-            error = GroupError::new(format!("line {number}"), error.problem);
-        }
-        let group_id = parsed.as_ref().ok().and_then(contract::group_id);
-        let mut out = Vec::new();
-        contract::write_error(&mut out, group_id, &error).expect(IN_MEMORY);
-        out
-    })
+fn error_line(group_id: Option<&str>, error: GroupError, number: u64) -> Vec<u8> {
+    let error = match error.path.as_str() {
+        "line" => GroupError::new(format!("line {number}"), error.problem),
+        _ => error,
+    };
+    let mut out = Vec::new();
+    contract::write_error(&mut out, group_id, &error).expect(IN_MEMORY);
+    out
 }
 
 /// About the length of a result line: a buffer that grows needs up to three times its content.

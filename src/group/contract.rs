@@ -12,15 +12,20 @@ use crate::group::model::{AsSent, NEWEST_SUBSCRIPTION, TopicPartition, UserData}
 use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 use crate::group::streams::StreamsMember;
-use crate::json::{Map as Fields, Value};
+use crate::json::{Map as Fields, Texts, Value};
 
 type Result<T> = std::result::Result<T, GroupError>;
 
 /// Parses one JSON value. Returns an error at `line` if the line is not UTF-8 or not JSON.
 pub fn parse(line: &[u8]) -> Result<Value> {
+    parse_with(line, &mut Texts::default())
+}
+
+/// As `parse`; `texts` gets the line's texts, which can outlive the value.
+pub fn parse_with(line: &[u8], texts: &mut Texts) -> Result<Value> {
     let text = std::str::from_utf8(line)
         .map_err(|error| GroupError::new("line", format!("not UTF-8: {error}")))?;
-    Value::parse(text).map_err(|error| GroupError::new("line", format!("not JSON: {error}")))
+    Value::parse(text, texts).map_err(|error| GroupError::new("line", format!("not JSON: {error}")))
 }
 
 /// Reads the group of a parsed line. `max_partitions` limits the sum over its topics.

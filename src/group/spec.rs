@@ -142,6 +142,33 @@ impl<'a> GroupSpec<'a> {
             || self.subscription(a) == self.subscription(b)
     }
 
+    /// The same group with its names from `name`, which returns equal texts that are elsewhere: then
+    /// the texts of before can be freed.
+    pub fn with_names<'b>(self, mut name: impl FnMut(&'a str) -> &'b str) -> GroupSpec<'b> {
+        GroupSpec {
+            group_id: name(self.group_id),
+            assignor: self.assignor.map(&mut name),
+            topics: self
+                .topics
+                .into_iter()
+                .map(|one| one.with_names(&mut name))
+                .collect(),
+            members: self
+                .members
+                .into_iter()
+                .map(|one| one.with_names(&mut name))
+                .collect(),
+            declared: self.declared,
+            rack_names: self.rack_names.into_iter().map(&mut name).collect(),
+            subscriptions: self.subscriptions,
+            owned: self.owned,
+            replica_racks: self.replica_racks,
+            rack_ids: self.rack_ids,
+            streams: self.streams.with_names(name),
+            orders: self.orders,
+        }
+    }
+
     /// A copy whose members are in the given order.
     pub fn listed(&self, order: &[MemberId]) -> Self {
         let members = order.iter().map(|&m| self.members[m as usize].clone());

@@ -34,7 +34,34 @@ pub struct Streams<'a> {
     pub members: FxHashMap<MemberId, StreamsMember<'a>>,
 }
 
-impl Streams<'_> {
+impl<'a> Streams<'a> {
+    /// As `GroupSpec::with_names`.
+    pub fn with_names<'b>(self, mut name: impl FnMut(&'a str) -> &'b str) -> Streams<'b> {
+        let subtopologies = self.subtopologies.map(|list| {
+            let named = list.into_iter().map(|one| Subtopology {
+                subtopology_id: name(one.subtopology_id),
+                topic: one.topic,
+                tasks: one.tasks,
+                stateful: one.stateful,
+            });
+            named.collect()
+        });
+        let members = self.members.into_iter().map(|(m, member)| {
+            let named = StreamsMember {
+                process_id: name(member.process_id),
+                active_tasks: member.active_tasks,
+                standby_tasks: member.standby_tasks,
+                task_offsets: member.task_offsets,
+            };
+            (m, named)
+        });
+        Streams {
+            subtopologies,
+            num_standby_replicas: self.num_standby_replicas,
+            members: members.collect(),
+        }
+    }
+
     /// The number of active tasks and of standby tasks together.
     pub fn all_tasks(&self, standby_replicas: u32) -> u128 {
         let replicas = |one: &Subtopology| u128::from(one.stateful) * u128::from(standby_replicas);

@@ -80,7 +80,7 @@ class RandomTopology:
         rng = self.rng
         other = dict(self.subtopologies)
         if rng.random() < 0.5:
-            change = rng.choice(({"changelogs": ["d"]}, {"copartition_groups": []}))
+            change: Command = rng.choice(({"changelogs": ["d"]}, {"copartition_groups": []}))
             other["0"] = {**other["0"], **change}
         return {"epoch": self.epoch + rng.choice((-1, -1, 0, 1)), "subtopologies": other}
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .generate_heartbeats import GROUPS, START_MS, AnyMember, HeartbeatCommands
+from .random_copartitions import alike
 from .random_streams_members import RandomTopology, StreamsMember
 from .random_topics import NAMES, Command, RandomTopics
 
@@ -131,11 +132,17 @@ class StreamsCommands(HeartbeatCommands):
     def told(self, number: int, answer: Command) -> None:
         """Receives the answer to the command with this number, with symbols for member ids."""
         super().told(number, answer)
-        missing = answer.get("creatable") or ()
+        counts: dict[str, int] = answer.get("counts") or {}
         if "INCORRECTLY_PARTITIONED_TOPICS" in answer.get("status", ()):
-            missing = sorted(self.topics.internal)  # they do not fit the users' topics any more
-        if missing and self.rng.random() < 0.7:
-            for name in missing:
+            # They do not fit the users' topics any more.
+            counts = {name: self.topology.partitions_of(name) for name in self.topics.internal}
+            if self.rng.random() < 0.3:
+                counts = {}
+                self.topics.internal.clear()
+                alike(self.rng, self.topics)
+                self.planned.append(self.topics.command())
+        if counts and self.rng.random() < 0.7:
+            for name in sorted(counts):
                 wrong = self.rng.random() < 0.06
-                self.topics.make(name, self.topology.partitions_of(name) + wrong)
+                self.topics.make(name, counts[name] + wrong)
             self.planned.append(self.topics.command())

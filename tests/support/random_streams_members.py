@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from .random_copartitions import MORE, alike, copartition
 from .random_heartbeat_members import REBALANCES, HeartbeatMember
 from .random_topics import NAMES, NEVER, Command, RandomTopics
 
@@ -30,17 +31,23 @@ class RandomTopology:
 
     def __post_init__(self) -> None:
         rng, known = self.rng, list(self.topics.topics)
+        copartitions = rng.random() < 0.5
+        if copartitions and rng.random() < 0.8:
+            alike(rng, self.topics)
         self.epoch = rng.choice((0, 1, 1, 2))
         self.subtopologies: Command = {}
         stateful = rng.random() < 0.75
         for name in rng.choice((("0",), ("0",), ("0", "1"), ("0", "1"), ("0", "1", "10"))):
             names = known if rng.random() < 0.95 else [*NAMES, NEVER]
-            sources = rng.sample(names, min(len(names), rng.choice((1, 1, 1, 2))))
+            most = rng.choice((1, 2, 2, 3) if copartitions else (1, 1, 1, 2))
+            sources = rng.sample(names, min(len(names), most))
             self.subtopologies[name] = {"sources": sources}
             if stateful and rng.random() < 0.8:
                 self.subtopologies[name]["changelogs"] = [f"c{name}"]
         if "1" in self.subtopologies and rng.random() < 0.6:
             self._repartition()
+        if copartitions:
+            copartition(rng, self.topics, self.subtopologies)
         if rng.random() < 0.5:
             self.subtopologies = dict(reversed(self.subtopologies.items()))
 
@@ -73,14 +80,15 @@ class RandomTopology:
         rng = self.rng
         other = dict(self.subtopologies)
         if rng.random() < 0.5:
-            other["0"] = {**other["0"], "changelogs": ["d"]}
+            change: Command = rng.choice(({"changelogs": ["d"]}, {"copartition_groups": []}))
+            other["0"] = {**other["0"], **change}
         return {"epoch": self.epoch + rng.choice((-1, -1, 0, 1)), "subtopologies": other}
 
     def partitions_of(self, internal: str) -> int:
         """Returns the partitions that an internal topic should have, as far as sources tell."""
         found = [1]
         for one in self.subtopologies.values():
-            if internal in one.get("changelogs", ()) or internal in ("r", "s"):
+            if internal in one.get("changelogs", ()) or internal in ("r", "s", MORE):
                 known = (self.topics.topics.get(name) for name in one["sources"])
                 found += [topic["partitions"] for topic in known if topic is not None]
         return max(found)
@@ -122,6 +130,9 @@ class StreamsMember(HeartbeatMember):
             self._commit: 6,
             self._shut_down: 1,
         }
+
+    def _request(self, **fields: Any) -> Command:
+        return super()._request(counts=True, **fields)
 
     def _take(self, answer: Command) -> None:
         if answer["active"] is not None:

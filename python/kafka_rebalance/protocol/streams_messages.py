@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
-from kafka_rebalance.wire.streams_topology import StreamsTopology
+from kafka_rebalance.wire.streams_topology import InternalTopic, StreamsTopology
 
 from .error_codes import ErrorCode
 from .modern_messages import JOIN_EPOCH
@@ -78,7 +78,8 @@ class StreamsGroupDescribe:
 class StreamsGroupHeartbeatResponse:
     """The member's epoch, and its tasks if they have changed.
 
-    `creatable_topics` are internal topics that the broker creates after this response.
+    `creatable_topics` are internal topics that the broker creates after this response, with their
+    numbers of partitions.
     """
 
     error_code: ErrorCode = ErrorCode.NONE
@@ -89,7 +90,7 @@ class StreamsGroupHeartbeatResponse:
     standby_tasks: TaskList | None = None
     warmup_tasks: TaskList | None = None
     status: tuple[StreamsStatus, ...] = ()
-    creatable_topics: tuple[str, ...] = ()
+    creatable_topics: tuple[InternalTopic, ...] = ()
 
 
 class DescribedTasks(NamedTuple):

@@ -35,7 +35,8 @@ def answer_of_streams(response: messages.Response) -> _Json | None:
                 "standby": _listed(response.standby_tasks),
                 "warmup": _listed(response.warmup_tasks),
                 "status": [one.name for one in response.status],
-                "creatable": sorted(response.creatable_topics),
+                "creatable": sorted(one.name for one in response.creatable_topics),
+                "counts": {one.name: one.partitions for one in response.creatable_topics},
             }
         case streams_messages.StreamsGroupHeartbeatResponse(error_code=error):
             return {"err": str(error)}

@@ -6,6 +6,7 @@ from typing import Any
 
 from kafka_rebalance.protocol.streams_messages import SubtopologyTasks, TaskList
 from kafka_rebalance.wire.streams_topology import (
+    CopartitionGroup,
     InternalTopic,
     StreamsSubtopology,
     StreamsTopology,
@@ -22,9 +23,11 @@ def _topology(command: _Command) -> StreamsTopology | None:
         StreamsSubtopology(
             subtopology_id,
             source_topics=tuple(one.get("sources", ())),
+            source_topic_regex=tuple(one.get("regexes", ())),
             state_changelog_topics=_topics(one, "changelogs"),
             repartition_sink_topics=tuple(one.get("repartition_sinks", ())),
             repartition_source_topics=_topics(one, "repartition_sources"),
+            copartition_groups=tuple(map(_places, one.get("copartition_groups", ()))),
         )
         for subtopology_id, one in given["subtopologies"].items()
     )
@@ -32,7 +35,20 @@ def _topology(command: _Command) -> StreamsTopology | None:
 
 
 def _topics(subtopology: _Command, key: str) -> tuple[InternalTopic, ...]:
-    return tuple(InternalTopic(name) for name in subtopology.get(key, ()))
+    """Returns internal topics; each is a name, or an object with `name` and `partitions`."""
+    return tuple(
+        InternalTopic(one)
+        if isinstance(one, str)
+        else InternalTopic(one["name"], one.get("partitions", 0))
+        for one in subtopology.get(key, ())
+    )
+
+
+def _places(group: _Command) -> CopartitionGroup:
+    """Returns a co-partition group: places in the subtopology's lists of the same names."""
+    return CopartitionGroup(
+        *(tuple(group.get(key, ())) for key in ("sources", "regexes", "repartition_sources"))
+    )
 
 
 def _tasks(command: _Command, key: str) -> TaskList | None:

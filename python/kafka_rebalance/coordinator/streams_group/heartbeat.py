@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """StreamsGroupHeartbeat: a member joins, stays or leaves, and learns which tasks it may run.
 
-    1. the request's fields                         INVALID_REQUEST
+    1. the request's fields; patterns are refused,  INVALID_REQUEST, STREAMS_INVALID_TOPOLOGY
+       and changelogs with numbers of partitions
     2. the group; epoch 0 creates it                GROUP_ID_NOT_FOUND
     3. room for a member that joins                 GROUP_MAX_SIZE_REACHED
     4. the member and its epoch                     `members.py`
@@ -87,7 +88,12 @@ def refuse_streams_fields(request: StreamsGroupHeartbeat) -> ErrorCode:
         is_right &= request.rebalance_timeout_ms != UNCHANGED_MS and roles == ((), (), ())
     elif epoch == LEAVE_STATIC_EPOCH:
         is_right &= request.instance_id is not None
-    return ErrorCode.NONE if is_right else ErrorCode.INVALID_REQUEST
+    subtopologies = () if request.topology is None else request.topology.subtopologies
+    if not is_right or any(one.source_topic_regex for one in subtopologies):
+        return ErrorCode.INVALID_REQUEST
+    if any(one.partitions for each in subtopologies for one in each.state_changelog_topics):
+        return ErrorCode.STREAMS_INVALID_TOPOLOGY
+    return ErrorCode.NONE
 
 
 def _beat(state: CoordinatorState, event: Received, request: StreamsGroupHeartbeat) -> None:

@@ -12,8 +12,9 @@
 
 Where a number is read, a topic that exists has its own, whatever was decided.
 
-Order    subtopologies have the order of a default `HashMap` of their ids. In 1, a subtopology whose
-         largest source is not known yet can give a smaller number, which stays.
+Order    subtopologies have the order of a default `HashMap` of their ids: the last one decides if
+         several give a topic different numbers. In 1, a subtopology whose largest source is not
+         known yet can give a smaller number, which stays.
 Source   RepartitionTopics, CopartitionedTopicsEnforcer, ChangelogTopics (Kafka 4.4.0).
 """
 
@@ -42,7 +43,7 @@ def all_counts(topology: StreamsTopology, existing: Counts) -> dict[str, int]:
         for names in _copartitioned(subtopology):
             decided |= _copartition(topology, names, {**decided, **existing})
     changelogs: dict[str, int] = {}
-    for subtopology in topology.subtopologies:
+    for subtopology in in_hash_order(topology):
         # 3.
         known = {**decided, **existing}
         repartition = (one.name for one in subtopology.repartition_source_topics)
@@ -76,7 +77,7 @@ def in_hash_order(topology: StreamsTopology) -> list[StreamsSubtopology]:
 
 def _repartition(topology: StreamsTopology, existing: Counts) -> dict[str, int]:
     # 1.
-    sources = [one for each in topology.subtopologies for one in each.repartition_source_topics]
+    sources = [one for each in in_hash_order(topology) for one in each.repartition_source_topics]
     decided = {one.name: one.partitions for one in sources if one.partitions}
     is_complete = False
     while not is_complete:
@@ -117,13 +118,9 @@ def _copartitioned(subtopology: StreamsSubtopology) -> Iterable[frozenset[str]]:
 
 def _copartition(topology: StreamsTopology, names: frozenset[str], known: Counts) -> dict[str, int]:
     # 2.
-    given = {
-        one.name: bool(one.partitions)
-        for each in topology.subtopologies
-        for one in each.repartition_source_topics
-    }
-    internal = {name for name in names if name in given}
-    fixed = {name for name, is_fixed in given.items() if is_fixed}
+    sources = [one for each in topology.subtopologies for one in each.repartition_source_topics]
+    internal = names & {one.name for one in sources}
+    fixed = {one.name for one in sources if one.partitions}
     if not names:
         return {}
     if internal != names:

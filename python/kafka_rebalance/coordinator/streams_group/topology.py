@@ -37,7 +37,7 @@ class ConfiguredTopology:
 
     epoch: int
     subtopologies: tuple[Subtopology, ...] = ()
-    creatable_topics: tuple[str, ...] = ()
+    creatable_topics: tuple[InternalTopic, ...] = ()
     status: StreamsStatus | None = None
 
     @property
@@ -63,31 +63,37 @@ def configure(topology: StreamsTopology, cluster: ClusterTopics) -> ConfiguredTo
     except WronglyPartitioned:
         return wrong
     # 3.
-    internal: dict[str, int] = {}
+    internal: dict[str, InternalTopic] = {}
     subtopologies = []
-    for one in topology.subtopologies:
+    # A topic of several subtopologies has the number that the last of them, by id, gives it.
+    for one in sorted(topology.subtopologies, key=lambda one: name_key(one.subtopology_id)):
         tasks = max(counts.get(name, decided.get(name, 0)) for name in source_names(one))
         stateful = bool(one.state_changelog_topics)
         subtopologies.append(Subtopology(one.subtopology_id, tasks, stateful))
         for topics in (one.repartition_source_topics, one.state_changelog_topics):
             internal |= _expected(topics, decided)
     # 4.
-    missing = {name for name in internal if name not in counts}
-    if any(counts[name] != expected for name, expected in internal.items() if name in counts):
+    missing = [one for name, one in internal.items() if name not in counts]
+    if any(counts.get(name, one.partitions) != one.partitions for name, one in internal.items()):
         return wrong
     return ConfiguredTopology(
         topology.epoch,
-        tuple(sorted(subtopologies, key=lambda one: name_key(one.subtopology_id))),
-        tuple(sorted(missing, key=name_key)),
+        tuple(subtopologies),
+        tuple(sorted(missing, key=lambda one: name_key(one.name))),
         StreamsStatus.MISSING_INTERNAL_TOPICS if missing else None,
     )
 
 
-def _expected(topics: tuple[InternalTopic, ...], decided: dict[str, int]) -> dict[str, int]:
-    names = [one.name for one in topics]
-    if len(set(names)) < len(names):
+def _expected(
+    topics: tuple[InternalTopic, ...], decided: dict[str, int]
+) -> dict[str, InternalTopic]:
+    """Returns the topics with their numbers of partitions, which are never 0."""
+    expected = {
+        one.name: one._replace(partitions=one.partitions or decided[one.name]) for one in topics
+    }
+    if len(expected) < len(topics) or any(one.partitions < 1 for one in expected.values()):
         raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR)
-    return {one.name: one.partitions or decided[one.name] for one in topics}
+    return expected
 
 
 def source_names(subtopology: StreamsSubtopology) -> list[str]:

@@ -50,6 +50,10 @@ final class StreamsGroups {
                         status.add(StreamsGroupHeartbeatResponse.Status.fromCode(one.statusCode()).name()));
                 }
                 result.creatableTopics().keySet().stream().sorted().forEach(answer.putArray("creatable")::add);
+                if (command.path("counts").asBoolean()) {
+                    ObjectNode counts = answer.putObject("counts");
+                    result.creatableTopics().forEach((name, topic) -> counts.put(name, topic.numPartitions()));
+                }
             });
     }
 
@@ -77,9 +81,11 @@ final class StreamsGroups {
             Map.Entry<String, JsonNode> one = i.next();
             subtopologies.add(new StreamsGroupHeartbeatRequestData.Subtopology().setSubtopologyId(one.getKey())
                 .setSourceTopics(names(one.getValue(), "sources"))
+                .setSourceTopicRegex(names(one.getValue(), "regexes"))
                 .setStateChangelogTopics(topics(one.getValue(), "changelogs"))
                 .setRepartitionSourceTopics(topics(one.getValue(), "repartition_sources"))
-                .setRepartitionSinkTopics(names(one.getValue(), "repartition_sinks")));
+                .setRepartitionSinkTopics(names(one.getValue(), "repartition_sinks"))
+                .setCopartitionGroups(copartitionGroups(one.getValue())));
         }
         return new StreamsGroupHeartbeatRequestData.Topology().setEpoch(number(given, "epoch", 0))
             .setSubtopologies(subtopologies);
@@ -90,9 +96,28 @@ final class StreamsGroups {
         return names == null ? List.of() : names;
     }
 
+    /** Returns internal topics. Each is given as its name, or as an object with its name and number of partitions. */
     private static List<StreamsGroupHeartbeatRequestData.TopicInfo> topics(JsonNode given, String field) {
-        return names(given, field).stream()
-            .map(name -> new StreamsGroupHeartbeatRequestData.TopicInfo().setName(name)).toList();
+        List<StreamsGroupHeartbeatRequestData.TopicInfo> topics = new ArrayList<>();
+        given.path(field).forEach(one -> topics.add(new StreamsGroupHeartbeatRequestData.TopicInfo()
+            .setName(one.isTextual() ? one.asText() : one.get("name").asText())
+            .setPartitions(number(one, "partitions", 0))));
+        return topics;
+    }
+
+    private static List<StreamsGroupHeartbeatRequestData.CopartitionGroup> copartitionGroups(JsonNode given) {
+        List<StreamsGroupHeartbeatRequestData.CopartitionGroup> groups = new ArrayList<>();
+        given.path("copartition_groups").forEach(one -> groups.add(
+            new StreamsGroupHeartbeatRequestData.CopartitionGroup().setSourceTopics(places(one, "sources"))
+                .setSourceTopicRegex(places(one, "regexes"))
+                .setRepartitionSourceTopics(places(one, "repartition_sources"))));
+        return groups;
+    }
+
+    private static List<Short> places(JsonNode given, String field) {
+        List<Short> places = new ArrayList<>();
+        given.path(field).forEach(one -> places.add((short) one.asInt()));
+        return places;
     }
 
     private static List<StreamsGroupHeartbeatRequestData.TaskIds> tasks(JsonNode given) {

@@ -104,6 +104,26 @@ def test_groups_of_both_kinds_are_listed_by_the_names_of_states(
     assert [one["g"] for one in listed["groups"]] == found
 
 
+def test_the_order_of_members_after_two_failed_appends_with_another_in_flight(
+    played: Played,
+) -> None:
+    """A failed departure puts its member last in its slot of the table."""
+    fails = {"op": "fail_next", "err": "NOT_ENOUGH_REPLICAS"}
+    joins = [{**JOINS, "m": name} for name in "GHD"]
+    in_flight = [{"op": "hold"}, {**JOINS, "m": "A"}]
+    departures = [[fails, {**BEAT, "m": name, "epoch": -1}] for name in "HD"]
+    *_, described = played(
+        {"op": "topics", "topics": {"t": 4}},
+        *joins,
+        *in_flight,
+        *departures[0],
+        *departures[1],
+        {"op": "release"},
+        {"op": "cdescribe", "g": "c"},
+    )
+    assert list(described["members"]) == ["D", "A", "H", "G"]
+
+
 @pytest.mark.parametrize(
     ("member", "error"),
     [

@@ -9,6 +9,8 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance import GroupSpec, Member, Topic, TopicPartition
+from kafka_rebalance.plans.explanation import partition_from_text
+from kafka_rebalance.plans.reasons import reasons
 
 if TYPE_CHECKING:
     from tests.support.oracle import Oracle
@@ -146,7 +148,7 @@ def test_an_equal_answer_of_kafkas_is_explained_by_its_steps(assignor: str) -> N
     kafkas, _ = LIKE[assignor]
     text = kr.plan(settled(assignor)).explain("t-2")
     its = kr.plan(settled(assignor), kafkas).explain("t-2")
-    assert f"Kafka's {kafkas} makes the same assignment of all partitions, by these" in text[1]
+    assert f"Kafka's {kafkas} gives every member the same partitions in this round" in text[1]
     assert [line.partition(". ")[2] for line in text[2:-1]] == [
         line.partition(". ")[2] for line in its[1:-1]
     ]
@@ -172,6 +174,42 @@ def test_other_answers_are_not_explained_by_kafkas_steps() -> None:
         "another assignment, so its steps do not explain this owner"
     )
     assert kr.assign(group) != kr.assign(group, "cooperative-sticky")
+
+
+def test_a_withheld_partition_is_not_explained_by_steps_that_name_another_member() -> None:
+    """All answers are equal, but the two assignors withhold t-3 from different members."""
+    assignor = "librdkafka/cooperative-sticky"
+    owned = {"m0": ("t-3", "t-4", "u-0", "v-0"), "m1": ("t-2", "t-5"), "m2": ("t-0", "t-1")}
+    members = tuple(
+        Member(
+            name,
+            ("t", "u", "v"),
+            owned_partitions=tuple(partition_from_text(one) for one in theirs),
+            generation_id=3,
+        )
+        for name, theirs in owned.items()
+    )
+    topics = (Topic("t", 6), Topic("u", 1), Topic("v", 1))
+    plan = kr.plan(GroupSpec("g", topics, members, assignor, 3), changes=["add-members=2"])
+    first, second = plan.rounds
+    kafkas = kr.assign(first.group, "cooperative-sticky")
+    assert {m: set(own) for m, own in kafkas.items()} == {
+        m: set(own) for m, own in first.assignment.items()
+    }
+    (new,) = [m for m, own in first.withheld.items() if TopicPartition("t", 3) in own]
+    withheld = str(reasons(first.group, "cooperative-sticky", TopicPartition("t", 3))[-1])
+    assert "it is withheld from m" in withheld
+    assert new not in withheld
+    assert TopicPartition("t", 3) in second.gained[new]
+    assert plan.explain("t-3")[1:3] == [
+        (
+            "  1. assignor: librdkafka/cooperative-sticky has steps of its own "
+            "(docs/behaviour/librdkafka.md); it gives the partition to nobody in this round, "
+            "because the member that is to lose it may still be reading it, and the next round "
+            "assigns again"
+        ),
+        "  m0 -> nobody",
+    ]
 
 
 def test_other_assignors_are_on_their_pages() -> None:

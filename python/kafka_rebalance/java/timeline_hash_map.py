@@ -147,7 +147,7 @@ class TimelineHashMap(_HashTable[K, V]):
         """
         if reverted._values.keys() == self._values.keys():
             self._slots, self._older = reverted._slots, reverted._older
-            self._epoch = reverted._epoch
+            self._epoch, self._put = reverted._epoch, reverted._put
 
     def get(self, key: K) -> V | None:
         return self._values.get(key)

@@ -24,7 +24,7 @@ class Fact(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """The steps are unknown, because the assignor is not one of Kafka's own.
+    """The steps are unknown, and no other assignor's steps take their place.
 
     `page` describes the assignor, if it is not empty. `kafkas` is Kafka's assignor of the same
     name, if its steps are explained; `agrees` is True if it gives the partition to the same member.
@@ -52,7 +52,8 @@ class Unknown:
 class Alike:
     """The steps are unknown; Kafka's assignor `kafkas` has the same answer, and its steps follow.
 
-    The whole answers are equal: each member gets the same partitions from both.
+    Each member gets the same partitions from both in this round. Partitions that both withhold may
+    go to different members in the next one.
     """
 
     assignor: str
@@ -61,14 +62,14 @@ class Alike:
 
     def __str__(self) -> str:
         return (
-            f"{self.assignor} has steps of its own; for this group, Kafka's {self.kafkas} makes "
-            "the same assignment of all partitions, by these steps"
+            f"{self.assignor} has steps of its own; for this group, Kafka's {self.kafkas} gives "
+            "every member the same partitions in this round, by these steps"
         )
 
 
 @dataclass(frozen=True, slots=True)
 class NotAlike:
-    """The steps are unknown, and `kafkas`, which is most like the assignor, answers otherwise."""
+    """The steps are unknown, and `kafkas`, whose rule is the most similar, answers otherwise."""
 
     assignor: str
     page: str
@@ -79,6 +80,25 @@ class NotAlike:
         return (
             f"{self.assignor} has steps of its own ({self.page}), and for this group Kafka's "
             f"{self.kafkas} makes another assignment, so its steps do not explain this owner"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class GivenToNobody:
+    """The steps are unknown, and the assignor withholds the partition in this round.
+
+    No other assignor's steps follow: they would name a new owner that the next round may not have.
+    """
+
+    assignor: str
+    page: str
+    step = "assignor"
+
+    def __str__(self) -> str:
+        return (
+            f"{self.assignor} has steps of its own ({self.page}); it gives the partition to "
+            "nobody in this round, because the member that is to lose it may still be reading it, "
+            "and the next round assigns again"
         )
 
 

@@ -48,17 +48,21 @@ _MOST_LIKE = {
     "consumer/uniform": "sticky",
     "consumer/range": "range",
 }
-"""An assignor with other steps -> Kafka's own one whose answers are most often the same."""
+"""An assignor with other steps -> the classic assignor of Kafka with the most similar rule."""
 
 
 def _by_most_like(group: GroupSpec, assignor: str, tp: TopicPartition) -> Iterator[Fact]:
     """Yields the steps of the most similar assignor, if both make the whole assignment alike.
 
-    If only the partition had the same owner, that could be by chance.
+    If only the partition had the same owner, that could be by chance. The steps would name an
+    owner of a withheld partition, too, but the answers do not show whether both have the same one.
     """
-    kafkas = _MOST_LIKE[assignor]
+    kafkas, mine = _MOST_LIKE[assignor], assign(group, assignor)
+    if not _holders(mine, tp):
+        yield facts.GivenToNobody(assignor, _page(assignor))
+        return
     try:
-        mine, its = assign(group, assignor), assign(group, kafkas)
+        its = assign(group, kafkas)
     except AssignorThrows:  # Kafka's class does, in a general group
         yield _unknown(group, assignor, tp)
         return

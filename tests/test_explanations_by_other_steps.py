@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Explanations by another assignor's steps name the owners that the rounds of a plan have."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+import pytest
+
+import kafka_rebalance as kr
+from kafka_rebalance import GroupSpec, Member, Topic, TopicPartition
+from kafka_rebalance.plans import facts
+from kafka_rebalance.plans.facts import Fact
+from kafka_rebalance.plans.reasons import reasons
+from kafka_rebalance.plans.rounds import Round, subscribed_partitions
+
+LIKE = {
+    "librdkafka/cooperative-sticky": "cooperative-sticky",
+    "consumer/uniform": "sticky",
+    "consumer/range": "range",
+}
+"""An assignor -> Kafka's classic one with the most similar rule."""
+
+
+def holders(owned: Mapping[str, Sequence[TopicPartition]], tp: TopicPartition) -> list[str]:
+    return [member_id for member_id, theirs in owned.items() if tp in theirs]
+
+
+def named(fact: Fact) -> str:
+    """Returns the owner that the last fact of an explanation names."""
+    return str(getattr(fact, "destination", None) or getattr(fact, "member_id", None))
+
+
+def random_rounds(assignor: str, plans: int) -> Iterator[Round]:
+    """Yields the rounds of plans in which one or two members join."""
+    for seed in range(plans):
+        rng = random.Random(seed)
+        topics = tuple(
+            Topic(f"t{n}", rng.randint(1, 6), topic_id=f"kBxzrTyqT9CWFMeWiOj{n}ag")
+            for n in range(rng.randint(1, 3))
+        )
+        subscription = tuple(topic.name for topic in topics)
+        owned: list[list[TopicPartition]] = [[] for _ in range(rng.randint(2, 4))]
+        everything = [TopicPartition(t.name, p) for t in topics for p in range(t.partitions)]
+        rng.shuffle(everything)
+        for n, tp in enumerate(everything):
+            owned[n % len(owned) if rng.random() < 0.8 else rng.randrange(len(owned))].append(tp)
+        members = tuple(
+            Member(f"m{n}", subscription, owned_partitions=tuple(sorted(own)), generation_id=3)
+            for n, own in enumerate(owned)
+        )
+        group = GroupSpec("g", topics, members, assignor, 3)
+        for step in kr.plan(group, changes=[f"add-members={rng.randint(1, 2)}"]).steps:
+            yield from step.rounds
+
+
+def judge(one: Round, assignor: str, tp: TopicPartition) -> str:
+    """Compares the explanation of a partition with the round; returns the kind of the case."""
+    first, *steps = reasons(one.group, assignor, tp)
+    owners, its = holders(one.assignment, tp), kr.assign(one.group, LIKE[assignor])
+    mine = kr.assign(one.group, assignor)
+    alike = all(set(mine[member_id]) == set(its[member_id]) for member_id in mine)
+    if not owners:
+        assert isinstance(first, facts.GivenToNobody)
+        assert not steps
+        named_by_its = [named(reasons(one.group, LIKE[assignor], tp)[-1])]
+        return (
+            "withheld, alike" if alike and holders(one.withheld, tp) != named_by_its else "withheld"
+        )
+    assert isinstance(first, facts.Alike if alike else facts.NotAlike)
+    assert [named(steps[-1])] == owners if alike else not steps
+    return "alike" if alike else "not alike"
+
+
+KINDS = {
+    "librdkafka/cooperative-sticky": {"alike", "not alike", "withheld", "withheld, alike"},
+    "consumer/uniform": {"alike", "not alike"},
+    "consumer/range": {"alike"},
+}
+"""The kinds of cases that occur among members that all subscribe to the same topics."""
+
+
+@pytest.mark.parametrize("assignor", LIKE)
+def test_the_steps_of_another_assignor_name_the_owner_of_the_round(assignor: str) -> None:
+    """A withheld partition has no steps, some of which would name another owner than it gets."""
+    seen: Counter[str] = Counter()
+    for one in random_rounds(assignor, 200):
+        for tp in subscribed_partitions(one.group):
+            seen[judge(one, assignor, tp)] += 1
+    assert set(seen) == KINDS[assignor]

@@ -12,7 +12,9 @@ import kafka_rebalance as kr
 from kafka_rebalance.cli import main
 from kafka_rebalance.cli.exit_codes import SOME_ERRORS
 from kafka_rebalance.plans import migration
+from kafka_rebalance.plans.changes import SwitchAssignor
 from kafka_rebalance.plans.clients import clients_that_fit
+from kafka_rebalance.plans.switched import not_rolling
 from kafka_rebalance.report.plans.recipes import print_migration
 
 if TYPE_CHECKING:
@@ -193,7 +195,7 @@ def test_kafka_pythons_members_cannot_switch_to_the_consumer_protocol(
     one = group("g", "range", "python").edited(topics=topics)
     switch = ("plan", "--switch-protocol", "consumer")
     text = said(capsys, tmp_path, [one], *switch, code=SOME_ERRORS)
-    assert "kafka-python and aiokafka have no consumer protocol; Kafka's Java client" in text
+    assert "kafka-python and aiokafka have no consumer protocol (docs/switch-protocol.md)" in text
     assert text.count("--assignor range") == 1
     assert "joins with group.protocol=consumer" in said(
         capsys, tmp_path, [one], *switch, "--assignor", "range"
@@ -225,8 +227,8 @@ def test_static_members_of_kafka_python_are_refused_as_dynamic_ones_are(
     )
     for each, first in ((one, "c1-aaaa"), (static, "c1")):
         text = said(capsys, tmp_path, [each], *switch, code=SOME_ERRORS)
-        assert f"{first} cannot restart with group.protocol=consumer, nor can another" in text
-        assert "Leave the group classic, or," in text
+        assert "switch-protocol=consumer: leave the group classic, or, if its members" in text
+        assert f"so neither {first} nor any other member restarts with group.protocol" in text
     assert "c1 restarts with group.protocol=consumer" in said(
         capsys, tmp_path, [static], *switch, "--assignor", "range"
     )
@@ -234,7 +236,7 @@ def test_static_members_of_kafka_python_are_refused_as_dynamic_ones_are(
     mixed = static.edited(members=(static.members[0], java))
     text = said(capsys, tmp_path, [mixed], *switch)
     assert "so the plan ends before it." in text
-    assert "Either move these members to another client first, or leave the whole" in text
+    assert "Either move this member to another client first, or leave the whole" in text
 
 
 # A switch that a client refuses -------------------------------------------------------------------
@@ -277,6 +279,29 @@ def test_a_planned_switch_says_which_clients_refuse_it(
     if said_of_it and "not possible" not in said_of_it:
         # The words are those of `compare`, which knows the same clients.
         assert said_of_it in recipes_of(one, new, capsys)
+
+
+def _member(client_id: str, library: str) -> kr.Member:
+    return kr.Member(f"{client_id}-aaaa", ("t",), client_id=client_id, client_library=library)
+
+
+@pytest.mark.parametrize(
+    ("first", "refusing"),
+    [
+        (_member("a", "java"), ["librdkafka"]),
+        (_member("consumer-g-1", "java"), ["librdkafka"]),
+        (_member("aiokafka-0.14.0", "java"), ["aiokafka", "librdkafka"]),
+    ],
+)
+def test_one_member_that_refuses_a_switch_is_enough(first: kr.Member, refusing: list[str]) -> None:
+    """Bytes show that the second member runs librdkafka, whatever the first one runs."""
+    switch = [SwitchAssignor("cooperative-sticky")]
+    topics = (kr.Topic("t", 4),)
+    mixed = kr.GroupSpec("g", topics, (first, _member("b", "librdkafka")), "range", 3)
+    (found,) = not_rolling(mixed, switch)
+    assert [one.client for one in found.recipes] == refusing
+    java = mixed.edited(members=(_member("a", "java"), _member("b", "java")))
+    assert not_rolling(java, switch) == ()
 
 
 def recipes_of(one: kr.GroupSpec, new: str, capsys: pytest.CaptureFixture[str]) -> str:

@@ -27,6 +27,11 @@ settings.register_profile(
 )
 settings.load_profile("tests")
 
+# Texts in tests are as wide as without a terminal. Python's readline, which pytest imports, sets
+# COLUMNS for child processes, and os.environ does not show it.
+os.environ.pop("COLUMNS", None)
+os.unsetenv("COLUMNS")
+
 # Tests start many JVMs for Spark, each for a short time; this halves their CPU time.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 

@@ -76,6 +76,7 @@ impl<'a> GroupBuilder<'a> {
     pub fn broker_fields(&mut self, topic_id: Option<&'a str>, initialized: Option<Vec<u32>>) {
         if let Some(topic) = self.group.topics.last_mut() {
             topic.topic_id = topic_id;
+            topic.uuid = topic_id.and_then(|id| uuid_of(id).ok());
             topic.initialized = initialized;
         }
     }
@@ -87,7 +88,7 @@ impl<'a> GroupBuilder<'a> {
         let declared = (id as usize) < self.group.declared;
         let topic = &mut self.group.topics[id as usize];
         if topic.topic_id.is_none() && !declared {
-            uuid_of(topic_id)?;
+            topic.uuid = Some(uuid_of(topic_id)?);
             topic.topic_id = Some(topic_id);
             self.deleted.push(id);
         }
@@ -408,7 +409,7 @@ fn check_id<'a>(
 }
 
 fn check_broker_fields(topic: &Topic, i: usize) -> Result<(), GroupError> {
-    if let Some(id) = topic.topic_id {
+    if let (Some(id), None) = (topic.topic_id, topic.uuid) {
         uuid_of(id).map_err(|problem| GroupError::new(format!("topics[{i}].topic_id"), problem))?;
     }
     for (n, &partition) in topic.initialized.iter().flatten().enumerate() {

@@ -35,6 +35,9 @@ pub struct Topic<'a> {
     pub(crate) racks: Option<u32>,
     /// Kafka's topic id, as 22 characters. Only the brokers' own assignors read it.
     pub topic_id: Option<&'a str>,
+    /// `topic_id`, parsed once for all answers; None also for a malformed id, which
+    /// `GroupBuilder::finish` refuses.
+    pub(crate) uuid: Option<Uuid>,
     /// The partitions that a share group may assign; None: all.
     pub initialized: Option<Vec<u32>>,
 }
@@ -47,6 +50,7 @@ impl<'a> Topic<'a> {
             partitions,
             racks: None,
             topic_id: None,
+            uuid: None,
             initialized: None,
         }
     }
@@ -58,6 +62,7 @@ impl<'a> Topic<'a> {
             partitions: self.partitions,
             racks: self.racks,
             topic_id: self.topic_id.map(name),
+            uuid: self.uuid,
             initialized: self.initialized,
         }
     }
@@ -68,6 +73,15 @@ pub type Uuid = (i64, i64);
 
 /// Parses a topic id; returns the text of an error if `topic_id` is not one.
 pub fn uuid_of(topic_id: &str) -> Result<Uuid, String> {
+    let bits = uuid_bits(topic_id.as_bytes()).ok_or_else(|| {
+        let id = quoted(topic_id);
+        format!("{id} is not a topic id of 22 characters in base64")
+    })?;
+    Ok(((bits >> 64) as i64, bits as i64))
+}
+
+/// The 128 bits of 21 characters of 6 bits, and of one whose last 4 bits are 0.
+fn uuid_bits(characters: &[u8]) -> Option<u128> {
     let digit = |byte: u8| match byte {
         b'A'..=b'Z' => Some(byte - b'A'),
         b'a'..=b'z' => Some(byte - b'a' + 26),
@@ -76,15 +90,15 @@ pub fn uuid_of(topic_id: &str) -> Result<Uuid, String> {
         b'_' => Some(63),
         _ => None,
     };
-    let digits: Option<Vec<u8>> = topic_id.bytes().map(digit).collect();
-    // 21 characters of 6 bits, and one whose last 4 bits are 0.
-    let Some(digits) = digits.filter(|digits| digits.len() == 22 && digits[21] & 15 == 0) else {
-        let id = quoted(topic_id);
-        return Err(format!("{id} is not a topic id of 22 characters in base64"));
-    };
-    let bits = |digits: &[u8]| digits.iter().fold(0, |bits, &d| bits << 6 | u128::from(d));
-    let bits = bits(&digits[..21]) << 2 | u128::from(digits[21] >> 4);
-    Ok(((bits >> 64) as i64, bits as i64))
+    let (&last, first) = characters
+        .split_last()
+        .filter(|(_, first)| first.len() == 21)?;
+    let mut bits = 0;
+    for &byte in first {
+        bits = bits << 6 | u128::from(digit(byte)?);
+    }
+    let last = digit(last).filter(|last| last & 15 == 0)?;
+    Some(bits << 2 | u128::from(last >> 4))
 }
 
 /// How a member's subscription differs from that of Kafka's newest Java client; the default means

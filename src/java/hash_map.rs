@@ -77,10 +77,6 @@ impl<V> HashMap<V> {
         self.values.get_mut(&key)
     }
 
-    pub fn contains(&self, key: u32) -> bool {
-        self.values.contains_key(&key)
-    }
-
     pub fn len(&self) -> usize {
         self.values.len()
     }

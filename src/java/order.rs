@@ -3,7 +3,9 @@
 
 use std::cmp::Ordering;
 
-use super::hash_table::HashTable;
+use rustc_hash::FxHashSet;
+
+use super::hash_table::{DEFAULT_SLOTS, HashTable};
 use super::red_black_tree::Tie;
 
 /// The order of Java's `String.compareTo`: by UTF-16 unit, then by length.
@@ -61,11 +63,80 @@ pub fn java_hash_order(names: &[&str]) -> Vec<u32> {
 
 /// `java_hash_order` for known hashes; `name` returns the i-th name.
 pub fn hash_order<'n>(hashes: &[u32], name: impl Fn(u32) -> &'n str) -> Vec<u32> {
+    put_order(hashes, &|a, b| compare_names(name(a), name(b)))
+}
+
+/// `hash_order` for keys of which only hashes are known; `tie` orders keys with equal hashes.
+fn put_order(hashes: &[u32], tie: Tie) -> Vec<u32> {
     if let Some(slots) = final_slots(hashes, hashes.len(), MOST_AFTER_PUT) {
         return by_slot(0..hashes.len() as u32, hashes, slots);
     }
-    in_table(HashTable::default(), hashes, &|a, b| {
-        compare_names(name(a), name(b))
+    in_table(HashTable::default(), hashes, tie)
+}
+
+/// Sorts distinct keys into the iteration order of a default `HashMap` to which they are added one
+/// after another; `tie` orders keys with equal hashes.
+pub fn sort_as_put<K: Copy>(
+    keys: &mut [K],
+    hash: impl Fn(&K) -> u32,
+    tie: impl Fn(&K, &K) -> Ordering,
+) {
+    // So few keys do not make a table of 16 slots full, nor one of its slots too long.
+    if keys.len() <= MOST_AFTER_PUT as usize {
+        keys.sort_by_key(|key| slot_of(hash(key), DEFAULT_SLOTS));
+        return;
+    }
+    let before = keys.to_vec();
+    let hashes: Vec<u32> = before.iter().map(hash).collect();
+    let order = put_order(&hashes, &|a, b| {
+        tie(&before[a as usize], &before[b as usize])
+    });
+    for (key, i) in keys.iter_mut().zip(order) {
+        *key = before[i as usize];
+    }
+}
+
+/// Appends the keys of a `HashSet` of `slots` slots, in iteration order, to `list`. The set is
+/// filled from `collection`, which may repeat a key, and never gets full.
+pub fn extend_by_set(
+    list: &mut Vec<u32>,
+    slots: usize,
+    collection: impl Iterator<Item = u32> + Clone,
+    hash: impl Fn(u32) -> u32,
+    tie: Tie,
+) {
+    let start = list.len();
+    list.extend(collection.clone());
+    if sort_by_slot(&mut list[start..], slots, |&key| hash(key)) {
+        return;
+    }
+    list.truncate(start);
+    let (mut table, mut seen) = (HashTable::with_slots(slots), FxHashSet::default());
+    for key in collection {
+        if seen.insert(key) {
+            table.put(key, hash(key), tie);
+        }
+    }
+    list.extend(table.keys());
+}
+
+/// Sorts keys from the order in which they are added to a table of `slots` slots, which never gets
+/// full, into its iteration order. Returns whether that is the order: not if a key repeats, or if a
+/// slot has so many keys that Java doubles the table or makes the slot a tree.
+///
+/// A slot of a table without trees has its keys in the order in which they were added, and so has
+/// the sorted list, because the sort is stable.
+pub fn sort_by_slot<K: Copy + PartialEq>(
+    keys: &mut [K],
+    slots: usize,
+    hash: impl Fn(&K) -> u32,
+) -> bool {
+    let slot = |key: &K| slot_of(hash(key), slots);
+    keys.sort_by_key(slot);
+    let mut of_slots = keys.chunk_by(|a, b| slot(a) == slot(b));
+    of_slots.all(|keys| {
+        let is_new = |i: usize| !keys[..i].contains(&keys[i]);
+        keys.len() <= MOST_AFTER_PUT as usize && (1..keys.len()).all(is_new)
     })
 }
 

@@ -18,12 +18,17 @@ const NO_OWNER: u32 = u32::MAX;
 pub fn assign(view: &View, assignor: &str) -> Result<Assignment, GroupError> {
     let mut builder = Builder::of(view, assignor);
     if builder.topics.is_empty() {
-        return Ok(view.answer_of(std::iter::empty()));
+        return Ok(view.answer_of_nothing());
     }
     builder.keep()?;
     builder.assign_rest();
     builder.balance();
-    Ok(view.answer(&builder.targets))
+    let mut answer = view.answer(&builder.targets);
+    // Else each partition of a subscribed topic has one owner, a subscriber: no anomalies.
+    if builder.owned_twice {
+        answer.find_anomalies(view.group, false);
+    }
+    Ok(answer)
 }
 
 struct Builder<'v, 'g, 'a> {
@@ -37,6 +42,8 @@ struct Builder<'v, 'g, 'a> {
     /// By topic: the owner of each partition, or `NO_OWNER`; empty if no member subscribes.
     owners: Vec<Vec<u32>>,
     topics: Vec<TopicId>,
+    /// Whether two members keep one partition.
+    owned_twice: bool,
 }
 
 impl<'v, 'g, 'a> Builder<'v, 'g, 'a> {
@@ -87,23 +94,24 @@ impl<'v, 'g, 'a> Builder<'v, 'g, 'a> {
             owners: owners.collect(),
             subscribers,
             topics,
+            owned_twice: false,
         }
     }
 
     fn keep(&mut self) -> Result<(), GroupError> {
         // 1. Each member keeps what it owns of topics to which it still subscribes.
         let mut subscriber = vec![u32::MAX; self.subscribers.len()];
-        for (m, one) in self.view.members.iter().enumerate() {
+        for m in 0..self.view.members.len() {
             for &topic in &self.view.subscription(m).topics {
                 subscriber[topic as usize] = m as u32;
             }
-            for (topic, partitions) in one.target.items() {
+            for (topic, partitions) in self.view.present(m) {
                 if subscriber[topic as usize] != m as u32 {
                     self.own_copy(m as u32).remove(topic);
                     continue;
                 }
                 self.sizes[m] += partitions.len() as u32;
-                for partition in partitions.numbers() {
+                for &partition in partitions {
                     self.own(topic, partition, m as u32)?;
                 }
             }
@@ -125,6 +133,7 @@ impl<'v, 'g, 'a> Builder<'v, 'g, 'a> {
                 &reason,
             ));
         };
+        self.owned_twice |= *owner != NO_OWNER;
         *owner = m;
         Ok(())
     }
@@ -220,8 +229,7 @@ impl<'v, 'g, 'a> Builder<'v, 'g, 'a> {
     /// The member's target, copied before its first change.
     fn own_copy(&mut self, m: u32) -> &mut Target {
         let view = self.view;
-        let copy = || view.ids.copied(&view.members[m as usize].target);
-        self.targets[m as usize].get_or_insert_with(copy)
+        self.targets[m as usize].get_or_insert_with(|| view.copied(m as usize))
     }
 }
 

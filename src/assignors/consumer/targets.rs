@@ -2,27 +2,47 @@
 //! Mirror of `targets.py`: a group as an assignor on the broker sees it. A topic is a number: its
 //! index in the group. Its id (a UUID) decides its hash and its order among topics of equal hashes.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
 use crate::error::GroupError;
-use crate::group::model::{MemberId, TopicId, TopicPartition, Uuid, quoted, uuid_of};
+use crate::group::model::{MemberId, TopicId, TopicPartition, Uuid, quoted};
 use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 use crate::java::hash_map::{HashMap, Integers, slots_for, uuid_hash};
-use crate::java::hash_table::HashTable;
-use crate::java::order::{compare_names, copied_slots};
+use crate::java::order::{compare_names, copied_slots, extend_by_set, sort_as_put};
 
-/// The partitions of one member, by topic.
+/// The partitions of one member, by topic, in tables that an assignor may change.
 pub type Target = HashMap<Integers>;
 
 /// A member with its subscription and its present target.
 pub struct MemberView {
     pub member: MemberId,
     /// Index into `View::subscriptions`.
-    subscription: usize,
-    pub target: Target,
+    pub subscription: usize,
+    /// Indices into `Present::runs`.
+    runs: Range<usize>,
+}
+
+/// The present targets of the members. No assignor changes a present target, so lists in the order
+/// of its tables stand for the tables.
+struct Present {
+    /// Those of a member are neighbours, in the order of its map.
+    runs: Vec<Run>,
+    partitions: Vec<u32>,
+    /// By topic: the last member that has a run of it.
+    owner: Vec<MemberId>,
+}
+
+/// One topic of one member: `Present::partitions[start..end]`, in the order of the member's set.
+#[derive(Clone, Copy)]
+struct Run {
+    topic: TopicId,
+    start: usize,
+    end: usize,
 }
 
 /// The number of names that a member subscribes to, and the topics among them that have partitions.
@@ -35,7 +55,8 @@ pub struct View<'g, 'a> {
     pub group: &'g GroupSpec<'a>,
     pub ids: Ids,
     pub members: Vec<MemberView>,
-    subscriptions: Vec<Subscription>,
+    pub subscriptions: Vec<Subscription>,
+    present: Present,
     pub homogeneous: bool,
 }
 
@@ -75,10 +96,11 @@ impl Ids {
                 }
             }
         }
-        let uuid = |id: Option<&str>| id.map_or(Ok((0, 0)), uuid_of);
-        let uuids = group.topics.iter().map(|topic| uuid(topic.topic_id));
-        let uuids: Result<Vec<Uuid>, String> = uuids.collect();
-        let uuids = uuids.map_err(|problem| GroupError::new("topics", problem))?;
+        let uuids = group
+            .topics
+            .iter()
+            .map(|topic| topic.uuid.unwrap_or((0, 0)));
+        let uuids: Vec<Uuid> = uuids.collect();
         let hashes = uuids.iter().map(|&uuid| uuid_hash(uuid)).collect();
         Ok(Self { uuids, hashes })
     }
@@ -103,44 +125,48 @@ impl Ids {
     ) -> &'m mut V {
         map.compute_if_absent(topic, self.hash(topic), &|a, b| self.compare(a, b), make)
     }
-
-    /// A copy that an assignor may change. Its map and its sets may have other orders than those of
-    /// the original.
-    pub fn copied(&self, target: &Target) -> Target {
-        let mut new = Target::with_slots(slots_for(target.len()));
-        for (topic, partitions) in target.items() {
-            self.put(&mut new, topic, Integers::copied(&partitions.numbers()));
-        }
-        new
-    }
 }
 
 impl<'g, 'a> View<'g, 'a> {
     pub fn of(group: &'g GroupSpec<'a>, assignor: &str) -> Result<Self, GroupError> {
+        let mut view = Self::without_targets(group, assignor)?;
+        for one in &mut view.members {
+            one.runs = view.present.add(group, &view.ids, one.member);
+        }
+        Ok(view)
+    }
+
+    /// The view of an assignor that reads no present target.
+    pub fn without_targets(group: &'g GroupSpec<'a>, assignor: &str) -> Result<Self, GroupError> {
         let ids = Ids::of(group, assignor)?;
         // 1. Walk the members in the order of a default HashMap.
         // 2. Find each member's names; members that share one list of topics share the result.
         let mut subscriptions = Vec::new();
         let mut known = FxHashMap::default();
-        let mut counts = vec![0; group.topics.len()];
+        let mut subscribers = Vec::new();
         let mut members = Vec::with_capacity(group.members.len());
         for &m in group.members_in_order() {
             let subscription = *known
                 .entry(group.members[m as usize].topics)
                 .or_insert_with(|| {
                     subscriptions.push(names(group, m));
+                    subscribers.push(0);
                     subscriptions.len() - 1
                 });
-            for &topic in &subscriptions[subscription] {
-                counts[topic as usize] += 1;
-            }
+            subscribers[subscription] += 1;
             members.push(MemberView {
                 member: m,
                 subscription,
-                target: target(group, &ids, m),
+                runs: 0..0,
             });
         }
         // 3. The group is homogeneous if all members subscribe to each subscribed name.
+        let mut counts = vec![0; group.topics.len()];
+        for (names, subscribers) in subscriptions.iter().zip(subscribers) {
+            for &topic in names {
+                counts[topic as usize] += subscribers;
+            }
+        }
         let homogeneous = counts
             .iter()
             .all(|&count| count == 0 || count == members.len());
@@ -154,6 +180,7 @@ impl<'g, 'a> View<'g, 'a> {
             ids,
             members,
             subscriptions: subscriptions.collect(),
+            present: Present::of(group),
             homogeneous,
         })
     }
@@ -167,76 +194,125 @@ impl<'g, 'a> View<'g, 'a> {
         self.group.topics[topic as usize].partitions
     }
 
-    /// The answer with these new targets, in the order of `members`; None is an unchanged target.
-    pub fn answer(&self, targets: &[Option<Target>]) -> Assignment {
-        self.answer_of(self.lists(targets))
+    /// The present target of the m-th member, in the order of its tables.
+    pub fn present(&self, m: usize) -> impl Iterator<Item = (TopicId, &[u32])> {
+        let runs = &self.present.runs[self.members[m].runs.clone()];
+        let partitions = &self.present.partitions;
+        runs.iter()
+            .map(|run| (run.topic, &partitions[run.start..run.end]))
     }
 
-    /// The partitions of each member's new target or, if that is None, of its present target.
-    pub fn lists(&self, targets: &[Option<Target>]) -> impl Iterator<Item = Vec<TopicPartition>> {
-        targets.iter().zip(&self.members).map(|(new, one)| {
-            let mut list = Vec::new();
-            for (topic, partitions) in new.as_ref().unwrap_or(&one.target).items() {
-                let partitions = partitions.numbers().into_iter();
-                list.extend(partitions.map(|partition| TopicPartition { topic, partition }));
+    /// A copy of the m-th member's present target, which an assignor may change. Its map and its
+    /// sets may have other orders than those of the original.
+    pub fn copied(&self, m: usize) -> Target {
+        let mut new = Target::with_slots(slots_for(self.members[m].runs.len()));
+        for (topic, partitions) in self.present(m) {
+            self.ids.put(&mut new, topic, Integers::copied(partitions));
+        }
+        new
+    }
+
+    /// The answer with these new targets, in the order of `members`; None is an unchanged target.
+    /// No anomalies are searched.
+    pub fn answer(&self, targets: &[Option<Target>]) -> Assignment {
+        self.answer_of(|m, list| {
+            let mut add = |topic, partitions: &[u32]| {
+                list.extend(
+                    partitions
+                        .iter()
+                        .map(|&partition| TopicPartition { topic, partition }),
+                );
+            };
+            match &targets[m] {
+                Some(new) => new
+                    .items()
+                    .for_each(|(topic, set)| add(topic, &set.numbers())),
+                None => self.present(m).for_each(|(topic, set)| add(topic, set)),
             }
-            list
         })
     }
 
-    /// The answer with these lists, in the order of `members`, and with its anomalies. A missing
-    /// list is empty.
-    pub fn answer_of(&self, lists: impl Iterator<Item = Vec<TopicPartition>>) -> Assignment {
-        let mut answer = self.sound(lists);
-        answer.find_anomalies(self.group, false);
-        answer
-    }
-
-    /// The answer as in `answer_of`, but for a group whose members may share a partition.
-    pub fn answer_shared(&self, lists: impl Iterator<Item = Vec<TopicPartition>>) -> Assignment {
-        let mut answer = self.sound(lists);
-        answer.find_anomalies_of_shared(self.group);
-        answer
-    }
-
-    fn sound(&self, lists: impl Iterator<Item = Vec<TopicPartition>>) -> Assignment {
-        let mut by_member = vec![Vec::new(); self.group.members.len()];
-        for (one, list) in self.members.iter().zip(lists) {
-            by_member[one.member as usize] = list;
+    /// The answer in which the m-th member has the partitions that `add` appends to its list.
+    pub fn answer_of(&self, mut add: impl FnMut(usize, &mut Vec<TopicPartition>)) -> Assignment {
+        let mut answer = Assignment {
+            offsets: vec![0],
+            ..Assignment::default()
+        };
+        for m in self.places() {
+            add(m, &mut answer.partitions);
+            answer.offsets.push(answer.partitions.len() as u32);
         }
-        Assignment::of_lists(&by_member)
+        answer
+    }
+
+    /// The answer of a group that subscribes to no topic with partitions. It has no anomalies:
+    /// nothing could be assigned.
+    pub fn answer_of_nothing(&self) -> Assignment {
+        self.answer_of(|_, _| ())
+    }
+
+    /// By `MemberId`: the index in `members`.
+    pub fn places(&self) -> Vec<usize> {
+        let mut places = vec![0; self.members.len()];
+        for (m, one) in self.members.iter().enumerate() {
+            places[one.member as usize] = m;
+        }
+        places
     }
 }
 
 /// The names that a member subscribes to, as topics, in the order of a copied `HashSet`.
 fn names(group: &GroupSpec, m: MemberId) -> Vec<TopicId> {
-    let listed = group.subscription(m);
-    let mut table = HashTable::with_slots(copied_slots(listed.len()));
-    let mut seen = rustc_hash::FxHashSet::default();
+    let listed = group.subscription(m).iter().copied();
     let name = |topic: TopicId| group.topics[topic as usize].name;
-    for &topic in listed {
-        if seen.insert(topic) {
-            let tie = |a, b| compare_names(name(a), name(b));
-            table.put(topic, group.topic_hashes()[topic as usize], &tie);
-        }
-    }
-    table.keys()
+    let hash = |topic: TopicId| group.topic_hashes()[topic as usize];
+    let tie = |a, b| compare_names(name(a), name(b));
+    let mut names = Vec::new();
+    extend_by_set(&mut names, copied_slots(listed.len()), listed, hash, &tie);
+    names
 }
 
-/// 4. The present target of a member: its owned partitions, by topic.
-fn target(group: &GroupSpec, ids: &Ids, m: MemberId) -> Target {
-    let mut topics = Vec::new();
-    let mut lists: FxHashMap<TopicId, Vec<u32>> = FxHashMap::default();
-    for tp in group.owned(m) {
-        let list = lists.entry(tp.topic).or_insert_with(|| {
-            topics.push(tp.topic);
-            Vec::new()
-        });
-        list.push(tp.partition);
+impl Present {
+    fn of(group: &GroupSpec) -> Self {
+        Self {
+            runs: Vec::new(),
+            partitions: Vec::new(),
+            owner: vec![MemberId::MAX; group.topics.len()],
+        }
     }
-    let mut target = Target::default();
-    for topic in topics {
-        ids.put(&mut target, topic, Integers::copied(&lists[&topic]));
+
+    /// 4. Adds the present target of a member: its owned partitions, by topic. Returns its runs.
+    fn add(&mut self, group: &GroupSpec, ids: &Ids, m: MemberId) -> Range<usize> {
+        let first = self.runs.len();
+        for run in self.by_topic(group, m).chunk_by(|a, b| a.topic == b.topic) {
+            let (topic, start) = (run[0].topic, self.partitions.len());
+            let numbers = run.iter().map(|tp| tp.partition);
+            let (slots, tie) = (copied_slots(run.len()), |a: u32, b: u32| a.cmp(&b));
+            extend_by_set(&mut self.partitions, slots, numbers, |number| number, &tie);
+            let end = self.partitions.len();
+            self.runs.push(Run { topic, start, end });
+        }
+        let hash = |run: &Run| ids.hash(run.topic);
+        let tie = |a: &Run, b: &Run| ids.compare(a.topic, b.topic);
+        sort_as_put(&mut self.runs[first..], hash, tie);
+        first..self.runs.len()
     }
-    target
+
+    /// A member's owned partitions with those of each topic together, topics in the order of their
+    /// first partitions.
+    fn by_topic<'g>(&mut self, group: &'g GroupSpec, m: MemberId) -> Cow<'g, [TopicPartition]> {
+        let owned = group.owned(m);
+        let mut runs = owned.chunk_by(|a, b| a.topic == b.topic);
+        // Most lists are so already: no topic has two runs.
+        if runs.all(|run| std::mem::replace(&mut self.owner[run[0].topic as usize], m) != m) {
+            return Cow::Borrowed(owned);
+        }
+        let mut places = FxHashMap::default();
+        for (i, tp) in owned.iter().enumerate() {
+            places.entry(tp.topic).or_insert(i);
+        }
+        let mut list = owned.to_vec();
+        list.sort_by_key(|tp| places[&tp.topic]);
+        Cow::Owned(list)
+    }
 }

@@ -23,7 +23,7 @@ pub fn assign(group: &GroupSpec) -> Result<Assignment, GroupError> {
     let mut targets: Vec<Option<Target>> = view.members.iter().map(|_| None).collect();
     if view.homogeneous {
         if view.subscription(0).names == 0 {
-            return Ok(view.answer_shared(std::iter::empty()));
+            return Ok(view.answer_of_nothing());
         }
         share_all(&view, &mut targets)?;
     } else {
@@ -34,13 +34,16 @@ pub fn assign(group: &GroupSpec) -> Result<Assignment, GroupError> {
             }
         }
         if topics.is_empty() {
-            return Ok(view.answer_shared(std::iter::empty()));
+            return Ok(view.answer_of_nothing());
         }
+        let owned = owned_by_topic(&view);
         for topic in topics.keys() {
-            share_topic(&view, &mut targets, topic)?;
+            share_topic(&view, &mut targets, topic, &owned[topic as usize])?;
         }
     }
-    Ok(view.answer_shared(view.lists(&targets)))
+    let mut answer = view.answer(&targets);
+    answer.find_anomalies_of_shared(group);
+    Ok(answer)
 }
 
 /// The number of slots of Kafka's `newHashMap(size)` and `newHashSet(size)`.
@@ -250,8 +253,7 @@ impl<'v, 'g, 'a> Pool<'v, 'g, 'a> {
     /// The member's target, copied before its first change.
     fn own_copy(&mut self, m: u32) -> &mut Target {
         let view = self.view;
-        let copy = || view.ids.copied(&view.members[m as usize].target);
-        self.targets[m as usize].get_or_insert_with(copy)
+        self.targets[m as usize].get_or_insert_with(|| view.copied(m as usize))
     }
 }
 
@@ -267,13 +269,12 @@ fn share_all(view: &View, targets: &mut [Option<Target>]) -> Result<(), GroupErr
     let mut overfilled = Integers::with_slots(room(every.len()));
     // 2. Each member holds the partitions of its present target.
     for m in every {
-        let one = &view.members[m as usize];
-        for (topic, numbers) in one.target.items() {
+        for (topic, numbers) in view.present(m as usize) {
             if !topics.contains(&topic) {
                 pool.own_copy(m).remove(topic);
                 continue;
             }
-            for partition in numbers.numbers() {
+            for &partition in numbers {
                 pool.hold(m, TopicPartition { topic, partition });
                 if pool.more_than_wanted(m) == 0 {
                     pool.own_copy(m);
@@ -299,23 +300,31 @@ fn share_all(view: &View, targets: &mut [Option<Target>]) -> Result<(), GroupErr
     pool.fill()
 }
 
+/// By topic: the members whose present targets have it, with their partitions.
+fn owned_by_topic<'v>(view: &'v View) -> Vec<Vec<(u32, &'v [u32])>> {
+    let mut owned = vec![Vec::new(); view.group.topics.len()];
+    for m in 0..view.members.len() {
+        for (topic, numbers) in view.present(m) {
+            owned[topic as usize].push((m as u32, numbers));
+        }
+    }
+    owned
+}
+
 /// Shares one topic of a heterogeneous group among its subscribers.
 fn share_topic(
     view: &View,
     targets: &mut [Option<Target>],
     topic: TopicId,
+    owned: &[(u32, &[u32])],
 ) -> Result<(), GroupError> {
     let subscribes = |&m: &u32| view.subscription(m as usize).topics.contains(&topic);
     let subscribers: Vec<u32> = (0..view.members.len() as u32).filter(subscribes).collect();
     let partitions: Vec<_> = initialized(view, topic).collect();
     let mut pool = Pool::new(view, targets, &partitions, &subscribers, true);
     // 2. Each member holds the partitions of its present target.
-    for (m, one) in (0..).zip(&view.members) {
-        for partition in one
-            .target
-            .get(topic)
-            .map_or_else(Vec::new, Integers::numbers)
-        {
+    for &(m, numbers) in owned {
+        for &partition in numbers {
             pool.hold(m, TopicPartition { topic, partition });
         }
     }

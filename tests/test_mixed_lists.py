@@ -1,18 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Members that list an eager and a cooperative assignor are eager, as real members were."""
 
+import importlib
 import json
 import subprocess
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+from kafka.coordinator.consumer import ConsumerCoordinator
+from kafka.errors import KafkaConfigurationError
 
 import kafka_rebalance as kr
 from kafka_rebalance.plans.listed import may_list_eager
 from kafka_rebalance.plans.migrations import migration
 from kafka_rebalance.plans.rounds import play
 from kafka_rebalance.plans.switch import one_bounce, two_bounces
+from kafka_rebalance.plans.switched import not_rolling
 
 BOTH = ("cooperative-sticky", "range")
 IDS = {
@@ -131,6 +137,21 @@ def test_compare_tells_the_moves_of_the_switch_that_it_recommends() -> None:
     assert f"The switch itself moves partitions: {moves} moves in all" in told(
         ["compare", "-"], line
     )
+
+
+def test_a_switch_to_kafka_pythons_own_cooperative_class_stops_all_members() -> None:
+    """Its consumer refuses a list of the class and an eager one, as the plan says."""
+    group = between("python").edited(assignor="range")
+    (found,) = not_rolling(group, [kr.SwitchAssignor("kafka-python/cooperative-sticky")])
+    (own,) = (one for one in found.recipes if one.client == "kafka-python")
+    assert own.way == "stop all"
+    assert own.needs is not None
+    module, _, name = own.needs.removeprefix("from ").partition(" import ")
+    cooperative = getattr(importlib.import_module(module), name)
+    assert own.settings == (f"partition_assignment_strategy=[{name}]",)
+    listed = {one.name: one for one in (cooperative(), RangePartitionAssignor())}
+    with pytest.raises(KafkaConfigurationError):
+        ConsumerCoordinator._validate_rebalance_protocol(SimpleNamespace(_assignors=listed))
 
 
 def told(words: list[str], line: str) -> str:

@@ -10,7 +10,7 @@ import pytest
 import kafka_rebalance as kr
 from kafka_rebalance import GroupSpec, Member, Topic, TopicPartition
 from kafka_rebalance.group.model import StreamsMember, Subtopology
-from kafka_rebalance.plans.broker_facts import Fills, Keeps, Quotas, Shared, Task
+from kafka_rebalance.plans.broker_facts import Fills, GivenTask, Keeps, Quotas, Shared
 from kafka_rebalance.plans.reasons import reasons
 
 IDS = [f"kBxzrTyqT9CWFMeWiOj{n}ag" for n in range(3)]
@@ -109,7 +109,9 @@ def test_a_task_is_explained_as_the_tables_print_it(text: str) -> None:
     assert "4 tasks to 2 members: a member keeps its tasks up to a quota, at first 2" in task
     assert task.endswith("a had it, and keeps it")
     assert "a had it, but is full, so b gets it" in plan.explain("0[3]")[1]
-    assert reasons(plan.group, "streams/sticky", TopicPartition("0", 3)) == [Task(4, 2, "a", "b")]
+    assert reasons(plan.group, "streams/sticky", TopicPartition("0", 3)) == [
+        GivenTask(4, 2, "a", "b")
+    ]
 
 
 def test_a_source_topic_of_a_streams_group_is_no_task() -> None:

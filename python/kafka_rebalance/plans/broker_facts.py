@@ -88,7 +88,7 @@ class Shared:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class GivenTask:
     """Why an active task has its member: `owner` had it before, or None."""
 
     tasks: int
@@ -166,7 +166,7 @@ def task_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact]:
     """Returns the reason why an active task has its member."""
     owner = next(reversed(_holders(Assignment.owned(group), tp)), None)
     (holder,) = _holders(assign(group, sticky.NAME), tp)
-    return [Task(all_tasks(group.subtopologies or (), 0), len(group.members), owner, holder)]
+    return [GivenTask(all_tasks(group.subtopologies or (), 0), len(group.members), owner, holder)]
 
 
 def _holders(assignment: Assignment, tp: TopicPartition) -> list[str]:

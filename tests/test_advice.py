@@ -7,6 +7,7 @@ import asyncio
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -133,6 +134,30 @@ def test_only_assignors_that_the_clients_have_are_recommended() -> None:
     none = kr.compare(running("range", client="aiokafka-0.14.0"), assignors=["cooperative-sticky"])
     assert (none.recommended, none.migration) == (None, None)
     assert none.reason == "aiokafka has none of these assignors that settles"
+
+
+@pytest.mark.parametrize(
+    ("libraries", "lacks"),
+    [
+        (("python", "aiokafka", "python"), "aiokafka"),  # as a snapshot of aiokafka members has it
+        (("java", "aiokafka", "java"), "aiokafka"),
+        (("python", "python", "python"), None),  # kafka-python fits these bytes, and has it
+        ((None, "java", "python"), None),
+    ],
+)
+def test_an_assignor_is_not_recommended_if_the_bytes_of_one_member_show_that_it_lacks_it(
+    libraries: tuple[str | None, ...], lacks: str | None
+) -> None:
+    group = running("range")
+    members = tuple(
+        replace(member, client_library=library)
+        for member, library in zip(group.members, libraries, strict=True)
+    )
+    compared = kr.compare(group.edited(members=members), ["remove-members=1"])
+    assert (compared.recommended == "cooperative-sticky") == (lacks is None)
+    if lacks:
+        better = f"cooperative-sticky would do better, but {lacks} does not have it"
+        assert compared.reason.endswith(f"; {better}")
 
 
 # The printed settings -----------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of a part of `plans/clients.py`: finds the client libraries of a group's members.
+//! Mirror of a part of `plans/clients.py`: finds the client libraries of a group's members, by
+//! their client ids only. Columns do not have the library that the members' bytes show.
 
 use crate::assignors::Assignor;
 use crate::group::model::Member;

@@ -47,7 +47,7 @@ class LibraryAssignor:
     def __init__(self, name: str, library: "_Library", path: str) -> None:
         self.name = name
         self._library = library
-        self._path = path
+        self.path = path
         cooperative = name.endswith("cooperative-sticky")
         protocol = RebalanceProtocol.COOPERATIVE if cooperative else RebalanceProtocol.EAGER
         self.supported_protocols: Sequence[RebalanceProtocol] = (protocol,)
@@ -74,7 +74,7 @@ class LibraryAssignor:
         """Does nothing: the claims of all members are in the group."""
 
     def _class(self) -> Any:
-        module, _, name = self._path.rpartition(".")
+        module, _, name = self.path.rpartition(".")
         package = f"{self._library.package}.coordinator.assignors"
         try:
             return getattr(importlib.import_module(f"{package}.{module}"), name)

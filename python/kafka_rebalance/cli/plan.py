@@ -22,6 +22,7 @@ from kafka_rebalance.plans.broker_notes import broker_notes
 from kafka_rebalance.plans.changes import Change
 from kafka_rebalance.plans.leaders import LedPlan, plans_by_leader
 from kafka_rebalance.plans.librdkafka_traps import Trap, librdkafka_traps
+from kafka_rebalance.plans.listed import may_list_eager
 from kafka_rebalance.plans.rebalance_plan import parse_changes
 from kafka_rebalance.plans.switched import not_rolling
 from kafka_rebalance.report.plans import lost_rack
@@ -171,6 +172,8 @@ def _json(
         answer["broker_notes"] = [note.to_dict() for note in notes]
     if switched := not_rolling(planned.group, planned.changes):
         answer["not_rolling"] = [one.to_dict() for one in switched]
+    if _assumes_lists(planned):
+        answer["assumes_cooperative_lists"] = True
     if not_affected:
         answer["not_affected"] = not_affected
     if args.how_long:
@@ -194,8 +197,8 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
     else:
         from kafka_rebalance.report.plans.broker_notes import print_broker_notes
         from kafka_rebalance.report.plans.never_ends import print_endless
-        from kafka_rebalance.report.plans.plan import print_plan
-        from kafka_rebalance.report.plans.recipes import print_switches
+        from kafka_rebalance.report.plans.plan import print_plan, print_wrapped
+        from kafka_rebalance.report.plans.recipes import COOPERATIVE_LISTS, print_switches
         from kafka_rebalance.report.plans.times import print_times
         from kafka_rebalance.report.plans.traps import print_traps
 
@@ -207,6 +210,8 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
         print_traps(_traps(planned))
         print_broker_notes(planned, everything=args.all)
         print_switches(not_rolling(planned.group, planned.changes), planned.group.group_id)
+        if _assumes_lists(planned):
+            print_wrapped(COOPERATIVE_LISTS)
     _show_leaders(answer)
     _draw(planned, args)
 
@@ -239,6 +244,12 @@ def _how_long(planned: RebalancePlan) -> "tuple[Timed | None, str]":
 
 def _endless(planned: RebalancePlan) -> Endless | None:
     return endless(planned.group, planned.assignor, planned.changes, engine=planned.engine)
+
+
+def _assumes_lists(planned: RebalancePlan) -> bool:
+    """Returns whether the plan's cooperative rounds depend on lists that are not known."""
+    is_cooperative = any(one.kind == "cooperative" for one in planned.rounds)
+    return is_cooperative and may_list_eager(planned.group, planned.assignor)
 
 
 def _traps(planned: RebalancePlan) -> tuple[Trap, ...]:

@@ -207,8 +207,8 @@ def _switch(plan: RebalancePlan, change: SwitchProtocol) -> Iterator[Note]:
             yield Note(
                 "blocks",
                 "If a member joined more than once before the last assignment, this assignment has "
-                "user data, and the broker refuses to convert the group. Switch to range first "
-                "then, or stop all members.",
+                "user data, and the broker refuses to convert the group. Stop all members "
+                "then, and start them with group.protocol=consumer.",
             )
         yield Note(
             "policy",
@@ -255,9 +255,10 @@ def _libraries(group: GroupSpec) -> Iterator[Note]:
         if library in LACK_CONSUMER_PROTOCOL:
             yield Note(
                 "blocks",
-                f"{who}: {LACK_CONSUMER_PROTOCOL[library]}, so the plan ends before "
-                f"{_named(members, 'it', 'them')}. The group works on with both protocols; each "
-                "target stops an eager classic member wholly. Either move "
+                f"{who}: {LACK_CONSUMER_PROTOCOL[library]}, so "
+                f"{_named(members, 'this restart needs', 'these restarts need')} another client: "
+                "until then the group works on with both protocols, and each target stops an "
+                "eager classic member wholly. Either move "
                 f"{_named(members, 'this member', 'these members')} to another client first, or "
                 "leave the whole group classic.",
             )

@@ -24,6 +24,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
 from kafka_rebalance.assignors.registry import BUILT_IN, protocol_name
 from kafka_rebalance.group.model import Member
 from kafka_rebalance.group.spec import GroupSpec
@@ -170,3 +171,17 @@ def recipe(client: ClientLibrary, old: str, new: str) -> Recipe:
         return Recipe(client.name, "stop all", (client.setting([new]),), client.needs([new]))
     settings = (client.setting([new, old]), client.setting([new]))
     return Recipe(client.name, "rolling", settings, client.needs([new, old]))
+
+
+def own_recipe(old: str, new: str) -> Recipe:
+    """Returns the recipe for a change to an assignor of kafka-python itself, without plug-ins.
+
+    A consumer whose list has its eager and its cooperative classes raises KafkaConfigurationError.
+    """
+    if protocol_of(old) is protocol_of(new):
+        return Recipe(KAFKA_PYTHON.name, "rolling")
+    path = PYTHON_LIBRARIES[new].path
+    module, _, name = path.rpartition(".")
+    needs = f"from kafka.coordinator.assignors.{module} import {name}"
+    setting = f"partition_assignment_strategy=[{name}]"
+    return Recipe(KAFKA_PYTHON.name, "stop all", (setting,), needs)

@@ -12,9 +12,9 @@ Each step of the rule compares the candidates that were equal in the steps befor
    in the caller's, if the caller names the assignors).
 
 Every assignor is planned as if the group already used it, from the partitions that the members own
-now. `migration` has the steps and costs of the change to the recommended assignor. If client ids
-reveal the members' clients (`clients.py`), a change to a built-in assignor is recommended only if
-all these clients have it.
+now. `migration` has the steps and costs of the change to the recommended assignor. A change to a
+built-in assignor is recommended only if every member may have it: if one of the clients that the
+member's client id reveals, or else that its bytes fit (`clients.py`), has the assignor.
 
 Dialects ("librdkafka/range", another library's version of an assignor) are candidates if the
 group's assignor is a dialect, if a librdkafka member led the group last, or if the caller names
@@ -40,7 +40,7 @@ from kafka_rebalance.group.spec import GroupSpec, require_group
 
 from .changes import Change, SwitchAssignor, SwitchProtocol
 from .changes.edits import AS_IT_IS
-from .clients import ClientLibrary, clients_of
+from .clients import CLIENTS, clients_for
 from .figures import Figures
 from .migrations import Migration, migration
 from .rebalance_plan import parse_changes, plan
@@ -157,11 +157,10 @@ def _recommended(group: GroupSpec, candidates: Sequence[Candidate]) -> tuple[str
     is_alone = len(ranked) == 1 < len(settled)
     if not ranked:
         return None, "every assignor fails, or never settles"
-    clients = clients_of(group)
-    possible = [one for one in ranked if not _lacking(clients, one.assignor, group)]
+    possible = [one for one in ranked if not _lacking(group, one.assignor)]
     if not possible:
-        names = " and ".join(client.name for client in clients)
-        return None, f"{names} has none of these assignors that settles"
+        names = dict.fromkeys(name for one in ranked for name in _lacking(group, one.assignor))
+        return None, f"{' and '.join(names)} has none of these assignors that settles"
     best = possible[0]
     reason = _reason(group, best, possible[1:])
     if is_alone:
@@ -169,7 +168,7 @@ def _recommended(group: GroupSpec, candidates: Sequence[Candidate]) -> tuple[str
     if len(possible) == 1 < len(ranked):
         reason = f"{best.assignor} is the only one that settles and that the clients have"
     if ranked[0] is not best:
-        lacking = _lacking(clients, ranked[0].assignor, group)
+        lacking = _lacking(group, ranked[0].assignor)
         reason += f"; {ranked[0].assignor} would do better, but {' and '.join(lacking)} "
         reason += f"{'does' if len(lacking) == 1 else 'do'} not have it"
     return best.assignor, reason
@@ -185,11 +184,17 @@ def _met_by(group: GroupSpec) -> list[str]:
     return [name for name in planned_names() if dialects or not library_of(name)]
 
 
-def _lacking(clients: Sequence[ClientLibrary], assignor: str, group: GroupSpec) -> list[str]:
-    """Returns the clients that lack this assignor; any client may have a custom assignor."""
+def _lacking(group: GroupSpec, assignor: str) -> list[str]:
+    """Returns the clients, in `CLIENTS`' order, of members that cannot have this assignor.
+
+    A member cannot if all clients that it may run lack it. Any client may have a custom assignor.
+    """
     if assignor == group.assignor or assignor not in BUILT_IN:
         return []
-    return [client.name for client in clients if assignor not in client.assignors]
+    may_run = {clients_for(member, group.group_id) for member in group.members}
+    lack = [client for client in CLIENTS if assignor not in client.assignors]
+    named = {client for clients in may_run if {*clients} <= {*lack} for client in clients}
+    return [client.name for client in lack if client in named]
 
 
 def _candidate(

@@ -15,7 +15,7 @@ from .rounds import Round, Step
 
 
 def partition_from_text(text: str) -> TopicPartition:
-    """Parses `payments-3`, or `payments[3]` as in printed plans."""
+    """Parses `payments-3`, or `payments[3]` as in printed plans; tasks are `0-3` or `0[3]`."""
     if text.endswith("]"):
         topic, _, number = text[:-1].rpartition("[")
     else:
@@ -29,8 +29,11 @@ def explain(group: GroupSpec, steps: Sequence[Step], partition: TopicPartition |
     """Returns the lines of `RebalancePlan.explain` for the steps of a plan of this group."""
     tp = _partition(partition)
     groups = (group, *(step.before for step in steps))
-    if not any(tp.partition < one.partition_counts().get(tp.topic, 0) for one in groups):
-        raise GroupError("partition", f"there is no {tp}, and no change makes it")
+    if not any(tp.partition < _counts(one).get(tp.topic, 0) for one in groups):
+        problem = f"there is no {tp}, and no change makes it"
+        if group.subtopologies is not None:
+            problem += "; a streams group has tasks, as 0[1]: give SUBTOPOLOGY[NUMBER]"
+        raise GroupError("partition", problem)
     text: list[str] = []
     for step in steps:
         if not step.rounds:
@@ -40,6 +43,13 @@ def explain(group: GroupSpec, steps: Sequence[Step], partition: TopicPartition |
             text.append(f"{step.cause}, round {number} ({one.kind}):")
             text += [f"  {line}" for line in _round(step, one, tp)]
     return text
+
+
+def _counts(group: GroupSpec) -> dict[str, int]:
+    """Returns the numbers of partitions by topic; in a streams group, of tasks by subtopology."""
+    if group.subtopologies is None:
+        return group.partition_counts()
+    return {one.subtopology_id: one.tasks for one in group.subtopologies}
 
 
 def _partition(given: TopicPartition | str) -> TopicPartition:
@@ -53,9 +63,11 @@ def _partition(given: TopicPartition | str) -> TopicPartition:
 
 def _round(step: Step, one: Round, tp: TopicPartition) -> list[str]:
     group = one.group
-    if tp.partition >= group.partition_counts().get(tp.topic, 0):
+    if tp.partition >= _counts(group).get(tp.topic, 0):
         return [f"there is no {tp} now"]
-    if not any(tp.topic in member.topics for member in group.members):
+    if group.subtopologies is None and not any(
+        tp.topic in member.topics for member in group.members
+    ):
         return [f"nobody subscribes to {tp.topic}"]
     before, after = _holders(one.held, tp), _holders(one.assignment, tp)
     steps = lines(reasons(group, step.before.assignor or "", tp))

@@ -78,7 +78,7 @@ class NotAlike:
 
     def __str__(self) -> str:
         return (
-            f"{self.assignor} has steps of its own ({self.page}), and for this group Kafka's "
+            f"{self.assignor} has steps of its own{_in(self.page)}, and for this group Kafka's "
             f"{self.kafkas} makes another assignment, so its steps do not explain this owner"
         )
 
@@ -96,10 +96,14 @@ class GivenToNobody:
 
     def __str__(self) -> str:
         return (
-            f"{self.assignor} has steps of its own ({self.page}); it gives the partition to "
+            f"{self.assignor} has steps of its own{_in(self.page)}; it gives the partition to "
             "nobody in this round, because the member that is to lose it may still be reading it, "
             "and the next round assigns again"
         )
+
+
+def _in(page: str) -> str:
+    return f" ({page})" if page else ""
 
 
 # Range ------------------------------------------------------------------------------------------

@@ -32,10 +32,22 @@ class Migration:
     is_known: bool
     recipes: tuple[Recipe, ...]
 
+    @property
+    def rebalances(self) -> int:
+        """Returns the rebalances of all bounces, a lower bound unless each is exact."""
+        return sum(one.rebalances for one in self.bounces)
+
+    @property
+    def moves(self) -> int | None:
+        """Returns how many partitions members gain in all bounces; None if one is not exact."""
+        known = [one.moves for one in self.bounces if one.moves is not None]
+        return sum(known) if len(known) == len(self.bounces) else None
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "from": self.old,
             "to": self.new,
+            "moves": self.moves,
             "bounces": [one.to_dict() for one in self.bounces],
             "from_default": None if self.from_default is None else self.from_default.to_dict(),
             "client_is_known": self.is_known,

@@ -20,7 +20,7 @@ from kafka_rebalance.group.model import TopicPartition, static_first
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.java.order import by_name
 
-from . import facts, sticky_facts
+from . import broker_facts, facts, sticky_facts
 from .facts import Fact
 
 Holdings = Mapping[str, Sequence[TopicPartition]]
@@ -31,9 +31,20 @@ def reasons(group: GroupSpec, assignor: str, tp: TopicPartition) -> list[Fact]:
     steps = _STEPS.get(assignor)
     if steps is not None:
         return list(steps(group, tp))
-    if assignor in _MOST_LIKE:
-        return list(_by_most_like(group, assignor, tp))
+    if assignor in _BY_BROKER and (found := _BY_BROKER[assignor](group, tp)) is not None:
+        return found
+    kafkas = _most_like(assignor)
+    if kafkas is not None:
+        return list(_by_most_like(group, assignor, kafkas, tp))
     return [_unknown(group, assignor, tp)]
+
+
+_BY_BROKER: dict[str, Callable[[GroupSpec, TopicPartition], list[Fact] | None]] = {
+    "consumer/uniform": broker_facts.uniform_steps,
+    "share/simple": broker_facts.share_steps,
+    "streams/sticky": broker_facts.task_steps,
+}
+"""Assignor of the brokers -> the function that finds its facts, or None if it cannot."""
 
 
 _PAGES = {
@@ -44,20 +55,31 @@ _PAGES = {
 
 
 _MOST_LIKE = {
-    "librdkafka/cooperative-sticky": "cooperative-sticky",
     "consumer/uniform": "sticky",
     "consumer/range": "range",
 }
-"""An assignor with other steps -> the classic assignor of Kafka with the most similar rule."""
+"""A broker's assignor with other steps -> the classic one of Kafka with the most similar rule."""
 
 
-def _by_most_like(group: GroupSpec, assignor: str, tp: TopicPartition) -> Iterator[Fact]:
+def _most_like(assignor: str) -> str | None:
+    """Returns the assignor of Kafka with the most similar rule; a dialect's has the same name."""
+    if library_of(assignor) in _CLIENTS:
+        return protocol_name(assignor)
+    return _MOST_LIKE.get(assignor)
+
+
+_CLIENTS = ("kafka-python", "aiokafka", "librdkafka")
+
+
+def _by_most_like(
+    group: GroupSpec, assignor: str, kafkas: str, tp: TopicPartition
+) -> Iterator[Fact]:
     """Yields the steps of the most similar assignor, if both make the whole assignment alike.
 
     If only the partition had the same owner, that could be by chance. The steps would name an
     owner of a withheld partition, too, but the answers do not show whether both have the same one.
     """
-    kafkas, mine = _MOST_LIKE[assignor], assign(group, assignor)
+    mine = assign(group, assignor)
     if not _holders(mine, tp):
         yield facts.GivenToNobody(assignor, _page(assignor))
         return
@@ -67,6 +89,9 @@ def _by_most_like(group: GroupSpec, assignor: str, tp: TopicPartition) -> Iterat
         yield _unknown(group, assignor, tp)
         return
     if any(set(mine[member_id]) != set(its[member_id]) for member_id in mine):
+        if library_of(assignor) in _CLIENTS and not BUILT_IN[kafkas].withholds:
+            yield _unknown(group, assignor, tp)
+            return
         yield facts.NotAlike(assignor, _page(assignor), kafkas)
         return
     yield facts.Alike(assignor, kafkas)
@@ -80,7 +105,7 @@ def _page(assignor: str) -> str:
 def _unknown(group: GroupSpec, assignor: str, tp: TopicPartition) -> facts.Unknown:
     library, kafkas = library_of(assignor) or "", protocol_name(assignor)
     page = _page(assignor)
-    if library not in ("kafka-python", "aiokafka", "librdkafka") or BUILT_IN[kafkas].withholds:
+    if library not in _CLIENTS or BUILT_IN[kafkas].withholds:
         return facts.Unknown(assignor, page)  # a cooperative answer depends on all earlier ones
     try:
         agrees = _holders(assign(group, assignor), tp) == _holders(assign(group, kafkas), tp)

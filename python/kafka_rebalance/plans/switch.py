@@ -44,13 +44,15 @@ AssignorNames = tuple[str, ...]
 class Bounce(NamedTuple):
     """One rolling bounce: every member restarts with `assignors` as its list.
 
-    `rebalances` is a lower bound unless `is_exact`. `takes_over` is the event, in words, after
-    which the group uses another assignor; None if this bounce does not change the assignor.
+    `rebalances` is a lower bound unless `is_exact`. `moves` is how many partitions members gain in
+    all these rebalances, under made-up ids; None if not exact. `takes_over` is the event, in words,
+    after which the group uses another assignor; None if this bounce does not change the assignor.
     """
 
     assignors: AssignorNames
     restarts: int
     rebalances: int
+    moves: int | None
     is_exact: bool = True
     takes_over: str | None = None
 
@@ -76,7 +78,7 @@ def _bounces(
         dynamic = sum(member.group_instance_id is None for member in group.members)
         # This bound would be wrong for one member, but this code never runs for so small a group.
         least = len(group.members), 2 * dynamic
-        return tuple(Bounce(names, *least, is_exact=False) for names in lists)
+        return tuple(Bounce(names, *least, None, is_exact=False) for names in lists)
     moment = _Moment(group, {m.member_id: first for m in group.members}, engine)
     return tuple(moment.bounce(names) for names in lists)
 
@@ -95,6 +97,7 @@ class _Moment:
     selected: str = ""
     served: dict[str, str] = field(default_factory=dict)
     rebalances: int = 0
+    moves: int = 0
 
     def __post_init__(self) -> None:
         self.selected = self._vote()
@@ -103,7 +106,7 @@ class _Moment:
     def bounce(self, names: AssignorNames) -> Bounce:
         """Restarts all members, in join order."""
         ids = MadeUp(f"{self.group.group_id}/{','.join(names)}")
-        self.rebalances, takes_over = 0, None
+        self.rebalances, self.moves, takes_over = 0, 0, None
         restarts = self.group.members
         for member in restarts:
             for event in BounceMembers(member.member_id).events(self.group):
@@ -122,7 +125,7 @@ class _Moment:
                     takes_over = f"{member.group_instance_id or member.member_id} {how}"
                 if edited.rebalances or before != self.selected:
                     self._rebalance()
-        return Bounce(names, len(restarts), self.rebalances, takes_over=takes_over)
+        return Bounce(names, len(restarts), self.rebalances, self.moves, takes_over=takes_over)
 
     def _sends_anew(self, member_id: str, assignor: str) -> None:
         members = (
@@ -141,6 +144,10 @@ class _Moment:
             answer = assign(self.group.edited(members=sent), self.selected, engine=self.engine)
             given = {member_id: set(owned) for member_id, owned in answer.items()}
             self.rebalances += 1
+            self.moves += sum(
+                len(given[member.member_id].difference(member.owned_partitions))
+                for member in self.group.members
+            )
             # 4.
             joins_again = any(
                 not given[member.member_id].issuperset(member.owned_partitions)

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_rebalance.assignors.registry import BUILT_IN, protocol_name
+from kafka_rebalance.assignors.registry import BUILT_IN, library_of, protocol_name
 from kafka_rebalance.group.spec import GroupSpec
 
 from .changes import Change, SwitchAssignor
-from .clients import CLIENTS, Recipe, clients_for, recipe
+from .clients import CLIENTS, KAFKA_PYTHON, Recipe, clients_for, own_recipe, recipe
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,9 @@ def not_rolling(group: GroupSpec, changes: Iterable[Change]) -> tuple[Switched, 
     may_run = {clients_for(member, group.group_id) for member in group.members}
     found = []
     for old, new in _switches(group.assignor, changes):
-        recipes = {client: recipe(client, old, new) for client in CLIENTS}
+        recipes = {client: recipe(client, old, protocol_name(new)) for client in CLIENTS}
+        if library_of(new) == KAFKA_PYTHON.name:
+            recipes[KAFKA_PYTHON] = own_recipe(old, new)
         refuse = {client for client, one in recipes.items() if one.way != "rolling"}
         named = {client for clients in may_run if refuse.issuperset(clients) for client in clients}
         if named:
@@ -52,6 +54,6 @@ def _switches(assignor: str | None, changes: Iterable[Change]) -> Iterator[tuple
         if isinstance(change, SwitchAssignor):
             # The settings of a Python library's own assignor are those of Kafka's name.
             old = assignor if assignor in BUILT_IN else protocol_name(assignor or "")
-            if {old, change.assignor} <= {*BUILT_IN}:
+            if {old, protocol_name(change.assignor)} <= {*BUILT_IN}:
                 yield old, change.assignor
             assignor = change.assignor

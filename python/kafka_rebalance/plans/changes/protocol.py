@@ -95,8 +95,9 @@ class SwitchProtocol(Change):
         if self.protocol == CONSUMER and copies_user_data(group) and _joins_again(group):
             raise error(
                 "the broker refuses to convert a group whose assignments have user data, as those "
-                "of librdkafka's cooperative-sticky after members have joined again: switch to "
-                "range first, or stop all members"
+                "of librdkafka's cooperative-sticky after members have joined again: stop all "
+                "members first, and start them with group.protocol=consumer; a rolling change to "
+                "range first is not possible, because librdkafka refuses a list of both"
             )
         classic = name if self.protocol == CLASSIC else group.assignor or ""
         after = name if self.protocol == CLASSIC else f"{CONSUMER}/{name}"

@@ -21,6 +21,8 @@ def print_broker_notes(plan: RebalancePlan, *, everything: bool) -> None:
             rows = [
                 (str(tp), *(names.get(one or "", "nobody") for one in who)) for tp, *who in shown
             ]
-            print_table(("partition", "now", "afterwards"), rows, left=(1, 2))
+            # Other ids, which break ties, may give other owners.
+            afterwards = "afterwards (a guess)" if plan.made_up else "afterwards"
+            print_table(("partition", "now", afterwards), rows, left=(1, 2))
         if len(note.moved) > len(shown):
             print(f"  … and {len(note.moved) - len(shown)} more (--all shows them)")

@@ -17,7 +17,14 @@ _HOW_BY_BYTES = "How to switch, for each client library that the members' bytes 
 
 
 def print_migration(migration: Migration, group_id: str) -> None:
-    """Prints the steps for each client library, with settings to paste."""
+    """Prints the cost and the steps for each client library, with settings to paste."""
+    ways = {one.way for one in migration.recipes}
+    if migration.moves is not None and (not ways or "rolling" in ways):
+        print_wrapped(
+            f"The switch itself moves partitions: {counted(migration.moves, 'move')} in all, in "
+            f"{counted(migration.rebalances, 'rebalance')}, if the members restart one after "
+            "another. Restarted members get new ids, which break ties: the moves may differ."
+        )
     if not migration.is_known and migration.recipes:
         print_wrapped(_HOW if len(migration.recipes) == len(CLIENTS) else _HOW_BY_BYTES)
     for one in migration.recipes:
@@ -25,7 +32,6 @@ def print_migration(migration: Migration, group_id: str) -> None:
     if not migration.recipes:
         for number, bounce in enumerate(migration.bounces, 1):
             print_wrapped(f"{number}. {_cost(bounce, migration)}", "  ", "   ")
-    ways = {one.way for one in migration.recipes}
     if migration.is_known and len(migration.recipes) > 1 and "stop all" in ways:
         print_wrapped("The members run several clients: stop all of them together.")
     if "stop all" in ways:
@@ -48,6 +54,14 @@ def print_switches(switches: Sequence[Switched], group_id: str) -> None:
             "partitions too, but from members with new ids: ties may go otherwise."
         )
         _print_way_back(group_id)
+
+
+COOPERATIVE_LISTS = (
+    "Assumed: every member lists only cooperative assignors; brokers do not show the lists. "
+    "A member that lists an eager one too (in a switch, after the first of two rolling bounces) "
+    "is eager: at each rebalance it stops reading, and claims nothing."
+)
+"""The note on a cooperative group whose members may have mixed lists (`plans/listed.py`)."""
 
 
 def _print_way_back(group_id: str) -> None:
@@ -116,8 +130,9 @@ def _print_settings(*lines: str | None) -> None:
 
 def _counts(bounce: Bounce) -> str:
     least = "" if bounce.is_exact else "at least "
-    restarts = counted(bounce.restarts, "restart")
-    return f"{restarts}, {least}{counted(bounce.rebalances, 'rebalance')}"
+    text = f"{counted(bounce.restarts, 'restart')}, {least}"
+    text += counted(bounce.rebalances, "rebalance")
+    return text if bounce.moves is None else f"{text}, {counted(bounce.moves, 'move')}"
 
 
 def _cost(bounce: Bounce, migration: Migration) -> str:

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The facts of an explanation where the broker assigns: uniform, shares, tasks of Streams.
+
+They follow from the group and from the answer, by the rules of the assignors' own modules.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from kafka_rebalance.assignors import assign
+from kafka_rebalance.assignors.consumer import uniform
+from kafka_rebalance.assignors.consumer.targets import view_of
+from kafka_rebalance.assignors.share import simple
+from kafka_rebalance.assignors.streams import sticky
+from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.ownership import Assignment
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.group.streams import all_tasks
+
+from .facts import Fact
+from .sticky_facts import count
+
+
+@dataclass(frozen=True, slots=True)
+class Quotas:
+    """The partitions of all topics are shared out evenly to the members."""
+
+    total: int
+    members: int
+    step = "quotas"
+
+    def __str__(self) -> str:
+        least, extras = divmod(self.total, self.members)
+        each = f"{least} each" if not extras else f"{least} or {least + 1} each"
+        return f"{count(self.total, 'partition')} to {count(self.members, 'member')}: {each}"
+
+
+@dataclass(frozen=True, slots=True)
+class Keeps:
+    """What the owner of the partition keeps: `kept` of its `owned` partitions; None: no owner."""
+
+    owner: str | None
+    owned: int
+    kept: int
+    is_kept: bool
+    step = "keep"
+
+    def __str__(self) -> str:
+        if self.owner is None:
+            return "it has no owner that could keep it"
+        if self.is_kept:
+            return f"{self.owner} keeps {self.kept} of its {self.owned}, and this is one of them"
+        return f"{self.owner} has {self.owned} and may keep {self.kept}; this is not one of them"
+
+
+@dataclass(frozen=True, slots=True)
+class Fills:
+    """The member below its quota that gets the partition."""
+
+    member_id: str
+    kept: int
+    holds: int
+    step = "fill"
+
+    def __str__(self) -> str:
+        return (
+            f"members below their quota get the free partitions, in the broker's order: "
+            f"{self.member_id} kept {self.kept}, gets {self.holds - self.kept}, and this is one of "
+            "them"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """How many members share each of the `partitions` of a pool of `members`."""
+
+    partitions: int
+    members: int
+    step = "share"
+
+    def __str__(self) -> str:
+        each = -(-self.members // self.partitions)
+        return (
+            f"{count(self.members, 'member')} for {count(self.partitions, 'partition')}: each "
+            f"partition has {count(each, 'reader')}; members keep what they share, up to an even "
+            "number, and what has too few readers goes in turn to members that have too little"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class GivenTask:
+    """Why an active task has its member: `owner` had it before, or None."""
+
+    tasks: int
+    members: int
+    owner: str | None
+    member_id: str
+    step = "task"
+
+    def __str__(self) -> str:
+        text = (
+            f"{count(self.tasks, 'task')} to {count(self.members, 'member')}: a member keeps its "
+            f"tasks up to a quota, at first {-(-self.tasks // self.members)}; "
+        )
+        if self.owner == self.member_id:
+            return f"{text}{self.owner} had it, and keeps it"
+        had = f"{self.owner} had it, but is full" if self.owner else "no member had it"
+        return (
+            f"{text}{had}, so {self.member_id} gets it: the best candidate with its state, or else "
+            "the least loaded"
+        )
+
+
+def uniform_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact] | None:
+    """Returns uniform's steps if all members have the same topics, and tp at most one owner."""
+    view = view_of(group, uniform.NAME)
+    owners = _holders(Assignment.owned(group), tp)
+    if not view.homogeneous or len(owners) > 1:
+        return None
+    answer = assign(group, uniform.NAME)
+    (holder,) = _holders(answer, tp)
+    return list(_uniform(group, answer, owners, holder))
+
+
+def _uniform(
+    group: GroupSpec, answer: Assignment, owners: Sequence[str], holder: str
+) -> Iterator[Fact]:
+    before = {member.member_id: {*member.owned_partitions} for member in group.members}
+
+    def kept(member_id: str) -> int:
+        return len(before[member_id].intersection(answer[member_id]))
+
+    counts = group.partition_counts()
+    total = sum(counts.get(topic, 0) for topic in {*group.members[0].topics})
+    yield Quotas(total, len(group.members))
+    if not owners:
+        yield Keeps(None, 0, 0, is_kept=False)
+    else:
+        (owner,) = owners
+        yield Keeps(owner, len(before[owner]), kept(owner), is_kept=owner == holder)
+    if holder not in owners:
+        yield Fills(holder, kept(holder), len(answer[holder]))
+
+
+def share_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact] | None:
+    """Returns the numbers of the partition's pool; None if the partition is not initialised.
+
+    The pool is the topic, or the whole group if all members subscribe to the same topics.
+    """
+    initialized = {one.name: one.initialized for one in group.topics}[tp.topic]
+    if initialized is not None and tp.partition not in initialized:
+        return None
+    members = [member for member in group.members if tp.topic in member.topics]
+    pool = {tp.topic}
+    if view_of(group, simple.NAME).homogeneous:
+        pool = {topic for member in members for topic in member.topics}
+    partitions = sum(
+        one.partitions if one.initialized is None else len({*one.initialized})
+        for one in group.topics
+        if one.name in pool
+    )
+    return [Shared(partitions, len(members))]
+
+
+def task_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact]:
+    """Returns the reason why an active task has its member."""
+    owner = next(reversed(_holders(Assignment.owned(group), tp)), None)
+    (holder,) = _holders(assign(group, sticky.NAME), tp)
+    return [GivenTask(all_tasks(group.subtopologies or (), 0), len(group.members), owner, holder)]
+
+
+def _holders(assignment: Assignment, tp: TopicPartition) -> list[str]:
+    return [member_id for member_id, owned in assignment.items() if tp in owned]

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tells whether a cooperative group's members may list an eager assignor too, and so be eager.
+
+A member is eager unless all assignors of its list are cooperative. Brokers show the selected
+assignor only, so a group's line does not have the lists, and rounds are planned as for members with
+cooperative assignors alone. In a change to such an assignor, members list both between the two
+rolling bounces; `switch.py` knows those lists, and plays them.
+
+Source   ConsumerCoordinator (Kafka 4.4.0) uses the highest protocol that all listed assignors
+         support; kafka-python 3.0.12 too (ConsumerCoordinator._validate_rebalance_protocol).
+"""
+
+from kafka_rebalance.assignors import RebalanceProtocol
+from kafka_rebalance.assignors.registry import SERVER_SIDE
+from kafka_rebalance.group.model import Member
+from kafka_rebalance.group.spec import GroupSpec
+
+from .clients import JAVA, KAFKA_PYTHON, client_of
+from .rounds import protocol_of
+
+
+def may_list_eager(group: GroupSpec, assignor: str | None) -> bool:
+    """Returns whether a plan of this group's rounds depends on lists that are not known.
+
+    A member counts if its bytes are Java's, which our plug-ins of the Python libraries send too, or
+    if its client id is Java's and no bytes are known. Other clients refuse mixed lists.
+    """
+    if assignor is None or assignor in SERVER_SIDE:
+        return False
+    if protocol_of(assignor) is RebalanceProtocol.EAGER:
+        return False
+    return any(_may_mix(member, group.group_id) for member in group.members)
+
+
+def _may_mix(member: Member, group_id: str) -> bool:
+    client = client_of(member, group_id)
+    if member.client_library is None:
+        return client is JAVA
+    return member.client_library == "java" and client in (None, JAVA, KAFKA_PYTHON)

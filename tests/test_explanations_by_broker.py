@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Explanations where the broker assigns agree with the rounds and with the assignors' quotas."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+import kafka_rebalance as kr
+from kafka_rebalance import GroupSpec, Member, Topic, TopicPartition
+from kafka_rebalance.group.model import StreamsMember, Subtopology
+from kafka_rebalance.plans.broker_facts import Fills, GivenTask, Keeps, Quotas, Shared
+from kafka_rebalance.plans.reasons import reasons
+
+IDS = [f"kBxzrTyqT9CWFMeWiOj{n}ag" for n in range(3)]
+
+
+def group_of(rng: random.Random, assignor: str) -> GroupSpec:
+    topics = tuple(Topic(f"t{n}", rng.randint(1, 6), topic_id=IDS[n]) for n in range(2))
+    every = [TopicPartition(t.name, p) for t in topics for p in range(t.partitions)]
+    owned: list[list[TopicPartition]] = [[] for _ in range(rng.randint(2, 5))]
+    for tp in every:
+        if rng.random() < 0.8:
+            owned[rng.randrange(len(owned))].append(tp)
+    members = tuple(
+        Member(f"m{n}", ("t0", "t1"), owned_partitions=tuple(own), generation_id=3)
+        for n, own in enumerate(owned)
+    )
+    return GroupSpec("g", topics, members, assignor, 3)
+
+
+def test_uniform_keeps_and_fills_up_to_quotas() -> None:
+    """A member gives up only above its quota, and gets only below it: total / members, or 1 more.
+
+    The steps are those of UniformHomogeneousAssignmentBuilder (docs of `homogeneous.py`).
+    """
+    seen = set()
+    for seed in range(100):
+        plan = kr.plan(group_of(random.Random(seed), "consumer/uniform"), changes=["add-members=1"])
+        (one,) = plan.rounds
+        for topic in one.group.topics:
+            for p in range(topic.partitions):
+                tp = TopicPartition(topic.name, p)
+                quotas, keeps, *fills = reasons(one.group, "consumer/uniform", tp)
+                assert isinstance(quotas, Quotas)
+                assert isinstance(keeps, Keeps)
+                least, extras = divmod(quotas.total, quotas.members)
+                (before,) = [m for m, own in one.held.items() if tp in own] or [None]
+                (after,) = [m for m, own in one.assignment.items() if tp in own]
+                assert keeps.owner == before
+                assert keeps.is_kept == (before == after)
+                if before is not None and not keeps.is_kept:
+                    assert least <= keeps.kept <= least + (extras > 0)
+                    assert keeps.kept < keeps.owned
+                assert len(fills) == (before != after)
+                for fill in fills:
+                    assert isinstance(fill, Fills)
+                    assert (fill.member_id, fill.holds) == (after, len(one.assignment[after]))
+                    assert fill.kept < fill.holds <= least + (extras > 0)
+                seen.add((before is None, before == after))
+    assert seen == {(True, False), (False, False), (False, True)}
+
+
+def test_a_group_with_unequal_subscriptions_is_not_explained_by_uniforms_equal_steps() -> None:
+    topics = (Topic("t0", 2, topic_id=IDS[0]), Topic("t1", 2, topic_id=IDS[1]))
+    members = (Member("a", ("t0",)), Member("b", ("t0", "t1")))
+    text = "\n".join(kr.plan(GroupSpec("g", topics, members), "consumer/uniform").explain("t1-0"))
+    assert "consumer/uniform has steps of its own" in text
+
+
+@pytest.mark.parametrize(("members", "readers"), [(2, 1), (4, 1), (5, 2), (8, 2), (9, 3)])
+def test_a_shared_partition_has_the_readers_that_its_sentence_says(
+    members: int, readers: int
+) -> None:
+    """SimpleAssignor: each of T partitions is shared by members / T members, rounded up."""
+    topics = (Topic("t", 4, topic_id=IDS[0]),)
+    group = GroupSpec("g", topics, tuple(Member(f"m{n}", ("t",)) for n in range(members)))
+    (one,) = kr.plan(group, "share/simple").rounds
+    assert sum(TopicPartition("t", 1) in own for own in one.assignment.values()) == readers
+    (fact,) = reasons(group, "share/simple", TopicPartition("t", 1))
+    assert fact == Shared(4, members)
+    assert f"each partition has {readers} reader" in str(fact)
+
+
+def test_a_partition_that_is_not_initialised_has_no_number_of_readers() -> None:
+    topics = (Topic("t", 2, topic_id=IDS[0], initialized=(0,)),)
+    group = GroupSpec("g", topics, (Member("a", ("t",)),))
+    text = "\n".join(kr.plan(group, "share/simple").explain("t-1"))
+    assert "not explained here; docs/behaviour/server-side.md describes them\n" in text
+
+
+def streams_group() -> GroupSpec:
+    running = tuple(TopicPartition("0", n) for n in range(4))
+    members = (
+        Member("a", (), streams=StreamsMember("p1", active_tasks=running)),
+        Member("b", (), streams=StreamsMember("p2")),
+    )
+    subtopologies = (Subtopology("0", 4, stateful=False),)
+    return GroupSpec("g", (), members, "streams/sticky", subtopologies=subtopologies)
+
+
+@pytest.mark.parametrize("text", ["0[1]", "0-1"])
+def test_a_task_is_explained_as_the_tables_print_it(text: str) -> None:
+    """The quota is 2: a keeps tasks 0 and 1, the first by partition, and b gets the others."""
+    plan = kr.plan(streams_group())
+    _, task, owners = plan.explain(text)
+    assert owners == "  a -> a"
+    assert "4 tasks to 2 members: a member keeps its tasks up to a quota, at first 2" in task
+    assert task.endswith("a had it, and keeps it")
+    assert "a had it, but is full, so b gets it" in plan.explain("0[3]")[1]
+    assert reasons(plan.group, "streams/sticky", TopicPartition("0", 3)) == [
+        GivenTask(4, 2, "a", "b")
+    ]
+
+
+def test_a_source_topic_of_a_streams_group_is_no_task() -> None:
+    with pytest.raises(kr.GroupError, match=r"no payments-1.*give SUBTOPOLOGY\[NUMBER\]"):
+        kr.plan(streams_group()).explain("payments-1")

@@ -23,6 +23,7 @@ import pyarrow as pa
 
 import kafka_rebalance as kr
 from benches.grid import ASSIGNORS, Case, grid, overlapping, reported, shuffled
+from benches.headlines import PYTHON_CLIENTS_PARTITIONS
 from benches.measure import Answer, Peer, timed, timed_anew
 from benches.table import RESULTS, rendered, saved, write_pages
 from kafka_rebalance.bulk.lines import assign_lines
@@ -66,13 +67,13 @@ def peers(seconds: float, timeout: float) -> list[Peer]:
     core += ["--bench", "core_times", "--"]
     java = ["java", "-Xms2g", "-Xmx6g", "-cp", str(ROOT / "tools/oracle/target/oracle.jar")]
     python = [sys.executable, str(HERE / "peers/python_clients.py")]
-    eager = ("range", "roundrobin", "sticky")
+    eager, most = ("range", "roundrobin", "sticky"), PYTHON_CLIENTS_PARTITIONS
     return [
         Peer("core", [*core, "--seconds", str(seconds)], ASSIGNORS, 600),
         Peer("Java", [*java, "oracle.Bench", str(seconds)], ASSIGNORS, timeout),
         Peer("franz-go", [str(HERE / "peers/franz/franz"), str(seconds)], STICKY, timeout),
-        Peer("kafka-python", [*python, "kafka-python", str(seconds)], ASSIGNORS, timeout, 2000),
-        Peer("aiokafka", [*python, "aiokafka", str(seconds)], eager, timeout, 2000),
+        Peer("kafka-python", [*python, "kafka-python", str(seconds)], ASSIGNORS, timeout, most),
+        Peer("aiokafka", [*python, "aiokafka", str(seconds)], eager, timeout, most),
     ]
 
 

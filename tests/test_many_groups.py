@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -160,10 +161,11 @@ def test_an_empty_rack_is_no_rack(
     _, out, _ = run("plan", [group], "--remove-rack", "b")
     assert "remove-rack=b: 1 member has no client.rack. The plan keeps it, wherever" in out
     _, out, _ = run("compare", [group], "--remove-rack", "b")
-    assert "1 member has no client.rack. The figures are as if it ran elsewhere" in out
+    assert "Before the changes, 1 member has no client.rack. The figures are as if it ran" in out
     file = tmp_path / "groups.jsonl"
     assert main(["simulate", "--from", str(file), "--remove-rack", "a"]) == 0
-    assert "1 member has no client.rack. The figures" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "Before the changes, 1 member has no client.rack. The figures" in told
 
 
 @pytest.mark.parametrize("command", ["plan", "compare"])
@@ -174,9 +176,25 @@ def test_tables_of_many_groups_say_who_has_no_rack(run: Any, command: str) -> No
     known = kr.GroupSpec("known", (topic,), members[:1], "range")
     lost = (command, [group, known, _group("other", "a")], "--remove-rack", "b")
     text = " ".join(run(*lost)[1].split())
-    assert "1 member of 1 group has no client.rack. The figures are as if it ran elsewhere" in text
+    start = "" if command == "plan" else "Before the changes, "
+    assert f"{start}1 member of 1 group has no client.rack. The figures are as if it ran" in text
     assert "client.rack" not in run(command, [known, known], "--remove-rack", "b")[1]
     assert "client.rack" not in run(command, [group, known], "--add-members", "1")[1]
+
+
+def test_plans_count_unknown_racks_when_the_rack_is_lost(run: Any) -> None:
+    """`--add-members` comes first: the member that it adds has no rack, as the one it is like."""
+    topic = kr.Topic("t", 4, racks=(("a",), ("b",), ("a",), ("b",)))
+    members = (kr.Member("m0", ("t",)), kr.Member("m1", ("t",)))
+    group = kr.GroupSpec("g", (topic,), members, "range")
+    other = replace(group, group_id="other")
+    changes = ("--add-members", "2", "--remove-rack", "b")
+    assert "remove-rack=b: 4 members have no client.rack" in run("plan", [group], *changes)[1]
+    assert "\n8 members of 2 groups have" in run("plan", [group, other], *changes)[1]
+    twice = (*changes, "--remove-rack", "a")
+    assert "\n8 members of 2 groups have" in run("plan", [group, other], *twice)[1]
+    compared = run("compare", [group, other], *changes)[1]
+    assert "Before the changes, 4 members of 2 groups have no client.rack" in compared
 
 
 def test_a_plan_of_new_partitions_names_the_time_until_they_are_seen(run: Any) -> None:

@@ -186,6 +186,21 @@ def test_a_group_that_hangs_now_has_ways_out_that_end() -> None:
             assert kr.plan(GROUP, changes=[change]).settled
 
 
+def test_under_another_assignor_members_send_what_they_send_under_it() -> None:
+    """Under range, kafka-python's members sent no claims; under sticky, they send them and hang."""
+    sent: dict[str, Any] = {"subscription_version": 0, "user_data": "none"}
+    members = tuple(replace(member, **sent) for member in GROUP.members)
+    on_range = GROUP.edited(assignor="range", members=members)
+    found = kr.endless(on_range, "sticky")
+    assert found is not None
+    assert found.now
+    with pytest.raises(kr.NeverEnds):
+        kr.plan(on_range, "sticky")
+    as_sent = kr.endless(on_range.edited(assignor="sticky"))
+    assert as_sent is not None
+    assert not as_sent.now
+
+
 def test_the_change_asked_for_is_named_when_it_hangs() -> None:
     """m3 subscribes only to b. The change lets it subscribe to d, too; then the assignor hangs."""
     members = tuple(replace(m, topics=("b",)) if m.member_id == "m3" else m for m in GROUP.members)

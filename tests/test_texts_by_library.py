@@ -12,7 +12,9 @@ import kafka_rebalance as kr
 from kafka_rebalance.cli import main
 from kafka_rebalance.cli.exit_codes import SOME_ERRORS
 from kafka_rebalance.plans import migration
+from kafka_rebalance.plans.changes import SwitchAssignor
 from kafka_rebalance.plans.clients import clients_that_fit
+from kafka_rebalance.plans.switched import not_rolling
 from kafka_rebalance.report.plans.recipes import print_migration
 
 if TYPE_CHECKING:
@@ -277,6 +279,29 @@ def test_a_planned_switch_says_which_clients_refuse_it(
     if said_of_it and "not possible" not in said_of_it:
         # The words are those of `compare`, which knows the same clients.
         assert said_of_it in recipes_of(one, new, capsys)
+
+
+def _member(client_id: str, library: str) -> kr.Member:
+    return kr.Member(f"{client_id}-aaaa", ("t",), client_id=client_id, client_library=library)
+
+
+@pytest.mark.parametrize(
+    ("first", "refusing"),
+    [
+        (_member("a", "java"), ["librdkafka"]),
+        (_member("consumer-g-1", "java"), ["librdkafka"]),
+        (_member("aiokafka-0.14.0", "java"), ["aiokafka", "librdkafka"]),
+    ],
+)
+def test_one_member_that_refuses_a_switch_is_enough(first: kr.Member, refusing: list[str]) -> None:
+    """Bytes show that the second member runs librdkafka, whatever the first one runs."""
+    switch = [SwitchAssignor("cooperative-sticky")]
+    topics = (kr.Topic("t", 4),)
+    mixed = kr.GroupSpec("g", topics, (first, _member("b", "librdkafka")), "range", 3)
+    (found,) = not_rolling(mixed, switch)
+    assert [one.client for one in found.recipes] == refusing
+    java = mixed.edited(members=(_member("a", "java"), _member("b", "java")))
+    assert not_rolling(java, switch) == ()
 
 
 def recipes_of(one: kr.GroupSpec, new: str, capsys: pytest.CaptureFixture[str]) -> str:

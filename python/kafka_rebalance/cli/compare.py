@@ -104,10 +104,11 @@ def _traps(compared: Comparison) -> tuple[Trap, ...]:
 def _show(compared: list[Comparison], args: argparse.Namespace) -> None:
     if not compared:
         return
+    from kafka_rebalance.report.plans import lost_rack
     from kafka_rebalance.report.plans.compare import print_comparison, print_comparisons
     from kafka_rebalance.report.plans.leader import leader_note, leaders_note
     from kafka_rebalance.report.plans.never_ends import print_endless
-    from kafka_rebalance.report.plans.plan import lost_racks_note, print_wrapped
+    from kafka_rebalance.report.plans.plan import print_wrapped
     from kafka_rebalance.report.plans.traps import print_traps
 
     if len(compared) == 1:
@@ -115,7 +116,8 @@ def _show(compared: list[Comparison], args: argparse.Namespace) -> None:
         for found in _endless(compared[0], args):
             print_endless(found)
         print_traps(_traps(compared[0]))
-        if note := lost_racks_note([(compared[0].group, compared[0].changes)]):
+        unknown = lost_rack.at_first(compared[0].group, compared[0].changes)
+        if note := lost_rack.groups_note([unknown], before=True):
             print_wrapped(note)
         rows = [one.assignor for one in compared[0].candidates]
         if note := leader_note(compared[0].group, compared[0].group.assignor, rows):
@@ -125,7 +127,8 @@ def _show(compared: list[Comparison], args: argparse.Namespace) -> None:
         kafkas = (one.group for one in compared if not library_of(one.group.assignor))
         if note := leaders_note(group.leader_library for group in kafkas):
             print_wrapped(note)
-        if note := lost_racks_note((one.group, one.changes) for one in compared):
+        each = (lost_rack.at_first(one.group, one.changes) for one in compared)
+        if note := lost_rack.groups_note(each, before=True):
             print_wrapped(note)
         print("The last two columns: with the group's own assignor -> with the recommended one.")
         print("--group G shows one group in detail.")

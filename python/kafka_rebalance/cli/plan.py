@@ -24,6 +24,7 @@ from kafka_rebalance.plans.leaders import LedPlan, plans_by_leader
 from kafka_rebalance.plans.librdkafka_traps import Trap, librdkafka_traps
 from kafka_rebalance.plans.rebalance_plan import parse_changes
 from kafka_rebalance.plans.switched import not_rolling
+from kafka_rebalance.report.plans import lost_rack
 
 from .groups import Tally, add_arguments, answers
 from .options import whole
@@ -119,7 +120,7 @@ def run(args: argparse.Namespace) -> int:
     first: _Answer | None = None
     rows: list[tuple[str, str, Figures]] = []
     leaders: list[str | None] = []
-    changed: list[tuple[GroupSpec, list[str]]] = []
+    racks_unknown: list[int | None] = []
 
     def make(group: GroupSpec, changes: Sequence[Change]) -> _Answer:
         if args.assignor is not None:
@@ -136,7 +137,7 @@ def run(args: argparse.Namespace) -> int:
             print(contract.dumps(_json(answer, args, not_affected, alone=one)), flush=True)
         elif not alone:
             rows.append((planned.group.group_id, planned.assignor, planned.figures()))
-            changed.append((planned.group, [str(change) for change in planned.changes]))
+            racks_unknown.append(lost_rack.in_plan(planned))
             if planned.rounds and not library_of(planned.assignor):
                 leaders.append(planned.group.leader_library)
     if first is not None and alone and args.json:
@@ -147,10 +148,10 @@ def run(args: argparse.Namespace) -> int:
         if args.how_long:
             args.parser.error("--how-long needs one group, or --json: name the group with --group")
         from kafka_rebalance.report.plans.leader import leaders_note
-        from kafka_rebalance.report.plans.plan import lost_racks_note, print_plans, print_wrapped
+        from kafka_rebalance.report.plans.plan import print_plans, print_wrapped
 
         print_plans(rows)
-        for note in (lost_racks_note(changed), leaders_note(leaders)):
+        for note in (lost_rack.groups_note(racks_unknown), leaders_note(leaders)):
             if note is not None:
                 print_wrapped(note)
         print("--group G shows one group in detail.")

@@ -115,8 +115,18 @@ _BY_BYTES = {
 
 def clients_that_fit(group: GroupSpec) -> tuple[ClientLibrary, ...]:
     """Returns the libraries that can have sent the members' bytes; all if a member shows none."""
-    fit = [_BY_BYTES.get(member.client_library or "", CLIENTS) for member in group.members]
+    fit = [_that_fit_bytes(member) for member in group.members]
     return tuple(client for client in CLIENTS if not fit or any(client in one for one in fit))
+
+
+def clients_for(member: Member, group_id: str) -> tuple[ClientLibrary, ...]:
+    """Returns the libraries that a member may run: by its client id, or else by its bytes."""
+    client = client_of(member, group_id)
+    return _that_fit_bytes(member) if client is None else (client,)
+
+
+def _that_fit_bytes(member: Member) -> tuple[ClientLibrary, ...]:
+    return _BY_BYTES.get(member.client_library or "", CLIENTS)
 
 
 def library_evidence(member: Member, group_id: str) -> tuple[str, str] | None:

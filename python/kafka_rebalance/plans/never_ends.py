@@ -31,6 +31,7 @@ from kafka_rebalance.group.spec import GroupSpec, require_group
 from .changes import AddMembers, BounceMembers, Change, RemoveMembers, Resubscribe, SwitchAssignor
 from .changes.edits import AS_IT_IS, Edited, GroupEvent, restarted
 from .changes.made_up import MadeUp
+from .changes.other_assignor import run_by
 from .playing import at_change
 from .rebalance_plan import parse_changes
 from .rounds import play
@@ -100,15 +101,16 @@ def endless(
 ) -> Endless | None:
     """Plays the rebalances that could hang the group's leader.
 
-    If `assignor` is None, the group's own one is used. Returns None if none of the rebalances hangs
-    and no later one can, because the general algorithm does not assign the group after the changes.
+    If `assignor` is None, the group's own one is used. Under another one, the members send what
+    they send under it, as in `plan`. Returns None if none of the rebalances hangs and no later one
+    can, because the general algorithm does not assign the group after the changes.
 
     Errors   those of `plan`, except NeverEnds.
     """
     require_group(group)
     name = group.assignor if assignor is None else assignor
     parsed = parse_changes(changes)
-    group = group.edited(assignor=name)
+    group = group if name is None else run_by(group, name)
     player = _Player(engine, most_plays, most_work, MadeUp(group.group_id))
     # 1.
     as_it_is = player.play(group, [AS_IT_IS]) if may_never_end(group) else _Ended(group)

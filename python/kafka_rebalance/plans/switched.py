@@ -13,7 +13,7 @@ from kafka_rebalance.assignors.registry import BUILT_IN, protocol_name
 from kafka_rebalance.group.spec import GroupSpec
 
 from .changes import Change, SwitchAssignor
-from .clients import Recipe, clients_of, clients_that_fit, recipe
+from .clients import CLIENTS, Recipe, clients_for, recipe
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,24 +30,21 @@ class Switched:
 
 
 def not_rolling(group: GroupSpec, changes: Iterable[Change]) -> tuple[Switched, ...]:
-    """Returns the switches that a client of the group cannot make as they are planned.
+    """Returns the switches that a member of the group certainly cannot make as they are planned.
 
-    The clients are those that client ids reveal, or else those that the members' bytes fit. If any
-    client fits, none is named: nothing says that the group cannot make the switch.
+    A member may run the client that its client id reveals, or else each client that its bytes fit.
+    It certainly refuses a switch if every client that it may run does; these are then named.
     """
-    clients = clients_of(group) or clients_that_fit(group)
+    may_run = {clients_for(member, group.group_id) for member in group.members}
     found = []
     for old, new in _switches(group.assignor, changes):
-        recipes = tuple(recipe(client, old, new) for client in clients)
-        hard = tuple(one for one in recipes if one.way != "rolling")
-        if hard and _is_certain(group, recipes, hard):
+        recipes = {client: recipe(client, old, new) for client in CLIENTS}
+        refuse = {client for client, one in recipes.items() if one.way != "rolling"}
+        named = {client for clients in may_run if refuse.issuperset(clients) for client in clients}
+        if named:
+            hard = tuple(one for client, one in recipes.items() if client in named)
             found.append(Switched(old, new, hard))
     return tuple(found)
-
-
-def _is_certain(group: GroupSpec, recipes: tuple[Recipe, ...], hard: tuple[Recipe, ...]) -> bool:
-    """Returns whether a member certainly has one of the clients `hard`."""
-    return bool(clients_of(group)) or len(hard) == len(recipes)
 
 
 def _switches(assignor: str | None, changes: Iterable[Change]) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,7 @@ plug-ins send what Kafka's newest Java client sends, as the recipes of `compare`
 2. Else they send what Kafka's newest client sends. A rack that an old version did not send stays
    unknown.
 3. Only librdkafka's leaders depend on the age of the members' clients, which a change of assignor
-   does not change: versions 1 and 2 stay there. Clients of version 0 have no cooperative assignor;
+   does not change: versions 1 to 3 stay there. Clients of version 0 have no cooperative assignor;
    those of the Python libraries get one with the plug-in.
 
 Source   the table in docs/plans.md, of real clients; librdkafka 2.16. Mirror: `Draft::run_by`.

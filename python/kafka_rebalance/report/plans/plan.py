@@ -3,11 +3,10 @@
 
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.group.ownership import Delta
-from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans import Figures, RebalancePlan, Round, Samples, Step
 from kafka_rebalance.plans.changes.made_up import Basis, own_short_name
 from kafka_rebalance.plans.figures import figure_rows
@@ -20,11 +19,12 @@ from kafka_rebalance.report.text.names import (
 )
 from kafka_rebalance.report.text.tables import print_table, width
 
+from . import lost_rack
+
 _MOST_ROWS = 20
 _MOST_ROUNDS = 6
 _MOST_CHARACTERS = 34
 _MOST_NAMED = 60
-_LOST_RACK = "remove-rack="
 
 
 def print_plan(plan: RebalancePlan, samples: Samples | None, *, everything: bool) -> None:
@@ -135,7 +135,7 @@ def step_notes(step: Step) -> list[str]:
             f"replicas were there: {names}. Kafka still assigns "
             f"{'it, but no member can read it' if one else 'them, but no member can read them'}"
         )
-    if note := _without_rack(step):
+    if note := lost_rack.step_note(step):
         notes.append(note)
     if step.cause.startswith("partitions ") and step.rounds and step.rounds[0].kind != "broker":
         notes.append(
@@ -145,47 +145,6 @@ def step_notes(step: Step) -> list[str]:
     if not step.rounds and not notes:
         notes.append("" if "no rebalance" in step.cause else ": no rebalance")
     return notes
-
-
-def _without_rack(step: Step) -> str | None:
-    """Returns a note on the members that may run in the lost rack: their racks are unknown."""
-    unknown = without_rack(step)
-    if not unknown:
-        return None
-    have, which, keeps = ("has", "it runs", "it") if unknown == 1 else ("have", "they run", "them")
-    return (
-        f": {counted(unknown, 'member')} {have} no client.rack. The plan keeps {keeps}, wherever "
-        f"{which}; remove those in the rack with remove-member"
-    )
-
-
-def without_rack(step: Step) -> int:
-    """Returns how many members stay where a rack is lost only because they send no rack.
-
-    librdkafka sends an empty text if `client.rack` is not set, other libraries send null.
-    """
-    if not step.cause.startswith(_LOST_RACK):
-        return 0
-    return sum(member.rack is None for member in step.before.members)
-
-
-def lost_racks_note(groups: Iterable[tuple[GroupSpec, Iterable[str]]]) -> str | None:
-    """Returns the note for plans that are not shown step by step: the groups and their changes."""
-    unknown = [
-        sum(member.rack is None for member in group.members)
-        for group, changes in groups
-        if any(change.startswith(_LOST_RACK) for change in changes)
-    ]
-    members, of_groups = sum(unknown), sum(map(bool, unknown))
-    if not members:
-        return None
-    where = f" of {counted(of_groups, 'group')}" if len(unknown) > 1 else ""
-    have = "has" if members == 1 else "have"
-    return (
-        f"{counted(members, 'member')}{where} {have} no client.rack. The figures are as if "
-        f"{'it ran' if members == 1 else 'they ran'} elsewhere than in the lost rack; remove those "
-        "in the rack with --remove-member."
-    )
 
 
 def round_title(plan: RebalancePlan, cause: str, number: int, one: Round) -> str:

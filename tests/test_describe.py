@@ -14,8 +14,10 @@ import kafka_rebalance as kr
 from kafka_rebalance import Member, Topic, TopicPartition
 from kafka_rebalance.plans import describe
 from kafka_rebalance.plans.description import FINDING_KINDS
+from kafka_rebalance.plans.leaders import plans_by_leader
 
 SAMPLE = Path(kr.__file__).parent / "data" / "captured_groups.jsonl"
+BY_LEADER = Path(__file__).parent / "data" / "described_by_leader.jsonl"
 NEVER_ENDS = Path(__file__).parent / "vectors" / "never_ends_smallest.jsonl"
 
 
@@ -95,6 +97,34 @@ def test_the_library_of_the_last_leader_has_the_name_that_its_users_know() -> No
     assert foreign.text == (
         "the last leader used the assignor of kafka-python or aiokafka, which may answer otherwise"
     )
+
+
+@pytest.mark.parametrize("line", BY_LEADER.read_text().splitlines())
+def test_the_next_rebalance_is_that_of_the_leaders_library(line: str) -> None:
+    """Lines of a real cluster; the next rebalance of rd-rack gained these six partitions there."""
+    group = kr.GroupSpec.from_dict(json.loads(line))
+    moved = [one.partitions for one in describe(group).findings if one.kind == "moves"]
+    expected = {
+        "kp-sticky": [],
+        "rd-rack": ["orders-2", "orders-4", "orders-3", "payments-0", "orders-5", "orders-6"],
+    }[group.group_id]
+    assert sorted(str(tp) for tps in moved for tp in tps) == sorted(expected)
+    (led,) = plans_by_leader(group)
+    assert led.plan is not None
+    assert led.plan.figures().moves == len(expected)
+
+
+def test_a_move_that_depends_on_the_leader_names_its_assignor() -> None:
+    """Kafka's own assignor may lead as well, and moves other partitions than librdkafka's."""
+    line = json.loads(BY_LEADER.read_text().splitlines()[1])
+    line["leader"] = line["leader_library"] = None
+    line["members"][0]["client_library"] = "java"
+    moves = [one for one in describe(kr.GroupSpec.from_dict(line)).findings if one.kind == "moves"]
+    assert {one.text for one in moves} == {
+        f"the next rebalance moves them if {name} answers, whatever its cause"
+        for name in ("cooperative-sticky", "librdkafka/cooperative-sticky")
+    }
+    assert len({one.partitions for one in moves}) == 2
 
 
 def test_every_kind_has_a_case() -> None:

@@ -17,13 +17,14 @@ is not always a fault: a member may be idle on purpose.
     hangs       the leader's next rebalance, or one after a simple change, never ends
     foreign     the assignor, or the last leader's version of it, is not one of Kafka's
 
-If the group's assignor is unknown, the findings about the next rebalance are left out.
+The next rebalance is played by the assignor of the leader's library, as `plan` plays it. If the
+group's assignor is unknown, the findings about the next rebalance are left out.
 
 Errors   those of GroupSpec.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -35,9 +36,9 @@ from kafka_rebalance.group.spec import GroupSpec, require_group
 
 from .clients import library_evidence
 from .figures import rack_share
+from .leaders import LedPlan, plans_by_leader
 from .never_ends import endless
 from .possible import best_possible
-from .rebalance_plan import plan
 from .rounds import subscribed_partitions
 
 FindingKind = Literal[
@@ -271,26 +272,34 @@ def _next_rebalance(group: GroupSpec, engine: Engine) -> Iterator[Finding]:
         yield Finding("foreign", text)
     if group.assignor is None or not is_known(group.assignor):
         return
-    found = endless(group, group.assignor, engine=engine)
-    if found is not None and found.hangs:
-        text = f"the rebalance never ends after: {'; '.join(found.following[:3])}"
-        if found.now:
-            text = "the next rebalance never ends: its leader computes for ever"
-        yield Finding("hangs", text, ask="plan")
-    if found is None or not found.now:
-        yield from _moves(group, engine)
-
-
-def _moves(group: GroupSpec, engine: Engine) -> Iterator[Finding]:
     try:
-        planned = plan(group, group.assignor, (), engine=engine)
-    except NeverEnds:  # `endless` does not play the assignors of other libraries
-        yield Finding("hangs", "the next rebalance never ends", ask="plan")
+        led = plans_by_leader(group, engine=engine)
+    except NeverEnds:
+        led = (LedPlan(group.assignor, (), None),)
+    for one in led:
+        if one.plan is not None or len(led) == 1:
+            yield from _led_findings(group, one, "" if len(led) == 1 else _leads(one), engine)
+
+
+def _leads(one: LedPlan) -> str:
+    return f" if {one.assignor} answers"
+
+
+def _led_findings(group: GroupSpec, led: LedPlan, leads: str, engine: Engine) -> Iterator[Finding]:
+    """Yields what the next rebalance does if this leader's assignor answers, as `plan` plays it.
+
+    `leads` ends the sentences: it names the assignor, if others may answer otherwise.
+    """
+    found = endless(group, led.assignor, engine=engine)
+    if led.plan is None or (found is not None and found.now):
+        text = f"the next rebalance never ends{leads}: its leader computes for ever"
+        yield Finding("hangs", text, ask="plan")
         return
-    figures = planned.figures()
+    if found is not None and found.hangs:
+        text = f"the rebalance never ends{leads} after: {'; '.join(found.following[:3])}"
+        yield Finding("hangs", text, ask="plan")
+    figures = led.plan.figures()
     if figures.moves and not figures.owns_nothing:
-        moved: Sequence[TopicPartition] = [
-            tp for one in planned.rounds for gained in one.gained.values() for tp in gained
-        ]
-        text = "the next rebalance moves them, whatever its cause"
+        moved = [tp for one in led.plan.rounds for gained in one.gained.values() for tp in gained]
+        text = f"the next rebalance moves them{leads}, whatever its cause"
         yield Finding("moves", text, partitions=tuple(dict.fromkeys(moved)), ask="plan")

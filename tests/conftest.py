@@ -27,6 +27,9 @@ settings.register_profile(
 )
 settings.load_profile("tests")
 
+# Texts in tests are as wide as without a terminal.
+os.environ.pop("COLUMNS", None)
+
 # Tests start many JVMs for Spark, each for a short time; this halves their CPU time.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 

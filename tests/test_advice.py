@@ -196,7 +196,9 @@ def test_aiokafkas_settings_are_taken_by_aiokafka() -> None:
 
 def test_librdkafkas_settings_have_one_kind_and_names_that_it_knows() -> None:
     """librdkafka refuses `sticky` and lists that mix eager and cooperative."""
-    confluent_kafka = pytest.importorskip("confluent_kafka", reason="librdkafka is not installed")
+    confluent_kafka = pytest.importorskip(
+        "confluent_kafka", reason="no confluent-kafka: pip install -e '.[confluent]'"
+    )
 
     def refused(names: str) -> bool:
         settings = {"bootstrap.servers": "127.0.0.1:1", "group.id": "g", "log_level": 0}

@@ -209,6 +209,21 @@ def test_tables_of_many_groups_say_who_has_no_rack(run: Any, command: str) -> No
     assert "client.rack" not in run(command, [group, known], "--add-members", "1")[1]
 
 
+def test_texts_fit_the_columns_that_are_asked_for(run: Any, monkeypatch: Any) -> None:
+    """COLUMNS counts without a terminal, too; the answer ends without an empty line."""
+    topic = kr.Topic("t", 4, racks=(("a",), ("b",), ("a",), ("b",)))
+    members = (kr.Member("m0", ("t",)), kr.Member("m1", ("t",)))
+    group = kr.GroupSpec("g", (topic,), members, "range")
+    monkeypatch.setenv("COLUMNS", "80")
+    plain, noted = (run("compare", [group], *how)[1] for how in ((), ("--remove-rack", "b")))
+    assert "client.rack" in noted
+    for out in (plain, noted):
+        assert max(map(len, out.splitlines())) <= 80
+        assert not out.endswith("\n\n")
+    monkeypatch.setenv("COLUMNS", "60")
+    assert max(map(len, run("plan", [group], "--remove-rack", "b")[1].splitlines())) <= 60
+
+
 def test_plans_count_unknown_racks_when_the_rack_is_lost(run: Any) -> None:
     """`--add-members` comes first: the member that it adds has no rack, as the one it is like."""
     topic = kr.Topic("t", 4, racks=(("a",), ("b",), ("a",), ("b",)))

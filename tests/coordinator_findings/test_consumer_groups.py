@@ -108,20 +108,16 @@ def test_the_order_of_members_after_two_failed_appends_with_another_in_flight(
     played: Played,
 ) -> None:
     """A failed departure puts its member last in its slot of the table."""
-    fails = {"op": "fail_next", "err": "NOT_ENOUGH_REPLICAS"}
-    joins = [{**JOINS, "m": name} for name in "GHD"]
-    in_flight = [{"op": "hold"}, {**JOINS, "m": "A"}]
-    departures = [[fails, {**BEAT, "m": name, "epoch": -1}] for name in "HD"]
-    *_, described = played(
-        {"op": "topics", "topics": {"t": 4}},
-        *joins,
-        *in_flight,
-        *departures[0],
-        *departures[1],
-        {"op": "release"},
-        {"op": "cdescribe", "g": "c"},
-    )
-    assert list(described["members"]) == ["D", "A", "H", "G"]
+    fails: Answer = {"op": "fail_next", "err": "NOT_ENOUGH_REPLICAS"}
+    joins: list[Answer] = [{**JOINS, "m": name} for name in "GHD"]
+    in_flight: list[Answer] = [{"op": "hold"}, {**JOINS, "m": "A"}]
+    departures: list[Answer] = [
+        command for name in "HD" for command in (fails, {**BEAT, "m": name, "epoch": -1})
+    ]
+    topics: Answer = {"op": "topics", "topics": {"t": 4}}
+    after: list[Answer] = [{"op": "release"}, {"op": "cdescribe", "g": "c"}]
+    *_, answer = played(topics, *joins, *in_flight, *departures, *after)
+    assert list(answer["members"]) == ["D", "A", "H", "G"]
 
 
 @pytest.mark.parametrize(

@@ -113,15 +113,20 @@ def _show(compared: list[Comparison], args: argparse.Namespace) -> None:
 
     if len(compared) == 1:
         print_comparison(compared[0], *_times(compared[0]))
-        for found in _endless(compared[0], args):
-            print_endless(found)
-        print_traps(_traps(compared[0]))
+        never_ends, traps = _endless(compared[0], args), _traps(compared[0])
         unknown = lost_rack.at_first(compared[0].group, compared[0].changes)
-        if note := lost_rack.groups_note([unknown], before=True):
-            print_wrapped(note)
         rows = [one.assignor for one in compared[0].candidates]
-        if note := leader_note(compared[0].group, compared[0].group.assignor, rows):
-            print_wrapped(note)
+        notes = [
+            lost_rack.groups_note([unknown], before=True),
+            leader_note(compared[0].group, compared[0].group.assignor, rows),
+        ]
+        if never_ends or traps or any(notes):
+            print()
+        for found in never_ends:
+            print_endless(found)
+        print_traps(traps)
+        for text in filter(None, notes):
+            print_wrapped(text)
     else:
         print_comparisons(compared)
         kafkas = (one.group for one in compared if not library_of(one.group.assignor))

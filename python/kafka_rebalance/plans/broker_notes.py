@@ -256,17 +256,18 @@ def _libraries(group: GroupSpec) -> Iterator[Note]:
             yield Note(
                 "blocks",
                 f"{who}: {LACK_CONSUMER_PROTOCOL[library]}, so the plan ends before "
-                f"{_them(members)}. The group works on with both protocols; each target stops an "
-                "eager classic member wholly. Either move these members to another client first, "
-                "or leave the whole group classic.",
+                f"{_named(members, 'it', 'them')}. The group works on with both protocols; each "
+                "target stops an eager classic member wholly. Either move "
+                f"{_named(members, 'this member', 'these members')} to another client first, or "
+                "leave the whole group classic.",
             )
         else:
             known = _HAS.get(library, f"{_HAS['java']}; {_HAS['librdkafka']}")
             yield Note("unknown", f"{who}: the version is not known; {known}.")
 
 
-def _them(members: list[str]) -> str:
-    return "it" if len(members) == 1 else "them"
+def _named(members: list[str], one: str, more: str) -> str:
+    return one if len(members) == 1 else more
 
 
 def _moved(

@@ -123,8 +123,8 @@ def _check_switches(group: GroupSpec, changes: Sequence[Change]) -> None:
         if isinstance(change, SwitchProtocol) and change.protocol == CONSUMER:
             first = group.members[0]
             name = first.group_instance_id or first.member_id
-            problem = f"{name} cannot restart with group.protocol=consumer, nor can another member"
-            raise GroupError(f"changes[{i}]", f"{problem}: {lacking(group.assignor or '')}")
+            so = f"so neither {name} nor any other member restarts with group.protocol=consumer"
+            raise GroupError(f"changes[{i}]", f"{lacking(group.assignor or '')}, {so}")
 
 
 def _name_at_rest(group: GroupSpec) -> str:

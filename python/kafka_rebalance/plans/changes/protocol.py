@@ -126,10 +126,9 @@ def _check_classic(group: GroupSpec) -> None:
 def lacking(assignor: str) -> str:
     """Returns the text of an error about a group whose clients have no consumer protocol."""
     return (
-        "kafka-python and aiokafka have no consumer protocol; Kafka's Java client (from 4.0 on) "
-        "and librdkafka (from 2.12.0 on) have it: docs/switch-protocol.md. Leave the group "
-        "classic, or, for members that move to one of these clients, plan as if Kafka's assignor "
-        f"ran: --assignor {protocol_name(assignor)}"
+        "leave the group classic, or, if its members move to Kafka's Java client (from 4.0 on) or "
+        f"to librdkafka (from 2.12.0 on), plan with --assignor {protocol_name(assignor)}: "
+        "kafka-python and aiokafka have no consumer protocol (docs/switch-protocol.md)"
     )
 
 

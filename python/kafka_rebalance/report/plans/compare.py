@@ -59,7 +59,6 @@ def print_comparison(comparison: Comparison, times: Times, assumed: str) -> None
     migration = comparison.migration
     if migration is not None:
         print_migration(migration, group.group_id)
-    print()
 
 
 _LENGTHS = (

@@ -6,6 +6,7 @@ sign inside a word (`-`, `_`, `.`, `/`, `:`, `,`). If that is not enough, the fi
 gets a line of its own. If the table is still too wide, words are broken anywhere.
 """
 
+import os
 import re
 import shutil
 import sys
@@ -51,8 +52,10 @@ def print_filled_table(
 
 
 def width() -> int:
-    """Returns the width of tables: that of the terminal, at most 100; 100 without a terminal."""
-    return min(_MOST, shutil.get_terminal_size().columns) if sys.stdout.isatty() else _MOST
+    """Returns the width of tables: that of the terminal or of COLUMNS, at most 100, else 100."""
+    if sys.stdout.isatty() or "COLUMNS" in os.environ:
+        return min(_MOST, shutil.get_terminal_size((_MOST, 24)).columns)
+    return _MOST
 
 
 def table_lines(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance import Member, Topic, TopicPartition
+from kafka_rebalance.cli import main
 from kafka_rebalance.plans import describe
 from kafka_rebalance.plans.description import FINDING_KINDS
 from kafka_rebalance.plans.leaders import plans_by_leader
@@ -168,3 +170,22 @@ def test_the_command_as_json() -> None:
     (line,) = _run(str(SAMPLE), "--group", "telemetry", "--json").stdout.splitlines()
     group = next(one for one in map(json.loads, SAMPLE.open()) if one["group_id"] == "telemetry")
     assert json.loads(line) == describe(kr.GroupSpec.from_dict(group)).to_dict()
+
+
+@pytest.mark.parametrize("group_id", ["kp-sticky", "rd-rack"])
+def test_the_assignor_has_the_name_that_plan_has(
+    group_id: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The table of several groups has it as well, and JSON beside the group's own name."""
+    given = [str(BY_LEADER), "--group", group_id]
+    titles = []
+    for word in ("describe", "plan"):
+        assert main([word, *given]) == 0
+        titles.append(re.split("[,:] ", capsys.readouterr().out)[:2])
+    assert titles[0] == titles[1] == [group_id, titles[1][1]]
+    assert "/" in titles[1][1]
+    assert main(["describe", str(BY_LEADER)]) == 0
+    assert titles[1][1] in capsys.readouterr().out
+    assert main(["describe", *given, "--json"]) == 0
+    line = json.loads(capsys.readouterr().out)
+    assert line["assignors_by_leader"] == [f"{titles[1][1].split('/')[0]}/{line['assignor']}"]

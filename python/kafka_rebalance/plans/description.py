@@ -24,7 +24,7 @@ Errors   those of GroupSpec.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -78,7 +78,9 @@ class Description:
 
     `assignment` has the partitions that the members own now. `balance` is that of these partitions,
     `possible` is the best one. `lags` counts the records not yet consumed, for each partition with
-    a committed offset; None if the offsets were not read (as for a group from a file).
+    a committed offset; None if the offsets were not read (as for a group from a file). `assignors`
+    are those that may answer the next rebalance, as the leaders' libraries have them; none if the
+    group's assignor is not known.
     """
 
     group: GroupSpec
@@ -88,6 +90,7 @@ class Description:
     rack_share: float | None
     lags: Mapping[TopicPartition, int] | None
     findings: tuple[Finding, ...]
+    assignors: tuple[str, ...] = ()
 
     @property
     def lag(self) -> int | None:
@@ -104,6 +107,7 @@ class Description:
         return {
             "group_id": self.group.group_id,
             "assignor": self.group.assignor,
+            "assignors_by_leader": list(self.assignors),
             "generation_id": self.group.generation_id,
             "leader": self.group.leader,
             "members": [self._member(member) for member in self.group.members],
@@ -143,15 +147,17 @@ def describe(
     possible = balance
     if group.subtopologies is None and not shares_partitions(group.assignor):
         possible = best_possible(group, engine=engine).balance
+    led = _led(group, engine)
     findings = [
         *_faults(group, assignment),
         *_loads(group, assignment, balance, possible),
         *_subscriptions(group),
-        *_next_rebalance(group, engine),
+        *_next_rebalance(group, led, engine),
     ]
     findings.sort(key=lambda finding: FINDING_KINDS.index(finding.kind))
     share = rack_share(group, assignment)
-    return Description(group, assignment, balance, possible, share, lags, tuple(findings))
+    names = tuple(one.assignor for one in led)
+    return Description(group, assignment, balance, possible, share, lags, tuple(findings), names)
 
 
 def _faults(group: GroupSpec, assignment: Assignment) -> Iterator[Finding]:
@@ -261,7 +267,7 @@ def _subscriptions(group: GroupSpec) -> Iterator[Finding]:
         yield Finding("mixed", text, old)
 
 
-def _next_rebalance(group: GroupSpec, engine: Engine) -> Iterator[Finding]:
+def _next_rebalance(group: GroupSpec, led: Sequence[LedPlan], engine: Engine) -> Iterator[Finding]:
     if group.assignor in FOREIGN:
         yield Finding("foreign", f"{group.assignor} is {FOREIGN[group.assignor]}")
         return
@@ -270,19 +276,20 @@ def _next_rebalance(group: GroupSpec, engine: Engine) -> Iterator[Finding]:
         whose = "kafka-python or aiokafka" if library == "python" else library
         text = f"the last leader used the assignor of {whose}, which may answer otherwise"
         yield Finding("foreign", text)
+    for one in led:
+        leads = f" if {one.assignor} answers" if len(led) > 1 else ""
+        yield from _led_findings(group, one, leads, engine)
+
+
+def _led(group: GroupSpec, engine: Engine) -> tuple[LedPlan, ...]:
+    """Returns the next rebalance for each assignor that may answer; it has no plan if it hangs."""
     if group.assignor is None or not is_known(group.assignor):
-        return
+        return ()
     try:
         led = plans_by_leader(group, engine=engine)
-    except NeverEnds:
-        led = (LedPlan(group.assignor, (), None),)
-    for one in led:
-        if one.plan is not None or len(led) == 1:
-            yield from _led_findings(group, one, "" if len(led) == 1 else _leads(one), engine)
-
-
-def _leads(one: LedPlan) -> str:
-    return f" if {one.assignor} answers"
+    except NeverEnds as error:
+        return (LedPlan(group.assignor, (), None, error),)
+    return tuple(one for one in led if one.plan or isinstance(one.error, NeverEnds))
 
 
 def _led_findings(group: GroupSpec, led: LedPlan, leads: str, engine: Engine) -> Iterator[Finding]:

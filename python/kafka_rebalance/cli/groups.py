@@ -140,7 +140,8 @@ def report_bad(group: BadGroup, *, as_json: bool) -> None:
     if as_json:
         print(contract.dumps(group.to_dict()), flush=True)
     else:
-        print(f"{group.group_id}: {group.error}", file=sys.stderr)
+        whose = "" if group.group_id is None else f"{group.group_id}: "
+        print(f"{whose}{group.error}", file=sys.stderr)
 
 
 def _file(file: str) -> Iterator[GroupSpec | BadGroup]:

@@ -66,7 +66,7 @@ def print_descriptions(rows: Sequence[Description]) -> None:
     columns = ["group", "assignor", "members", "partitions a member", "possible", "lag", "findings"]
     cells = [
         [
-            cut(one.group.group_id, 30),
+            cut(one.group.group_id, 60),
             _assignor(one) or "-",
             str(len(one.group.members)),
             one.balance.least_to_most,

@@ -373,7 +373,7 @@ def test_seconds_are_those_of_simulate() -> None:
     static = timed(orders, [change_from_text("bounce-members=*,static")], "range")
     assert static.settled.median is not None
     assert 10_000 < static.settled.median < 11_000
-    with pytest.raises(GroupError, match="is empty; nothing can be timed"):
+    with pytest.raises(GroupError, match="none is given, and only a change is timed"):
         timed(orders, [], "range")
     with pytest.raises(GroupError, match="cannot play it"):
         timed(orders, [change_from_text("resubscribe=orders")], "range")

@@ -49,6 +49,22 @@ def test_every_member_is_recognised(sent: list[sent_subscriptions.Sent]) -> None
             assert named == one.library
 
 
+@pytest.mark.parametrize(
+    ("assignor", "version", "library"),
+    [
+        ("stream", 3, "java"),
+        ("stream", 1, "java"),  # before Kafka 2.4
+        ("of-our-own", 3, None),
+        ("range", 3, "librdkafka"),
+    ],
+)
+def test_user_data_of_custom_assignors(assignor: str, version: int, library: str | None) -> None:
+    """Kafka Streams' members send user data, as librdkafka's do; but librdkafka has no "stream"."""
+    task_info = bytes.fromhex("0000000b0000000b") + bytes(16)  # the version used, and the newest
+    subscription = wire.Subscription(("orders",), task_info, version=version)
+    assert wire.client_library(subscription, assignor, "orders-StreamThread-1-consumer") == library
+
+
 def test_every_leader_is_recognised(sent: list[sent_subscriptions.Sent]) -> None:
     for names in {(one.library, one.assignor) for one in sent}:
         group = [one for one in sent if (one.library, one.assignor) == names]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,10 +13,13 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance import Member, Topic, TopicPartition
+from kafka_rebalance.cli import main
 from kafka_rebalance.plans import describe
 from kafka_rebalance.plans.description import FINDING_KINDS
+from kafka_rebalance.plans.leaders import plans_by_leader
 
 SAMPLE = Path(kr.__file__).parent / "data" / "captured_groups.jsonl"
+BY_LEADER = Path(__file__).parent / "data" / "described_by_leader.jsonl"
 NEVER_ENDS = Path(__file__).parent / "vectors" / "never_ends_smallest.jsonl"
 
 
@@ -97,6 +101,34 @@ def test_the_library_of_the_last_leader_has_the_name_that_its_users_know() -> No
     )
 
 
+@pytest.mark.parametrize("line", BY_LEADER.read_text().splitlines())
+def test_the_next_rebalance_is_that_of_the_leaders_library(line: str) -> None:
+    """Lines of a real cluster; the next rebalance of rd-rack gained these six partitions there."""
+    group = kr.GroupSpec.from_dict(json.loads(line))
+    moved = [one.partitions for one in describe(group).findings if one.kind == "moves"]
+    expected = {
+        "kp-sticky": [],
+        "rd-rack": ["orders-2", "orders-4", "orders-3", "payments-0", "orders-5", "orders-6"],
+    }[group.group_id]
+    assert sorted(str(tp) for tps in moved for tp in tps) == sorted(expected)
+    (led,) = plans_by_leader(group)
+    assert led.plan is not None
+    assert led.plan.figures().moves == len(expected)
+
+
+def test_a_move_that_depends_on_the_leader_names_its_assignor() -> None:
+    """Kafka's own assignor may lead as well, and moves other partitions than librdkafka's."""
+    line = json.loads(BY_LEADER.read_text().splitlines()[1])
+    line["leader"] = line["leader_library"] = None
+    line["members"][0]["client_library"] = "java"
+    moves = [one for one in describe(kr.GroupSpec.from_dict(line)).findings if one.kind == "moves"]
+    assert {one.text for one in moves} == {
+        f"the next rebalance moves them if {name} answers, whatever its cause"
+        for name in ("cooperative-sticky", "librdkafka/cooperative-sticky")
+    }
+    assert len({one.partitions for one in moves}) == 2
+
+
 def test_every_kind_has_a_case() -> None:
     assert {kind for _, expected in CASES for kind in expected} | {"hangs"} == set(FINDING_KINDS)
 
@@ -138,3 +170,22 @@ def test_the_command_as_json() -> None:
     (line,) = _run(str(SAMPLE), "--group", "telemetry", "--json").stdout.splitlines()
     group = next(one for one in map(json.loads, SAMPLE.open()) if one["group_id"] == "telemetry")
     assert json.loads(line) == describe(kr.GroupSpec.from_dict(group)).to_dict()
+
+
+@pytest.mark.parametrize("group_id", ["kp-sticky", "rd-rack"])
+def test_the_assignor_has_the_name_that_plan_has(
+    group_id: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The table of several groups has it as well, and JSON beside the group's own name."""
+    given = [str(BY_LEADER), "--group", group_id]
+    titles = []
+    for word in ("describe", "plan"):
+        assert main([word, *given]) == 0
+        titles.append(re.split("[,:] ", capsys.readouterr().out)[:2])
+    assert titles[0] == titles[1] == [group_id, titles[1][1]]
+    assert "/" in titles[1][1]
+    assert main(["describe", str(BY_LEADER)]) == 0
+    assert titles[1][1] in capsys.readouterr().out
+    assert main(["describe", *given, "--json"]) == 0
+    line = json.loads(capsys.readouterr().out)
+    assert line["assignors_by_leader"] == [f"{titles[1][1].split('/')[0]}/{line['assignor']}"]

@@ -23,6 +23,14 @@ def _group(group_id: str, *topics: str, assignor: str = "range") -> kr.GroupSpec
     return kr.GroupSpec(group_id, tuple(kr.Topic(t, 4) for t in topics), members, assignor)
 
 
+def _streams(group_id: str) -> kr.GroupSpec:
+    tasks = [{"subtopology_id": "0", "partitions": [0, 1, 2, 3]}]
+    member = {"member_id": "m0", "topics": [], "process_id": "p0", "active_tasks": tasks}
+    subtopology = {"subtopology_id": "0", "tasks": 4, "source_topics": ["a"]}
+    line = {"group_id": group_id, "assignor": "streams/sticky", "topics": []}
+    return kr.GroupSpec.from_dict({**line, "members": [member], "subtopologies": [subtopology]})
+
+
 @pytest.fixture
 def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
     def run(command: str, groups: list[kr.GroupSpec], *options: str) -> tuple[int, str, str]:
@@ -136,6 +144,25 @@ def test_a_streams_group_that_no_change_affects_is_no_error(run: Any) -> None:
     assert "wordcount" in out
     code, _, told = run("plan", [streams], "--partitions", "b=8")
     assert code == 3
+
+
+@pytest.mark.parametrize("command", ["plan", "compare"])
+def test_a_change_of_partitions_leaves_a_kip_1071_group_out(run: Any, command: str) -> None:
+    """No plan plays it, so it is left out with the reason; asked alone, it is an error."""
+    streams = _streams("wordcount")
+    change = ("--partitions", "a=8")
+    code, out, told = run(command, [streams, _group("g", "a")], *change)
+    assert (code, told) == (0, "")
+    assert "Left out: 1 group of Kafka Streams under KIP-1071: of a streams group" in out
+    assert "join, leave or restart: wordcount." in out
+    _, out, _ = run(command, [streams, _group("g", "a")], *change, "--json")
+    (line,) = [one for one in map(json.loads, out.splitlines()) if "left_out" in one]
+    assert line["group_id"] == "wordcount"
+    assert "members that join, leave or restart" in line["left_out"]
+    for groups in ([streams], [streams, _group("g", "a")]):
+        code, _, told = run(command, groups, *change, "--group", "wordcount")
+        assert code == 3
+        assert "wordcount: partitions a=8: of a streams group" in told
 
 
 def test_members_without_a_rack_may_be_in_the_lost_one(run: Any) -> None:

@@ -256,7 +256,7 @@ def test_how_long_is_what_simulate_measures(sample: Path) -> None:
 
 def test_how_long_names_the_reason_if_nothing_can_be_timed(sample: Path) -> None:
     ran = command("plan", sample, "--group", "loyalty", "--how-long")
-    assert "No figures in seconds: changes: is empty" in ran.stdout
+    assert "No figures in seconds: no change is given." in ran.stdout
     many = command("plan", sample, "--add-members", "1", "--how-long")
     assert many.returncode == 2
     assert "--how-long needs one group" in many.stderr

@@ -18,7 +18,7 @@ from kafka_rebalance.plans.changes import Change, SwitchAssignor, SwitchProtocol
 from kafka_rebalance.plans.leaders import plans_by_leader
 from kafka_rebalance.plans.librdkafka_traps import Trap, librdkafka_traps
 from kafka_rebalance.plans.rebalance_plan import parse_changes
-from kafka_rebalance.simulator.timing import Timed, assumed, timed
+from kafka_rebalance.simulator.timing import Timed, assumed, timed, why_untimed
 
 from . import plan as plan_command
 from .groups import Tally, add_arguments, answers
@@ -150,4 +150,4 @@ def _times(one: Comparison) -> tuple[dict[str, Timed], str]:
             times[name] = timed(one.group, changes, name)
         return times, assumed(one.group, changes, names[0]) if names else ""
     except GroupError as error:
-        return {}, str(error)
+        return {}, why_untimed(error)

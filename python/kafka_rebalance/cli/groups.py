@@ -19,6 +19,7 @@ from kafka_rebalance.plans import Endless, as_far_as_affected, endless
 from kafka_rebalance.plans.changes import Change, RemoveMembers, apply
 from kafka_rebalance.plans.changes import text as changes_text
 from kafka_rebalance.plans.leaders import named_leader
+from kafka_rebalance.plans.playing import NOT_PLAYED, is_played
 from kafka_rebalance.report.text.names import counted
 
 from .exit_codes import SOME_ERRORS, of_errors
@@ -41,15 +42,23 @@ class BadGroup(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """A classic group of Kafka Streams among several groups, and the contents of its line."""
+    """A group of Kafka Streams among several groups, and the contents of its line."""
 
     group_id: str
+    why: str
 
     def to_dict(self) -> dict[str, Any]:
-        return {"group_id": self.group_id, "left_out": f"its assignor is {FOREIGN[_STREAMS]}"}
+        return {"group_id": self.group_id, "left_out": self.why}
 
 
 _STREAMS = "stream"
+_OF_APPLICATION = f"its assignor is {FOREIGN[_STREAMS]}"
+_WHY = {
+    _OF_APPLICATION: "of Kafka Streams, whose assignor is in the application (docs/faq.md)",
+    NOT_PLAYED: f"of Kafka Streams under KIP-1071: {NOT_PLAYED}",
+}
+"""The reason in a group's line -> in the line below a report."""
+
 _MOST_NAMES = 3
 
 
@@ -131,7 +140,8 @@ def report_bad(group: BadGroup, *, as_json: bool) -> None:
     if as_json:
         print(contract.dumps(group.to_dict()), flush=True)
     else:
-        print(f"{group.group_id}: {group.error}", file=sys.stderr)
+        whose = "" if group.group_id is None else f"{group.group_id}: "
+        print(f"{whose}{group.error}", file=sys.stderr)
 
 
 def _file(file: str) -> Iterator[GroupSpec | BadGroup]:
@@ -169,7 +179,7 @@ class Tally:
     unaffected    groups that no change affects
     not_affected  change -> the number of groups that it does not affect, and the first reason
     led           groups that have the member of `--leader`
-    streams       the ids of the groups that are left out (`LeftOut`)
+    streams       why groups are left out (`LeftOut`) -> their ids
     """
 
     groups: int = 0
@@ -178,7 +188,7 @@ class Tally:
     unaffected: int = 0
     not_affected: dict[str, tuple[int, str]] = field(default_factory=dict)
     led: int = 0
-    streams: list[str] = field(default_factory=list)
+    streams: dict[str, list[str]] = field(default_factory=dict)
 
     def leave_out(self, lines: Sequence[str], *, all_of_them: bool) -> None:
         """Counts a group for each change that does not affect it; a line is `CHANGE: problem`."""
@@ -194,13 +204,7 @@ class Tally:
             f"Not affected by {change}: {counted(count, 'group')}."
             for change, (count, _) in self.not_affected.items()
         ]
-        return [*lines, *([f"Left out: {self._of_streams()}."] if self.streams else [])]
-
-    def _of_streams(self) -> str:
-        more = len(self.streams) - _MOST_NAMES
-        names = ", ".join(self.streams[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
-        whose = "whose assignor is in the application (docs/faq.md)"
-        return f"{counted(len(self.streams), 'group')} of Kafka Streams, {whose}: {names}"
+        return [*lines, *(_left_out(ids, why) for why, ids in self.streams.items())]
 
     def finish(self, args: argparse.Namespace) -> int:
         """Prints the counts (the number of errors on standard error), and returns the exit code."""
@@ -210,7 +214,7 @@ class Tally:
         if self.bad:
             problem = f"{self.bad} of {counted(self.groups, 'group')} had errors"
             print(f"kafka-rebalance: {problem}", file=sys.stderr)
-        without = self.unaffected + len(self.streams)
+        without = self.unaffected + sum(map(len, self.streams.values()))
         if without and without + self.unreadable == self.groups:
             problem = "; ".join(first for _, first in self.not_affected.values())
             problem = f"no group is affected: {problem}" if problem else "no group is left"
@@ -222,6 +226,12 @@ class Tally:
             print(f"kafka-rebalance: {problem}", file=sys.stderr)
             return SOME_ERRORS
         return of_errors(self.bad)
+
+
+def _left_out(ids: Sequence[str], why: str) -> str:
+    more = len(ids) - _MOST_NAMES
+    names = ", ".join(ids[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+    return f"Left out: {counted(len(ids), 'group')} {_WHY[why]}: {names}."
 
 
 class AnsweredGroup(NamedTuple, Generic[GroupAnswer]):
@@ -242,6 +252,7 @@ def answers(
     A change may refer to a topic, member, client or rack that a group lacks. If there are several
     groups, the change is left out for this group. If there is only one, the change is an error.
     A classic group of Kafka Streams is left out, if there are several groups, and else an error.
+    So is a streams group (KIP-1071) for which a change is not played.
     A group that lacks the member of `--leader` keeps its own leader, if there are several groups.
     """
     groups = read_groups(args)
@@ -260,7 +271,7 @@ def answers(
                 print("\n".join(endless_lines(found.never_ends)), file=sys.stderr)
             continue
         if isinstance(found, LeftOut):
-            tally.streams.append(found.group_id)
+            tally.streams.setdefault(found.why, []).append(found.group_id)
             if args.json:
                 print(contract.dumps(found.to_dict()), flush=True)
             continue
@@ -314,7 +325,9 @@ def _answer(
         if error.path == "assignor" and not alone and (left_out := _unaffected(group, args)):
             return None, left_out  # nobody asks for a rebalance of this group
         if error.path == "assignor" and not alone and group.assignor == _STREAMS:
-            return LeftOut(group.group_id)
+            return LeftOut(group.group_id, _OF_APPLICATION)
+        if not alone and not all(is_played(group, change) for change in args.changes):
+            return LeftOut(group.group_id, NOT_PLAYED)
         return BadGroup(group.group_id, error_text(error, args.changes) + _hint(error, group, args))
     return answer if isinstance(answer, BadGroup) else (answer, left_out)
 

@@ -232,14 +232,14 @@ def _show_leaders(answer: _Answer) -> None:
 
 def _how_long(planned: RebalancePlan) -> "tuple[Timed | None, str]":
     """Returns the times and the assumptions, or no times and the reason."""
-    from kafka_rebalance.simulator.timing import assumed, timed
+    from kafka_rebalance.simulator.timing import assumed, timed, why_untimed
 
     changes = parse_changes(planned.changes)
     try:
         times = timed(planned.group, changes, planned.assignor)
         return times, assumed(planned.group, changes, planned.assignor)
     except GroupError as error:
-        return None, str(error)
+        return None, why_untimed(error)
 
 
 def _endless(planned: RebalancePlan) -> Endless | None:

@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
             print(contract.dumps(line), flush=True)
             counts.add(line)
     _say(str(counts))
-    return of_errors(counts.bad)
+    return of_errors(counts.bad + counts.causes)
 
 
 def _with_leaders(
@@ -82,8 +82,13 @@ class _Counts:
     def __init__(self, advance: Callable[[int, int], None]) -> None:
         self._advance = advance
         self._groups = self._left_out = self._changed = self.bad = 0
+        self.causes = 0  # that groups are missing
 
     def add(self, line: dict[str, Any]) -> None:
+        if line["group_id"] is None:
+            self.causes += 1
+            _say(line["error"])
+            return
         self._groups += 1
         self.bad += "error" in line
         assignor = line.get("assignor")
@@ -113,6 +118,8 @@ class _Counts:
     def __str__(self) -> str:
         counts = f"{counted(self._groups, 'group')}, {self.bad} with errors, "
         counts += f"{self._left_out} left out"
+        if self.causes:
+            counts += "; others are missing, because brokers are down"
         if self._changed:
             counts += f"; {self._changed} changed while the cluster was read: ask again for these"
         return counts

@@ -13,7 +13,8 @@ described at slightly different times.
 
 Order    groups as given, else by name; members as the coordinator lists them, which is the order in
          which the leader receives them; partitions as the leader assigned them.
-Errors   a group that cannot be read is a line with `error`; if the cluster cannot be read, a
+Errors   a group that cannot be read is a line with `error`; so is each cause that groups are
+         missing (`unlisted.py`), with `group_id` null. If the cluster cannot be read, a
          ClusterError is raised.
 Source   Kafka's DescribeGroups, ListGroups, Metadata and ConsumerProtocol messages.
 """
@@ -35,6 +36,7 @@ from kafka_rebalance.wire.streams_group_descriptions import StreamsGroupDescript
 from .broker_groups import API_KEYS, Described, broker_line, described_groups, has_pattern
 from .cluster import admin_client
 from .streams_groups import StreamsSettings, source_topics, streams_line, streams_settings
+from .unlisted import OFFSETS_TOPIC, problems
 
 BATCH = 200
 """How many groups are described at a time; this bounds the memory."""
@@ -102,7 +104,9 @@ def snapshot(
     because the user lacks a permission. A group named by the caller always yields a line, if
     necessary `{"group_id": ..., "error": "state: Empty, ..."}`. A group in the middle of a
     rebalance yields an error line in both cases, because its members' subscriptions and assignments
-    are unavailable then. `on_progress` is called at the start, after every 200 groups, and at the
+    are unavailable then. If brokers are down, nobody lists the groups that they coordinate: a line
+    `{"group_id": null, "error": "brokers: ..."}` says so, or the line of a group that the caller
+    named. `on_progress` is called at the start, after every 200 groups, and at the
     end.
 
     `bootstrap_server` is "host:port", or several separated by commas. `configs` are settings of
@@ -153,6 +157,7 @@ class _Reader:
         self._errors = errors
         self._on_progress = on_progress
         self._changed = 0
+        self._silent: dict[int, str] = {}
         self._racks: dict[int, str | None] = {}
         self._topics: dict[str, _Line | GroupError | None] = {}
         self._all_topics: tuple[str, ...] | None = None
@@ -163,10 +168,13 @@ class _Reader:
     ) -> Iterator[_Line]:
         cluster = self._learn_racks()
         listed = dict(self._list(self._racks))
+        missing = list(self._missing())
         authorized = cluster.get("authorized_operations")  # None from a broker before 2.8
         hidden = authorized is not None and _DESCRIBE not in authorized
         if group_ids is None and on_left_out and hidden:
             on_left_out("*", _UNLISTED)
+        if group_ids is None:
+            yield from ({"group_id": None, "error": f"brokers: {one}"} for one in missing)
         wanted = sorted(listed) if group_ids is None else list(dict.fromkeys(group_ids))
         self._on_progress(Progress(0, len(wanted), 0))
         for start in range(0, len(wanted), BATCH):
@@ -174,7 +182,8 @@ class _Reader:
                 if not isinstance(result, GroupError):
                     yield result
                 elif group_ids is not None or not isinstance(result, _NotAssignedError):
-                    yield {"group_id": group_id, "error": str(result)}
+                    causes = missing if group_id not in listed else []
+                    yield {"group_id": group_id, "error": "; ".join([str(result), *causes])}
                 elif on_left_out:
                     on_left_out(group_id, str(result))
             done = min(start + BATCH, len(wanted))
@@ -220,7 +229,7 @@ class _Reader:
 
     def _list(self, brokers: Iterable[int]) -> Iterator[tuple[str, _Listed]]:
         for broker in brokers:
-            for group in self._patiently(self._admin.list_groups, broker_ids=[broker]):
+            for group in self._listed_by(broker):
                 yield (
                     group["group_id"],
                     # A broker before 3.8 sends no type, a broker before 2.6 no state.
@@ -231,6 +240,26 @@ class _Reader:
                         group.get("group_state") or "",
                     ),
                 )
+
+    def _listed_by(self, broker: int) -> Iterable[Mapping[str, Any]]:
+        """Returns the groups that a broker lists; notes a broker that does not answer."""
+        try:
+            found: Iterable[Mapping[str, Any]] = self._patiently(
+                self._admin.list_groups, broker_ids=[broker]
+            )
+        except self._errors.KafkaError as error:
+            if not self._may_pass(error):
+                raise
+            self._silent[broker] = type(error).__name__
+            if len(self._silent) == len(self._racks):
+                raise
+            return ()
+        return found
+
+    def _missing(self) -> Iterator[str]:
+        """Yields why groups are missing from the list."""
+        [offsets] = self._patiently(self._admin.describe_topics, [OFFSETS_TOPIC])
+        yield from problems(self._silent, offsets)
 
     def _describe(self, coordinators: Mapping[str, int]) -> dict[str, Any]:
         """Returns the groups from DescribeGroups responses, by id."""
@@ -293,9 +322,14 @@ class _Reader:
             try:
                 return call(*arguments, **named)
             except self._errors.KafkaError as error:
-                if not getattr(error, "retriable", False) or time.monotonic() > deadline:
+                if not self._may_pass(error) or time.monotonic() > deadline:
                     raise
             time.sleep(0.1)
+
+    def _may_pass(self, error: Exception) -> bool:
+        """Returns whether a later attempt may succeed: after an election, for example."""
+        unknown = isinstance(error, self._errors.UnknownBrokerIdError)
+        return unknown or bool(getattr(error, "retriable", False))
 
     def _without_topics(self, group: Any) -> _Line:
         if group.error_code:

@@ -23,8 +23,9 @@ from kafka_rebalance.protocol.coordinator_lookup import partition_for
 from .cluster import admin_client, consumer_client, kafka_module
 from .consumer_groups import ClusterError
 from .log_records import IdleLimit, no_partitions
+from .unlisted import OFFSETS_TOPIC
 
-TOPIC = "__consumer_offsets"
+TOPIC = OFFSETS_TOPIC
 
 _POLL_MS = 200
 _POLL_RECORDS = 5_000

@@ -165,6 +165,8 @@ def _recommended(group: GroupSpec, candidates: Sequence[Candidate]) -> tuple[str
     reason = _reason(group, best, possible[1:])
     if is_alone:
         reason = f"{best.assignor} is the only one here of the kind that the group runs"
+    if len(candidates) == 1:
+        reason = f"{best.assignor} is the only one that was compared"
     if len(possible) == 1 < len(ranked):
         reason = f"{best.assignor} is the only one that settles and that the clients have"
     if ranked[0] is not best:

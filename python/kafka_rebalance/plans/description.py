@@ -17,7 +17,8 @@ is not always a fault: a member may be idle on purpose.
     hangs       the leader's next rebalance, or one after a simple change, never ends
     foreign     the assignor, or the last leader's version of it, is not one of Kafka's
 
-If the group's assignor is unknown, the findings about the next rebalance are left out.
+The next rebalance is played by the assignor of the leader's library, as `plan` plays it. If the
+group's assignor is unknown, the findings about the next rebalance are left out.
 
 Errors   those of GroupSpec.
 """
@@ -35,9 +36,9 @@ from kafka_rebalance.group.spec import GroupSpec, require_group
 
 from .clients import library_evidence
 from .figures import rack_share
+from .leaders import LedPlan, plans_by_leader
 from .never_ends import endless
 from .possible import best_possible
-from .rebalance_plan import plan
 from .rounds import subscribed_partitions
 
 FindingKind = Literal[
@@ -77,7 +78,9 @@ class Description:
 
     `assignment` has the partitions that the members own now. `balance` is that of these partitions,
     `possible` is the best one. `lags` counts the records not yet consumed, for each partition with
-    a committed offset; None if the offsets were not read (as for a group from a file).
+    a committed offset; None if the offsets were not read (as for a group from a file). `assignors`
+    are those that may answer the next rebalance, as the leaders' libraries have them; none if the
+    group's assignor is not known.
     """
 
     group: GroupSpec
@@ -87,6 +90,7 @@ class Description:
     rack_share: float | None
     lags: Mapping[TopicPartition, int] | None
     findings: tuple[Finding, ...]
+    assignors: tuple[str, ...] = ()
 
     @property
     def lag(self) -> int | None:
@@ -103,6 +107,7 @@ class Description:
         return {
             "group_id": self.group.group_id,
             "assignor": self.group.assignor,
+            "assignors_by_leader": list(self.assignors),
             "generation_id": self.group.generation_id,
             "leader": self.group.leader,
             "members": [self._member(member) for member in self.group.members],
@@ -142,15 +147,17 @@ def describe(
     possible = balance
     if group.subtopologies is None and not shares_partitions(group.assignor):
         possible = best_possible(group, engine=engine).balance
+    led = _led(group, engine)
     findings = [
         *_faults(group, assignment),
         *_loads(group, assignment, balance, possible),
         *_subscriptions(group),
-        *_next_rebalance(group, engine),
+        *_next_rebalance(group, led, engine),
     ]
     findings.sort(key=lambda finding: FINDING_KINDS.index(finding.kind))
     share = rack_share(group, assignment)
-    return Description(group, assignment, balance, possible, share, lags, tuple(findings))
+    names = tuple(one.assignor for one in led)
+    return Description(group, assignment, balance, possible, share, lags, tuple(findings), names)
 
 
 def _faults(group: GroupSpec, assignment: Assignment) -> Iterator[Finding]:
@@ -260,7 +267,7 @@ def _subscriptions(group: GroupSpec) -> Iterator[Finding]:
         yield Finding("mixed", text, old)
 
 
-def _next_rebalance(group: GroupSpec, engine: Engine) -> Iterator[Finding]:
+def _next_rebalance(group: GroupSpec, led: Sequence[LedPlan], engine: Engine) -> Iterator[Finding]:
     if group.assignor in FOREIGN:
         yield Finding("foreign", f"{group.assignor} is {FOREIGN[group.assignor]}")
         return
@@ -269,28 +276,37 @@ def _next_rebalance(group: GroupSpec, engine: Engine) -> Iterator[Finding]:
         whose = "kafka-python or aiokafka" if library == "python" else library
         text = f"the last leader used the assignor of {whose}, which may answer otherwise"
         yield Finding("foreign", text)
+    for one in led:
+        leads = f" if {one.assignor} answers" if len(led) > 1 else ""
+        yield from _led_findings(group, one, leads, engine)
+
+
+def _led(group: GroupSpec, engine: Engine) -> tuple[LedPlan, ...]:
+    """Returns the next rebalance for each assignor that may answer; it has no plan if it hangs."""
     if group.assignor is None or not is_known(group.assignor):
-        return
-    found = endless(group, group.assignor, engine=engine)
-    if found is not None and found.hangs:
-        text = f"the rebalance never ends after: {'; '.join(found.following[:3])}"
-        if found.now:
-            text = "the next rebalance never ends: its leader computes for ever"
-        yield Finding("hangs", text, ask="plan")
-    if found is None or not found.now:
-        yield from _moves(group, engine)
-
-
-def _moves(group: GroupSpec, engine: Engine) -> Iterator[Finding]:
+        return ()
     try:
-        planned = plan(group, group.assignor, (), engine=engine)
-    except NeverEnds:  # `endless` does not play the assignors of other libraries
-        yield Finding("hangs", "the next rebalance never ends", ask="plan")
+        led = plans_by_leader(group, engine=engine)
+    except NeverEnds as error:
+        return (LedPlan(group.assignor, (), None, error),)
+    return tuple(one for one in led if one.plan or isinstance(one.error, NeverEnds))
+
+
+def _led_findings(group: GroupSpec, led: LedPlan, leads: str, engine: Engine) -> Iterator[Finding]:
+    """Yields what the next rebalance does if this leader's assignor answers, as `plan` plays it.
+
+    `leads` ends the sentences: it names the assignor, if others may answer otherwise.
+    """
+    found = endless(group, led.assignor, engine=engine)
+    if led.plan is None or (found is not None and found.now):
+        text = f"the next rebalance never ends{leads}: its leader computes for ever"
+        yield Finding("hangs", text, ask="plan")
         return
-    figures = planned.figures()
+    if found is not None and found.hangs:
+        text = f"the rebalance never ends{leads} after: {'; '.join(found.following[:3])}"
+        yield Finding("hangs", text, ask="plan")
+    figures = led.plan.figures()
     if figures.moves and not figures.owns_nothing:
-        moved: Sequence[TopicPartition] = [
-            tp for one in planned.rounds for gained in one.gained.values() for tp in gained
-        ]
-        text = "the next rebalance moves them, whatever its cause"
+        moved = [tp for one in led.plan.rounds for gained in one.gained.values() for tp in gained]
+        text = f"the next rebalance moves them{leads}, whatever its cause"
         yield Finding("moves", text, partitions=tuple(dict.fromkeys(moved)), ask="plan")

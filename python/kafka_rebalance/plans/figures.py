@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from kafka_rebalance.assignors.registry import shares_partitions
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Balance
 from kafka_rebalance.group.spec import GroupSpec
@@ -55,15 +56,20 @@ class Figures:
         return asdict(self)
 
 
-def figure_rows(figures: Figures, members: tuple[int, int]) -> list[tuple[str, ...]]:
-    """Returns rows (name, before, after, best possible); `members` counts them before and after."""
+def figure_rows(
+    figures: Figures, members: tuple[int, int], assignor: str | None
+) -> list[tuple[str, ...]]:
+    """Returns rows (name, before, after, best possible); `members` counts them before and after.
+
+    If members share partitions under the assignor, no least number of moves is known.
+    """
     one = figures
     balances = (one.balance_before, one.balance_after, one.balance_possible)
     rows: list[tuple[str, ...]] = [
         ("members", *map(str, members), ""),
         ("partitions a member", *(balance.least_to_most for balance in balances)),
         ("deviation", *(f"{balance.stddev:.2f}" for balance in balances)),
-        ("moves", "", str(one.moves), str(one.least_moves)),
+        ("moves", "", str(one.moves), "" if shares_partitions(assignor) else str(one.least_moves)),
     ]
     shares = (one.rack_share_before, one.rack_share_after)
     if shares != (None, None):

@@ -21,6 +21,8 @@ from .changes.made_up import MadeUp
 from .possible import Possible, best_possible
 from .rounds import Played, Step, play
 
+NOT_PLAYED = "of a streams group, the plan plays only members that join, leave or restart"
+
 
 def play_changes(
     group: GroupSpec,
@@ -59,17 +61,20 @@ def play_changes(
 
 
 def _check_plays(group: GroupSpec, changes: Sequence[Change]) -> None:
-    """Raises a GroupError for a change of a streams group that is not played.
+    for i, change in enumerate(changes):
+        if not is_played(group, change):
+            raise GroupError(f"changes[{i}]", NOT_PLAYED)
+
+
+def is_played(group: GroupSpec, change: Change) -> bool:
+    """Returns False for a change of a streams group (KIP-1071) that no plan plays.
 
     A contract line has the numbers of tasks, but not the topics on which they depend.
     """
     if not assigns_tasks(group.assignor):
-        return
-    for i, change in enumerate(changes):
-        of_rack = isinstance(change, RemoveMembers) and change.rack is not None
-        if of_rack or not isinstance(change, AddMembers | RemoveMembers | BounceMembers):
-            problem = "of a streams group, the plan plays only members that join, leave or restart"
-            raise GroupError(f"changes[{i}]", problem)
+        return True
+    of_rack = isinstance(change, RemoveMembers) and change.rack is not None
+    return not of_rack and isinstance(change, AddMembers | RemoveMembers | BounceMembers)
 
 
 def _as_sent(group: GroupSpec, step: Step) -> GroupSpec:

@@ -46,7 +46,7 @@ def timed(group: GroupSpec, changes: Sequence[Change], assignor: str) -> Timed:
     partitions = sum(topic.partitions for topic in group.topics)
     ConsumerConfig(partition_assignment_strategy=(assignor,))  # refuses an assignor of brokers
     if not changes:
-        raise GroupError("changes", "is empty; nothing can be timed")
+        raise GroupError("changes", "none is given, and only a change is timed")
     if len(group.members) * partitions > MOST_WORK:
         problem = f"{len(group.members)} members times {partitions} partitions are too many"
         raise GroupError("members", f"{problem} to be played beside a plan")
@@ -55,6 +55,11 @@ def timed(group: GroupSpec, changes: Sequence[Change], assignor: str) -> Timed:
         Spread.of(one.unavailable_ms for one in runs.totals),
         Spread.of(map(_longest, runs.parts)),
     )
+
+
+def why_untimed(error: GroupError) -> str:
+    """Returns the text of an error of `timed`, without the path of changes that are missing."""
+    return "no change is given" if error.path == "changes" else str(error)
 
 
 def assumed(group: GroupSpec, changes: Sequence[Change], assignor: str) -> str:

@@ -17,6 +17,9 @@ from .consumer_protocol import AssignmentData, Subscription
 from .user_data import decode_cooperative_user_data, decode_sticky_user_data
 
 _NO_GENERATION = -1
+_STREAMS = "stream"
+_OF_LIBRDKAFKA = ("range", "roundrobin", "cooperative-sticky")
+"""The assignors of librdkafka; an application cannot add one."""
 
 
 def sent_member(
@@ -83,13 +86,18 @@ def client_library(subscription: Subscription, assignor: str, client_id: str | N
     The rules are those of the table in docs/plans.md, which `tools/sent_subscriptions.py` makes
     from real clients. "java" is also this project's plug-ins, which send what Java sends. "python"
     is kafka-python's or aiokafka's own assignor. Java before 2.4 sent what these send; only a
-    default client id tells them apart.
+    default client id tells them apart. Kafka Streams' assignor exists in Java only. Under another
+    custom assignor, user data do not show the library: None.
     """
     data = subscription.user_data
+    if assignor == _STREAMS:
+        return "java"
     if subscription.version >= 2:
         generation_only = assignor == "cooperative-sticky" and len(data or b"") == 4
         java = data is None or generation_only or assignor == "sticky"
-        return "java" if java else "librdkafka"
+        if java:
+            return "java"
+        return "librdkafka" if assignor in _OF_LIBRDKAFKA else None
     for library in ("kafka-python", "aiokafka"):
         if (client_id or "").startswith(f"{library}-"):
             return library

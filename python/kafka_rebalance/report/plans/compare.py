@@ -10,7 +10,7 @@ from kafka_rebalance.report.text.names import cut
 from kafka_rebalance.report.text.tables import print_table
 from kafka_rebalance.simulator.timing import Timed
 
-from .plan import its, print_wrapped, waits
+from .plan import its, moves_text, print_wrapped, waits
 from .recipes import print_migration
 from .times import median_text, seconds_text
 
@@ -93,7 +93,7 @@ def _row(one: Candidate, timed: Timed | None, recommended: str | None) -> tuple[
     return (
         name,
         str(figures.rounds) if figures.settled else "never settles",
-        f"{figures.moves} ({figures.least_moves})",
+        moves_text(one.assignor, figures),
         str(figures.unavailable),
         "" if timed is None else median_text(timed.unread),
         "" if timed is None else median_text(timed.settled),
@@ -111,6 +111,7 @@ def print_comparisons(comparisons: Sequence[Comparison]) -> None:
     print_table(
         ("group", "runs", "recommended", "a member", "no reader"),
         [_line(one) for one in comparisons],
+        whole=True,
     )
 
 
@@ -120,7 +121,7 @@ def _line(comparison: Comparison) -> tuple[str, ...]:
     spreads = ["-" if one is None else one.balance_after.least_to_most for one in both]
     silent = ["-" if one is None else str(one.unavailable) for one in both]
     return (
-        cut(comparison.group.group_id, 32),
+        cut(comparison.group.group_id, 60),
         comparison.group.assignor or "-",
         comparison.recommended or "-",
         " -> ".join(spreads),

@@ -30,7 +30,7 @@ def print_description(one: Description, given: str, *, everything: bool) -> None
     total = sum(map(len, one.assignment.values()))
     generation = "" if group.generation_id is None else f", generation {group.generation_id}"
     print(
-        f"{group.group_id}, {group.assignor or 'no assignor'}{generation}: "
+        f"{group.group_id}, {_assignor(one) or 'no assignor'}{generation}: "
         f"{counted(len(group.members), 'member')}, {counted(total, 'partition')} owned"
     )
     names = short_names(member.member_id for member in group.members)
@@ -59,14 +59,19 @@ def print_description(one: Description, given: str, *, everything: bool) -> None
         print(f"  kafka-rebalance {ask} {given}")
 
 
+def _assignor(one: Description) -> str:
+    """Returns the assignors that may answer, by the names that `plan` has for them."""
+    return " or ".join(one.assignors) or one.group.assignor or ""
+
+
 def print_descriptions(rows: Sequence[Description]) -> None:
     """Prints one line for each group."""
     live = any(one.lags is not None for one in rows)
     columns = ["group", "assignor", "members", "partitions a member", "possible", "lag", "findings"]
     cells = [
         [
-            cut(one.group.group_id, 30),
-            one.group.assignor or "-",
+            cut(one.group.group_id, 60),
+            _assignor(one) or "-",
             str(len(one.group.members)),
             one.balance.least_to_most,
             one.possible.least_to_most,

@@ -5,7 +5,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Sequence
 
-from kafka_rebalance.assignors.registry import SERVER_SIDE
+from kafka_rebalance.assignors.registry import SERVER_SIDE, shares_partitions
 from kafka_rebalance.group.ownership import Delta
 from kafka_rebalance.plans import Figures, RebalancePlan, Round, Samples, Step
 from kafka_rebalance.plans.changes.made_up import Basis, own_short_name
@@ -25,6 +25,7 @@ _MOST_ROWS = 20
 _MOST_ROUNDS = 6
 _MOST_CHARACTERS = 34
 _MOST_NAMED = 60
+_LONGEST_ID = 60  # a longer group id is cut in tables of many groups
 
 
 def print_plan(plan: RebalancePlan, samples: Samples | None, *, everything: bool) -> None:
@@ -62,7 +63,7 @@ def print_plan(plan: RebalancePlan, samples: Samples | None, *, everything: bool
 def print_figures(plan: RebalancePlan, figures: Figures) -> None:
     """Prints the figures before and after, and the best possible ones."""
     members = (len(plan.group.members), len(plan.final.members))
-    print_table(("", "before", "after", "possible"), figure_rows(figures, members))
+    print_table(("", "before", "after", "possible"), figure_rows(figures, members, plan.assignor))
     print_wrapped(f"{counted(figures.rounds, 'rebalance')}; {_silent(figures)}")
     if figures.owns_nothing:
         print_wrapped(
@@ -342,10 +343,10 @@ def print_plans(rows: Sequence[tuple[str, str, Figures]]) -> None:
     )
     lines = [
         (
-            cut(group_id, 22),
+            cut(group_id, _LONGEST_ID),
             assignor,
             str(one.rounds) if one.settled else f"{one.rounds}, unsettled",
-            f"{one.moves} ({one.least_moves})",
+            moves_text(assignor, one),
             str(one.unavailable),
             str(one.waiting),
             str(one.leaderless),
@@ -360,4 +361,14 @@ def print_plans(rows: Sequence[tuple[str, str, Figures]]) -> None:
         "no leader": any(one.leaderless for _, _, one in rows),
     }
     shown = [i for i, name in enumerate(columns) if there.get(name, True)]
-    print_table([columns[i] for i in shown], [[line[i] for i in shown] for line in lines])
+    print_table(
+        [columns[i] for i in shown], [[line[i] for i in shown] for line in lines], whole=True
+    )
+
+
+def moves_text(assignor: str | None, one: Figures) -> str:
+    """Returns the moves and the least ones, such as `6 (2)`.
+
+    For groups that share partitions, no least number is known.
+    """
+    return f"{one.moves}" if shares_partitions(assignor) else f"{one.moves} ({one.least_moves})"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints tables that fit the terminal, at most 100 characters wide.
 
-A cell that is too long continues in the next line: if possible it breaks after a word, else after a
-sign inside a word (`-`, `_`, `.`, `/`, `:`, `,`). If that is not enough, the first cell of each row
-gets a line of its own. If the table is still too wide, words are broken anywhere.
+A cell that is too long continues in the next line, after a word. If that is not enough, the first
+cell of each row gets a line of its own, so that names stay whole and can be copied. If the table is
+still too wide, words are broken: after a sign (`-`, `_`, `.`, `/`, `:`, `,`), else anywhere.
 """
 
 import os
@@ -100,16 +100,18 @@ def _layout(by_column: Sequence[Sequence[str]], room: int, *, whole: bool) -> _L
 
     words, parts = longest(_WORDS.findall), longest(_PARTS.findall)
     natural = [_length(one) for one in by_column]
-    for gap, least in ((3, natural), (2, natural), (3, words), (2, words), (2, parts)):
+    for gap, least in ((3, natural), (2, natural), (3, words), (2, words)):
         widths = _shrunk(natural, least, room - gap * (len(natural) - 1))
         if widths is not None:
             return _Layout(widths, gap)
     beside = room - 2 * (len(natural) - 1)
-    for least in (words[1:], parts[1:], [1] * (len(natural) - 1)):
-        widths = _shrunk(natural[1:], least, beside)
-        if widths is not None:
-            return _Layout([room, *widths], 2, above=True)
-    return _Layout(natural, 2)
+    above = _shrunk(natural[1:], words[1:], beside)
+    widths = _shrunk(natural, parts, beside) if above is None else None
+    if widths is not None:
+        return _Layout(widths, 2)
+    for least in (parts[1:], [1] * (len(natural) - 1)):
+        above = above or _shrunk(natural[1:], least, beside)
+    return _Layout(natural, 2) if above is None else _Layout([room, *above], 2, above=True)
 
 
 def _length(cells: Sequence[str]) -> int:

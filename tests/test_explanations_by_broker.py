@@ -46,7 +46,7 @@ def test_uniform_keeps_and_fills_up_to_quotas() -> None:
                 assert isinstance(quotas, Quotas)
                 assert isinstance(keeps, Keeps)
                 least, extras = divmod(quotas.total, quotas.members)
-                (before,) = [m for m, own in one.held.items() if tp in own] or [None]
+                before = next((m for m, own in one.held.items() if tp in own), None)
                 (after,) = [m for m, own in one.assignment.items() if tp in own]
                 assert keeps.owner == before
                 assert keeps.is_kept == (before == after)

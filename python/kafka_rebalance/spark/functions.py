@@ -36,8 +36,9 @@ def assign_groups(
 
     With GroupRecords in place of a DataFrame, the groups are read from records in the same pass.
 
-    If `assignor` is None, each row's own is used. A bad group has an `error`; the job continues. If
-    the groups have a column `cluster`, it is the first column of the answers, too.
+    If `assignor` is None, each row's own is used. A bad group has an `error`; the job continues.
+    With `assignor`, columns that it does not read are not validated (docs/contract.md). If the
+    groups have a column `cluster`, it is the first column of the answers, too.
 
     `keep` names other columns of the groups that the answers have at their end, unchanged. By
     default, there are none, because each kept column is copied to the worker and back.

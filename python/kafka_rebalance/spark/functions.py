@@ -19,7 +19,7 @@ from .compaction import with_cluster
 from .group_records import GroupRecords
 from .kept_columns import answers_type, kept_fields
 from .schema import COMPARE_SCHEMA, OUTPUT_SCHEMA, OWNERS_SCHEMA, PLAN_SCHEMA, contract
-from .session import use_this_python
+from .workers import map_in_workers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -201,8 +201,7 @@ def _in_workers(
     # mapInArrow refuses names with dots, and takes columns of answers by position.
     copied = [_named(field.name).alias(f"kept_{i}") for i, field in enumerate(kept)]
     wanted = groups.select(*clusters, *needed, *copied)
-    use_this_python(groups.sparkSession)
-    return wanted.mapInArrow(work, t.StructType([*answered, *kept]))
+    return map_in_workers(wanted, work, t.StructType([*answered, *kept]))
 
 
 def _work(
@@ -270,8 +269,7 @@ def _from_records(
 
     keyed = with_cluster(schema.with_keys(answers_schema, labels), has_cluster)
     latest = source.latest()
-    use_this_python(latest.sparkSession)
-    return latest.mapInArrow(run, keyed)
+    return map_in_workers(latest, run, keyed)
 
 
 def _selected(found: t.StructType, drop: set[str]) -> list[Column]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from unittest.mock import Mock
 
 import pytest
@@ -80,7 +80,8 @@ def test_the_work_brings_its_advice_along(tmp_path: Path) -> None:
     frame = Mock()
     map_in_workers(frame, coordinator_events, "a int")  # any function of the package is such a work
     shipped = tmp_path / "work"
-    shipped.write_bytes(dumps(frame.mapInArrow.call_args.args[0]))
+    pickle_whole: Any = dumps  # pyspark has no types for it
+    shipped.write_bytes(pickle_whole(frame.mapInArrow.call_args.args[0]))
     code = HIDE.format(module="kafka_rebalance")
     code += f"import pickle\npickle.load(open({str(shipped)!r}, 'rb'))(iter(()))\n"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -24,7 +24,8 @@ def map_in_workers(
     If the package is missing in a worker, its ImportError is one sentence with the host, the Python
     and a remedy. Therefore the work travels as bytes: loading it may need modules of this package.
     """
-    core, pickled = core_importer(), dumps(work)
+    pickle_whole: Any = dumps  # pyspark has no types for it
+    core, pickled = core_importer(), pickle_whole(work)
 
     def run(batches: "Batches") -> "Batches":
         import pickle

@@ -248,10 +248,12 @@ def test_only_what_is_used_is_imported(command: str, absent: tuple[str, ...]) ->
 
 def test_each_job_on_spark_asks_for_the_drivers_python() -> None:
     """Otherwise, a local session runs `python3` from PATH, which may lack pyarrow."""
+    starts = (".mapInArrow(", ".dataSource.register(", ".udtf.register(")
     before = []
     for path in (PACKAGE / "spark").glob("*.py"):
         lines = path.read_text(encoding="utf-8").splitlines()
-        jobs = [n for n, line in enumerate(lines) if ".mapInArrow(" in line]
-        before += [lines[n - 1].strip() for n in jobs]
-    assert len(before) >= 8
-    assert [line for line in before if not line.startswith("use_this_python(")] == []
+        for start in starts:
+            found = [n for n, line in enumerate(lines) if start in line and "`" not in line]
+            before += [(start, lines[n - 1].strip()) for n in found[:1]]
+    assert sorted(start for start, _ in before) == sorted(starts)
+    assert [line for _, line in before if not line.startswith("use_this_python(")] == []

@@ -142,6 +142,21 @@ def test_a_summary_of_clusters(tmp_path: Path) -> None:
     assert "rebalance" in shown.stdout
 
 
+def test_a_summary_names_the_most_frequent_error(tmp_path: Path) -> None:
+    """Groups without an assignor are the usual case: the output and the page name the option."""
+    without = {name: value for name, value in GOOD.items() if name != "assignor"}
+    groups = [{**without, "group_id": f"g{n}"} for n in range(3)]
+    groups.append({**GOOD, "group_id": "other", "topics": [{"name": "t", "partitions": -1}]})
+    source, target = tmp_path / "groups.jsonl", tmp_path / "out"
+    source.write_text("\n".join(map(json.dumps, groups)), encoding="utf-8")
+    run = command("fleet", "summary", source, target)
+    assert run.returncode == 3, run.stderr
+    cause = "assignor: missing; --assignor NAME plays every group with this assignor"
+    line = f"most frequent error (3 groups): {cause}"
+    assert line in run.stdout.splitlines()
+    assert line[1:] in html.unescape((target / "report.html").read_text(encoding="utf-8"))
+
+
 def test_records_as_kafka_keeps_them(tmp_path: Path) -> None:
     log = [(key, value, 0, offset) for offset, (key, value) in enumerate(captured())]
     names = ("key", "value", "partition", "offset")

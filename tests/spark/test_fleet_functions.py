@@ -272,6 +272,10 @@ def test_sql(spark: SparkSession) -> None:
     assert sorted(own, key=str) == sorted(assign_groups(frame).collect(), key=str)
     column = spark.sql("select kafka_assign(group_id, topics, members, 'sticky') as x from groups")
     assert [row["x"] for row in column.collect()] == wanted
+    unknown = spark.sql("select error from kafka_assign_table(TABLE(groups), 'stick')").collect()
+    column = spark.sql("select kafka_assign(group_id, topics, members, 'stick').error from groups")
+    assert sorted(unknown) == sorted(column.collect())
+    assert 'assignor: "stick" is not known' in unknown[0]["error"]
     planned = spark.sql(
         "select * from kafka_plan_table(TABLE(groups), 'add-members=1; bounce-members')"
     )

@@ -6,14 +6,17 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
 import pytest
+from pyspark.cloudpickle import dumps
 
 from kafka_rebalance import _core
 from kafka_rebalance.errors import SparkFailedError
-from kafka_rebalance.spark import probe_executors
-from kafka_rebalance.spark.session import sentence
+from kafka_rebalance.spark import coordinator_events, probe_executors
+from kafka_rebalance.spark.session import HELP, sentence
+from kafka_rebalance.spark.workers import map_in_workers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,10 +68,27 @@ def test_a_missing_wheel_is_one_sentence(tmp_path: Path, module: str) -> None:
     probed, ran = run.stdout.splitlines()
     assert probed.startswith(f"Spark: No module named '{module}' on an executor (")
     assert probed.endswith("ship the environment with the job, see docs/cluster.md")
-    assert ran == (
-        f"Spark: the executors' Python has no module {module}: ship the environment with the job, "
-        "see docs/cluster.md"
-    )
+    if module == "kafka_rebalance":  # found by our code in the worker, as the probe does
+        assert ran == probed
+    else:  # Spark's worker needs pyarrow before it runs our code
+        advice = "ship the environment with the job, see docs/cluster.md"
+        assert ran == f"Spark: the executors' Python has no module {module}: {advice}"
+
+
+def test_the_work_brings_its_advice_along(tmp_path: Path) -> None:
+    """The work of a job, loaded by a Python without the package, raises the sentence."""
+    frame = Mock()
+    map_in_workers(frame, coordinator_events, "a int")  # any function of the package is such a work
+    shipped = tmp_path / "work"
+    pickle_whole: Any = dumps  # pyspark has no types for it
+    shipped.write_bytes(pickle_whole(frame.mapInArrow.call_args.args[0]))
+    code = HIDE.format(module="kafka_rebalance")
+    code += f"import pickle\npickle.load(open({str(shipped)!r}, 'rb'))(iter(()))\n"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    last = run.stderr.splitlines()[-1]
+    assert last.startswith("ImportError: No module named 'kafka_rebalance' on an executor (")
+    assert last.endswith(f", {sys.executable}): {HELP}")
+    assert f"ImportError: {sentence(run.stderr)}" == last
 
 
 def test_executors_that_have_it(spark: SparkSession) -> None:

@@ -260,35 +260,58 @@ CONNECT = """
 import json, sys
 from pyspark.sql import SparkSession
 from kafka_rebalance.data import captured_lines
-from kafka_rebalance.spark import INPUT_SCHEMA, assign_groups, assign_udf
+from kafka_rebalance.spark import INPUT_SCHEMA, assign_groups, assign_udf, read_consumer_offsets
+from kafka_rebalance.spark import register_functions
+from kafka_rebalance.errors import SparkFailedError
 spark = SparkSession.builder.remote("local[2]").getOrCreate()
 cases = [case for case in map(json.loads, captured_lines()) if "error" not in case]
 frame = spark.createDataFrame(cases, INPUT_SCHEMA)
 rows = assign_groups(frame, assignor="sticky").collect()
 column = assign_udf("sticky")("group_id", "topics", "members")
 again = frame.select(column.alias("result")).collect()
+register_functions(spark)
+frame.createOrReplaceTempView("groups")
+table = spark.sql("select * from kafka_assign_table(TABLE(groups), 'sticky')").collect()
 print(len(rows), sum(row["error"] is None for row in rows),
-      rows == [row["result"] for row in again])
+      rows == [row["result"] for row in again], len(table))
+try:
+    read_consumer_offsets(spark, bootstrap_servers="127.0.0.1:1")
+except SparkFailedError as error:
+    print(error)
 spark.stop()
 """
 
 
-def test_spark_connect() -> None:
-    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
+def not_activated(tmp_path: Path) -> dict[str, str]:
+    """Returns an environment whose first `python3` cannot run, and that names no other Python."""
+    other = tmp_path / "python3"
+    other.write_text("#!/bin/sh\necho the wrong python3 >&2; exit 1\n", encoding="utf-8")
+    other.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
+        environment.pop(name, None)
+    return environment
+
+
+def test_spark_connect_without_an_activated_environment(tmp_path: Path) -> None:
     run = subprocess.run(
         [sys.executable, "-c", CONNECT],
-        env=environment,
+        env=not_activated(tmp_path),
         capture_output=True,
         text=True,
         timeout=240,
         check=False,
     )
-    assert run.stdout.split() == [str(len(captured()))] * 2 + ["True"], run.stderr[-2000:]
+    count = str(len(captured()))
+    answered, refused = run.stdout.splitlines()
+    assert answered.split() == [count, count, "True", count], run.stderr[-2000:]
+    assert 'os.environ["PYSPARK_PYTHON"] = sys.executable before the session' in refused
 
 
 NOT_ACTIVATED = """
 import sys
-from kafka_rebalance.spark import INPUT_SCHEMA, assign_groups, assign_udf, register_functions
+from kafka_rebalance.spark import INPUT_SCHEMA, assign_groups, assign_udf, read_consumer_offsets
+from kafka_rebalance.spark import register_functions
 from pyspark.sql import SparkSession
 
 def by_frame(spark, frame):
@@ -315,22 +338,19 @@ for answer in (by_frame, by_udf, by_sql, by_registered):
     rows = answer(spark, spark.read.schema(INPUT_SCHEMA).json(sys.argv[1])).collect()
     print(answer.__name__, [(row["group_id"], row["error"]) for row in rows])
     spark.stop()
+spark = builder.getOrCreate()
+print("by_source", read_consumer_offsets(spark, bootstrap_servers="127.0.0.1:1").columns[:2])
+spark.stop()
 """
 
 
 def test_workers_run_the_drivers_python_without_an_activated_environment(tmp_path: Path) -> None:
-    other = tmp_path / "python3"
-    other.write_text("#!/bin/sh\necho the wrong python3 >&2; exit 1\n", encoding="utf-8")
-    other.chmod(0o755)
     group = kr.GroupSpec("g", (kr.Topic("t", 2),), (kr.Member("a", ("t",)),))
     line = tmp_path / "group.jsonl"
     line.write_text(group.to_json(), encoding="utf-8")
-    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
-        environment.pop(name, None)
     run = subprocess.run(
         [sys.executable, "-c", NOT_ACTIVATED, str(line)],
-        env=environment,
+        env=not_activated(tmp_path),
         capture_output=True,
         text=True,
         timeout=300,
@@ -339,6 +359,7 @@ def test_workers_run_the_drivers_python_without_an_activated_environment(tmp_pat
     answers = [
         f"{first} [('g', None)]" for first in ("by_frame", "by_udf", "by_sql", "by_registered")
     ]
+    answers.append("by_source ['key', 'value']")  # Spark asks the Python of the source for them
     assert run.stdout.splitlines() == answers, run.stderr[-2000:]
 
 

@@ -37,6 +37,11 @@ each group was played with Java's assignor, unless its assignor names another li
 kafka-rebalance {word} FILE --group ID"""
 """The core does not read which library leads a group; docs/start/spark.md has more."""
 
+_UNREAD = (
+    "; columns that NAME does not read are not validated (range: owned partitions; roundrobin: "
+    "racks, too), see docs/contract.md"
+)
+
 _WORDS = {
     "assign": "who owns what in every group",
     "plan": "play changes of every group, one after another",
@@ -59,7 +64,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             one.add_argument(
                 "--assignor",
                 metavar="NAME",
-                help=f"use this one for all groups, not their own: {', '.join(in_core())}",
+                help=f"use this one for all groups, not their own: {', '.join(in_core())}"
+                + (_UNREAD if word == "assign" else ""),
             )
         if word != "assign":
             add_changes(one)

@@ -45,6 +45,8 @@ def summarise(args: argparse.Namespace, spark: "SparkSession", *, plain: bool) -
     else:
         print(f"{done['groups']:,} groups, {len(done['changes'])} changes, in {done['seconds']} s")
         print(f"{done['errors']:,} with errors, {done['uneven']:,} less even than possible")
+        if done["most_frequent_error"] is not None:
+            print(_cause(done["most_frequent_error"]))
         for name, count in done["left_out"].items():
             print(f"left out: {count:,} {name}")
         print(f"written to {args.output}; the page: {done['report']}")
@@ -105,10 +107,11 @@ def _write(
     totals = {row["change"]: _totals(row) for row in whole}
     bins = fleet_histogram(plans.where("change = ''")).collect()
     now = totals[""] if "" in totals else ChangeTotals("", *[0] * 13)
+    error = _most_frequent_error(plans) if now.errors else None
     seconds = round(time.perf_counter() - start, 1)
     report = FleetReport(
         f"{counted(now.groups, 'group')}: balance, moves and racks",
-        _notes(args, now, left_out()),
+        _notes(args, now, error, left_out()),
         _bins(bins, "spread_before"),
         _bins(bins, "spread_possible"),
         [totals[change] for change in changes if change in totals],
@@ -123,6 +126,7 @@ def _write(
     return {
         "groups": now.groups,
         "errors": now.errors,
+        "most_frequent_error": error,
         "uneven": now.uneven,
         "changes": changes,
         "left_out": left_out(),
@@ -159,14 +163,38 @@ def _totals(row: Any) -> ChangeTotals:
     )
 
 
-def _notes(args: argparse.Namespace, now: ChangeTotals, left_out: dict[str, int]) -> list[str]:
+def _most_frequent_error(plans: "DataFrame") -> dict[str, Any]:
+    """Returns the text that most rows have as their error, and the number of its groups."""
+    from pyspark.sql import functions as f
+
+    errors = plans.where("change = '' and error is not null").groupBy("error").count()
+    row = errors.orderBy(f.desc("count"), "error").limit(1).collect()[0]
+    return {"error": row["error"], "groups": row["count"]}
+
+
+def _cause(most: dict[str, Any]) -> str:
+    """Returns a sentence about the most frequent error, with a way out for a missing assignor."""
+    error = most["error"]
+    if error.startswith("assignor: missing"):
+        error = "assignor: missing; --assignor NAME plays every group with this assignor"
+    return f"most frequent error ({counted(most['groups'], 'group')}): {error}"
+
+
+def _notes(
+    args: argparse.Namespace,
+    now: ChangeTotals,
+    error: dict[str, Any] | None,
+    left_out: dict[str, int],
+) -> list[str]:
     assignor = f"as if all ran {args.assignor}" if args.assignor else "with their own assignors"
     notes = [
         f"{args.input}: {counted(now.groups, 'group')}, {assignor}.",
         "Assignors are those of Java's clients, unless a name begins with another library.",
     ]
-    if now.errors:
+    if error is not None:
         notes.append(f"{counted(now.errors, 'group')} with an error, in no other figure.")
+        cause = _cause(error)
+        notes.append(f"{cause[0].upper()}{cause[1:]}.")
     if left_out:
         words = ", ".join(f"{count:,} {name}" for name, count in left_out.items())
         notes.append(f"Left out: {words}.")

@@ -28,7 +28,7 @@ from .compaction import (
     with_cluster,
 )
 from .group_records import GroupRecords
-from .session import use_this_python
+from .workers import map_in_workers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -121,8 +121,7 @@ def current_groups(
                 yield groups
 
     latest = source.latest()
-    use_this_python(latest.sparkSession)
-    return latest.mapInArrow(run, with_cluster(GROUPS_SCHEMA, has_cluster))
+    return map_in_workers(latest, run, with_cluster(GROUPS_SCHEMA, has_cluster))
 
 
 def committed_offsets(records: DataFrame) -> DataFrame:
@@ -146,8 +145,7 @@ def committed_offsets(records: DataFrame) -> DataFrame:
 
     latest = last_records(records, COMMIT_KEYS, has_cluster=has_cluster)
     latest = latest.select(*keys, "key", "value")
-    use_this_python(latest.sparkSession)
-    return latest.mapInArrow(run, with_cluster(COMMITS_SCHEMA, has_cluster))
+    return map_in_workers(latest, run, with_cluster(COMMITS_SCHEMA, has_cluster))
 
 
 def count_records(records: DataFrame) -> DataFrame:

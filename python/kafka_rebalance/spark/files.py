@@ -38,7 +38,7 @@ from .calls import HOST, Call, assign_call, compare_call, plan_call, unread
 from .kept_columns import answers_type, kept_fields
 from .output_directory import output_directory
 from .schema import COMPARE_SCHEMA, OUTPUT_SCHEMA, PLAN_SCHEMA
-from .session import use_this_python
+from .workers import map_in_workers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -254,6 +254,5 @@ def _run(spark: SparkSession, job: Job, work: list[list[Split]]) -> list[Written
                 part = pa.RecordBatch.from_pylist([asdict(write_part(job, number, work[number]))])
                 yield part.set_column(0, "name", part.column(0).cast(pa.string()))
 
-    use_this_python(spark)
-    tasks = spark.range(0, len(work), 1, len(work)).mapInArrow(run, _REPORT)
+    tasks = map_in_workers(spark.range(0, len(work), 1, len(work)), run, _REPORT)
     return [WrittenPart(*row) for row in tasks.collect()]

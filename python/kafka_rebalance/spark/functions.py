@@ -19,7 +19,7 @@ from .compaction import with_cluster
 from .group_records import GroupRecords
 from .kept_columns import answers_type, kept_fields
 from .schema import COMPARE_SCHEMA, OUTPUT_SCHEMA, OWNERS_SCHEMA, PLAN_SCHEMA, contract
-from .session import use_this_python
+from .workers import map_in_workers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,8 +36,9 @@ def assign_groups(
 
     With GroupRecords in place of a DataFrame, the groups are read from records in the same pass.
 
-    If `assignor` is None, each row's own is used. A bad group has an `error`; the job continues. If
-    the groups have a column `cluster`, it is the first column of the answers, too.
+    If `assignor` is None, each row's own is used. A bad group has an `error`; the job continues.
+    With `assignor`, columns that it does not read are not validated (docs/contract.md). If the
+    groups have a column `cluster`, it is the first column of the answers, too.
 
     `keep` names other columns of the groups that the answers have at their end, unchanged. By
     default, there are none, because each kept column is copied to the worker and back.
@@ -200,8 +201,7 @@ def _in_workers(
     # mapInArrow refuses names with dots, and takes columns of answers by position.
     copied = [_named(field.name).alias(f"kept_{i}") for i, field in enumerate(kept)]
     wanted = groups.select(*clusters, *needed, *copied)
-    use_this_python(groups.sparkSession)
-    return wanted.mapInArrow(work, t.StructType([*answered, *kept]))
+    return map_in_workers(wanted, work, t.StructType([*answered, *kept]))
 
 
 def _work(
@@ -269,8 +269,7 @@ def _from_records(
 
     keyed = with_cluster(schema.with_keys(answers_schema, labels), has_cluster)
     latest = source.latest()
-    use_this_python(latest.sparkSession)
-    return latest.mapInArrow(run, keyed)
+    return map_in_workers(latest, run, keyed)
 
 
 def _selected(found: t.StructType, drop: set[str]) -> list[Column]:

@@ -35,6 +35,7 @@ from pyspark.sql.types import StructType
 from kafka_rebalance.live.log_records import IDLE_S, TopicLog
 from kafka_rebalance.live.topic_log import CLIENTS, open_log
 
+from .session import check_sources_python, use_this_python
 from .stream_limits import Offsets, beginning, next_end, ranges
 
 if TYPE_CHECKING:
@@ -72,11 +73,13 @@ def read_consumer_offsets(
     `options` are librdkafka's client settings after `kafka.` ("kafka.sasl.password"), and: topic,
     client, optionsFile, maxRecordsPerPartition, kafkaConsumer.pollTimeoutMs.
 
-    Errors: ValueError for an option that does not exist. When the frame is used, Spark wraps a
-    ClusterError in its own exception; a topic without partitions is such an error.
+    Errors: ValueError for an option that does not exist; SparkFailedError if a Spark Connect server
+    of this process would run the source in a `python3` without this package. When the frame is
+    used, Spark wraps a ClusterError in its own exception; a topic without partitions is such an
+    error.
     """
     named = _checked(bootstrap_servers, options)
-    spark.dataSource.register(KafkaRecords)
+    _register(spark)
     return spark.read.format(_FORMAT).options(**named).load()
 
 
@@ -89,8 +92,14 @@ def stream_consumer_offsets(
     offsets as JSON; `latestOffset` is the high watermark, so it includes open transactions.
     """
     named = _checked(bootstrap_servers, options)
-    spark.dataSource.register(KafkaRecords)
+    _register(spark)
     return spark.readStream.format(_FORMAT).options(**named).load()
+
+
+def _register(spark: SparkSession) -> None:
+    check_sources_python(spark)
+    use_this_python(spark)  # `register` takes the Python that plans and reads
+    spark.dataSource.register(KafkaRecords)
 
 
 def offset_bounds(

@@ -12,9 +12,7 @@ from pyspark.sql import functions as f
 from kafka_rebalance import _core
 from kafka_rebalance.errors import SparkFailedError
 
-from .session import spark_errors
-
-HELP = "ship the environment with the job, see docs/cluster.md"
+from .session import HELP, spark_errors
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from kafka_rebalance.history.log_causes import ZONES_MS, with_events
 from .compaction import require_columns, with_cluster
 from .recorded_patterns import check_history, each_group, recorded_row
 from .recorded_rebalances import HISTORY_SCHEMA, history_batch
-from .session import use_this_python
+from .workers import map_in_workers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,8 +55,7 @@ def coordinator_events(lines: DataFrame) -> DataFrame:
     has_cluster = "cluster" in lines.columns
     names = ["cluster", "place", "value"] if has_cluster else ["place", "value"]
     placed = lines.withColumn("place", f.monotonically_increasing_id()).select(*names)
-    use_this_python(placed.sparkSession)
-    return placed.mapInArrow(_read, with_cluster(EVENTS_SCHEMA, has_cluster))
+    return map_in_workers(placed, _read, with_cluster(EVENTS_SCHEMA, has_cluster))
 
 
 def with_broker_logs(history: DataFrame, lines: DataFrame) -> DataFrame:
@@ -84,8 +83,7 @@ def with_broker_logs(history: DataFrame, lines: DataFrame) -> DataFrame:
     ordered = rows.unionByName(said, allowMissingColumns=True).repartition(*group)
     ordered = ordered.sortWithinPartitions(*group, "at", "place")
     answer = each_group(group, _caused, lambda some: history_batch(some, has_cluster=has_cluster))
-    use_this_python(ordered.sparkSession)
-    return ordered.mapInArrow(answer, with_cluster(HISTORY_SCHEMA, has_cluster))
+    return map_in_workers(ordered, answer, with_cluster(HISTORY_SCHEMA, has_cluster))
 
 
 def _shifted(events: DataFrame, history: DataFrame, keys: list[str]) -> DataFrame:

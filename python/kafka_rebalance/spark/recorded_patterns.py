@@ -19,7 +19,7 @@ from kafka_rebalance.history.recorded import BackMember, Cause, RecordedRebalanc
 
 from .compaction import require_columns, with_cluster
 from .recorded_rebalances import HISTORY_SCHEMA
-from .session import use_this_python
+from .workers import map_in_workers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,9 +50,8 @@ def rebalance_patterns(
             yield {"cluster": rows[0].get("cluster"), **one.to_dict()}
 
     ordered = history.repartition(*keys).sortWithinPartitions(*keys, "written_ms", "offset")
-    use_this_python(ordered.sparkSession)
-    return ordered.mapInArrow(
-        each_group(keys, found, lambda rows: _batch(rows, has_cluster=has_cluster)), schema
+    return map_in_workers(
+        ordered, each_group(keys, found, lambda rows: _batch(rows, has_cluster=has_cluster)), schema
     )
 
 

@@ -29,7 +29,7 @@ from kafka_rebalance.history.records import OffsetsRecord
 from kafka_rebalance.wire.group_records import GroupMetadataKey, OffsetCommitKey
 
 from .compaction import COMMIT_KEYS, GROUP_KEYS, check_records, require_columns, with_cluster
-from .session import use_this_python
+from .workers import map_in_workers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -90,8 +90,9 @@ def rebalance_history(records: DataFrame) -> DataFrame:
         .repartition(*group)
         .sortWithinPartitions(*group, "era", f.col("is_group").desc())
     )
-    use_this_python(ordered.sparkSession)
-    return ordered.mapInArrow(_inferred(has_cluster), with_cluster(HISTORY_SCHEMA, has_cluster))
+    return map_in_workers(
+        ordered, _inferred(has_cluster), with_cluster(HISTORY_SCHEMA, has_cluster)
+    )
 
 
 def _whole_from(records: DataFrame, log: list[str]) -> DataFrame:

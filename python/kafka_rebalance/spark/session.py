@@ -4,6 +4,7 @@
 import os
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +19,11 @@ from kafka_rebalance.errors import KafkaRebalanceError, SparkFailedError
 ARROW_BYTES = "4m"
 """The most bytes of an Arrow batch: with Spark's default, 64m, giant groups need more memory."""
 
+HELP = "ship the environment with the job, see docs/cluster.md"
+
 LOG4J = Path(__file__).with_name("log4j2.properties")
+
+_WORKERS_PYTHON = "spark.sql.execution.pyspark.python"
 
 BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Java's options for a session of a minute, whose JVM would mostly compile and start threads."""
@@ -39,11 +44,10 @@ def sentence(text: str) -> str:
     The first line of Spark's message often lacks the cause: that is in a worker's traceback below,
     or, for a Python that does not exist, deep in a Java stack trace.
     """
+    if found := re.search(r"No module named '[\w.]+' on an executor \(.*\): .*", text):
+        return found[0]
     if found := re.search(r"No module named '([\w.]+)'", text):
-        return (
-            f"the executors' Python has no module {found[1]}: ship the environment with the job, "
-            "see docs/cluster.md"
-        )
+        return f"the executors' Python has no module {found[1]}: {HELP}"
     if found := re.search(r'Cannot run program "([^"]+)"', text):
         return (
             f"the executors have no Python {found[1]}: name one that exists on every machine, "
@@ -112,13 +116,43 @@ def use_this_python(spark: SparkSession) -> None:
     """Lets the workers of a session on this machine run this Python, if no other is named.
 
     Otherwise they run the first python3 on the PATH, which may lack this package. On a cluster, or
-    on Spark Connect, this Python's file may not exist, so the session stays as it is.
+    with a Spark Connect server elsewhere, this Python's file may not exist, so the session stays as
+    it is. A Connect server that this process started takes the setting for functions, but not for
+    data sources: only PYSPARK_PYTHON, before the server starts, names their Python.
     """
-    if "PYSPARK_PYTHON" in os.environ or not isinstance(spark, SparkSession):
+    if "PYSPARK_PYTHON" in os.environ:
         return
-    context = spark.sparkContext
-    if str(context.master).startswith("local") and context.pythonExec == "python3":  # the default
-        context.pythonExec = sys.executable
+    if isinstance(spark, SparkSession):
+        context = spark.sparkContext
+        is_default = context.pythonExec == "python3"
+        if is_default and str(context.master).startswith("local"):
+            context.pythonExec = sys.executable
+    elif "SPARK_LOCAL_REMOTE" in os.environ and spark.conf.get(_WORKERS_PYTHON, None) is None:
+        spark.conf.set(_WORKERS_PYTHON, sys.executable)
+
+
+def check_sources_python(spark: SparkSession) -> None:
+    """Raises SparkFailedError if a data source would run in a python3 that cannot load it.
+
+    A Connect server that this process started takes PYSPARK_PYTHON, or else the first python3 of
+    the PATH, from its environment; no setting of the session changes it.
+    """
+    is_own = not isinstance(spark, SparkSession) and "SPARK_LOCAL_REMOTE" in os.environ
+    if not is_own or "PYSPARK_PYTHON" in os.environ:
+        return
+    version = tuple(sys.version_info[:2])
+    code = f"import sys, kafka_rebalance; sys.exit(sys.version_info[:2] != {version})"
+    try:
+        ran = subprocess.run(["python3", "-c", code], capture_output=True, check=False)
+        is_fit = ran.returncode == 0
+    except FileNotFoundError:
+        is_fit = False
+    if not is_fit:
+        raise SparkFailedError(
+            "Spark: the data source would run in python3 of the path, which is another Python or "
+            'lacks this package: os.environ["PYSPARK_PYTHON"] = sys.executable before the session '
+            "starts"
+        )
 
 
 def is_submitted() -> bool:

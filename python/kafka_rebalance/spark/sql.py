@@ -21,6 +21,7 @@ from kafka_rebalance.group.model import MAX_PARTITIONS
 from .calls import known
 from .schema import OUTPUT_SCHEMA, PLAN_SCHEMA
 from .session import use_this_python
+from .workers import core_importer
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,10 +37,10 @@ def register_functions(spark: SparkSession) -> None:
 
     `groups` has the columns of INPUT_SCHEMA. Spark passes it as one struct, so select only needed
     columns: `TABLE(select group_id, assignor, topics, members from …)`. If `assignor` is null, the
-    row's own is used. `changes` are separated by "; ": 'add-members=1; partitions orders=24'; "" is
-    the next rebalance. The last two functions return these columns as a struct. They take an
-    assignor for each row. `kafka_plan` takes `changes` as an array of texts; if one refers to
-    something that the group lacks, the row has an error.
+    row's own is used; an unknown one is an error of each row. `changes` are separated by "; ":
+    'add-members=1; partitions orders=24'; "" is the next rebalance. The last two functions return
+    these columns as a struct. They take an assignor for each row. `kafka_plan` takes `changes` as
+    an array of texts; if one refers to something that the group lacks, the row has an error.
     """
     use_this_python(spark)
     spark.udtf.register("kafka_assign_table", _assign_table())
@@ -111,13 +112,14 @@ def _in_core(function: str) -> "Callable[..., pa.RecordBatch]":
     It is a closure, which Spark sends to the workers whole: they load `schema` only for an error.
     """
 
+    core = core_importer()
+
     def answers_of(batch: "pa.RecordBatch", *arguments: Any) -> "pa.RecordBatch":
         import pyarrow as pa
 
-        from kafka_rebalance import _core
-
+        work = getattr(core(), function)
         try:
-            return pa.record_batch(getattr(_core, function)(batch, *arguments))
+            return pa.record_batch(work(batch, *arguments))
         except TypeError:
             from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -137,7 +139,11 @@ def _assign_table() -> Any:
     class AssignTable:
         def eval(self, groups: pa.RecordBatch, assignor: pa.Array) -> Iterator[pa.Table]:
             name = assignor[0].as_py() if len(assignor) else None
-            yield pa.Table.from_batches([answers_of(groups, name, most, 1)])
+            if name is not None:  # as each row's own, so an unknown one is an error of each row
+                columns = dict(zip(groups.schema.names, groups.columns, strict=True))
+                columns["assignor"] = pa.array([name] * len(groups), pa.string())
+                groups = pa.record_batch(columns)
+            yield pa.Table.from_batches([answers_of(groups, None, most, 1)])
 
     return arrow_udtf(AssignTable, returnType=OUTPUT_SCHEMA)
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 import kafka_rebalance as kr
-from kafka_rebalance import Member, Topic, TopicPartition
+from kafka_rebalance import Member, Topic, TopicPartition, live
+from kafka_rebalance.cli import main
 from kafka_rebalance.plans import describe
 from kafka_rebalance.plans.description import FINDING_KINDS
 
@@ -138,3 +139,17 @@ def test_the_command_as_json() -> None:
     (line,) = _run(str(SAMPLE), "--group", "telemetry", "--json").stdout.splitlines()
     group = next(one for one in map(json.loads, SAMPLE.open()) if one["group_id"] == "telemetry")
     assert json.loads(line) == describe(kr.GroupSpec.from_dict(group)).to_dict()
+
+
+def test_a_cluster_without_groups_to_show_is_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(live, "snapshot", lambda *_, **__: iter(()))
+    monkeypatch.setattr(live, "group_lags", lambda *_, **__: {})
+    assert main(["describe", "--bootstrap-server", "broker:9092"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err == (
+        "kafka-rebalance: broker:9092: no group has members that own partitions, so there is "
+        "nothing to show\n"
+    )

@@ -75,6 +75,9 @@ BAD = {
     "remove-member=C9": 'no member has the member_id or group_instance_id "C9"',
     "remove-rack=z": 'no member and no replica is in rack "z"',
     "add-members=1,rack=a,rack=b": "rack= is there twice",
+    "add-members=2,racks=b": '"racks" is not a key; the keys are rack, client-id, instance-id, lik',
+    "add-members=2,": '"" is not a key; the keys are rack, ',
+    "add-members=x,3,rack=a": '"3" is not a key; the keys are rack, ',
     "add-members=1,client-id=": "client-id is empty; name the first of the new members",
     "add-members=1,instance-id=": "instance-id is empty; name the first of the new members",
     "add-members=1,instance-id=w-1": '"w-1" is the instance id of a member already',
@@ -104,6 +107,17 @@ def test_a_change_that_does_not_fit_is_a_clear_error(text: str) -> None:
     with pytest.raises(GroupError) as raised:
         kr.plan(GROUP, None, ["remove-members=1", "add-members=1,like=w-1", text])
     assert raised.value.path == "changes[2]"
+
+
+@pytest.mark.parametrize(
+    "text", ["add-members=2,racks=b", "add-members=2,", "add-members=x,3,rack=a"]
+)
+def test_a_wrong_key_is_one_error_in_both_engines(text: str) -> None:
+    pytest.importorskip("pyarrow")
+    with pytest.raises(GroupError) as raised:
+        kr.change_from_text(text)
+    (row,) = kr.plan_batch([GROUP], None, [text]).to_pylist()
+    assert row["error"] == f"changes[0]: {raised.value.problem}"
 
 
 def test_remove_members_takes_exactly_one_selection() -> None:

@@ -81,7 +81,9 @@ def test_a_thousand_good_lines_and_one_of_each_bad_case(tmp_path: Path, engine: 
     run = command("assign", source, "--engine", engine)
     answers = [json.loads(line) for line in run.stdout.splitlines()]
     assert run.returncode == 3
-    assert run.stderr.decode() == f"kafka-rebalance: {len(bad)} of {len(lines)} groups had errors\n"
+    assert (
+        run.stderr.decode() == f"kafka-rebalance: {len(bad)} of {len(lines):,} groups had errors\n"
+    )
     assert len(answers) == len(lines)
     assert [answer["group_id"] for answer in answers if "assignment" in answer] == [
         f"g{n}" for n in range(1000)
@@ -141,6 +143,27 @@ def test_a_reader_that_has_seen_enough_is_no_error() -> None:
     )
     assert json.loads(run.stdout)["group_id"] == "good"
     assert b"Traceback" not in run.stderr
+
+
+@pytest.mark.parametrize("word", ["assign", "plan", "describe", "compare", "connect"])
+def test_an_empty_input_is_said(word: str, tmp_path: Path) -> None:
+    empty = tmp_path / "empty.jsonl"
+    empty.write_text("\n", encoding="utf-8")
+    noun = "script" if word == "connect" else "group"
+    for source, name in ((empty, str(empty)), ("-", "standard input")):
+        run = command(word, source)
+        assert (run.returncode, run.stdout) == (0, b"")
+        assert run.stderr.decode() == f"kafka-rebalance: {name}: no {noun} in it\n"
+
+
+def test_a_line_without_an_id_is_named_by_its_number(tmp_path: Path) -> None:
+    lines = tmp_path / "groups.jsonl"
+    lines.write_text('{bad\n{"topics": []}\n', encoding="utf-8")
+    run = command("describe", lines)
+    first, second = run.stderr.decode().splitlines()
+    assert first.startswith("line 1: not JSON: ")
+    assert second == "line 2: group_id: missing"
+    assert command("assign", "-", given=b"{}").stderr.endswith(b": 1 of 1 group had errors\n")
 
 
 def test_connect_answers_scripts(tmp_path: Path, engine: Engine) -> None:

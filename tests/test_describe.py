@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import kafka_rebalance as kr
-from kafka_rebalance import Member, Topic, TopicPartition
+from kafka_rebalance import Member, Topic, TopicPartition, live
 from kafka_rebalance.cli import main
 from kafka_rebalance.plans import describe
 from kafka_rebalance.plans.description import FINDING_KINDS
@@ -189,3 +189,17 @@ def test_the_assignor_has_the_name_that_plan_has(
     assert main(["describe", *given, "--json"]) == 0
     line = json.loads(capsys.readouterr().out)
     assert line["assignors_by_leader"] == [f"{titles[1][1].split('/')[0]}/{line['assignor']}"]
+
+
+def test_a_cluster_without_groups_to_show_is_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(live, "snapshot", lambda *_, **__: iter(()))
+    monkeypatch.setattr(live, "group_lags", lambda *_, **__: {})
+    assert main(["describe", "--bootstrap-server", "broker:9092"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err == (
+        "kafka-rebalance: broker:9092: no group has members that own partitions, so there is "
+        "nothing to show\n"
+    )

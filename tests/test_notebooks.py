@@ -24,6 +24,7 @@ def _values(group: kr.GroupSpec) -> dict[str, object]:
         "Assignment": assigned,
         "Delta": kr.assign(group, "roundrobin") - assigned,
         "RebalancePlan": planned,
+        "Description": kr.describe(group.owning(assigned)),
         "Comparison": kr.compare(group, assignors=["range", "sticky"]),
         "Round": planned.rounds[0],
         "Step": planned.steps[0],
@@ -39,7 +40,7 @@ def _group(members: int, partitions: int, name: str) -> kr.GroupSpec:
 
 
 SMALL, LARGE = _group(3, 5, "a"), _group(1_000, 40_000, "n" * 200)
-WITH_TABLES = ("GroupSpec", "Assignment", "Delta", "RebalancePlan", "Comparison")
+WITH_TABLES = ("GroupSpec", "Assignment", "Delta", "RebalancePlan", "Comparison", "Round")
 
 
 class _Cells(HTMLParser):
@@ -75,6 +76,25 @@ def _table(value: object) -> _Cells:
     page = value._repr_html_()  # type: ignore[attr-defined]
     assert isinstance(page, str)
     return _Cells(page)
+
+
+@pytest.mark.parametrize("name", ["Samples", "Possible", "Step", "Description", "RebalancePlan"])
+def test_results_are_hashable(name: str) -> None:
+    one, other = _values(SMALL)[name], _values.__wrapped__(SMALL)[name]
+    assert one == other
+    assert hash(one) == hash(other)
+
+
+def test_a_description_shows_members_and_findings() -> None:
+    owned = (kr.TopicPartition("t", 0), kr.TopicPartition("t", 1))
+    members = (kr.Member("<a>", ("t",), owned_partitions=owned), kr.Member("b", ("t",)))
+    group = kr.GroupSpec("g", (kr.Topic("t", 3),), members, "range")
+    found = _table(kr.describe(group, lags=dict.fromkeys(owned, 5)))
+    assert found.notes[0] == "GroupSpec g: 3 partitions, 1 topic, 2 members, range"
+    assert found.rows[:3] == [["member", "partitions", "lag"], ["<a>", "2", "10"], ["b", "0", "0"]]
+    assert found.rows[3] == ["finding", "what is wrong", "members", "partitions"]
+    assert [row[0] for row in found.rows[4:]] == ["unread", "idle", "uneven", "moves"]
+    assert _table(kr.describe(group)).rows[1] == ["<a>", "2", "not read"]
 
 
 @pytest.mark.parametrize("name", WITH_TABLES)
@@ -115,8 +135,8 @@ def test_names_are_escaped(name: str) -> None:
 
 def test_a_candidate_without_figures_has_its_error_in_the_table() -> None:
     group = kr.GroupSpec("g", (kr.Topic("t", 1),), (kr.Member("m", ("t",)),), "range")
-    compared = kr.compare(group, assignors=["range", "nothing"])
-    assert '"nothing" is not known' in _table(compared).rows[2][1]
+    compared = kr.compare(group, assignors=["range", "share/simple"])
+    assert "topic_id: missing" in _table(compared).rows[2][1]
 
 
 @pytest.mark.parametrize("name", _values(SMALL))

@@ -97,7 +97,10 @@ def test_standard_input_explained(sample: Path) -> None:
 WRONG = {
     ("plan", "FILE", "--add-members", "x"): 'argument --add-members: "x" is not a number',
     ("plan", "FILE", "--change", "hop=1"): 'argument --change: "hop=1" begins with none of',
-    ("plan", "FILE", "--assignor", "nope"): "argument --assignor: nope is not known",
+    ("plan", "FILE", "--assignor", "Range"): '--assignor: "Range" is not known; known are range, ',
+    ("plan", "FILE", "--add-members", "2,racks=b"): '"racks" is not a key; the keys are rack, ',
+    ("plan", "FILE", "--add-members", "0"): "--add-members: 0 is not a number of members from 1",
+    ("plan", "FILE", "--switch-protocol", "new"): '"new" is not consumer or classic',
     ("plan", "FILE", "--samples", "-1"): "argument --samples: -1 is not a number from 0 to",
     ("plan", "FILE", "--output", "x.pdf"): "name a file that ends in .html or .png",
     ("plan", "FILE", "--output", "x.png"): "--explain and --output need one group",

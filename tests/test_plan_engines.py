@@ -111,7 +111,7 @@ PAIR = GroupSpec(
         ["switch-assignor=range", "add-members=2,instance-id=s-1", "remove-member=s-2"],
         ["partitions t=9", "switch-assignor=sticky", "bounce-members=static,dynamic"],
         # Numbers and a name that the core cannot represent, and changes that do not fit the group.
-        [kr.AddMembers(-1)],
+        [kr.RemoveMembers(-1)],
         [kr.AddPartitions("t", 2**40)],
         [kr.AddTopics((("v", -1),))],
         ["add-members=1", "remove-member=c"],

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -244,3 +246,10 @@ def test_wrong_growth_is_refused(
 def test_a_broker_with_wrong_topics_does_not_begin() -> None:
     with pytest.raises(GroupError, match='topics: "bad name" is no name of a topic'):
         RunningBroker({"bad name": 3})
+
+
+def test_without_pytest_the_import_says_how_to_install_it() -> None:
+    code = "import sys; sys.modules['pytest'] = None; import kafka_rebalance.testing"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    expected = "ImportError: kafka_rebalance.testing needs pytest: pip install pytest"
+    assert ran.stderr.splitlines()[-1] == expected

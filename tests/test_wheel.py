@@ -48,3 +48,17 @@ def test_the_smoke_test_refuses_an_environment_with_other_packages(tmp_path: Pat
     assert ran.returncode != 0
     assert "pytest" in ran.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_shim_that_does_not_run_is_not_called_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shim = tmp_path / "python3.12"
+    shim.write_text("#!/bin/sh\necho 'pyenv: python3.12: command not found' >&2\nexit 127\n")
+    shim.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert wheel.found_pythons() == []
+    said = capsys.readouterr().out.splitlines()
+    assert f"python3.12: {shim} does not run, not tried: pyenv: python3.12: command not" in said[1]
+    assert said[2] == "  name another one: make wheel PYTHONS=/path/of/python3.12"
+    assert said[0] == "python3.11: not on the path, not tried"

@@ -10,6 +10,8 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance.data import captured_lines
+from kafka_rebalance.member import ConsumerConfig
+from kafka_rebalance.simulator.scenario import MemberPlan, TopicPlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,6 +36,16 @@ def topic(*fields: Any, **named: Any) -> kr.GroupSpec:
 
 def planned(change: Any) -> object:
     return kr.plan(group(), None, [change])
+
+
+def lags(given: Any) -> object:
+    return kr.describe(group(), lags=given)
+
+
+def scenario(**fields: Any) -> object:
+    members = (MemberPlan(name="a", config=ConsumerConfig(), topics=("t",)),)
+    topics = {"t": TopicPlan(partitions=2)}
+    return ANY.Scenario(**{"title": "x", "members": members, "topics": topics, **fields})
 
 
 def fractions() -> pa.Table:
@@ -131,6 +143,100 @@ CALLS: dict[str, tuple[str, Callable[[], object]]] = {
         'assignors: "range" is one text; give a list',
         lambda: kr.compare(GROUP, assignors="range"),
     ),
+    "no assignors": ("assignors: empty", lambda: kr.compare(GROUP, assignors=[])),
+    "an unknown one of assignors": (
+        'assignors[1]: "x" is not known; known are range, ',
+        lambda: kr.compare(GROUP, assignors=["range", "x"]),
+    ),
+    "a number of assignors": (
+        "assignors: an int is not a list",
+        lambda: ANY.compare(GROUP, assignors=5),
+    ),
+    "a number among assignors": (
+        "assignors[0]: an int is not a name",
+        lambda: ANY.compare(GROUP, assignors=[5]),
+    ),
+    "an assignor to unregister": (
+        "name: 'zzz' is not a registered assignor; registered: none",
+        lambda: kr.unregister("zzz"),
+    ),
+    "no group": ("group: None is not a GroupSpec", lambda: ANY.assign(None)),
+    "no draws": ("draws: 0 is not a number of draws from 1", lambda: PLAN.sample(0)),
+    "fewer than no draws": ("draws: -1 is not a number of draws", lambda: PLAN.sample(-1)),
+    "true draws": ("draws: True is not an int", lambda: PLAN.sample(True)),
+    "lags as a list": ("lags: a list is not a mapping; give {", lambda: lags([1])),
+    "lags of topics": ("lags: 't' is not a TopicPartition; give {", lambda: lags({"t": 5})),
+    "lags as text": (
+        "lags[TopicPartition(topic='t', partition=0)]: '5' is not a number",
+        lambda: lags({kr.TopicPartition("t", 0): "5"}),
+    ),
+    "fewer than no members": ("change: -1 is not a number of members", lambda: kr.AddMembers(-1)),
+    "a protocol": (
+        'change: "newone" is not consumer or classic',
+        lambda: kr.SwitchProtocol("newone"),
+    ),
+    "a protocol's assignor": (
+        'change: "sticky" is none of uniform, range',
+        lambda: kr.SwitchProtocol("consumer", "sticky"),
+    ),
+    "edited members": (
+        "members: 'a' is a string",
+        lambda: ANY.GroupSpec.edited(GROUP, members="a"),
+    ),
+    "one edited member": (
+        "members[0]: a number is not a Member",
+        lambda: ANY.GroupSpec.edited(GROUP, members=[1]),
+    ),
+    "an assignment of a number": (
+        "members: an int is not a mapping; give {member_id: [",
+        lambda: ANY.Assignment.of(5),
+    ),
+    "an assignment of text": (
+        'members["b"]: not a list of TopicPartition',
+        lambda: ANY.Assignment.of({"a": [("t", 0)], "b": "x"}),
+    ),
+    "an assignment of numbers": (
+        'members["a"]: not a list of TopicPartition',
+        lambda: ANY.Assignment.of({"a": 5}),
+    ),
+    "an assignment of texts": (
+        'members["c"]: not a list of TopicPartition',
+        lambda: ANY.Assignment.of({"a": [("t", 0)], "b": [], "c": [("t", 1), "t0"]}),
+    ),
+    "an assignment of half a partition": (
+        'members["a"]: not a list of TopicPartition',
+        lambda: ANY.Assignment.of({"a": [("t", 0.5)]}),
+    ),
+    "an assignment of a topic's number": (
+        'members["b"]: not a list of TopicPartition',
+        lambda: ANY.Assignment.of({"a": [("t", 0)], "b": [(1, 0)]}),
+    ),
+    "generations": ("generations[0]: an int is not a Recorded", lambda: ANY.replay([1])),
+    "a number of generations": ("generations: an int is not a list", lambda: ANY.replay(5)),
+    "an inventory": ("topics[0]: an int is not a Topic", lambda: ANY.replay([], [1])),
+    "a scenario without members": ("members: empty", lambda: scenario(members=())),
+    "a scenario's members as text": ("members: 'abc' is a", lambda: scenario(members="abc")),
+    "a scenario's member": ("members[0]: a number is not", lambda: scenario(members=[1])),
+    "a scenario's happening": ("happenings[0]: a number", lambda: scenario(happenings=[1])),
+    "a scenario's topics": ("topics: a list is not a map", lambda: scenario(topics=["t"])),
+    "a scenario's topic": ("topics[0]: a number is not", lambda: scenario(topics={"t": 3})),
+    "a scenario's connectors": ("connectors: a list is", lambda: scenario(connectors=["c"])),
+    "a text of changes for a batch": (
+        'changes: "add-members=1" is one text; give a list, ["add-members=1"]',
+        lambda: kr.plan_batch([GROUP], "sticky", "add-members=1"),
+    ),
+    "a text of changes to compare": (
+        'changes: "add-members=1" is one text; give a list',
+        lambda: kr.compare_batch([GROUP], "add-members=1"),
+    ),
+    "a change for a batch": (
+        "changes[0]: an AddMembers is not a text",
+        lambda: ANY.plan_batch([GROUP], None, [kr.AddMembers(1)]),
+    ),
+    "a number of changes for a batch": (
+        "changes: an int is not a list",
+        lambda: ANY.compare_batch([GROUP], 5),
+    ),
     "a batch of dicts": ("batch[0]: a dict is not", lambda: kr.plan_batch([NOT_A_GROUP])),
     "broken numbers": ("batch: a number is not whole", lambda: kr.assign_batch(fractions())),
 }
@@ -143,6 +249,32 @@ def test_wrong_inputs_name_their_path(what: str) -> None:
     with pytest.raises((kr.GroupError, TypeError, ValueError)) as raised:
         wrong()
     assert said in str(raised.value)
+
+
+def test_spark_takes_no_list() -> None:
+    pytest.importorskip("pyspark")
+    from kafka_rebalance import spark
+
+    listed: Any = [1]
+    for answer in (spark.assign_groups, spark.plan_groups, spark.compare_groups):
+        with pytest.raises(kr.SchemaError, match="groups: a list is not a DataFrame of Spark"):
+            answer(listed)
+
+
+def test_a_right_scenario_is_no_error() -> None:
+    assert scenario() is not None  # so each wrong one above has a single fault
+
+
+@pytest.mark.parametrize("library", ["java", "librdkafka", "sarama"])
+def test_a_library_that_is_not_known_loses_no_group(library: str) -> None:
+    """Another version's snapshot may name a new library: plans are Java's, with a warning."""
+    member = kr.Member("a", ("t",), client_library=library)
+    named = group(members=(member,), leader_library=library)
+    read = kr.GroupSpec.from_json(named.to_json())
+    assert (read.leader_library, read.members[0].client_library) == (library, library)
+    assert kr.assign(read) == kr.assign(GROUP)
+    foreign = [one.text for one in kr.describe(read).findings if one.kind == "foreign"]
+    assert [library in text for text in foreign] == ([] if library == "java" else [True])
 
 
 # What users have at hand --------------------------------------------------------------------------

@@ -80,7 +80,15 @@ def check(wheel: Path) -> None:
     missing = missing_metadata(wheel)
     if missing:
         raise WheelError(f"{wheel.name} lacks {', '.join(missing)}")
-    print(f"{wheel.name}: {size:,} bytes, {PROMISE}, abi3 since {VERSIONS[0]}, metadata complete")
+    print(
+        f"{_shown(wheel)}: {size:,} bytes, {PROMISE}, abi3 since {VERSIONS[0]}, metadata complete"
+    )
+
+
+def _shown(wheel: Path) -> str:
+    """Returns the path of the wheel, relative to the current directory if it is below."""
+    here, path = Path.cwd(), wheel.resolve()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def missing_metadata(wheel: Path) -> list[str]:
@@ -93,12 +101,21 @@ def missing_metadata(wheel: Path) -> list[str]:
 
 
 def found_pythons() -> list[str]:
-    """Returns the interpreters on the path that run; prints the versions that do not."""
+    """Returns the interpreters on the path that run; prints the versions that do not.
+
+    A shim of pyenv is on the path, but runs only the versions that `pyenv global` has selected.
+    """
     found = []
     for version in VERSIONS:
         python = shutil.which(f"python{version}")
-        if python is None or subprocess.run([python, "-V"], capture_output=True).returncode:
+        if python is None:
             print(f"python{version}: not on the path, not tried")
+            continue
+        ran = subprocess.run([python, "-V"], capture_output=True, text=True)
+        if ran.returncode:
+            said = (ran.stderr.strip() or f"exit code {ran.returncode}").splitlines()[0]
+            print(f"python{version}: {python} does not run, not tried: {said}")
+            print(f"  name another one: make wheel PYTHONS=/path/of/python{version}")
         else:
             found.append(python)
     return found

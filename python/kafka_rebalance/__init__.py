@@ -166,4 +166,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    """Returns the public names and the modules that are imported, not this file's own helpers."""
+    return sorted({*globals(), *__all__} - {"TYPE_CHECKING", "import_module"})

@@ -11,7 +11,8 @@
         left = broker.wait_until_stable("billing", members=1)
         assert left.assignment == {"b": {"orders": [0, 1, 2, 3, 4, 5]}}
 
-The broker listens on a free port of loopback and has no records. It needs the extra `serve`.
+The broker listens on a free port of loopback and has no records. It needs pytest and the
+extra `serve`.
 """
 
 import asyncio
@@ -22,7 +23,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-import pytest
+try:
+    import pytest
+except ImportError as error:
+    raise ImportError("kafka_rebalance.testing needs pytest: pip install pytest") from error
 
 from kafka_rebalance.coordinator import CoordinatorConfig
 from kafka_rebalance.protocol.group_state import GroupState

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from kafka_rebalance import _core
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import TopicPartition, quoted
 from kafka_rebalance.group.ownership import (
     Anomaly,
@@ -81,8 +82,7 @@ def assignor_of(group: GroupSpec, assignor: str | None) -> str:
     if name is None:
         raise GroupError("assignor", "missing; name one, in the group or in the call")
     if not isinstance(name, str):
-        kind = type(name).__name__
-        raise TypeError(f'assignor: a {kind} is not a name; give one, as "sticky"')
+        raise TypeError(f'assignor: {a_type(name)} is not a name; give one, as "sticky"')
     return name
 
 

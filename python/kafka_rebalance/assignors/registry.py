@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import Member, TopicPartition, quoted
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.wire import encode_cooperative_user_data, encode_sticky_user_data
@@ -148,7 +149,7 @@ def register(assignor: Assignor) -> None:
     if isinstance(assignor, type):
         raise _not_an_assignor("a class", "make an object of it")
     if missing:
-        raise _not_an_assignor(f"a {type(assignor).__name__}", f"it has no {', '.join(missing)}")
+        raise _not_an_assignor(a_type(assignor), f"it has no {', '.join(missing)}")
     if assignor.name in in_core():
         raise ValueError(f"{quoted(assignor.name)} is the name of a built-in assignor")
     _custom[assignor.name] = assignor
@@ -159,7 +160,10 @@ def _not_an_assignor(what: str, why: str) -> TypeError:
 
 
 def unregister(name: str) -> None:
-    """Removes a custom assignor from the registry."""
+    """Removes a custom assignor from the registry. Errors: GroupError if there is none."""
+    if name not in _custom:
+        there = ", ".join(_custom) or "none"
+        raise GroupError("name", f"{name!r} is not a registered assignor; registered: {there}")
     del _custom[name]
 
 

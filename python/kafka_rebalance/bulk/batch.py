@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance import _core
 from kafka_rebalance.errors import MissingExtra
-from kafka_rebalance.group.model import MAX_PARTITIONS
+from kafka_rebalance.group.field_paths import a_type
+from kafka_rebalance.group.model import MAX_PARTITIONS, quoted
 from kafka_rebalance.group.spec import GroupSpec
 
 if TYPE_CHECKING:
@@ -72,7 +73,8 @@ def plan_batch(
              is left, the figures are null.
     """
     most, cores = max_partitions, _threads(threads)
-    return _answers(batch, lambda one: _core.plan_batch(one, assignor, changes, most, cores))
+    texts = None if changes is None else _texts(changes)
+    return _answers(batch, lambda one: _core.plan_batch(one, assignor, texts, most, cores))
 
 
 def compare_batch(
@@ -90,8 +92,21 @@ def compare_batch(
     Answer   columns group_id, assignor (the group's own), recommended, reason, candidates (the
              figures of each assignor, or its error), not_affected, error, error_kind.
     """
-    most, cores, texts = max_partitions, _threads(threads), list(changes)
+    most, cores, texts = max_partitions, _threads(threads), _texts(changes)
     return _answers(batch, lambda one: _core.compare_batch(one, texts, most, cores))
+
+
+def _texts(changes: Sequence[str]) -> list[str]:
+    """Returns the changes as a list. Errors: TypeError for anything but texts in a list."""
+    if isinstance(changes, str):
+        raise TypeError(f"changes: {quoted(changes)} is one text; give a list, [{quoted(changes)}]")
+    if not isinstance(changes, Sequence):
+        raise TypeError(f"changes: {a_type(changes)} is not a list of changes")
+    for i, change in enumerate(changes):
+        if not isinstance(change, str):
+            problem = f"{a_type(change)} is not a text, as add-members=2; str(change) returns it"
+            raise TypeError(f"changes[{i}]: {problem}")
+    return list(changes)
 
 
 def _answers(groups: object, work: Callable[[object], _core.ArrowBatch]) -> Any:
@@ -122,11 +137,10 @@ def _answers(groups: object, work: Callable[[object], _core.ArrowBatch]) -> Any:
 def _batch_of_groups(pa: Any, groups: object) -> Any:
     """Returns a list of GroupSpec as a batch."""
     if not isinstance(groups, list | tuple):
-        kind = type(groups).__name__
-        raise TypeError(f"batch: a {kind} has no Arrow data; {_FORMS}")
+        raise TypeError(f"batch: {a_type(groups)} has no Arrow data; {_FORMS}")
     for i, group in enumerate(groups):
         if not isinstance(group, GroupSpec):
-            raise TypeError(f"batch[{i}]: a {type(group).__name__} is not a GroupSpec; {_FORMS}")
+            raise TypeError(f"batch[{i}]: {a_type(group)} is not a GroupSpec; {_FORMS}")
     return pa.RecordBatch.from_pylist([group.to_dict() for group in groups], _schema(pa))
 
 

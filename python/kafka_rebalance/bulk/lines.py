@@ -12,6 +12,7 @@ from kafka_rebalance.assignors import assign
 from kafka_rebalance.assignors.registry import ONLY_PYTHON, Engine, is_known, runs_in_core, unknown
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
+from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import MAX_PARTITIONS
 from kafka_rebalance.group.spec import GroupSpec
 
@@ -92,10 +93,10 @@ def _check_name(assignor: str | None) -> None:
 
 def _check_lines(lines: Sequence[bytes]) -> None:
     if isinstance(lines, str | bytes):
-        raise TypeError(f"lines: a {type(lines).__name__}; give a list of bytes, one for each line")
+        raise TypeError(f"lines: {a_type(lines)}; give a list of bytes, one for each line")
     for i, line in enumerate(lines):
         if not isinstance(line, bytes | bytearray):
-            raise TypeError(f"lines[{i}]: a {type(line).__name__}; give bytes, as a file has them")
+            raise TypeError(f"lines[{i}]: {a_type(line)}; give bytes, as a file has them")
 
 
 def _assign_line(

@@ -10,10 +10,11 @@ from kafka_rebalance.assignors.registry import assignor_names, is_known, unknown
 from kafka_rebalance.bulk.line_files import MAX_LINE_BYTES, read_lines
 from kafka_rebalance.bulk.lines import assign_lines, error_line, write_answer
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.progress import byte_progress
 
 from .exit_codes import of_errors
-from .lines import open_input
+from .lines import no_groups, open_input
 from .options import add_engine, add_max_partitions, whole
 
 _CHUNK_BYTES = 1024 * 1024
@@ -57,8 +58,10 @@ def run(args: argparse.Namespace) -> int:
             bad += is_error
             advance(source)
     sys.stdout.buffer.flush()
+    if not groups:
+        no_groups(args.file)
     if bad:
-        print(f"kafka-rebalance: {bad} of {groups} groups had errors", file=sys.stderr)
+        print(f"kafka-rebalance: {bad} of {counted(groups, 'group')} had errors", file=sys.stderr)
     return of_errors(bad)
 
 

@@ -20,7 +20,7 @@ from kafka_rebalance.report.plans.connect import round_text, variation_text
 from kafka_rebalance.report.text.names import counted
 
 from .exit_codes import DONE, of_errors
-from .lines import open_input
+from .lines import no_groups, open_input
 from .options import add_client_settings, add_engine, whole
 
 
@@ -33,7 +33,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         'Events: "worker W leaves|returns|joins"; "leader W leaves" (you name the leader, because '
         'REST does not show it); "connector C tasks=N|deleted"; "60s" (time passes). '
-        "Scripts: see docs/contract.md."
+        'A script is one line of JSON: {"id": "c", "assignor": "connect/incremental", "rounds": '
+        '[{"time_ms": 0, "workers": [{"id": "w1"}], "config": {"connector": 3}}]}. Its fields: '
+        "docs/contract.md, Scripts of Connect."
     )
     parser.add_argument(
         "file", metavar="FILE", nargs="?", help="scripts, one per line; - for standard input"
@@ -83,6 +85,8 @@ def _run_file(args: argparse.Namespace) -> int:
                 bad += 1
                 answer = error_line(group_id_of(value, "id"), error, number, key="id")
                 print(answer.line.decode(), file=sys.stdout if args.json else sys.stderr)
+    if not scripts:
+        no_groups(args.file, "script")
     if bad:
         print(f"kafka-rebalance: {bad} of {counted(scripts, 'script')} had errors", file=sys.stderr)
     return of_errors(bad)

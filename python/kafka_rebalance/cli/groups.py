@@ -23,18 +23,22 @@ from kafka_rebalance.plans.playing import NOT_PLAYED, is_played
 from kafka_rebalance.report.text.names import counted
 
 from .exit_codes import SOME_ERRORS, of_errors
-from .lines import open_input
+from .lines import no_groups, open_input
 from .options import add_cluster, add_engine, cluster_configs
 
 GroupAnswer = TypeVar("GroupAnswer")
 
 
 class BadGroup(NamedTuple):
-    """A group without an answer, and the contents of its error line."""
+    """A group without an answer, and the contents of its error line.
+
+    `place` begins the error of a group without an id: `line 3: `, unless the error does.
+    """
 
     group_id: str | None
     error: str
     never_ends: Endless | None = None
+    place: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         found = {} if self.never_ends is None else {"never_ends": self.never_ends.to_dict()}
@@ -123,16 +127,25 @@ class _Append(argparse.Action):
 
 
 def read_groups(args: argparse.Namespace) -> Iterator[GroupSpec | BadGroup]:
-    """Yields every group of the input, or only the one with the id in `--group`."""
+    """Yields every group of the input, or only the one with the id in `--group`.
+
+    If there is none, this is said on standard error, because nothing else would be printed.
+    """
     if (args.file is None) == (args.bootstrap_server is None):
         args.parser.error("give either FILE or --bootstrap-server")
-    found = False
+    found, is_empty = False, True
     for one in _cluster(args) if args.file is None else _file(args.file):
+        is_empty = False
         if args.group in (None, one.group_id):
             found = True
             yield one
     if args.group is not None and not found:
         raise GroupError("--group", f"there is no group {args.group}")
+    if is_empty and args.file is not None:
+        no_groups(args.file)
+    elif is_empty:
+        problem = "no group has members that own partitions, so there is nothing to show"
+        print(f"kafka-rebalance: {args.bootstrap_server}: {problem}", file=sys.stderr)
 
 
 def report_bad(group: BadGroup, *, as_json: bool) -> None:
@@ -140,8 +153,8 @@ def report_bad(group: BadGroup, *, as_json: bool) -> None:
     if as_json:
         print(contract.dumps(group.to_dict()), flush=True)
     else:
-        whose = "" if group.group_id is None else f"{group.group_id}: "
-        print(f"{whose}{group.error}", file=sys.stderr)
+        place = group.place if group.group_id is None else f"{group.group_id}: "
+        print(f"{place}{group.error}", file=sys.stderr)
 
 
 def _file(file: str) -> Iterator[GroupSpec | BadGroup]:
@@ -156,7 +169,8 @@ def _file(file: str) -> Iterator[GroupSpec | BadGroup]:
                 value = contract.parse(line)
                 yield GroupSpec.from_dict(value)
             except GroupError as error:
-                yield BadGroup(group_id_of(value), line_error(error, number))
+                place = "" if error.path == "line" else f"line {number}: "
+                yield BadGroup(group_id_of(value), line_error(error, number), place=place)
 
 
 def _cluster(args: argparse.Namespace) -> Iterator[GroupSpec | BadGroup]:

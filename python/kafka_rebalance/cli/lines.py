@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opens the input of a command."""
+"""Opens the input of a command, and reports an empty one."""
 
 import sys
 from pathlib import Path
@@ -9,3 +9,9 @@ from typing import BinaryIO
 def open_input(file: str) -> BinaryIO:
     """Opens a file, or standard input for "-"."""
     return sys.stdin.buffer if file == "-" else Path(file).open("rb")
+
+
+def no_groups(file: str, noun: str = "group") -> None:
+    """Says on standard error that the input is empty: nothing else would be printed."""
+    source = "standard input" if file == "-" else file
+    print(f"kafka-rebalance: {source}: no {noun} in it", file=sys.stderr)

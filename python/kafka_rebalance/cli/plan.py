@@ -7,7 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known, library_of, planned_names
+from kafka_rebalance.assignors.registry import (
+    SERVER_SIDE,
+    is_known,
+    library_of,
+    planned_names,
+    unknown,
+)
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
@@ -113,7 +119,7 @@ class _Answer(NamedTuple):
 
 def run(args: argparse.Namespace) -> int:
     if args.assignor is not None and not is_known(args.assignor):
-        args.parser.error(f"argument --assignor: {args.assignor} is not known")
+        args.parser.error(f"argument --assignor: {unknown(args.assignor)}")
     if args.output is not None and args.output.suffix not in (".html", ".png"):
         args.parser.error("argument --output: name a file that ends in .html or .png")
     alone = args.explain is not None or args.output is not None
@@ -202,7 +208,8 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
         from kafka_rebalance.report.plans.times import print_times
         from kafka_rebalance.report.plans.traps import print_traps
 
-        samples = planned.sample(args.samples) if planned.has_guesses else None
+        is_sampled = planned.has_guesses and args.samples != 0
+        samples = planned.sample(args.samples) if is_sampled else None
         print_plan(planned, samples, everything=args.all)
         if args.how_long:
             print_times(*_how_long(planned))

@@ -112,10 +112,12 @@ def kind(value: Any) -> str:
 
 
 def a_type(value: object) -> str:
-    """Returns the name of a value's type with its article.
+    """Returns the name of a value's type with its article; None is its own name.
 
-    >>> a_type(5), a_type(b"")
-    ('an int', 'a bytes')
+    >>> a_type(5), a_type(b""), a_type(None)
+    ('an int', 'a bytes', 'None')
     """
+    if value is None:
+        return "None"
     name = type(value).__name__
     return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"

@@ -16,6 +16,8 @@ from .field_paths import MAX_INT32, kind, text
 from .model import StreamsMember, Subtopology, TaskOffset
 from .streams import MAX_INT64, MIN_INT64
 
+A_MEMBER = "Member(member_id, topics)"
+
 _TEXTS_OF_MEMBER = (
     "group_instance_id", "client_id", "client_host", "rack_id", "user_data", "client_library"
 )  # fmt: skip
@@ -33,7 +35,7 @@ def _walk(group: Any, topic: type, member: type, pair: type) -> None:
     for name in ("assignor", "leader_library", "leader"):
         _unless_none(_text, getattr(group, name), name)
     _unless_none(_integer, group.generation_id, "generation_id", "generation")
-    for i, one in enumerate(_objects(group.topics, "topics", topic, "Topic(name, partitions)")):
+    for i, one in enumerate(objects(group.topics, "topics", topic, "Topic(name, partitions)")):
         _text(one.name, f"topics[{i}].name")
         _integer(one.partitions, f"topics[{i}].partitions", "count")
         if one.racks is not None:
@@ -44,13 +46,12 @@ def _walk(group: Any, topic: type, member: type, pair: type) -> None:
         if one.initialized is not None:
             for n, partition in enumerate(_list(one.initialized, f"topics[{i}].initialized")):
                 _integer(partition, f"topics[{i}].initialized[{n}]", "partition")
-    example = "Member(member_id, topics)"
-    for i, one in enumerate(_objects(group.members, "members", member, example)):
+    for i, one in enumerate(objects(group.members, "members", member, A_MEMBER)):
         _walk_member(one, f"members[{i}]", pair)
     _unless_none(_integer, group.num_standby_replicas, "num_standby_replicas", "count")
     if group.subtopologies is not None:
         example = "Subtopology(subtopology_id, tasks)"
-        listed = _objects(group.subtopologies, "subtopologies", Subtopology, example)
+        listed = objects(group.subtopologies, "subtopologies", Subtopology, example)
         for i, one in enumerate(listed):
             _text(one.subtopology_id, f"subtopologies[{i}].subtopology_id")
             _integer(one.tasks, f"subtopologies[{i}].tasks", "count")
@@ -80,7 +81,7 @@ def _walk_streams(member: Any, at: str, pair: type) -> None:
     for name in ("active_tasks", "standby_tasks"):
         _walk_partitions(getattr(member, name), f"{at}.{name}", pair)
     offsets, example = member.task_offsets, "TaskOffset(task, offset)"
-    for i, one in enumerate(_objects(offsets, f"{at}.task_offsets", TaskOffset, example)):
+    for i, one in enumerate(objects(offsets, f"{at}.task_offsets", TaskOffset, example)):
         place = f"{at}.task_offsets[{i}]"
         _walk_partitions((one.task,), f"{place}.task", pair)
         _integer(one.offset, f"{place}.offset", "task offset")
@@ -91,7 +92,7 @@ def _walk_streams(member: Any, at: str, pair: type) -> None:
 
 def _walk_partitions(partitions: Any, at: str, pair: type) -> None:
     example = "TopicPartition(topic, partition)"
-    for i, one in enumerate(_objects(partitions, at, pair, example)):
+    for i, one in enumerate(objects(partitions, at, pair, example)):
         _text(one.topic, f"{at}[{i}].topic")
         _integer(one.partition, f"{at}[{i}].partition", "partition")
         if not 0 <= one.partition <= MAX_INT32:
@@ -99,7 +100,8 @@ def _walk_partitions(partitions: Any, at: str, pair: type) -> None:
             raise GroupError(f"{at}[{i}]", problem)
 
 
-def _objects(values: Any, at: str, expected: type, example: str) -> Sequence[Any]:
+def objects(values: Any, at: str, expected: type, example: str) -> Sequence[Any]:
+    """Returns the list, if each entry is an `expected`; `example` is the text that makes one."""
     for i, value in enumerate(_list(values, at)):
         if not isinstance(value, expected):
             raise _wrong(value, f"{at}[{i}]", expected.__name__, example)

@@ -22,7 +22,11 @@ USER_DATA: tuple[UserData, ...] = ("none", "partitions")
 
 
 class TopicPartition(NamedTuple):
-    """A partition of a topic: the unit that a member owns."""
+    """A partition of a topic: the unit that a member owns.
+
+    The constructor checks nothing, because plans make millions of partitions. Groups, assignments
+    and lags check those that they are given.
+    """
 
     topic: str
     partition: int

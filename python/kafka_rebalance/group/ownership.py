@@ -8,20 +8,26 @@ transferring = revoked from one member ∩ gained by another
 """
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import groupby
+from numbers import Integral
 from typing import Any, Literal
 
 from kafka_rebalance import _core
+from kafka_rebalance.errors import GroupError
 
+from .field_paths import a_type
 from .html_tables import MOST_CHARACTERS, small_table
-from .model import TopicPartition
-from .spec import GroupSpec
+from .model import TopicPartition, quoted
+from .spec import GroupSpec, counted
 
 # Makes a pair without the named-tuple constructor, in about a third of the time.
 _PAIR: Callable[[tuple[str, int]], TopicPartition] = partial(tuple.__new__, TopicPartition)
+
+_NO_PAIRS = "not a list of TopicPartition(topic, partition), a str and an int"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +143,28 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
         anomalies: tuple[Anomaly, ...] = (),
         standby: "Assignment | None" = None,
     ) -> "Assignment":
-        """Makes an assignment from member ids and their partitions; members keep their order."""
+        """Makes an assignment from member ids and their partitions; members keep their order.
+
+        Errors   TypeError if `members` is no mapping; GroupError at `members["ID"]` for a member
+                 whose value is not a list of pairs (topic, partition).
+        """
+        if not isinstance(members, Mapping):
+            raise TypeError(
+                f"members: {a_type(members)} is not a mapping; "
+                "give {member_id: [TopicPartition(topic, partition), …]}"
+            )
         topics: dict[str, int] = {}
         offsets, topic_ids, partitions = [0], [], []
-        for owned in members.values():
-            for topic, partition in owned:
-                topic_ids.append(topics.setdefault(topic, len(topics)))
-                partitions.append(partition)
+        for member_id, owned in members.items():
+            try:
+                for topic, partition in owned:
+                    topic_ids.append(topics.setdefault(topic, len(topics)))
+                    partitions.append(partition)
+            except (TypeError, ValueError):  # no iterable, or an entry that is no pair
+                raise GroupError(f"members[{quoted(str(member_id))}]", _NO_PAIRS) from None
             offsets.append(len(partitions))
+        if not (_are_whole(partitions) and all(isinstance(topic, str) for topic in topics)):
+            raise _no_pairs(tuple(members), tuple(topics), offsets, topic_ids, partitions)
         columns = (tuple(offsets), tuple(topic_ids), tuple(partitions))
         return cls(tuple(members), tuple(topics), *columns, anomalies, standby)
 
@@ -218,7 +238,8 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
         return len(self.member_ids)
 
     def __repr__(self) -> str:
-        return f"<Assignment of {len(self.partitions)} partitions to {len(self)} members>"
+        partitions = counted(len(self.partitions), "partition")
+        return f"<Assignment of {partitions} to {counted(len(self), 'member')}>"
 
     def _repr_html_(self) -> str:
         def row(m: int) -> tuple[object, ...]:
@@ -251,6 +272,34 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
     def to_dict(self) -> dict[str, list[list[str | int]]]:
         """Returns `{member_id: [[topic, partition], …]}`, as in a result line."""
         return {member_id: [[t, p] for t, p in owned] for member_id, owned in self.items()}
+
+
+def _are_whole(numbers: Sequence[Any]) -> bool:
+    """Returns whether all are whole numbers, as int and the integers of NumPy.
+
+    The sum is whole if all are, and `sum` is several times as fast as a look at each type.
+    """
+    try:
+        return isinstance(sum(numbers), Integral)
+    except TypeError:
+        return False
+
+
+def _no_pairs(
+    member_ids: tuple[str, ...],
+    topics: tuple[str, ...],
+    offsets: Sequence[int],
+    topic_ids: Sequence[int],
+    partitions: Sequence[int],
+) -> GroupError:
+    """Returns the error about the first pair of another type than (str, int)."""
+    wrong = next(
+        i
+        for i, partition in enumerate(partitions)
+        if not isinstance(partition, Integral) or not isinstance(topics[topic_ids[i]], str)
+    )
+    member_id = member_ids[bisect_right(offsets, wrong) - 1]
+    return GroupError(f"members[{quoted(str(member_id))}]", _NO_PAIRS)
 
 
 def answer_of(group: "_core.Interned", assignment: Assignment) -> Assignment:

@@ -16,7 +16,7 @@ from kafka_rebalance.errors import GroupError
 
 from . import contract, streams
 from .field_paths import MAX_INT32, a_type
-from .field_types import check_types
+from .field_types import A_MEMBER, check_types, objects
 from .html_tables import MOST_CHARACTERS, clipped, small_table
 from .model import (
     MAX_PARTITIONS,
@@ -101,8 +101,8 @@ class GroupSpec:
     def _summary(self) -> str:
         partitions = sum(topic.partitions for topic in self.topics)
         return (
-            f"{clipped(self.group_id)}: {_counted(partitions, 'partition')}, "
-            f"{_counted(len(self.topics), 'topic')}, {_counted(len(self.members), 'member')}, "
+            f"{clipped(self.group_id)}: {counted(partitions, 'partition')}, "
+            f"{counted(len(self.topics), 'topic')}, {counted(len(self.members), 'member')}, "
             f"{clipped(self.assignor or 'no assignor')}"
         )
 
@@ -133,8 +133,9 @@ class GroupSpec:
         The leader is kept only if it is one of `members`.
         """
         leader = self.leader if leader is None else leader
-        if members is not None and all(member.member_id != leader for member in members):
-            leader = None
+        if members is not None:
+            there = objects(members, "members", Member, A_MEMBER)
+            leader = leader if any(member.member_id == leader for member in there) else None
         return GroupSpec(
             self.group_id,
             self.topics if topics is None else topics,
@@ -300,5 +301,6 @@ def require_group(group: object) -> None:
         )
 
 
-def _counted(number: int, noun: str) -> str:
+def counted(number: int, noun: str) -> str:
+    """Returns `1 member` or `2 members`, for texts about one group."""
     return f"{number} {noun}{'' if number == 1 else 's'}"

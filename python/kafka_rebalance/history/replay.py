@@ -22,16 +22,19 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from kafka_rebalance import wire
 from kafka_rebalance.assignors.assigning import assign
 from kafka_rebalance.assignors.registry import Engine, is_known
 from kafka_rebalance.errors import KafkaRebalanceError
+from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
 
 from .group_log import CONSUMER, RecordedGeneration
+
+_T = TypeVar("_T")
 
 Owners = Mapping[str, Sequence[TopicPartition]]
 
@@ -85,16 +88,30 @@ def replay(
     """Computes each rebalance of consumers again.
 
     Records without members, and second records of one generation, are left out.
+
+    Errors   TypeError at `generations` or `topics` for anything else.
     """
+    topics = tuple(_checked(topics, "topics", Topic, "Topic(name, partitions) makes one"))
     inventory = {topic.name: topic for topic in topics}
     last: dict[str, int] = {}
     found = []
-    for one in generations:
+    made = "recorded_generations makes them from records"
+    for one in _checked(generations, "generations", RecordedGeneration, made):
         is_again = last.get(one.group_id) == one.generation_id
         last[one.group_id] = one.generation_id
         if one.members and not is_again and one.protocol_type == CONSUMER:
             found.append(_replayed(one, inventory, engine))
     return found
+
+
+def _checked(values: Iterable[_T], at: str, expected: type[_T], how: str) -> Iterator[_T]:
+    """Yields the values. Errors: TypeError at the first that is no `expected`."""
+    if not isinstance(values, Iterable):
+        raise TypeError(f"{at}: {a_type(values)} is not a list")
+    for i, value in enumerate(values):
+        if not isinstance(value, expected):
+            raise TypeError(f"{at}[{i}]: {a_type(value)} is not a {expected.__name__}; {how}")
+        yield value
 
 
 def replay_shares(replayed: Iterable[ReplayedRebalance]) -> list[ReplayShare]:

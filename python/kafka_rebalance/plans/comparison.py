@@ -31,10 +31,13 @@ from kafka_rebalance.assignors.registry import (
     KAFKAS,
     SERVER_SIDE,
     Engine,
+    is_known,
     library_of,
     planned_names,
+    unknown,
 )
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.html_tables import clipped, small_table
 from kafka_rebalance.group.spec import GroupSpec, require_group
 
@@ -127,11 +130,12 @@ def compare(
     Without changes, this plans the next rebalance of the present group.
 
     Errors   GroupError at `changes[i]` for a change that does not fit the group; at `assignor` if
-             the group's own assignor is not known here, for example that of Kafka Streams.
+             the group's own assignor is not known here, for example that of Kafka Streams; at
+             `assignors[i]` for another unknown name; TypeError.
     """
     require_group(group)
-    if isinstance(assignors, str):
-        raise TypeError(f'assignors: "{assignors}" is one text; give a list, ["{assignors}"]')
+    if assignors is not None:
+        _check_names(assignors)
     if group.assignor is not None:
         protocol_of(group.assignor)  # raises if the assignor is not known
     changes = parse_changes(changes)
@@ -144,6 +148,20 @@ def compare(
     recommended, reason = _recommended(group, candidates)
     texts = tuple(str(change) for change in changes)
     return Comparison(group, texts, candidates, recommended, reason, engine)
+
+
+def _check_names(assignors: Sequence[str]) -> None:
+    if isinstance(assignors, str):
+        raise TypeError(f'assignors: "{assignors}" is one text; give a list, ["{assignors}"]')
+    if not isinstance(assignors, Sequence):
+        raise TypeError(f"assignors: {a_type(assignors)} is not a list of names")
+    if not assignors:
+        raise GroupError("assignors", "empty; name one assignor at least, or leave the list out")
+    for i, name in enumerate(assignors):
+        if not isinstance(name, str):
+            raise TypeError(f'assignors[{i}]: {a_type(name)} is not a name; give one, as "sticky"')
+        if not is_known(name):
+            raise GroupError(f"assignors[{i}]", unknown(name))
 
 
 def _recommended(group: GroupSpec, candidates: Sequence[Candidate]) -> tuple[str | None, str]:

@@ -25,11 +25,13 @@ Errors   those of GroupSpec.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from kafka_rebalance.assignors.registry import FOREIGN, Engine, is_known, shares_partitions
 from kafka_rebalance.errors import NeverEnds
+from kafka_rebalance.group.field_paths import a_type
+from kafka_rebalance.group.html_tables import small_table
 from kafka_rebalance.group.model import Member, TopicPartition
 from kafka_rebalance.group.ownership import Assignment, Balance
 from kafka_rebalance.group.spec import GroupSpec, require_group
@@ -88,9 +90,23 @@ class Description:
     balance: Balance
     possible: Balance
     rack_share: float | None
-    lags: Mapping[TopicPartition, int] | None
+    lags: Mapping[TopicPartition, int] | None = field(hash=False)
     findings: tuple[Finding, ...]
     assignors: tuple[str, ...] = ()
+
+    def _repr_html_(self) -> str:
+        def member(one: Member) -> tuple[object, ...]:
+            lag = self.lag_of(one.member_id)
+            owned = self.assignment[one.member_id]
+            return one.member_id, len(owned), "not read" if lag is None else lag
+
+        def finding(one: Finding) -> tuple[object, ...]:
+            return one.kind, one.text, len(one.member_ids), len(one.partitions)
+
+        members = ("member", "partitions", "lag")
+        table = small_table(repr(self.group)[1:-1], members, self.group.members, member)
+        found = ("finding", "what is wrong", "members", "partitions")
+        return table + small_table("", found, self.findings, finding) if self.findings else table
 
     @property
     def lag(self) -> int | None:
@@ -140,8 +156,12 @@ def describe(
     lags: Mapping[TopicPartition, int] | None = None,
     engine: Engine = "rust",
 ) -> Description:
-    """Returns the group's present assignment, its balance, and what is wrong with it."""
+    """Returns the group's present assignment, its balance, and what is wrong with it.
+
+    Errors   TypeError for what is no GroupSpec, and for `lags` without a number for each partition.
+    """
     require_group(group)
+    _check_lags(lags)
     assignment = Assignment.owned(group)
     balance = assignment.balance
     possible = balance
@@ -158,6 +178,19 @@ def describe(
     share = rack_share(group, assignment)
     names = tuple(one.assignor for one in led)
     return Description(group, assignment, balance, possible, share, lags, tuple(findings), names)
+
+
+def _check_lags(lags: object) -> None:
+    example = 'give {TopicPartition("t", 0): 5}'
+    if lags is None:
+        return
+    if not isinstance(lags, Mapping):
+        raise TypeError(f"lags: {a_type(lags)} is not a mapping; {example}")
+    for tp, lag in lags.items():
+        if not isinstance(tp, tuple) or len(tp) != 2:
+            raise TypeError(f"lags: {tp!r} is not a TopicPartition; {example}")
+        if not isinstance(lag, int) or isinstance(lag, bool):
+            raise TypeError(f"lags[{tp!r}]: {lag!r} is not a number of records; {example}")
 
 
 def _faults(group: GroupSpec, assignment: Assignment) -> Iterator[Finding]:

@@ -202,11 +202,13 @@ class RebalancePlan:
         """Plays the plan again `draws` times, each time (a draw) with other ids.
 
         None means 8 draws, or up to 32 if the plan guesses names or racks. For a given group, draw
-        i of n always has the same ids.
+        i of n always has the same ids. Errors: TypeError; GroupError at `draws` below 1.
         """
         draws = enough_draws(self) if draws is None else draws
-        if not isinstance(draws, int):
+        if not isinstance(draws, int) or isinstance(draws, bool):
             raise TypeError(f"draws: {draws!r} is not an int")
+        if draws < 1:
+            raise GroupError("draws", f"{draws} is not a number of draws from 1 on")
         chosen = (Draw(number, draws, self.newcomers) for number in range(1, draws + 1))
         where = (self.group, self.changes, self.engine)
         return count_ends(self, (replay(*where, draw, self.possible) for draw in chosen))

@@ -37,7 +37,7 @@ from kafka_rebalance.assignors.registry import BUILT_IN, SERVER_SIDE, Engine, cu
 from kafka_rebalance.group.field_paths import MAX_INT32
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Assignment, Delta
-from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.group.spec import GroupSpec, counted
 
 from .late import Late
 
@@ -65,6 +65,11 @@ class Round(Late):
     delta: Delta
     withheld: Assignment = field(repr=False)
     unavailable: tuple[TopicPartition, ...] = field(repr=False)
+
+    def _repr_html_(self) -> str:
+        without = counted(len(self.unavailable), "partition")
+        title = f"generation {self.generation_id}, {self.kind}: {without} without a reader"
+        return f"<p>{title}</p>{self.delta._repr_html_()}"
 
     @property
     def kind(self) -> str:
@@ -113,7 +118,7 @@ class Step(Late):
     after: GroupSpec = field(repr=False)
     rounds: tuple[Round, ...]
     settled: bool
-    origins: dict[str, str] = field(repr=False)
+    origins: dict[str, str] = field(repr=False, hash=False)
     waiting: tuple[TopicPartition, ...] = field(default=(), repr=False)
     leaderless: tuple[TopicPartition, ...] = field(default=(), repr=False)
 

@@ -41,9 +41,9 @@ class Samples:
 
     draws: int
     varied: bool
-    planned: dict[TopicPartition, str] = field(repr=False)
-    moved: dict[TopicPartition, int] = field(repr=False)
-    ends: dict[TopicPartition, Counter[str]] = field(repr=False)
+    planned: dict[TopicPartition, str] = field(repr=False, hash=False)
+    moved: dict[TopicPartition, int] = field(repr=False, hash=False)
+    ends: dict[TopicPartition, Counter[str]] = field(repr=False, hash=False)
     moves: tuple[int, ...]
     has_newcomers: bool = True
     places_guessed: bool = False

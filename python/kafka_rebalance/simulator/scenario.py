@@ -13,6 +13,8 @@ from enum import Enum
 from kafka_rebalance.coordinator import CoordinatorConfig
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.contract import check_topic_id
+from kafka_rebalance.group.field_paths import a_type
+from kafka_rebalance.group.field_types import objects
 from kafka_rebalance.member import ConsumerConfig, WorkerConfig
 from kafka_rebalance.member.config import CLASSIC, CONSUMER
 
@@ -191,6 +193,7 @@ class Scenario:
     def __post_init__(self) -> None:
         if self.until_ms < 1:
             raise GroupError("until", "is 0; nothing can happen")
+        self._check_types()
         names = [member.name for member in self.members]
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
@@ -231,6 +234,20 @@ class Scenario:
             if plan.start_ms > self.until_ms:
                 problem = f"{plan.name} starts at {plan.start_ms} ms, after the end"
                 raise GroupError("members", problem)
+
+    def _check_types(self) -> None:
+        if not objects(self.members, "members", MemberPlan, "MemberPlan(name=…, config=…)"):
+            raise GroupError("members", "empty; a group without members has no rebalances")
+        objects(self.happenings, "happenings", Happening, "Happening(at_ms=…, kind=…)")
+        if not isinstance(self.topics, Mapping):
+            problem = (
+                f'{a_type(self.topics)} is not a mapping; give {{"t": TopicPlan(partitions=2)}}'
+            )
+            raise GroupError("topics", problem)
+        objects([*self.topics.values()], "topics", TopicPlan, "TopicPlan(partitions=…)")
+        if not isinstance(self.connectors, Mapping):
+            problem = f'{a_type(self.connectors)} is not a mapping; give {{"connector": tasks}}'
+            raise GroupError("connectors", problem)
 
     def _check_growth(self) -> None:
         """Checks the changes of topics, in the order of time.

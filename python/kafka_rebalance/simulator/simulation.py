@@ -17,6 +17,7 @@ from uuid import UUID
 from kafka_rebalance import member as m
 from kafka_rebalance.coordinator import Appended, Coordinator, PatternsDue, Received, Transition
 from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
+from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.protocol import (
     ConsumerGroupHeartbeatResponse,
@@ -381,5 +382,5 @@ def simulate(
 ) -> Run:
     """Plays a scenario once; `journal` collects the events and effects of every state machine."""
     if not isinstance(scenario, Scenario):
-        raise TypeError(f"scenario: a {type(scenario).__name__} is not a Scenario")
+        raise TypeError(f"scenario: {a_type(scenario)} is not a Scenario")
     return Simulation(scenario, journal).run(progress)

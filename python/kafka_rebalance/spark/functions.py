@@ -10,6 +10,7 @@ from pyspark.sql import types as t
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.errors import GroupError, SchemaError
+from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import MAX_PARTITIONS, quoted
 from kafka_rebalance.plans.changes import Change
 
@@ -114,6 +115,7 @@ def plan_groups(
         return _in_workers(groups, HOST, "plan", [one], PLAN_SCHEMA, keep=keep)
     if isinstance(groups, GroupRecords):
         raise SchemaError("changes: records have none; name them in the call")
+    _require_frame(groups)
     schema.check(groups.schema)
     if schema.is_lines(groups.schema):
         raise SchemaError("changes: contract lines have none; name them in the call")
@@ -189,6 +191,7 @@ def _in_workers(
         if keep:
             raise SchemaError("keep: records have no other columns; join the answers with yours")
         return _from_records(groups, verb, calls, answers_schema, label=label)
+    _require_frame(groups)
     schema.check(groups.schema)
     clusters = schema.keys(groups.schema)
     labels = [] if label is None else [label]
@@ -202,6 +205,13 @@ def _in_workers(
     copied = [_named(field.name).alias(f"kept_{i}") for i, field in enumerate(kept)]
     wanted = groups.select(*clusters, *needed, *copied)
     return map_in_workers(wanted, work, t.StructType([*answered, *kept]))
+
+
+def _require_frame(groups: object) -> None:
+    """Raises a SchemaError for anything but a DataFrame: classic, or of Spark Connect."""
+    if not hasattr(groups, "mapInArrow"):
+        others = "kafka_rebalance.assign_batch answers lists of GroupSpec"
+        raise SchemaError(f"groups: {a_type(groups)} is not a DataFrame of Spark; {others}")
 
 
 def _work(

@@ -84,8 +84,15 @@ fn add_members(value: &str) -> Result<Change, GroupError> {
         open = Some(o);
     }
     let [(_, rack), (_, client_id), (_, instance_id)] = options;
+    let number = number.unwrap_or("");
+    if let Some((_, more)) = number.split_once(',') {
+        let key = quoted(more.split('=').next().unwrap_or(""));
+        let problem =
+            format!("{key} is not a key; the keys are rack, client-id, instance-id, like");
+        return Err(error(problem));
+    }
     Ok(Change::AddMembers(AddMembers {
-        count: count(number.unwrap_or(""), "members")?,
+        count: count(number, "members")?,
         like,
         rack,
         client_id,

@@ -58,6 +58,10 @@ class AddMembers(Change):
             if name.replace("-", "_") in options:
                 raise error(f"{name}= is there twice")
             options[name.replace("-", "_")] = value_of
+        _, comma, more = members.partition(",")
+        if comma:
+            key = quoted(more.partition("=")[0])
+            raise error(f"{key} is not a key; the keys are {', '.join(_OPTIONS)}")
         return cls(count(members, "members"), like if like_found else None, **options)
 
     def __str__(self) -> str:
@@ -65,9 +69,12 @@ class AddMembers(Change):
         options = (f",{name}={value}" for name, value in said.items() if value is not None)
         return f"add-members={self.count}{''.join(options)}"
 
-    def events(self, group: GroupSpec) -> list[GroupEvent]:
+    def __post_init__(self) -> None:
+        check_fields(self)
         if not 1 <= self.count <= MOST_NEW_MEMBERS:
             raise error(f"{self.count} is not a number of members from 1 to {MOST_NEW_MEMBERS}")
+
+    def events(self, group: GroupSpec) -> list[GroupEvent]:
         model = group.members[-1] if self.like is None else find_member(group, self.like)
         for name, value in (("client-id", self.client_id), ("instance-id", self.instance_id)):
             if value == "":

@@ -37,7 +37,7 @@ from kafka_rebalance.group.model import Member, quoted
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.java.order import java_hash_order
 
-from .change import Change, Verb
+from .change import Change, Verb, check_fields
 from .edits import Edited, GroupEvent, error, held_by, restarted, without
 from .made_up import MadeUp
 from .member_table import in_table_order
@@ -78,13 +78,16 @@ class SwitchProtocol(Change):
     def __str__(self) -> str:
         return f"switch-protocol={self.protocol}{f'/{self.assignor}' if self.assignor else ''}"
 
-    def events(self, group: GroupSpec) -> list[GroupEvent]:
+    def __post_init__(self) -> None:
+        check_fields(self)
         if self.protocol not in _DEFAULTS:
             raise error(f"{quoted(self.protocol)} is not consumer or classic")
         offered = _OFFERED[self.protocol]
+        if self.assignor is not None and self.assignor not in offered:
+            raise error(f"{quoted(self.assignor)} is none of {', '.join(offered)}")
+
+    def events(self, group: GroupSpec) -> list[GroupEvent]:
         name = self.assignor or _DEFAULTS[self.protocol]
-        if name not in offered:
-            raise error(f"{quoted(name)} is none of {', '.join(offered)}")
         family, _, _ = (group.assignor or "").partition("/")
         if group.assignor in FOREIGN:
             raise error(f"{quoted(group.assignor or '')} is {FOREIGN[group.assignor or '']}")

@@ -70,8 +70,8 @@ class Possible:
     least_moves: int
     levels: tuple[Level, ...] = field(repr=False)
     assignment: Assignment
-    topic_prices: dict[str, int] = field(repr=False)
-    member_prices: dict[str, int] = field(repr=False)
+    topic_prices: dict[str, int] = field(repr=False, hash=False)
+    member_prices: dict[str, int] = field(repr=False, hash=False)
 
     def reasons(self) -> list[str]:
         """Returns a line for each level, highest load first: why the balance cannot be better."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from unittest.mock import Mock
 
 import pytest
@@ -77,8 +77,8 @@ def test_a_missing_wheel_is_one_sentence(tmp_path: Path, module: str) -> None:
 
 def test_the_work_brings_its_advice_along(tmp_path: Path) -> None:
     """The work of a job, loaded by a Python without the package, raises the sentence."""
-    frame = Mock()
-    map_in_workers(frame, coordinator_events, "a int")  # any function of the package is such a work
+    frame, work = Mock(), cast("Any", coordinator_events)  # any function of the package will do
+    map_in_workers(frame, work, "a int")
     shipped = tmp_path / "work"
     pickle_whole: Any = dumps  # pyspark has no types for it
     shipped.write_bytes(pickle_whole(frame.mapInArrow.call_args.args[0]))

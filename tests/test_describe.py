@@ -203,3 +203,16 @@ def test_a_cluster_without_groups_to_show_is_said(
         "kafka-rebalance: broker:9092: no group has members that own partitions, so there is "
         "nothing to show\n"
     )
+
+
+def test_a_classic_streams_group_is_described_to_its_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No plan can be made with Kafka Streams' assignor, and a description needs none."""
+    group = kr.GroupSpec("app", [Topic("t", 2)], [Member("a", ["t"])], assignor="stream")
+    path = tmp_path / "groups.jsonl"
+    path.write_text(group.to_json() + "\n", encoding="utf-8")
+    assert main(["describe", str(path)]) == 0
+    printed = capsys.readouterr()
+    assert "foreign: stream is Kafka Streams' own assignor" in printed.out
+    assert printed.err == ""

@@ -11,7 +11,7 @@ Source   ConsumerCoordinator (Kafka 4.4.0) uses the highest protocol that all li
 """
 
 from kafka_rebalance.assignors import RebalanceProtocol
-from kafka_rebalance.assignors.registry import SERVER_SIDE
+from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known
 from kafka_rebalance.group.model import Member
 from kafka_rebalance.group.spec import GroupSpec
 
@@ -25,7 +25,7 @@ def may_list_eager(group: GroupSpec, assignor: str | None) -> bool:
     A member counts if its bytes are Java's, which our plug-ins of the Python libraries send too, or
     if its client id is Java's and no bytes are known. Other clients refuse mixed lists.
     """
-    if assignor is None or assignor in SERVER_SIDE:
+    if assignor is None or assignor in SERVER_SIDE or not is_known(assignor):  # such as `stream`
         return False
     if protocol_of(assignor) is RebalanceProtocol.EAGER:
         return False

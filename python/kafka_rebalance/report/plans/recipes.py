@@ -147,7 +147,7 @@ def _cost(bounce: Bounce, migration: Migration) -> str:
     cooperative = "cooperative-sticky" in (new, old)
     if cooperative and len(bounce.assignors) > 1:
         text += "; members that list both are eager"
-    elif cooperative and new == "cooperative-sticky":
+    elif cooperative and new == "cooperative-sticky" and bounce.rebalances:
         text += (
             "; a moving partition is revoked in one rebalance and gained in the next, and only "
             "moving partitions stop"

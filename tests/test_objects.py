@@ -175,7 +175,7 @@ def test_a_custom_assignor_that_was_unregistered_is_unknown() -> None:
     kr.unregister("reversing")
     with pytest.raises(kr.GroupError, match="is not known"):
         kr.assign(GROUP, "reversing")
-    with pytest.raises(KeyError):
+    with pytest.raises(kr.GroupError, match="name: 'reversing' is not a registered assignor"):
         kr.unregister("reversing")
 
 

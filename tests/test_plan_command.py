@@ -133,7 +133,7 @@ def test_compare_one_and_all(sample: Path) -> None:
     assert one.returncode == 0, one.stderr
     assert "cooperative-sticky <" in one.stdout
     assert "Recommended: cooperative-sticky has a spread of 1 to range's 2." in one.stdout
-    assert "Java: two rolling bounces\n  1. 9 restarts, 18 rebalances; range" in one.stdout
+    assert "Java: two rolling bounces\n  1. 9 restarts, 18 rebalances, " in one.stdout
     # Lines to paste are not wrapped; all other lines have at most 100 characters.
     prose = [line for line in one.stdout.splitlines() if not line.startswith("    ")]
     assert max(map(len, prose)) <= 100

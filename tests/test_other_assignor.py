@@ -129,7 +129,7 @@ def test_the_same_protocol_name_keeps_what_members_sent(engine: Engine) -> None:
 
 
 def test_old_clients_stay_old_for_librdkafkas_leader(engine: Engine) -> None:
-    """Versions 1 and 2 have no rack: librdkafka's leader dies of them where racks matter."""
+    """Members that send version 1 or 2 have no rack, and a leader with librdkafka needs racks."""
     racks = (("a",), ("b",), ("a",), ("b",))
     members = (
         kr.Member("j", ("t",), subscription_version=2, client_library="java"),
@@ -143,7 +143,7 @@ def test_old_clients_stay_old_for_librdkafkas_leader(engine: Engine) -> None:
 
 
 def test_members_that_restart_for_a_switch_send_anew(engine: Engine) -> None:
-    """A real Java group, which sends the newest version, makes the same rebalances."""
+    """The plan has the rebalances of a group whose members sent the newest version before."""
     group = _of_kafka_python()
     newest = group.edited(members=tuple(map(_newest, group.members)))
     for old, new in (("range", "cooperative-sticky"), ("range", "sticky")):

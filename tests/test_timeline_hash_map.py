@@ -53,7 +53,7 @@ class Remade:
 
 
 def test_a_table_after_failed_appends_is_one_table_with_as_many_reverts() -> None:
-    """Compares all entries after every append, with up to three appends in flight."""
+    """After every append, both tables have equal entries. Up to three appends are in flight."""
     failed_twice = 0
     for seed in range(400):
         rng = random.Random(seed)

@@ -66,7 +66,8 @@ pub fn hash_order<'n>(hashes: &[u32], name: impl Fn(u32) -> &'n str) -> Vec<u32>
     put_order(hashes, &|a, b| compare_names(name(a), name(b)))
 }
 
-/// `hash_order` for keys of which only hashes are known; `tie` orders keys with equal hashes.
+/// Does the work of `hash_order`, for keys of any kind: it needs their hashes only, and `tie`, which
+/// orders keys with equal hashes.
 fn put_order(hashes: &[u32], tie: Tie) -> Vec<u32> {
     if let Some(slots) = final_slots(hashes, hashes.len(), MOST_AFTER_PUT) {
         return by_slot(0..hashes.len() as u32, hashes, slots);

@@ -9,6 +9,7 @@ that the types of groups share, and `random_consumer_members`, `random_share_mem
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -23,7 +24,7 @@ FENCED = ("UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH", "GROUP_ID_NOT_FOUND")
 
 
 @dataclass
-class HeartbeatMember:
+class HeartbeatMember(ABC):
     """A member that names itself: its id is its name with the number of times it was renamed."""
 
     OP: ClassVar[str]
@@ -73,11 +74,11 @@ class HeartbeatMember:
             self.epochs.append(answer["epoch"])
         self._take(answer)
 
+    @abstractmethod
     def _weights(self) -> dict[Callable[[], Command], int]:
         """Returns the requests of a joined member, each with its weight in the draw."""
-        raise NotImplementedError
 
-    def _take(self, answer: Command) -> None:
+    def _take(self, answer: Command) -> None:  # noqa: B027 - members of share groups take nothing
         """Takes what the broker assigned, if the answer has it."""
 
     def _lose(self) -> None:
@@ -90,9 +91,9 @@ class HeartbeatMember:
             command["inst"] = self.instance
         return command | fields
 
+    @abstractmethod
     def _first(self) -> Command:
         """Returns the fields of a member's first heartbeat."""
-        raise NotImplementedError
 
     def _owned(self) -> Command:
         """Returns the fields that report what the member owns."""

@@ -61,7 +61,7 @@ def types_written_again(
     decode: Callable[[bytes, bytes | None], Any],
     encode: Callable[[Any], tuple[bytes, bytes | None]],
 ) -> tuple[set[Any], set[Any]]:
-    """Reads every record and writes it again, with equal bytes.
+    """Checks that every record, decoded and encoded again, has the bytes of before.
 
     Returns the types of all records that `decode` knows, and the types of the tombstones.
     """

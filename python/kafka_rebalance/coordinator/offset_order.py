@@ -81,7 +81,8 @@ class OffsetOrder:
     def __init__(self) -> None:
         self._registry = SnapshotRegistry()
         self._committed = _Table(self._registry)
-        # A producer id has 64 bits, and Java's hash of it 32; no answer has this table's order.
+        # Producer ids have 64 bits, which this table hashes in another way than Java. That does
+        # no harm: no answer depends on the order of this table.
         self._pending = TimelineHashMap[int, _Table](self._registry)
         self._open = _Table(self._registry)
         self._numbers = count()

@@ -88,7 +88,7 @@ def _connected(
         with getattr(kafka, kind)(**settings, kafka_client=watched.client) as client:
             yield client
     except (errors.KafkaError, OSError, ValueError) as error:
-        # ValueError: an address, a proxy or a SASL answer that kafka-python cannot read.
+        # kafka-python raises ValueError for an address, a proxy or a SASL answer it cannot read.
         problem = hidden.without(watched.problem(error))
         raise ClusterError(f"{bootstrap_server}: {problem}") from None
     finally:

@@ -55,7 +55,8 @@ pub fn assign(group: &GroupSpec) -> Result<Assignment, GroupError> {
     Ok(view.answer_of(|i, list| list.extend_from_slice(&given[lists[i].clone()])))
 }
 
-/// The map from topics to runs of each member with one subscription.
+/// The order of the map that holds a member's runs by topic. Members with equal subscriptions have
+/// maps of one order, so there is one `Table` for each subscription.
 struct Table {
     slots: usize,
     topics: Vec<TopicId>,

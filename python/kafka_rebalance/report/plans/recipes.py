@@ -117,7 +117,7 @@ def _named(one: Recipe) -> str:
 
 
 def _listed(migration: Migration) -> tuple[str, str]:
-    """Returns both names as clients list them, without a library of this project's names."""
+    """Returns the old and the new assignor's names as clients list them, without a dialect."""
     return protocol_name(migration.old), protocol_name(migration.new)
 
 

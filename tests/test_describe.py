@@ -209,7 +209,7 @@ def test_a_classic_streams_group_is_described_to_its_end(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """No plan can be made with Kafka Streams' assignor, and a description needs none."""
-    group = kr.GroupSpec("app", [Topic("t", 2)], [Member("a", ["t"])], assignor="stream")
+    group = kr.GroupSpec("app", (Topic("t", 2),), (Member("a", ("t",)),), assignor="stream")
     path = tmp_path / "groups.jsonl"
     path.write_text(group.to_json() + "\n", encoding="utf-8")
     assert main(["describe", str(path)]) == 0

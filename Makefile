@@ -219,7 +219,7 @@ $(VENV)/demo-built: pyproject.toml $(RUST) | need-python need-cargo
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check 'maturin>=1.16,<2'
 	@echo "building the core with cargo; meanwhile, installing what the demo needs: pyspark, pyarrow, pandas, matplotlib …"
-	@$(BIN)/maturin build --profile demo --quiet --out $(VENV)/wheel > $(VENV)/build.log 2>&1 & build=$$!; \
+	@$(BIN)/maturin build --profile demo --features python --quiet --out $(VENV)/wheel > $(VENV)/build.log 2>&1 & build=$$!; \
 	  $(BIN)/pip install --no-compile --disable-pip-version-check $(call NEEDS_OF,spark report) || { kill $$build; exit 1; }; \
 	  echo "waiting for cargo …"; \
 	  wait $$build || { cat $(VENV)/build.log >&2; exit 1; }

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The core makes TopicPartitions from columns: columns that do not fit, and subclasses of str."""
+"""The core makes TopicPartitions from columns: columns that do not fit, subclasses of str, the
+collector of cycles, and members that are read one by one.
+"""
 
 from __future__ import annotations
 
@@ -60,3 +62,43 @@ def test_a_cycle_through_an_attribute_of_a_topic_is_collected() -> None:
     del topic
     gc.collect()
     assert gone() is None
+
+
+@pytest.mark.parametrize("runs", [True, False])
+def test_the_collector_runs_afterwards_if_it_ran_before(runs: bool) -> None:
+    ran = gc.isenabled()
+    try:
+        (gc.enable if runs else gc.disable)()
+        owned(column(0, 1), column(0), column(1))
+        assert gc.isenabled() is runs
+        with pytest.raises(IndexError):
+            owned(column(0, 1), column(5), column(1))
+        assert gc.isenabled() is runs
+    finally:
+        (gc.enable if ran else gc.disable)()
+
+
+@pytest.mark.parametrize("members", [1, 2, 7, 8, 9, 40])
+def test_members_read_one_by_one_have_what_items_have(members: int) -> None:
+    joined = tuple(kr.Member(f"m{m}", ("t", "u")[m % 3 :]) for m in range(members))
+    group = kr.GroupSpec("g", (kr.Topic("t", 11), kr.Topic("u", 13)), joined)
+    expected = dict(kr.assign(group, "sticky", engine="reference").items())
+    read = kr.assign(group, "sticky")
+    for member_id in sorted(expected, reverse=True):
+        assert read[member_id] == expected[member_id]
+        with pytest.raises(KeyError):
+            read["nobody"]
+    assert dict(read.items()) == expected
+
+
+def test_lists_of_topics_are_shared_only_if_they_are_equal() -> None:
+    """Also lists in another order, and equal lists with members between them."""
+    lists = [("t", "u"), ("t", "u"), ("u", "t"), ("t",), ("t", "u"), (), (), ("t",)]
+    own = [tuple(f"{name} "[:-1] for name in topics) for topics in lists]
+    topics = (kr.Topic("t", 5), kr.Topic("u", 7))
+    for subscriptions in (lists, own):
+        joined = tuple(kr.Member(f"m{m}", one) for m, one in enumerate(subscriptions))
+        group = kr.GroupSpec("g", topics, joined)
+        for assignor in ("range", "roundrobin", "sticky", "cooperative-sticky"):
+            expected = kr.assign(group, assignor, engine="reference")
+            assert kr.assign(group, assignor) == expected

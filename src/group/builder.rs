@@ -203,6 +203,13 @@ impl<'a> GroupBuilder<'a> {
         }
     }
 
+    /// Gives the last member the subscription of the member before it.
+    pub fn subscribe_as_before(&mut self) {
+        if let [.., before, last] = self.group.members.as_mut_slice() {
+            last.topics = before.topics;
+        }
+    }
+
     /// Adds a topic to the last member's subscription.
     pub fn subscribe(&mut self, topic: TopicId) {
         self.group.subscriptions.push(topic);

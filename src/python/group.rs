@@ -3,6 +3,7 @@
 
 use std::sync::Mutex;
 
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::sync::PyOnceLock;
@@ -32,7 +33,6 @@ struct Topic {
 #[derive(FromPyObject)]
 struct Member {
     member_id: PyBackedStr,
-    topics: Vec<PyBackedStr>,
     group_instance_id: Option<PyBackedStr>,
     client_id: Option<PyBackedStr>,
     owned_partitions: Vec<(PyBackedStr, u32)>,
@@ -42,6 +42,38 @@ struct Member {
     user_data: Option<PyBackedStr>,
     user_data_generation_id: Option<i32>,
     streams: Option<Streams>,
+}
+
+/// The members, and their lists of topics. Members with equal lists one after another share one.
+struct Members {
+    lists: Vec<Vec<PyBackedStr>>,
+    /// Each member with the index of its list.
+    rows: Vec<(Member, usize)>,
+}
+
+impl<'py> FromPyObject<'_, 'py> for Members {
+    type Error = PyErr;
+
+    fn extract(members: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let (mut lists, mut rows) = (Vec::new(), Vec::with_capacity(members.len()?));
+        let mut last: Option<Bound<'py, PyAny>> = None;
+        for member in members.try_iter()? {
+            let member = member?;
+            let topics = member.getattr(intern!(members.py(), "topics"))?;
+            // Comparing two lists takes less time than reading one, most of all if their names are
+            // the same objects.
+            let shares = match &last {
+                Some(last) => topics.eq(last)?,
+                None => false,
+            };
+            if !shares {
+                lists.push(topics.extract()?);
+                last = Some(topics);
+            }
+            rows.push((member.extract()?, lists.len() - 1));
+        }
+        Ok(Self { lists, rows })
+    }
 }
 
 /// The fields of `model.Subtopology`.
@@ -66,7 +98,7 @@ struct Streams {
 pub struct Group {
     group_id: PyBackedStr,
     topics: Vec<Topic>,
-    members: Vec<Member>,
+    members: Members,
     subtopologies: Option<Vec<Subtopology>>,
     num_standby_replicas: Option<u32>,
 }
@@ -85,7 +117,8 @@ impl Group {
             }
             builder.broker_fields(topic.topic_id.as_deref(), topic.initialized.clone());
         }
-        for member in &self.members {
+        let mut last = None;
+        for (member, list) in &self.members.rows {
             builder.member(MemberFields {
                 member_id: &member.member_id,
                 group_instance_id: member.group_instance_id.as_deref(),
@@ -103,7 +136,11 @@ impl Group {
                     ..AsSent::default()
                 },
             });
-            builder.subscribe_to(member.topics.iter().map(|topic| &**topic));
+            if last.replace(*list) == Some(*list) {
+                builder.subscribe_as_before();
+            } else {
+                builder.subscribe_to(self.members.lists[*list].iter().map(|topic| &**topic));
+            }
             for (topic, partition) in &member.owned_partitions {
                 let topic = builder.owned_id(topic);
                 builder.own(topic, *partition);

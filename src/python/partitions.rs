@@ -139,6 +139,7 @@ pub fn owned_partitions<'py>(
     let mut lists = Lists::new(py, topics, group)?;
     let most = entries.iter().map(|entry| entry.1).max();
     lists.maker.expect(most.unwrap_or(0), entries.len())?;
+    let _paused = Paused::new(py);
     let tuples = offsets.windows(2).map(|span| {
         let (first, end) = (span[0], span[1]);
         let owned = entries.get(first as usize..end as usize).ok_or_else(|| {
@@ -148,6 +149,29 @@ pub fn owned_partitions<'py>(
         lists.tuple(owned?)
     });
     tuples.collect()
+}
+
+/// Python's collector of cycles, paused. It would run after every 700 tuples, and each is new and
+/// refers to texts, numbers or such tuples only, so it could free none of them.
+struct Paused {
+    ran: bool,
+}
+
+impl Paused {
+    fn new(_py: Python<'_>) -> Self {
+        // SAFETY: `_py` proves that the caller is attached to Python.
+        let ran = unsafe { ffi::PyGC_Disable() } == 1;
+        Self { ran }
+    }
+}
+
+impl Drop for Paused {
+    fn drop(&mut self) {
+        if self.ran {
+            // SAFETY: the caller of `new` stays attached until its value is dropped.
+            unsafe { ffi::PyGC_Enable() };
+        }
+    }
 }
 
 /// Joins two columns: entries of a topic id and a partition.

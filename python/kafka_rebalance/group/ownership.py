@@ -198,6 +198,10 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
     def __getitem__(self, member_id: str) -> tuple[TopicPartition, ...]:
         made = self._made.get(member_id)
         if made is None:
+            # A caller who has read this many members one by one will probably read all; made
+            # together, those of a member take a fifth of the time.
+            if len(self._made) * 8 > len(self) and isinstance(self.offsets, memoryview):
+                return self._all()[member_id]
             if self._index is None:
                 index = {one: m for m, one in enumerate(self.member_ids)}
                 object.__setattr__(self, "_index", index)

@@ -218,7 +218,7 @@ def test_no_report_has_two_blank_lines_in_a_row(
 def test_static_members_keep_what_breaks_ties(capsys: pytest.CaptureFixture[str]) -> None:
     assert "get new ids" not in said(capsys, "compare", "--group", "kp-static")
     text = " ".join(said(capsys, "compare", "--group", "kp-sticky").split())
-    assert "Restarted members without an instance id get new ids, which break ties" in text
+    assert "Restarted members get new ids, which break ties" in text
     dynamic, static = (ends(instances=one) for one in (False, True))
     assert len(dynamic) > 1
     assert len(static) == 1
@@ -239,3 +239,25 @@ def ends(*, instances: bool) -> set[str]:
         answer = kr.assign(group)
         found.add(" ".join(str(answer[member_id]) for member_id in ids))
     return found
+
+
+def test_compare_has_the_answers_of_other_leaders(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Kafka's range sorts static members first, librdkafka's does not; nobody knows who leads."""
+    members = (
+        kr.Member("a", ("t",), client_library="java"),
+        kr.Member("b", ("t",), group_instance_id="z", client_library="librdkafka", rack_id=""),
+    )
+    group = kr.GroupSpec("g", (kr.Topic("t", 3),), members, "range")
+    file = tmp_path / "group.jsonl"
+    file.write_text(group.to_json(), encoding="utf-8")
+    assert main(["compare", str(file)]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert text.startswith("g, which runs range: ")
+    assert text.endswith(
+        "If b leads with librdkafka/range: 1 rebalance, 3 moves, 1-2 partitions a member (--leader "
+        "MEMBER)."
+    )
+    assert main(["compare", str(file), "--leader", "b"]) == 0
+    assert capsys.readouterr().out.startswith("g, which runs librdkafka/range: ")

@@ -60,6 +60,12 @@ def test_owners_that_the_assignor_would_not_choose() -> None:
     assert cause(joined) == (
         "the owners are not what sticky answers now: the next rebalance makes it 2"
     )
+    grown = settled("range", {"a": 3, "b": 3}, {"x": "ab", "y": "ab"}).edited(
+        topics=(kr.Topic("a", 3), kr.Topic("b", 7))
+    )
+    assert cause(grown) == (
+        "the owners are not what range answers now: the next rebalance makes it 4-6"
+    )
 
 
 def test_a_group_as_even_as_possible_has_no_cause() -> None:

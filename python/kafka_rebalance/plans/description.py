@@ -264,9 +264,8 @@ def _loads(
     if any(held.values()) and balance.stddev > possible.stddev:
         text = f"{balance.min} to {balance.max} partitions a member; possible is {possible.min}"
         text += f" to {possible.max}" if possible.max > possible.min else " each"
-        following = None if not led or led[0].plan is None else led[0].plan.figures().balance_after
-        name = led[0].assignor if led else group.assignor
-        cause = why_uneven(group, name, assignment, following)
+        plan = led[0].plan if led else None
+        cause = None if plan is None else why_uneven(group, assignment, plan)
         text += "" if cause is None else f"; the cause: {cause}"
         yield Finding("uneven", text, ask="compare")
     far = _far(group, assignment)
@@ -321,7 +320,7 @@ def _next_rebalance(group: GroupSpec, led: Sequence[LedPlan], engine: Engine) ->
         library = group.leader_library
         whose = "kafka-python or aiokafka" if library == "python" else library
         own = library_of(led[0].assignor) if len(led) == 1 else None
-        if own in {library_of_member(group, member) for member in group.members}:
+        if own is not None and any(library_of_member(group, one) == own for one in group.members):
             whose = own
         text = f"the last leader used the assignor of {whose}, which may answer otherwise"
         yield Finding("foreign", f"{text} than Kafka's")

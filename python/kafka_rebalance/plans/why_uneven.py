@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names the cause why a group is less even than it could be, from its assignor's rule.
 
-    why_uneven: group, assignor, present assignment, the balance that follows -> a clause, or None
+    why_uneven: group, its present assignment, the plan of its next rebalance -> a clause, or None
 
-1. The next rebalance makes the group more even: its assignor answers otherwise for the members and
-   topics of now.
+1. The next rebalance moves partitions: its assignor answers otherwise for the members and topics
+   of now.
 2. Range shares out each topic by itself: each subscriber has its share of the topic, or one
    partition more. These add up, because the members with more are the first in every topic.
 3. Members subscribe to different topics. Round-robin then passes over members without counting, and
@@ -19,8 +19,10 @@ from collections import Counter
 
 from kafka_rebalance.assignors.classic import range as ranges
 from kafka_rebalance.assignors.registry import protocol_name
-from kafka_rebalance.group.ownership import Assignment, Balance
+from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
+
+from .rebalance_plan import RebalancePlan
 
 _ONE_BY_ONE = "moves partitions one by one, as long as a single move helps"
 _OF_SUBSCRIPTIONS = {
@@ -30,19 +32,18 @@ _OF_SUBSCRIPTIONS = {
 }
 
 
-def why_uneven(
-    group: GroupSpec, assignor: str | None, assignment: Assignment, following: Balance | None
-) -> str | None:
-    """Returns the cause as a clause; `following` is the balance after the next rebalance."""
+def why_uneven(group: GroupSpec, assignment: Assignment, plan: RebalancePlan) -> str | None:
+    """Returns the cause as a clause; `plan` is that of the next rebalance, without a change."""
+    assignor, following = plan.assignor, plan.figures()
     # 1.
-    if following is not None and following.stddev < assignment.balance.stddev:
-        then = following.least_to_most
+    if following.moves:
+        then = following.balance_after.least_to_most
         return f"the owners are not what {assignor} answers now: the next rebalance makes it {then}"
-    rule = protocol_name(assignor or "")
+    rule = protocol_name(assignor)
     different = len({frozenset(member.topics) for member in group.members}) > 1
     # 2.
     if rule == "range":
-        return _of_range(group, assignor or "", assignment, different=different)
+        return _of_range(group, assignor, assignment, different=different)
     # 3.
     if different and rule in _OF_SUBSCRIPTIONS:
         return f"members subscribe to different topics, and {assignor} {_OF_SUBSCRIPTIONS[rule]}"

@@ -18,9 +18,13 @@ _HOW = "How to switch depends on the client library, and no client id shows it:"
 _HOW_BY_BYTES = "How to switch, for each client library that the members' bytes fit:"
 
 
-_NEW_IDS = (
-    " Restarted members without an instance id get new ids, which break ties: the moves may differ."
-)
+def _new_ids(migration: Migration) -> str:
+    """Returns a sentence about ids, which static members' places do not depend on."""
+    if not migration.dynamic_members:
+        return ""
+    every = migration.dynamic_members == migration.bounces[0].restarts
+    who = "Restarted members" if every else "Restarted members without an instance id"
+    return f" {who} get new ids, which break ties: the moves may differ."
 
 
 def print_migration(migration: Migration, group_id: str) -> None:
@@ -30,7 +34,7 @@ def print_migration(migration: Migration, group_id: str) -> None:
         print_wrapped(
             f"The switch itself moves partitions: {counted(migration.moves, 'move')} in all, in "
             f"{counted(migration.rebalances, 'rebalance')}, if the members restart one after "
-            f"another.{_NEW_IDS if migration.dynamic_members else ''}"
+            f"another.{_new_ids(migration)}"
         )
     if not migration.is_known and migration.recipes:
         print_wrapped(_HOW if len(migration.recipes) == len(CLIENTS) else _HOW_BY_BYTES)

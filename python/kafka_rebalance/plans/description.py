@@ -37,7 +37,7 @@ from kafka_rebalance.assignors.registry import (
 )
 from kafka_rebalance.errors import NeverEnds
 from kafka_rebalance.group.field_paths import a_type
-from kafka_rebalance.group.html_tables import small_table
+from kafka_rebalance.group.html_tables import clipped, small_table
 from kafka_rebalance.group.model import Member, TopicPartition
 from kafka_rebalance.group.ownership import Assignment, Balance
 from kafka_rebalance.group.spec import GroupSpec, require_group
@@ -71,6 +71,9 @@ class Finding:
     member_ids: tuple[str, ...] = ()
     partitions: tuple[TopicPartition, ...] = ()
     ask: str | None = None
+
+    def __repr__(self) -> str:
+        return f"<Finding {clipped(f'{self.kind}: {self.text}')}>"
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -4,7 +4,7 @@
 import shlex
 from collections.abc import Sequence
 
-from kafka_rebalance.assignors.registry import library_of, protocol_name
+from kafka_rebalance.assignors.registry import protocol_name
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans import Bounce, Migration, Recipe
 from kafka_rebalance.plans.clients import CLIENTS
@@ -143,10 +143,10 @@ def _print_recipe(one: Recipe, migration: Migration) -> None:
 def _print_stop(one: Recipe, old: str, new: str) -> None:
     """Prints the recipe of a client that cannot change by rolling bounces."""
     if one.way == "none":
-        has = library_of(new) in (None, one.client)
-        print_wrapped(
-            f"{_named(one)}: not possible, because it has no {protocol_name(new) if has else new}"
-        )
+        kafkas = protocol_name(new)
+        (client,) = (client for client in CLIENTS if client.name == one.client)
+        lacks = new if kafkas in client.assignors else kafkas
+        print_wrapped(f"{_named(one)}: not possible, because it has no {lacks}")
         return
     why = f"a list must not contain both {protocol_name(old)} and {protocol_name(new)}"
     if one.client == "aiokafka":

@@ -97,7 +97,8 @@ def test_the_library_of_the_last_leader_has_the_name_that_its_users_know() -> No
     group = kr.GroupSpec.from_dict({**one, "leader_library": "python"})
     (foreign,) = describe(group).findings
     assert foreign.text == (
-        "the last leader used the assignor of kafka-python or aiokafka, which may answer otherwise"
+        "the last leader used the assignor of kafka-python or aiokafka, which may answer otherwise "
+        "than Kafka's"
     )
 
 

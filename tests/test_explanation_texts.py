@@ -104,9 +104,13 @@ def test_an_assignor_with_kafkas_whole_answer_is_explained_by_its_steps(assignor
 def test_kafkas_steps_are_not_offered_for_an_answer_that_differs() -> None:
     """librdkafka mixes static and dynamic members; Kafka's range sorts the static ones first."""
     members = (Member("a", ("t",)), Member("b", ("t",), group_instance_id="z"))
-    (step,) = said(members, "librdkafka/range", Topic("t", 2))
+    step, outcome = said(members, "librdkafka/range", Topic("t", 2))
     assert step.endswith("Kafka's range gives it to another member, so its steps "
                          "(--assignor range) are not these")  # fmt: skip
+    assert outcome == (
+        "  2. outcome: nobody claimed it; a, which claimed 0 partitions, gets it, and holds 1 "
+        "afterwards; no other of 2 subscribers claimed fewer"
+    )
     group = GroupSpec("g", (Topic("t", 2),), members)
     assert T0 in kr.assign(group, "range")["b"]
     assert T0 in kr.assign(group, "librdkafka/range")["a"]
@@ -162,7 +166,7 @@ def test_other_answers_are_not_explained_by_kafkas_steps() -> None:
     assert lines[1] == (
         "  1. assignor: librdkafka/cooperative-sticky has steps of its own "
         "(docs/behaviour/librdkafka.md), and for this group Kafka's cooperative-sticky makes "
-        "another assignment, so its steps do not explain this owner"
+        "another assignment, so its steps (--assignor cooperative-sticky) do not explain this owner"
     )
     assert kr.assign(group) != kr.assign(group, "cooperative-sticky")
 

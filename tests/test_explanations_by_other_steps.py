@@ -11,6 +11,7 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance import GroupSpec, Member, Topic, TopicPartition
+from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.plans import facts
 from kafka_rebalance.plans.facts import Fact
 from kafka_rebalance.plans.reasons import reasons
@@ -75,8 +76,25 @@ def judge(one: Round, assignor: str, tp: TopicPartition) -> str:
         )
     eager = LIKE[assignor] != "cooperative-sticky"
     assert isinstance(first, facts.Alike if alike else facts.Unknown if eager else facts.NotAlike)
-    assert [named(steps[-1])] == owners if alike else not steps
+    assert [named(steps[-1])] == owners
+    if not alike:
+        (outcome,) = steps
+        assert isinstance(outcome, facts.Outcome)
+        judge_outcome(one, tp, outcome)
     return "alike" if alike else "not alike"
+
+
+def judge_outcome(one: Round, tp: TopicPartition, told: facts.Outcome) -> None:
+    """Compares the fact with the round: claims before, owner and its number of partitions after."""
+    claims = Assignment.owned(one.group)
+    assert list(told.had) == holders(claims, tp)
+    assert told.claimed == len(claims[told.member_id])
+    assert told.holds == len(one.assignment[told.member_id])
+    with_fewer = [m for m, owned in claims.items() if len(owned) < told.claimed]
+    assert (told.fewer, told.subscribers) == (len(with_fewer), len(one.group.members))
+    text = str(told)
+    assert ("keeps it" in text) == (told.member_id in told.had)
+    assert ("nobody claimed it" in text) == (not told.had)
 
 
 KINDS = {

@@ -19,7 +19,7 @@ pytest.importorskip("confluent_kafka", reason="no confluent-kafka: pip install -
 
 from kafka import KafkaAdminClient
 
-from kafka_rebalance.assignors.registry import KAFKAS
+from kafka_rebalance.assignors.registry import KAFKAS, protocol_name
 from kafka_rebalance.plans.clients import (
     AIOKAFKA,
     JAVA,
@@ -72,9 +72,10 @@ def test_javas_settings_construct_javas_consumers() -> None:
     assert "cooperative-sticky" in refused["error"]
 
 
-def test_kafka_pythons_settings_take_a_group_over_in_two_bounces() -> None:
-    """Members change from range to cooperative-sticky one by one, with the printed settings."""
-    made = recipe(KAFKA_PYTHON, "range", "cooperative-sticky")
+@pytest.mark.parametrize("old", ["range", "kafka-python/range", "kafka-python/sticky"])
+def test_kafka_pythons_settings_take_a_group_over_in_two_bounces(old: str) -> None:
+    """Members change to the cooperative plug-in one by one, with the printed settings."""
+    made = recipe(KAFKA_PYTHON, old, "cooperative-sticky")
     assert made.way == "rolling"
     names: dict[str, Any] = {}
     exec(made.needs or "", names)
@@ -85,7 +86,7 @@ def test_kafka_pythons_settings_take_a_group_over_in_two_bounces() -> None:
             admin.create_topics({"t": {"num_partitions": 6, "replication_factor": 1}})
         with PlugInMembers(server) as members:
             for name in ("a", "b"):
-                members.add("kafka-python", "g", f"{name}-0", [names["Range"]], ["t"])
+                members.add("kafka-python", "g", f"{name}-0", [both[1]], ["t"])
             await_stable(server, {"g": 2})
             for bounce, strategy in ((1, both), (2, new)):
                 for name in ("a", "b"):
@@ -96,7 +97,7 @@ def test_kafka_pythons_settings_take_a_group_over_in_two_bounces() -> None:
         protocols = [value.protocol for group, value in generations(server) if group == "g"]
     switched = protocols.index("cooperative-sticky")
     assert switched > 0
-    assert set(protocols[:switched]) == {"range"}
+    assert set(protocols[:switched]) == {protocol_name(old)}
     assert set(protocols[switched:]) == {"cooperative-sticky"}
 
 

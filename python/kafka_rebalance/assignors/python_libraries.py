@@ -47,7 +47,7 @@ class LibraryAssignor:
     def __init__(self, name: str, library: "_Library", path: str) -> None:
         self.name = name
         self._library = library
-        self.path = path
+        self.class_path = f"{library.package}.coordinator.assignors.{path}"
         cooperative = name.endswith("cooperative-sticky")
         protocol = RebalanceProtocol.COOPERATIVE if cooperative else RebalanceProtocol.EAGER
         self.supported_protocols: Sequence[RebalanceProtocol] = (protocol,)
@@ -74,10 +74,9 @@ class LibraryAssignor:
         """Does nothing: the claims of all members are in the group."""
 
     def _class(self) -> Any:
-        module, _, name = self.path.rpartition(".")
-        package = f"{self._library.package}.coordinator.assignors"
+        module, _, name = self.class_path.rpartition(".")
         try:
-            return getattr(importlib.import_module(f"{package}.{module}"), name)
+            return getattr(importlib.import_module(module), name)
         except ImportError:
             missing = MissingExtra(self.name, self._library.extra)
             raise GroupError("assignor", str(missing)) from None

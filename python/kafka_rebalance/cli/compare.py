@@ -2,7 +2,7 @@
 """`kafka-rebalance compare`: plays the given changes under several assignors, side by side."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kafka_rebalance.assignors.registry import (
     SERVER_SIDE,
@@ -15,7 +15,7 @@ from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans import Comparison, Endless, compare, endless
 from kafka_rebalance.plans.changes import Change, SwitchAssignor, SwitchProtocol
-from kafka_rebalance.plans.leaders import plans_by_leader
+from kafka_rebalance.plans.leaders import LedPlan, as_led, plans_by_leader
 from kafka_rebalance.plans.librdkafka_traps import Trap, librdkafka_traps
 from kafka_rebalance.plans.rebalance_plan import parse_changes
 from kafka_rebalance.simulator.timing import Timed, assumed, timed, why_untimed
@@ -36,9 +36,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--assignors",
         metavar="NAME,…",
-        help="compare only these, for example range,librdkafka/range (default: Kafka's; "
-        "librdkafka's too for a group that librdkafka led last; the brokers' too for their "
-        "groups)",
+        help="compare only these, for example range,librdkafka/range (default: Kafka's; those "
+        "of the library too that led the group last; the brokers' too for their groups)",
     )
     plan_command.add_leader(parser)
     parser.set_defaults(run=run, parser=parser)
@@ -51,10 +50,13 @@ def run(args: argparse.Namespace) -> int:
             args.parser.error(f"argument --assignors: {unknown(name)}")
     tally = Tally()
     compared: list[Comparison] = []
+    led: dict[str, Sequence[LedPlan]] = {}
 
     def make(group: GroupSpec, changes: Sequence[Change]) -> Comparison:
-        group = _as_led(group, changes, args)
-        return compare(group, changes, assignors=names, engine=args.engine)
+        found = _led(group, changes, args)
+        one = compare(as_led(group, found), changes, assignors=names, engine=args.engine)
+        led[one.group.group_id] = found
+        return one
 
     for one, not_affected, alone in answers(args, tally, make):
         if args.json:
@@ -72,22 +74,22 @@ def run(args: argparse.Namespace) -> int:
             print(contract.dumps(line), flush=True)
         else:
             compared.append(one)
-    _show(compared, args)
+    _show(compared, led, args)
     return tally.finish(args)
 
 
-def _as_led(group: GroupSpec, changes: Sequence[Change], args: argparse.Namespace) -> GroupSpec:
-    """Returns the group under librdkafka's assignor, if that one runs whichever member leads."""
+def _led(
+    group: GroupSpec, changes: Sequence[Change], args: argparse.Namespace
+) -> Sequence[LedPlan]:
+    """Returns the plans of the leaders' assignors, as `plan` shows them; none if there are none."""
     if group.assignor is None or any(
         isinstance(one, SwitchAssignor | SwitchProtocol) for one in changes
     ):
-        return group  # `compare` refuses the switch
+        return ()  # `compare` refuses the switch
     try:
-        led = plans_by_leader(group, changes, engine=args.engine)
+        return plans_by_leader(group, changes, engine=args.engine)
     except AssignorThrows:
-        return group  # `compare` shows the assignors that throw, and recommends another
-    certain = led[0].assignor if len(led) == 1 else None
-    return group.edited(assignor=certain) if library_of(certain) == "librdkafka" else group
+        return ()  # `compare` shows the assignors that throw, and recommends another
 
 
 def _endless(compared: Comparison, args: argparse.Namespace) -> list[Endless]:
@@ -101,12 +103,19 @@ def _traps(compared: Comparison) -> tuple[Trap, ...]:
     return librdkafka_traps(compared.group, None, compared.changes, engine=compared.engine)
 
 
-def _show(compared: list[Comparison], args: argparse.Namespace) -> None:
+def _show(
+    compared: list[Comparison], led: Mapping[str, Sequence[LedPlan]], args: argparse.Namespace
+) -> None:
     if not compared:
         return
     from kafka_rebalance.report.plans import lost_rack
     from kafka_rebalance.report.plans.compare import print_comparison, print_comparisons
-    from kafka_rebalance.report.plans.leader import leader_note, leaders_note
+    from kafka_rebalance.report.plans.leader import (
+        leader_note,
+        leaders_note,
+        other_leaders,
+        own_rows_note,
+    )
     from kafka_rebalance.report.plans.never_ends import print_endless
     from kafka_rebalance.report.plans.plan import print_wrapped
     from kafka_rebalance.report.plans.traps import print_traps
@@ -119,6 +128,8 @@ def _show(compared: list[Comparison], args: argparse.Namespace) -> None:
         notes = [
             lost_rack.groups_note([unknown], before=True),
             leader_note(compared[0].group, compared[0].group.assignor, rows),
+            own_rows_note(compared[0].group.assignor),
+            *other_leaders(led[compared[0].group.group_id]),
         ]
         if never_ends or traps or any(notes):
             print()

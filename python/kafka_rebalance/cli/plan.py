@@ -30,7 +30,7 @@ from kafka_rebalance.plans.leaders import LedPlan, plans_by_leader
 from kafka_rebalance.plans.librdkafka_traps import Trap, librdkafka_traps
 from kafka_rebalance.plans.listed import may_list_eager
 from kafka_rebalance.plans.rebalance_plan import parse_changes
-from kafka_rebalance.plans.switched import not_rolling
+from kafka_rebalance.plans.switched import by_plug_ins, not_rolling
 from kafka_rebalance.report.plans import lost_rack
 
 from .groups import Tally, add_arguments, answers
@@ -176,8 +176,11 @@ def _json(
         answer["librdkafka_traps"] = [trap.to_dict() for trap in traps]
     if alone and (notes := broker_notes(planned)):
         answer["broker_notes"] = [note.to_dict() for note in notes]
-    if switched := not_rolling(planned.group, planned.changes):
+    switches = (planned.group, planned.changes, planned.assignor)
+    if switched := not_rolling(*switches):
         answer["not_rolling"] = [one.to_dict() for one in switched]
+    if switched := by_plug_ins(*switches):
+        answer["rolling_by_plug_ins"] = [one.to_dict() for one in switched]
     if _assumes_lists(planned):
         answer["assumes_cooperative_lists"] = True
     if not_affected:
@@ -204,7 +207,11 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
         from kafka_rebalance.report.plans.broker_notes import print_broker_notes
         from kafka_rebalance.report.plans.never_ends import print_endless
         from kafka_rebalance.report.plans.plan import print_plan, print_wrapped
-        from kafka_rebalance.report.plans.recipes import COOPERATIVE_LISTS, print_switches
+        from kafka_rebalance.report.plans.recipes import (
+            COOPERATIVE_LISTS,
+            print_plug_ins,
+            print_switches,
+        )
         from kafka_rebalance.report.plans.times import print_times
         from kafka_rebalance.report.plans.traps import print_traps
 
@@ -216,7 +223,9 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
         print_endless(_endless(planned))
         print_traps(_traps(planned))
         print_broker_notes(planned, everything=args.all)
-        print_switches(not_rolling(planned.group, planned.changes), planned.group.group_id)
+        switches = (planned.group, planned.changes, planned.assignor)
+        print_plug_ins(by_plug_ins(*switches))
+        print_switches(not_rolling(*switches), planned.group)
         if _assumes_lists(planned):
             print_wrapped(COOPERATIVE_LISTS)
     _show_leaders(answer)

@@ -11,9 +11,10 @@ If a client's list cannot have both kinds, a change from one kind to the other n
 stop, and to start with the new setting. A client is recognised by its default client id. A member
 with another id may run any client.
 
-kafka-python refuses a list of its own cooperative assignor and an eager one. Our plug-in reports
-both protocols, as Java's class does; kafka-python then uses the protocol that all assignors of the
-list support.
+The Python libraries also have their own classes ("kafka-python/range"). kafka-python refuses a list
+of its own cooperative assignor and an eager one (KafkaConfigurationError). Our plug-in reports both
+protocols, as Java's class does; kafka-python then uses the protocol that all assignors of the list
+support.
 
 Source   kafka-python 3.0.12 (ConsumerCoordinator._validate_rebalance_protocol), aiokafka 0.14.0,
          librdkafka 2.16 (rd_kafka_assignors_init), Kafka 4.4.0 (ConsumerConfig).
@@ -24,8 +25,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from kafka_rebalance.assignors import RebalanceProtocol
 from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
-from kafka_rebalance.assignors.registry import BUILT_IN, protocol_name
+from kafka_rebalance.assignors.registry import BUILT_IN, library_of, protocol_name
 from kafka_rebalance.group.model import Member
 from kafka_rebalance.group.spec import GroupSpec
 
@@ -46,7 +48,10 @@ class ClientLibrary:
 
     @property
     def assignors(self) -> frozenset[str]:
-        return frozenset(name for name, row in BUILT_IN.items() if self.name in row.clients)
+        """Returns the assignors that members can have: Kafka's, and the library's own classes."""
+        kafkas = [name for name, row in BUILT_IN.items() if self.name in row.clients]
+        own = [name for name in PYTHON_LIBRARIES if library_of(name) == self.name]
+        return frozenset([*kafkas, *own])
 
     def setting(self, assignors: Sequence[str]) -> str:
         """Returns the configuration line to paste for a list of assignors."""
@@ -57,16 +62,25 @@ class ClientLibrary:
             )
         if self is LIBRDKAFKA:
             return f"partition.assignment.strategy={','.join(map(protocol_name, assignors))}"
-        names = ", ".join(BUILT_IN[one].plug_in for one in assignors)
+        names = ", ".join(self._class(one)[1] for one in assignors)
         return f"partition_assignment_strategy=[{names}]"
 
     def needs(self, assignors: Sequence[str]) -> str | None:
-        """Returns the Python import line that the setting needs, or None."""
+        """Returns the Python import lines that the setting needs, or None."""
         if self in (JAVA, LIBRDKAFKA):
             return None
-        module = self.name.replace("-", "_")
-        names = ", ".join(sorted(BUILT_IN[one].plug_in for one in assignors))
-        return f"from kafka_rebalance.clients.{module} import {names}"
+        names: dict[str, list[str]] = {}
+        for module, name in sorted(map(self._class, assignors)):
+            names.setdefault(module, []).append(name)
+        return "\n".join(f"from {module} import {', '.join(of)}" for module, of in names.items())
+
+    def _class(self, assignor: str) -> tuple[str, str]:
+        """Returns the module and the name of a Python library's class, its own or our plug-in."""
+        if assignor not in PYTHON_LIBRARIES:
+            module = f"kafka_rebalance.clients.{self.name.replace('-', '_')}"
+            return module, BUILT_IN[assignor].plug_in
+        module, _, name = PYTHON_LIBRARIES[assignor].class_path.rpartition(".")
+        return module, name
 
 
 JAVA = ClientLibrary("Java", mixes=True)
@@ -163,25 +177,28 @@ class Recipe:
 
 
 def recipe(client: ClientLibrary, old: str, new: str) -> Recipe:
-    """Returns the recipe for a change of assignor with this client."""
+    """Returns the recipe for a change of assignor with this client.
+
+    An `old` that only another library has is taken for the client's assignor of that name. If both
+    have one name in JoinGroup, one rolling bounce is enough: the leader's class answers.
+    """
     if new not in client.assignors:
         return Recipe(client.name, "none")
-    mixed = protocol_of(old) is not protocol_of(new)
-    if old not in client.assignors or not client.joins_once or (mixed and not client.mixes):
+    old = old if old in client.assignors else protocol_name(old)
+    one_name = protocol_name(old) == protocol_name(new)
+    refused = old not in client.assignors or not client.joins_once or refuses(client, old, new)
+    if refused and not one_name:
         return Recipe(client.name, "stop all", (client.setting([new]),), client.needs([new]))
-    settings = (client.setting([new, old]), client.setting([new]))
-    return Recipe(client.name, "rolling", settings, client.needs([new, old]))
+    steps = ([new],) if one_name else ([new, old], [new])
+    return Recipe(client.name, "rolling", tuple(map(client.setting, steps)), client.needs(steps[0]))
 
 
-def own_recipe(old: str, new: str) -> Recipe:
-    """Returns the recipe for a change to an assignor of kafka-python itself, without plug-ins.
-
-    A consumer whose list has its eager and its cooperative classes raises KafkaConfigurationError.
-    """
-    if protocol_of(old) is protocol_of(new):
-        return Recipe(KAFKA_PYTHON.name, "rolling")
-    path = PYTHON_LIBRARIES[new].path
-    module, _, name = path.rpartition(".")
-    needs = f"from kafka.coordinator.assignors.{module} import {name}"
-    setting = f"partition_assignment_strategy=[{name}]"
-    return Recipe(KAFKA_PYTHON.name, "stop all", (setting,), needs)
+def refuses(client: ClientLibrary, *assignors: str) -> bool:
+    """Returns whether the client refuses a list of these assignors: eager and cooperative ones."""
+    if len({protocol_of(name) for name in assignors}) == 1:
+        return False
+    own = any(
+        name in PYTHON_LIBRARIES and protocol_of(name) is RebalanceProtocol.COOPERATIVE
+        for name in assignors
+    )
+    return own or not client.mixes

@@ -17,15 +17,18 @@ built-in assignor is recommended only if every member may have it: if one of the
 member's client id reveals, or else that its bytes fit (`clients.py`), has the assignor.
 
 Dialects ("librdkafka/range", another library's version of an assignor) are candidates if the
-group's assignor is a dialect, if a librdkafka member led the group last, or if the caller names
-them. Assignors of a library other than that of the group's own assignor are recommended only if
-none of its own library settles.
+group's assignor is a dialect of this library, if a librdkafka member led the group last, or if the
+caller names them. Assignors of a library other than that of the group's own assignor are
+recommended only if none of its own library settles. Members of the Python libraries can also have
+Kafka's assignors, as plug-ins, except the one with the same name in JoinGroup: the member that
+leads would decide which of the two answers.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
 from kafka_rebalance.assignors.registry import (
     BUILT_IN,
     KAFKAS,
@@ -34,6 +37,7 @@ from kafka_rebalance.assignors.registry import (
     is_known,
     library_of,
     planned_names,
+    protocol_name,
     unknown,
 )
 from kafka_rebalance.errors import GroupError
@@ -48,6 +52,7 @@ from .figures import Figures
 from .migrations import Migration, migration
 from .rebalance_plan import parse_changes, plan
 from .rounds import protocol_of
+from .switch import is_large
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +149,19 @@ def compare(
             problem = "a comparison asks every assignor as it is; leave the switch out"
             raise GroupError(f"changes[{i}]", problem)
     names = _met_by(group) if assignors is None else assignors
-    candidates = tuple(_candidate(group, name, changes, engine) for name in names)
+    large = assignors is None and is_large(group)
+    candidates = tuple(
+        Candidate(name, None, _TOO_LARGE)
+        if large and name in PYTHON_LIBRARIES and name != group.assignor
+        else _candidate(group, name, changes, engine)
+        for name in names
+    )
     recommended, reason = _recommended(group, candidates)
     texts = tuple(str(change) for change in changes)
     return Comparison(group, texts, candidates, recommended, reason, engine)
+
+
+_TOO_LARGE = "left out: its class is slow for so large a group; --assignors has it all the same"
 
 
 def _check_names(assignors: Sequence[str]) -> None:
@@ -170,8 +184,7 @@ def _recommended(group: GroupSpec, candidates: Sequence[Candidate]) -> tuple[str
         (one for one in candidates if one.figures is not None and one.figures.settled),
         key=lambda one: _rank(group, one),
     )
-    runs = library_of(group.assignor)
-    ranked = [one for one in settled if library_of(one.assignor) == runs] or settled
+    ranked = [one for one in settled if _is_alike(group, one.assignor)] or settled
     is_alone = len(ranked) == 1 < len(settled)
     if not ranked:
         return None, "every assignor fails, or never settles"
@@ -194,14 +207,27 @@ def _recommended(group: GroupSpec, candidates: Sequence[Candidate]) -> tuple[str
     return best.assignor, reason
 
 
+def _is_alike(group: GroupSpec, assignor: str) -> bool:
+    """Returns whether members that have the group's own assignor can have this one too."""
+    own = group.assignor or ""
+    if library_of(assignor) == library_of(own):
+        return True
+    by_plug_in = own in PYTHON_LIBRARIES and library_of(assignor) is None
+    return by_plug_in and protocol_name(own) != assignor
+
+
 def _met_by(group: GroupSpec) -> list[str]:
     """Returns the assignors that a leader of this group may run, and those of its brokers."""
     if group.assignor in SERVER_SIDE:
         family = library_of(group.assignor)
         own = [name for name in SERVER_SIDE if library_of(name) == family]
         return own if SERVER_SIDE[group.assignor].shares else [*own, *KAFKAS]
-    dialects = library_of(group.assignor) or group.leader_library == "librdkafka"
-    return [name for name in planned_names() if dialects or not library_of(name)]
+    library = library_of(group.assignor) or group.leader_library
+    shown = (None, "librdkafka") if library == "librdkafka" else (None,)
+    names = [name for name in planned_names() if library_of(name) in shown]
+    if group.assignor in PYTHON_LIBRARIES:
+        names += [name for name in PYTHON_LIBRARIES if library_of(name) == library]
+    return names
 
 
 def _lacking(group: GroupSpec, assignor: str) -> list[str]:
@@ -209,7 +235,7 @@ def _lacking(group: GroupSpec, assignor: str) -> list[str]:
 
     A member cannot if all clients that it may run lack it. Any client may have a custom assignor.
     """
-    if assignor == group.assignor or assignor not in BUILT_IN:
+    if assignor == group.assignor or assignor not in (*BUILT_IN, *PYTHON_LIBRARIES):
         return []
     may_run = {clients_for(member, group.group_id) for member in group.members}
     lack = [client for client in CLIENTS if assignor not in client.assignors]

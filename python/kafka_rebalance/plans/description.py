@@ -8,7 +8,7 @@ is not always a fault: a member may be idle on purpose.
     doubled     several members own the partition
     stale       a member owns a partition that does not exist, or does not subscribe to its topic
     idle        members own nothing
-    uneven      a more even assignment is possible
+    uneven      a more even assignment is possible; with the cause, if it is known (`why_uneven.py`)
     far         a member reads partitions of which no replica is in its rack
     missing     members subscribe to a topic that does not exist
     alone       only one member subscribes to a topic
@@ -28,10 +28,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from kafka_rebalance.assignors.registry import FOREIGN, Engine, is_known, shares_partitions
+from kafka_rebalance.assignors.registry import (
+    FOREIGN,
+    Engine,
+    is_known,
+    library_of,
+    shares_partitions,
+)
 from kafka_rebalance.errors import NeverEnds
 from kafka_rebalance.group.field_paths import a_type
-from kafka_rebalance.group.html_tables import small_table
+from kafka_rebalance.group.html_tables import clipped, small_table
 from kafka_rebalance.group.model import Member, TopicPartition
 from kafka_rebalance.group.ownership import Assignment, Balance
 from kafka_rebalance.group.spec import GroupSpec, require_group
@@ -39,9 +45,11 @@ from kafka_rebalance.group.spec import GroupSpec, require_group
 from .clients import library_evidence
 from .figures import rack_share
 from .leaders import LedPlan, plans_by_leader
+from .leaders import library as library_of_member
 from .never_ends import endless
 from .possible import best_possible
 from .rounds import subscribed_partitions
+from .why_uneven import why_uneven
 
 FindingKind = Literal[
     "unread", "doubled", "stale", "idle", "uneven", "far", "missing", "alone", "mixed", "moves",
@@ -63,6 +71,9 @@ class Finding:
     member_ids: tuple[str, ...] = ()
     partitions: tuple[TopicPartition, ...] = ()
     ask: str | None = None
+
+    def __repr__(self) -> str:
+        return f"<Finding {clipped(f'{self.kind}: {self.text}')}>"
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -170,7 +181,7 @@ def describe(
     led = _led(group, engine)
     findings = [
         *_faults(group, assignment),
-        *_loads(group, assignment, balance, possible),
+        *_loads(group, assignment, possible, led),
         *_subscriptions(group),
         *_next_rebalance(group, led, engine),
     ]
@@ -238,8 +249,9 @@ def _task_faults(group: GroupSpec, assignment: Assignment) -> Iterator[Finding]:
 
 
 def _loads(
-    group: GroupSpec, assignment: Assignment, balance: Balance, possible: Balance
+    group: GroupSpec, assignment: Assignment, possible: Balance, led: Sequence[LedPlan]
 ) -> Iterator[Finding]:
+    balance = assignment.balance
     held = {member_id: len(owned) for member_id, owned in assignment.items()}
     idle = tuple(member_id for member_id, count in held.items() if not count)
     if idle and len(idle) < len(held):
@@ -255,6 +267,9 @@ def _loads(
     if any(held.values()) and balance.stddev > possible.stddev:
         text = f"{balance.min} to {balance.max} partitions a member; possible is {possible.min}"
         text += f" to {possible.max}" if possible.max > possible.min else " each"
+        plan = led[0].plan if led else None
+        cause = None if plan is None else why_uneven(group, assignment, plan)
+        text += "" if cause is None else f"; the cause: {cause}"
         yield Finding("uneven", text, ask="compare")
     far = _far(group, assignment)
     if far:
@@ -307,8 +322,11 @@ def _next_rebalance(group: GroupSpec, led: Sequence[LedPlan], engine: Engine) ->
     if group.leader_library not in (None, "java"):
         library = group.leader_library
         whose = "kafka-python or aiokafka" if library == "python" else library
+        own = library_of(led[0].assignor) if len(led) == 1 else None
+        if own is not None and any(library_of_member(group, one) == own for one in group.members):
+            whose = own
         text = f"the last leader used the assignor of {whose}, which may answer otherwise"
-        yield Finding("foreign", text)
+        yield Finding("foreign", f"{text} than Kafka's")
     for one in led:
         leads = f" if {one.assignor} answers" if len(led) > 1 else ""
         yield from _led_findings(group, one, leads, engine)

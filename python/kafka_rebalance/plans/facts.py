@@ -79,7 +79,37 @@ class NotAlike:
     def __str__(self) -> str:
         return (
             f"{self.assignor} has steps of its own{_in(self.page)}, and for this group Kafka's "
-            f"{self.kafkas} makes another assignment, so its steps do not explain this owner"
+            f"{self.kafkas} makes another assignment, so its steps (--assignor {self.kafkas}) do "
+            "not explain this owner"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the answer itself shows of a partition, where no steps are known.
+
+    `had` claimed the partition before, or None. `claimed` and `holds` are the owner's partitions
+    before and afterwards; `fewer` of the topic's `subscribers` claimed fewer than the owner.
+    """
+
+    member_id: str
+    had: tuple[str, ...]
+    claimed: int
+    holds: int
+    fewer: int
+    subscribers: int
+    step = "outcome"
+
+    def __str__(self) -> str:
+        if self.member_id in self.had:
+            return f"{self.member_id} claimed it, and keeps it"
+        before = f"{' and '.join(self.had)} claimed it" if self.had else "nobody claimed it"
+        less = f"{self.fewer} of {self.subscribers} subscribers claimed fewer"
+        if not self.fewer:
+            less = f"no other of {self.subscribers} subscribers claimed fewer"
+        return (
+            f"{before}; {self.member_id}, which claimed {count(self.claimed, 'partition')}, gets "
+            f"it, and holds {self.holds} afterwards; {less}"
         )
 
 

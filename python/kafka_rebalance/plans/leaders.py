@@ -9,9 +9,14 @@
 2. A leader leads until it leaves. Then the coordinator takes the first member of its hash map. A
    static member that restarts goes on leading under its new id.
 3. Each of these leaders has the dialect of its library: "" is Kafka's own assignor, also for this
-   project's plug-ins. A member whose library is unknown is taken to have the last leader's.
+   project's plug-ins. A member whose library is unknown is taken to have the last leader's. The
+   dialects of a member that may run kafka-python or aiokafka begin with the one that other members
+   show: clients of one group mostly run one library.
 4. If several dialects remain, each has a plan of all the changes. Plans that end alike, after equal
-   rounds, are one.
+   rounds, are one, with the name of the first.
+
+The name of the first plan that exists is the label of the group's assignor in `plan`, `explain`,
+`describe` and `compare` (`as_led`).
 
 Source   GroupMetadata, in Kafka 4.4.0 ClassicGroup: remove, replaceStaticMember.
 Cost     one plan with Kafka's own assignor, to know the members, and one for each other dialect.
@@ -24,11 +29,12 @@ from typing import Any
 from kafka_rebalance.assignors.assigning import assignor_of
 from kafka_rebalance.assignors.classic.subscriptions import members_in_order
 from kafka_rebalance.assignors.registry import SERVER_SIDE, Engine, is_known, library_of
-from kafka_rebalance.errors import AssignorThrows, GroupError
+from kafka_rebalance.errors import AssignorThrows, GroupError, NotAffected
 from kafka_rebalance.group.model import Member, quoted
 from kafka_rebalance.group.spec import GroupSpec
 
 from .changes import Change, SwitchProtocol
+from .changes.edits import find_member
 from .changes.protocol import CONSUMER, lacking
 from .clients import LACK_CONSUMER_PROTOCOL, client_of, library_evidence
 from .rebalance_plan import RebalancePlan, parse_changes, plan
@@ -74,13 +80,18 @@ class LedPlan:
 
 
 def named_leader(group: GroupSpec, member: str | None) -> GroupSpec:
-    """Returns the group with this leader: a member_id or group_instance_id; None keeps its own."""
+    """Returns the group with this leader: a member_id, also shortened, or a group_instance_id.
+
+    None keeps the group's own.
+    """
     if member is None:
         return group
-    for one in group.members:
-        if member in (one.member_id, one.group_instance_id):
-            return group.edited(leader=one.member_id)
-    raise GroupError("leader", f"there is no member {quoted(member)}")
+    try:
+        return group.edited(leader=find_member(group, member).member_id)
+    except NotAffected:
+        raise GroupError("leader", f"there is no member {quoted(member)}") from None
+    except GroupError as error:
+        raise GroupError("leader", error.problem) from None
 
 
 def plans_by_leader(
@@ -112,6 +123,12 @@ def plans_by_leader(
             raise found[0].error or AssertionError(own.assignor)
         found.insert(0, own)
     return tuple(_different(found))
+
+
+def as_led(group: GroupSpec, led: Sequence[LedPlan]) -> GroupSpec:
+    """Returns the group under the assignor of the first plan in `led`, as `plan` labels it."""
+    name = next((one.assignor for one in led if one.plan is not None), group.assignor)
+    return group.edited(assignor=name) if library_of(name) else group
 
 
 def _check_switches(group: GroupSpec, changes: Sequence[Change]) -> None:
@@ -194,7 +211,11 @@ def _is_led(step: Step) -> bool:
 
 # 3.
 def _dialects(group: GroupSpec, member: Member, assignor: str) -> list[str]:
-    names = [prefix + assignor for prefix in _DIALECTS.get(library(group, member) or "", ("",))]
+    prefixes = _DIALECTS.get(library(group, member) or "", ("",))
+    if len(prefixes) > 1:
+        shown = {f"{library(group, one)}/" for one in group.members}
+        prefixes = tuple(sorted(prefixes, key=lambda prefix: prefix not in shown))
+    names = [prefix + assignor for prefix in prefixes]
     return [name for name in names if is_known(name)] or [assignor]
 
 

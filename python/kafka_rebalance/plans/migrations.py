@@ -4,6 +4,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
 from kafka_rebalance.assignors.registry import BUILT_IN, Engine
 from kafka_rebalance.group.spec import GroupSpec
 
@@ -22,7 +23,8 @@ class Migration:
     that Java members with Kafka's default list need, because that list has both. If `is_known`,
     client ids reveal the members' libraries, and `recipes` has one for each of these; else one for
     every library that the members' bytes fit (`client_library`). `recipes` is empty if either
-    assignor is custom.
+    assignor is custom. `dynamic_members` counts the members that restart under new ids; a static
+    member's place follows from its instance id, which it keeps.
     """
 
     old: str
@@ -31,6 +33,7 @@ class Migration:
     from_default: Bounce | None
     is_known: bool
     recipes: tuple[Recipe, ...]
+    dynamic_members: int
 
     @property
     def rebalances(self) -> int:
@@ -62,7 +65,8 @@ def migration(group: GroupSpec, old: str, new: str, engine: Engine = "rust") -> 
         from_default = one_bounce(group, _KAFKAS_DEFAULT, new, engine)
     clients = clients_of(group)
     # For a custom assignor, no client's setting is known.
-    named = () if not {old, new} <= {*BUILT_IN} else clients or clients_that_fit(group)
+    known = {old, new} <= {*BUILT_IN, *PYTHON_LIBRARIES}
+    named = (clients or clients_that_fit(group)) if known else ()
     return Migration(
         old,
         new,
@@ -70,4 +74,5 @@ def migration(group: GroupSpec, old: str, new: str, engine: Engine = "rust") -> 
         from_default,
         bool(clients),
         tuple(recipe(client, old, new) for client in named),
+        sum(member.group_instance_id is None for member in group.members),
     )

@@ -34,9 +34,12 @@ def reasons(group: GroupSpec, assignor: str, tp: TopicPartition) -> list[Fact]:
     if assignor in _BY_BROKER and (found := _BY_BROKER[assignor](group, tp)) is not None:
         return found
     kafkas = _most_like(assignor)
-    if kafkas is not None:
-        return list(_by_most_like(group, assignor, kafkas, tp))
-    return [_unknown(group, assignor, tp)]
+    if kafkas is None:
+        return [_unknown(group, assignor, tp)]
+    found = list(_by_most_like(group, assignor, kafkas, tp))
+    if library_of(assignor) in _CLIENTS and isinstance(found[0], facts.Unknown | facts.NotAlike):
+        found.append(_outcome(group, assignor, tp))
+    return found
 
 
 _BY_BROKER: dict[str, Callable[[GroupSpec, TopicPartition], list[Fact] | None]] = {
@@ -96,6 +99,21 @@ def _by_most_like(
         return
     yield facts.Alike(assignor, kafkas)
     yield from _STEPS[kafkas](group, tp)
+
+
+def _outcome(group: GroupSpec, assignor: str, tp: TopicPartition) -> facts.Outcome:
+    answer = assign(group, assignor)
+    (holder, *_) = _holders(answer, tp)
+    claims = {member.member_id: len(member.owned_partitions) for member in group.members}
+    subscribers = [one.member_id for one in group.members if tp.topic in one.topics]
+    return facts.Outcome(
+        holder,
+        tuple(one.member_id for one in group.members if tp in one.owned_partitions),
+        claims[holder],
+        len(answer[holder]),
+        sum(claims[one] < claims[holder] for one in subscribers),
+        len(subscribers),
+    )
 
 
 def _page(assignor: str) -> str:

@@ -23,7 +23,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from kafka_rebalance.assignors import RebalanceProtocol, assign
-from kafka_rebalance.assignors.registry import Engine
+from kafka_rebalance.assignors.classic.subscriptions import members_in_order
+from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
+from kafka_rebalance.assignors.registry import Engine, library_of
 from kafka_rebalance.group.model import Member
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.protocol.selection import select_protocol
@@ -35,6 +37,9 @@ from .rounds import protocol_of
 
 MOST_MEMBERS = 100
 """The most members of a cooperative group that is played; a larger one gets a lower bound."""
+
+MOST_IN_PYTHON = 20_000
+"""The largest group, members times partitions, that a Python library's class plays in bounces."""
 
 _MOST_FOLLOW_UPS = 100
 
@@ -74,13 +79,21 @@ def one_bounce(group: GroupSpec, both: AssignorNames, new: str, engine: Engine) 
 def _bounces(
     group: GroupSpec, first: AssignorNames, lists: Sequence[AssignorNames], engine: Engine
 ) -> tuple[Bounce, ...]:
-    if len(group.members) > MOST_MEMBERS and any(map(_is_cooperative, [first, *lists])):
+    too_many = len(group.members) > MOST_MEMBERS and any(map(_is_cooperative, [first, *lists]))
+    in_python = not PYTHON_LIBRARIES.keys().isdisjoint([*first, *lists[0]])
+    if too_many or (in_python and is_large(group)):
         dynamic = sum(member.group_instance_id is None for member in group.members)
         # This bound would be wrong for one member, but this code never runs for so small a group.
         least = len(group.members), 2 * dynamic
         return tuple(Bounce(names, *least, None, is_exact=False) for names in lists)
     moment = _Moment(group, {m.member_id: first for m in group.members}, engine)
     return tuple(moment.bounce(names) for names in lists)
+
+
+def is_large(group: GroupSpec) -> bool:
+    """Returns whether the Python libraries' classes are too slow for many rounds of this group."""
+    partitions = sum(topic.partitions for topic in group.topics)
+    return len(group.members) * partitions > MOST_IN_PYTHON
 
 
 def _is_cooperative(names: AssignorNames) -> bool:
@@ -140,7 +153,10 @@ class _Moment:
     def _rebalance(self) -> None:
         for _ in range(_MOST_FOLLOW_UPS):
             # 3.
-            sent = tuple(map(self._sent, self.group.members))
+            members = self.group.members
+            if library_of(self.selected):  # a library's leader sees the order of the broker's map
+                members = tuple(members_in_order(self.group))
+            sent = tuple(map(self._sent, members))
             answer = assign(self.group.edited(members=sent), self.selected, engine=self.engine)
             given = {member_id: set(owned) for member_id, owned in answer.items()}
             self.rebalances += 1

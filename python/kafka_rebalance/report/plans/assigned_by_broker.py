@@ -2,7 +2,7 @@
 """Prints the present state of a group that the broker assigns."""
 
 from kafka_rebalance.plans.assigned_by_broker import AssignedByBroker, is_reconciling
-from kafka_rebalance.report.text.names import counted, cut, partitions_text, short_names
+from kafka_rebalance.report.text.names import counted, cut, member_names, partitions_text
 from kafka_rebalance.report.text.tables import print_filled_table
 from kafka_rebalance.wire.group_descriptions import MemberDescription
 
@@ -48,7 +48,7 @@ def _print_members(
     one: AssignedByBroker, members: tuple[MemberDescription, ...], *, everything: bool
 ) -> None:
     most = None if everything else _MOST_CHARACTERS
-    names = short_names(member.member_id for member in members)
+    names = member_names({member.member_id: member.client_id for member in one.described.members})
     rows = [
         (
             cut(f"{names[member.member_id]}", 24),

@@ -37,23 +37,25 @@ def print_comparison(comparison: Comparison, times: Times, assumed: str) -> None
     ]
     shown = [[row[i] for i in there] for row in rows]
     print_table([columns[i] for i in there], shown, whole=True)
+    notes = []
     if times:
-        print_wrapped(
+        notes.append(
             "unread: partition-seconds without a reader; settles: seconds. Both are simulated, as "
             f"`simulate --from` does it: {assumed}."
         )
     elif assumed:
-        print_wrapped(f"No figures in seconds: {assumed}.")
+        notes.append(f"No figures in seconds: {assumed}.")
     waiting = max((one.figures.waiting for one in comparison.candidates if one.figures), default=0)
     if waiting:
-        print_wrapped(
+        notes.append(
             f"Under every assignor {waits(waiting)} while {its(waiting)} member is down; rounds do "
             "not count that time."
         )
-    for one in comparison.candidates:
-        if one.error is not None:
-            print(f"{one.assignor}: {one.error}")
-    print()
+    notes += [f"{one.assignor}: {one.error}" for one in comparison.candidates if one.error]
+    for note in notes:
+        print_wrapped(note)
+    if notes:
+        print()
     print_wrapped(f"Recommended: {comparison.reason}.")
     _print_clock(comparison, times)
     migration = comparison.migration

@@ -11,8 +11,8 @@ from kafka_rebalance.plans.listed import may_list_eager
 from kafka_rebalance.report.text.names import (
     counted,
     cut,
+    member_names,
     partitions_text,
-    short_names,
 )
 from kafka_rebalance.report.text.tables import print_filled_table, print_table
 
@@ -33,7 +33,7 @@ def print_description(one: Description, given: str, *, everything: bool) -> None
         f"{group.group_id}, {_assignor(one) or 'no assignor'}{generation}: "
         f"{counted(len(group.members), 'member')}, {counted(total, 'partition')} owned"
     )
-    names = short_names(member.member_id for member in group.members)
+    names = member_names({member.member_id: member.client_id for member in group.members})
     shown = group.members if everything else group.members[:_MOST_ROWS]
     _print_members(one, shown, names, everything=everything)
     if len(shown) < len(group.members):

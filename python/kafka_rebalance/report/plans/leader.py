@@ -39,6 +39,14 @@ def leading_lines(led: Sequence[LedPlan], shown: LedPlan) -> Iterator[str]:
             yield f"If {_names(one)} with {one.assignor}: {_answer(one)}."
 
 
+def other_leaders(led: Sequence[LedPlan]) -> Iterator[str]:
+    """Yields a sentence for each answer of another leader than the first that has one."""
+    shown = next((one for one in led if one.plan is not None), None)
+    for one in led:
+        if one is not shown:
+            yield f"If {_names(one)} with {one.assignor}: {_answer(one)} (--leader MEMBER)."
+
+
 def _answering(one: LedPlan) -> str:
     """Returns the assignors of the plan's rounds; after a switch, also the library's own one."""
     library = library_of(one.assignor)
@@ -90,6 +98,17 @@ def leader_note(group: GroupSpec, assignor: str | None, shown: Iterable[str] = (
         "differ from those of Kafka's assignor with that name. The figures here are true if a Java "
         "member leads, or a member with this project's plug-in."
     ) + _dialects_text(library or "", shown)
+
+
+def own_rows_note(assignor: str | None) -> str | None:
+    """Returns a sentence about the rows of a Python library's own assignors, else None."""
+    library = library_of(assignor)
+    if library not in ("kafka-python", "aiokafka"):
+        return None
+    return (
+        f"{library}/ marks the library's own assignors; the others are Kafka's, which its members "
+        "have as this project's plug-ins."
+    )
 
 
 def _dialects_text(library: str, shown: Iterable[str]) -> str:

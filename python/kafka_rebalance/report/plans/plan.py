@@ -2,21 +2,20 @@
 """Prints a plan as tables; members without changes are left out unless `everything` is printed."""
 
 import textwrap
-from collections import Counter
 from collections.abc import Sequence
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE, shares_partitions
 from kafka_rebalance.group.ownership import Delta
 from kafka_rebalance.plans import Figures, RebalancePlan, Round, Samples, Step
-from kafka_rebalance.plans.changes.made_up import Basis, own_short_name
+from kafka_rebalance.plans.changes.made_up import Basis
 from kafka_rebalance.plans.figures import figure_rows
 from kafka_rebalance.report.text.names import (
     counted,
     cut,
     partitions_text,
-    short_names,
     shortened,
 )
+from kafka_rebalance.report.text.names import member_names as names_of_members
 from kafka_rebalance.report.text.tables import print_table, width
 
 from . import lost_rack
@@ -163,14 +162,8 @@ def member_names(plan: RebalancePlan) -> dict[str, str]:
     members = {m.member_id: m for m in plan.group.members}
     for step in plan.steps:
         members |= {m.member_id: m for m in step.before.members}
-    names = short_names(members, plan.made_up)
-    own = {id_: own_short_name(m.client_id, id_) for id_, m in members.items()}
-    counts = Counter(own.values())
-    made_up = {*plan.made_up}
-    for member_id, name in own.items():
-        if name is not None and counts[name] == 1:
-            names[member_id] = f"{name}*" if member_id in made_up else name
-    return names
+    client_ids = {member_id: member.client_id for member_id, member in members.items()}
+    return names_of_members(client_ids, plan.made_up)
 
 
 ROUND_COLUMNS = ("member", "kept", "revoked", "gained", "has to wait for")
@@ -332,7 +325,9 @@ def print_explanation(plan: RebalancePlan, partition: str) -> None:
     for line in plan.explain(partition):
         indent = " " * (len(line) - len(line.lstrip()))
         text = shortened(line, names)
-        print(textwrap.fill(text, width(), subsequent_indent=f"{indent}   "))
+        print(
+            textwrap.fill(text, width(), subsequent_indent=f"{indent}   ", break_on_hyphens=False)
+        )
 
 
 def print_plans(rows: Sequence[tuple[str, str, Figures]]) -> None:

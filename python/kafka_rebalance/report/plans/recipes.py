@@ -5,8 +5,10 @@ import shlex
 from collections.abc import Sequence
 
 from kafka_rebalance.assignors.registry import protocol_name
+from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans import Bounce, Migration, Recipe
 from kafka_rebalance.plans.clients import CLIENTS
+from kafka_rebalance.plans.rounds import protocol_of
 from kafka_rebalance.plans.switched import Switched
 from kafka_rebalance.report.text.names import counted
 
@@ -16,6 +18,15 @@ _HOW = "How to switch depends on the client library, and no client id shows it:"
 _HOW_BY_BYTES = "How to switch, for each client library that the members' bytes fit:"
 
 
+def _new_ids(migration: Migration) -> str:
+    """Returns a sentence about ids, which static members' places do not depend on."""
+    if not migration.dynamic_members:
+        return ""
+    every = migration.dynamic_members == migration.bounces[0].restarts
+    who = "Restarted members" if every else "Restarted members without an instance id"
+    return f" {who} get new ids, which break ties: the moves may differ."
+
+
 def print_migration(migration: Migration, group_id: str) -> None:
     """Prints the cost and the steps for each client library, with settings to paste."""
     ways = {one.way for one in migration.recipes}
@@ -23,7 +34,7 @@ def print_migration(migration: Migration, group_id: str) -> None:
         print_wrapped(
             f"The switch itself moves partitions: {counted(migration.moves, 'move')} in all, in "
             f"{counted(migration.rebalances, 'rebalance')}, if the members restart one after "
-            "another. Restarted members get new ids, which break ties: the moves may differ."
+            f"another.{_new_ids(migration)}"
         )
     if not migration.is_known and migration.recipes:
         print_wrapped(_HOW if len(migration.recipes) == len(CLIENTS) else _HOW_BY_BYTES)
@@ -38,7 +49,7 @@ def print_migration(migration: Migration, group_id: str) -> None:
         _print_way_back(group_id)
 
 
-def print_switches(switches: Sequence[Switched], group_id: str) -> None:
+def print_switches(switches: Sequence[Switched], group: GroupSpec) -> None:
     """Prints, for each switch of a plan, the clients that cannot make it as it is planned."""
     for one in switches:
         old, new = protocol_name(one.old), protocol_name(one.new)
@@ -47,13 +58,15 @@ def print_switches(switches: Sequence[Switched], group_id: str) -> None:
             "while they restart one after another. These clients cannot do that:"
         )
         for recipe in one.recipes:
-            _print_stop(recipe, old, new)
+            _print_stop(recipe, one.old, one.new)
     if any(recipe.way == "stop all" for one in switches for recipe in one.recipes):
+        is_static = all(member.group_instance_id is not None for member in group.members)
         print_wrapped(
             "If all members stop and start together, the new assignor begins without owned "
-            "partitions too, but from members with new ids: ties may go otherwise."
+            "partitions too"
+            + ("." if is_static else ", but from members with new ids: ties may go otherwise.")
         )
-        _print_way_back(group_id)
+        _print_way_back(group.group_id)
 
 
 COOPERATIVE_LISTS = (
@@ -82,11 +95,38 @@ def copy_commands(group_id: str) -> tuple[str, str]:
     )
 
 
+def print_plug_ins(switches: Sequence[Switched]) -> None:
+    """Prints, for each switch of a plan that needs them, the settings with the plug-ins."""
+    for one in switches:
+        print_wrapped(f"switch-assignor={one.new} is planned for members that list both:")
+        for recipe in one.recipes:
+            if recipe.way != "rolling":
+                _print_stop(recipe, one.old, one.new)
+                continue
+            print_wrapped(_way(recipe, one.old, one.new))
+            for number, setting in enumerate(recipe.settings, 1):
+                print_wrapped(f"{number}. restart one member after another with", "  ", "   ")
+                _print_settings(recipe.needs if number == 1 else None, setting)
+        print_wrapped("`compare` has the rebalances and moves of both bounces.")
+
+
+def _way(one: Recipe, old: str, new: str) -> str:
+    """Returns the heading of a rolling recipe; kafka-python's own classes may refuse the list."""
+    bounces = "two rolling bounces" if len(one.settings) == 2 else "one rolling bounce"
+    if one.client != "kafka-python" or protocol_of(old) is protocol_of(new):
+        return f"{_named(one)}: {bounces}"
+    return (
+        f"{_named(one)}: {bounces}, with this project's plug-ins: kafka-python's own "
+        f"cooperative-sticky class refuses a list of both {protocol_name(old)} and "
+        f"{protocol_name(new)} (KafkaConfigurationError)"
+    )
+
+
 def _print_recipe(one: Recipe, migration: Migration) -> None:
     if one.way != "rolling":
-        _print_stop(one, *_listed(migration))
+        _print_stop(one, migration.old, migration.new)
         return
-    print_wrapped(f"{_named(one)}: two rolling bounces")
+    print_wrapped(_way(one, migration.old, migration.new))
     for number, (setting, bounce) in enumerate(
         zip(one.settings, migration.bounces, strict=True), 1
     ):
@@ -103,9 +143,12 @@ def _print_recipe(one: Recipe, migration: Migration) -> None:
 def _print_stop(one: Recipe, old: str, new: str) -> None:
     """Prints the recipe of a client that cannot change by rolling bounces."""
     if one.way == "none":
-        print_wrapped(f"{_named(one)}: not possible, because it has no {new}")
+        kafkas = protocol_name(new)
+        (client,) = (client for client in CLIENTS if client.name == one.client)
+        lacks = new if kafkas in client.assignors else kafkas
+        print_wrapped(f"{_named(one)}: not possible, because it has no {lacks}")
         return
-    why = f"a list must not contain both {old} and {new}"
+    why = f"a list must not contain both {protocol_name(old)} and {protocol_name(new)}"
     if one.client == "aiokafka":
         why = "a member joins once for each assignor in its list"
     print_wrapped(f"{_named(one)}: {why}; stop all members, then start all with")
@@ -124,8 +167,8 @@ def _listed(migration: Migration) -> tuple[str, str]:
 def _print_settings(*lines: str | None) -> None:
     """Prints lines without wrapping, so that they can be copied."""
     for line in lines:
-        if line is not None:
-            print(f"     {line}")
+        for part in (line or "").splitlines():
+            print(f"     {part}")
 
 
 def _counts(bounce: Bounce) -> str:

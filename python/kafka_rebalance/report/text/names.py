@@ -2,10 +2,12 @@
 """Shortens names and lists of partitions for people."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
 from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.plans.changes.made_up import own_short_name
 
 _UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 
@@ -26,6 +28,24 @@ def short_names(member_ids: Iterable[str], made_up: Iterable[str] = ()) -> dict[
         member_id: name + "*" * (member_id in invented)
         for member_id, name in zip(member_ids, names, strict=True)
     }
+
+
+def member_names(
+    client_ids: Mapping[str, str | None], made_up: Iterable[str] = ()
+) -> dict[str, str]:
+    """Returns member id -> short name, from member id -> client id; commands take these names.
+
+    A member of a group that the broker assigns chose a bare UUID: its name begins with its client
+    id, unless two names were then alike.
+    """
+    made_up = set(made_up)
+    names = short_names(client_ids, made_up)
+    own = {id_: own_short_name(client_id, id_) for id_, client_id in client_ids.items()}
+    counts = Counter(own.values())
+    for member_id, name in own.items():
+        if name is not None and counts[name] == 1:
+            names[member_id] = name + "*" * (member_id in made_up)
+    return names
 
 
 def _without_uuid(member_id: str, digits: int) -> str:

@@ -104,9 +104,12 @@ def _layout(by_column: Sequence[Sequence[str]], room: int, *, whole: bool) -> _L
         widths = _shrunk(natural, least, room - gap * (len(natural) - 1))
         if widths is not None:
             return _Layout(widths, gap)
+    for gap in (2, 1):
+        above = _shrunk(natural[1:], words[1:], room - gap * (len(natural) - 1))
+        if above is not None:
+            return _Layout([room, *above], gap, above=True)
     beside = room - 2 * (len(natural) - 1)
-    above = _shrunk(natural[1:], words[1:], beside)
-    widths = _shrunk(natural, parts, beside) if above is None else None
+    widths = _shrunk(natural, parts, beside)
     if widths is not None:
         return _Layout(widths, 2)
     for least in (parts[1:], [1] * (len(natural) - 1)):

@@ -24,7 +24,6 @@ pub struct AddMembers {
 
 impl AddMembers {
     pub fn join(&self, group: &mut Draft, ids: &mut MadeUp) -> Result<Follows, GroupError> {
-        let count = self.count;
         let model = match &self.like {
             Some(name) => find_member(group, name)?,
             None => group.members.len() - 1,

@@ -52,6 +52,10 @@ const FOREIGN: [(&str, &str); 4] = [
     ),
 ];
 
+/// Mirror of `registry.IN_PLACE_OF_STREAM`: what can be asked in place of the assignor "stream".
+const IN_PLACE_OF_STREAM: &str = "`describe` shows a group that runs it, and plans are made for \
+    its successor, the streams protocol (KIP-1071): streams/sticky";
+
 /// Mirror of `registry.protocol_name`: the name by which members list the assignor in JoinGroup.
 pub fn protocol_name(name: &str) -> &str {
     name.split_once('/').map_or(name, |(_, listed)| listed)
@@ -100,6 +104,9 @@ impl Assignor {
             let whose = FOREIGN.iter().find(|(foreign, _)| *foreign == name);
             let what = whose.map_or("not known", |(_, whose)| whose);
             let mut problem = format!("{} is {what}; known are {known}", quoted(name));
+            if name == "stream" {
+                problem = format!("{} is {what}; {IN_PLACE_OF_STREAM}", quoted(name));
+            }
             if name.starts_with("kafka-python/") || name.starts_with("aiokafka/") {
                 // `bulk/lines.py` searches the error for these words (`ONLY_PYTHON`).
                 let only = "runs in Python only, by the library's own class";

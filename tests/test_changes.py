@@ -69,6 +69,7 @@ BAD = {
     "add-members=0": "0 is not a number of members from 1 to 100000",
     "add-members=1000000": "1000000 is not a number of members from 1 to 100000",
     "add-members=1,like=C9": 'no member has the member_id or group_instance_id "C9"',
+    "remove-members=0": "0 is not a number of members from 1 on",
     "remove-members=4": "4 is not a number of members from 1 to 3",
     "remove-members=3": "no member would be left",
     "remove-member=": "a value is missing, as in add-members=2",
@@ -84,6 +85,7 @@ BAD = {
     "remove-client=z": 'no member has the client_id "z"',
     "partitions=orders": '"orders" is not TOPIC=N',
     "partitions nothing=3": 'there is no topic "nothing"',
+    "partitions orders=0": "0 is not a number of partitions from 1 on",
     "partitions orders=3": '"orders" has 3 partitions already',
     "partitions orders=2": '"orders" has 3 partitions already',
     "partitions orders=99999999": "100000001 partitions in all, more than the limit of 10000000",
@@ -110,14 +112,20 @@ def test_a_change_that_does_not_fit_is_a_clear_error(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["add-members=2,racks=b", "add-members=2,", "add-members=x,3,rack=a"]
+    "text",
+    [
+        *("add-members=2,racks=b", "add-members=2,", "add-members=x,3,rack=a", "add-members=0"),
+        *("remove-members=0", "partitions orders=0"),
+        *("switch-assignor=rnage", "switch-assignor=stream"),
+    ],
 )
-def test_a_wrong_key_is_one_error_in_both_engines(text: str) -> None:
+def test_a_text_that_fits_no_group_is_one_error_in_both_engines(text: str) -> None:
+    """It is an error before a change in front of it is left out."""
     pytest.importorskip("pyarrow")
     with pytest.raises(GroupError) as raised:
         kr.change_from_text(text)
-    (row,) = kr.plan_batch([GROUP], None, [text]).to_pylist()
-    assert row["error"] == f"changes[0]: {raised.value.problem}"
+    (row,) = kr.plan_batch([GROUP], None, ["remove-topics=nothing", text]).to_pylist()
+    assert row["error"] == f"changes[1]: {raised.value.problem}"
 
 
 def test_remove_members_takes_exactly_one_selection() -> None:

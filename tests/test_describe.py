@@ -17,6 +17,7 @@ from kafka_rebalance.cli import main
 from kafka_rebalance.plans import describe
 from kafka_rebalance.plans.description import FINDING_KINDS
 from kafka_rebalance.plans.leaders import plans_by_leader
+from kafka_rebalance.report.plans.description import print_description, print_descriptions
 
 SAMPLE = Path(kr.__file__).parent / "data" / "captured_groups.jsonl"
 BY_LEADER = Path(__file__).parent / "data" / "described_by_leader.jsonl"
@@ -141,6 +142,31 @@ def test_lags_are_added_up_by_member() -> None:
     assert (one.lag, one.lag_of("x"), one.lag_of("y")) == (12, 5, 7)
     assert (describe(group).lag, describe(group).lag_of("x")) == (None, None)
     assert [member["lag"] for member in one.to_dict()["members"]] == [5, 7]
+
+
+def test_a_lag_without_a_committed_offset_is_unknown_and_not_0(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    members = (_member("x", "a", "a0", "a1"), _member("y", "a", "a2"), _member("z", "a"))
+    group = _group({"a": 3}, *members)
+    (tp,) = _tps("a0")
+    one = describe(group, lags={tp: 0})
+    assert [one.lag, *(one.lag_of(m.member_id) for m in members)] == [0, 0, None, 0]
+    assert one.to_dict()["without_committed_offset"] == 2
+    none = describe(group, lags={})
+    assert (none.lag, none.lag_of("x"), none.without_offset) == (None, None, 3)
+    assert describe(group).to_dict()["without_committed_offset"] is None
+    print_description(one, "FILE", everything=False)
+    printed = capsys.readouterr().out
+    rows = [line.split() for line in printed.splitlines() if line[:2] in (" x", " y", " z")]
+    assert [row[-1] for row in rows] == ["0", "-", "0"]
+    assert (
+        "Lag: 0 records in 1 partition; 2 partitions without a committed offset: their lag is "
+        "unknown (-), and in no sum."
+    ) in " ".join(printed.split())
+    print_descriptions([one, none])
+    note = "lag: only of partitions with a committed offset; - if a group has none of these."
+    assert note in capsys.readouterr().out
 
 
 def _run(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -106,7 +106,8 @@ def test_the_request() -> None:
 def test_a_consumer_group_in_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     group = _decoded(CONSUMER, MODERN)
     lags = {TopicPartition("t", 0): 5, TopicPartition("u", 1): 1200}
-    print_assigned_by_broker(AssignedByBroker(group, lags), "GIVEN", everything=False)
+    one = AssignedByBroker(group, lags)
+    print_assigned_by_broker(one, "GIVEN", everything=False)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("modern, consumer protocol (KIP-848), assignor uniform, Stable: ")
     assert lines[0].endswith(": 3 members, 9 partitions owned")
@@ -114,12 +115,24 @@ def test_a_consumer_group_in_a_table(capsys: pytest.CaptureFixture[str]) -> None
     rows = [line.split() for line in lines if "modern-" in line]
     assert [(row[1], row[-1]) for row in rows] == [
         ("modern-1", "5"),
-        ("modern-0", "0"),
+        ("modern-0", "-"),  # no committed offset
         ("modern-2", "1,200"),
     ]
     assert "Partitions a member: 3, as even as possible." in lines
     assert "Subscribed: t, u." in lines
-    assert "Lag: 1,205 records in 2 partitions." in lines
+    assert (
+        "Lag: 1,205 records in 2 partitions; 7 partitions without a committed offset: their lag is "
+        "unknown (-), and in no sum."
+    ) in " ".join(lines)
+    found = one.to_dict()
+    assert (found["lag"], found["without_committed_offset"]) == (1205, 7)
+    assert [member["lag"] for member in found["members"]] == [5, None, 1200]
+    print_assigned_by_broker(AssignedByBroker(group, {}), "GIVEN", everything=False)
+    unknown = (
+        "Lag: 9 partitions without a committed offset: their lag is unknown (-), and in no sum."
+    )
+    assert unknown in capsys.readouterr().out.splitlines()
+    assert AssignedByBroker(group, {}).to_dict()["lag"] is None
     assert "Nothing to report." in lines
     assert lines[-1] == "  kafka-consumer-groups.sh --describe --offsets GIVEN"
     assert not any("target" in line for line in lines)

@@ -111,9 +111,9 @@ PAIR = GroupSpec(
         ["switch-assignor=range", "add-members=2,instance-id=s-1", "remove-member=s-2"],
         ["partitions t=9", "switch-assignor=sticky", "bounce-members=static,dynamic"],
         # Numbers and a name that the core cannot represent, and changes that do not fit the group.
-        [kr.RemoveMembers(-1)],
+        [kr.RemoveMembers(2**40)],
         [kr.AddPartitions("t", 2**40)],
-        [kr.AddTopics((("v", -1),))],
+        [kr.AddTopics((("v", 2**40),))],
         ["add-members=1", "remove-member=c"],
         ["add-topics \ud800=1"],
         ["remove-members=2"],

@@ -169,7 +169,7 @@ def test_no_member_leads_where_the_broker_assigns(
 def test_a_streams_group_among_others_is_left_out(
     command: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Alone or named, the group has no plan, which is an error."""
+    """Alone or named, too; then no group has an answer, which is an error."""
     streams = [group(name, "stream", "java") for name in ("wordcount", "joins")]
     groups, one = [group("g", "range", "java"), *streams], [command, "--add-members", "1"]
     text = said(capsys, tmp_path, groups, *one)
@@ -180,8 +180,39 @@ def test_a_streams_group_among_others_is_left_out(
     in_json = said(capsys, tmp_path, groups, *one, "--json")
     assert '{"group_id":"joins","left_out":"its assignor is Kafka Streams\' own assignor' in in_json
     named = said(capsys, tmp_path, groups, *one, "--group", "joins", code=SOME_ERRORS)
-    assert 'joins: assignor: "stream" is Kafka Streams\' own assignor' in named
-    assert "no group is left" in said(capsys, tmp_path, streams, *one, code=SOME_ERRORS)
+    assert "(docs/faq.md): joins." in named
+    why = (
+        "no group is left: its assignor is Kafka Streams' own assignor, which no setting replaces; "
+        "`describe` shows a group that runs it, and plans are made for its successor, the streams "
+        "protocol (KIP-1071): streams/sticky"
+    )
+    assert named.endswith(why)
+    assert said(capsys, tmp_path, streams, *one, code=SOME_ERRORS).endswith(why)
+
+
+def test_a_library_that_is_not_known_is_named_once(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The plan has Kafka's answer; its own assignor may answer otherwise."""
+    groups = [group(f"g{n}", "range", "sarama") for n in range(2)]
+    warned = (
+        'kafka-rebalance: {} members or a leader of "sarama", a client library that is not known '
+        "here: if it leads, its answer may differ from that of Kafka's assignor, planned here"
+    )
+    for more in ((), ("--json",)):
+        text = said(capsys, tmp_path, groups, "plan", *more)
+        assert text.count("kafka-rebalance:") == 1
+        assert text.endswith(warned.format("2 groups have"))
+    alone = said(capsys, tmp_path, groups[:1], "plan", "--add-members", "1")
+    assert alone.endswith(warned.format("1 group has"))
+    members = tuple(replace(one, client_library="sarama") for one in groups[0].members)
+    java = replace(groups[0], members=members, leader_library="java")
+    assert said(capsys, tmp_path, [java], "plan").endswith(warned.format("1 group has"))
+    known = [group("g", "range", library) for library in ("java", "librdkafka", "python")]
+    assert "not known here" not in said(capsys, tmp_path, known, "plan")
+    by_broker = java.edited(assignor="consumer/range")
+    by_broker = by_broker.edited(topics=(kr.Topic("t", 4, topic_id="kBxzrTyqT9CWFMeWiOjlag"),))
+    assert "not known here" not in said(capsys, tmp_path, [by_broker], "plan")
 
 
 # The consumer protocol ----------------------------------------------------------------------------

@@ -171,6 +171,22 @@ CALLS: dict[str, tuple[str, Callable[[], object]]] = {
         lambda: lags({kr.TopicPartition("t", 0): "5"}),
     ),
     "fewer than no members": ("change: -1 is not a number of members", lambda: kr.AddMembers(-1)),
+    "fewer than none to remove": (
+        "change: -1 is not a number of members from 1 on",
+        lambda: kr.RemoveMembers(-1),
+    ),
+    "fewer than no partitions": (
+        "change: -1 is not a number of partitions from 1 on",
+        lambda: kr.AddPartitions("t", -1),
+    ),
+    "a new topic of less than nothing": (
+        "change: -1 is not a number of partitions from 0 on",
+        lambda: kr.AddTopics((("new", -1),)),
+    ),
+    "a switch to an unknown assignor": (
+        'change: "newone" is not known; known are range, ',
+        lambda: kr.SwitchAssignor("newone"),
+    ),
     "a protocol": (
         'change: "newone" is not consumer or classic',
         lambda: kr.SwitchProtocol("newone"),

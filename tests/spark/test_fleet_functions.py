@@ -282,6 +282,14 @@ def test_sql(spark: SparkSession) -> None:
     changes = ["add-members=1", "bounce-members"]
     expected = plan_groups(frame, changes=changes).collect()
     assert sorted(planned.collect(), key=str) == sorted(expected, key=str)
+    array = spark.sql(
+        "select * from kafka_plan_table(TABLE(groups), array('add-members=1', 'bounce-members'))"
+    )
+    assert sorted(array.collect(), key=str) == sorted(expected, key=str)
+    for given, text in (("'hop=1'", "hop=1"), ("5", "5"), ("array('hop=1')", "hop=1")):
+        wrong = spark.sql(f"select error from kafka_plan_table(TABLE(groups), {given})").collect()
+        assert len(wrong) == len(expected)
+        assert f'changes[0]: "{text}" begins with none of add-members, ' in wrong[0]["error"]
     column = spark.sql(
         "select kafka_plan(group_id, topics, members, assignor, "
         "array('add-members=1', 'bounce-members')) as x from groups"

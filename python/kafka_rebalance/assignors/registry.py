@@ -132,6 +132,15 @@ FOREIGN = {
 }
 """Other assignors that live groups use: name -> origin, as error messages state it."""
 
+STREAM = "stream"
+"""The name that classic groups of Kafka Streams have for the assignor of their application."""
+
+IN_PLACE_OF_STREAM = (
+    "`describe` shows a group that runs it, and plans are made for its successor, the streams "
+    "protocol (KIP-1071): streams/sticky"
+)
+"""What can be asked in place of the rounds of STREAM."""
+
 _PARTS = [part for part in vars(Assignor) if not part.startswith("_")]
 """The methods and properties of an assignor, as the interface declares them."""
 
@@ -236,6 +245,8 @@ def in_brokers(name: str) -> str:
 def unknown(name: str) -> str:
     """Returns the text of an error about a name that is not known."""
     known = f"known are {', '.join(assignor_names())}"
+    if name == STREAM:
+        return f"{quoted(name)} is {FOREIGN[name]}; {IN_PLACE_OF_STREAM}"
     if name in FOREIGN:
         return f"{quoted(name)} is {FOREIGN[name]}; {known}"
     return f"{quoted(name)} is not known; {known}"

@@ -144,8 +144,8 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
         prog="kafka-rebalance",
         formatter_class=_Help,
         description="Computes Kafka rebalances exactly as Apache Kafka does.",
-        epilog="Exit codes: 0 done, 2 wrong usage, 3 some groups had errors, 130 interrupted, "
-        "1 any other failure.",
+        epilog="Exit codes: 0 done, 2 wrong usage, 3 some groups had errors or none has an answer, "
+        "130 interrupted, 1 any other failure.",
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version, and exit")
     commands = parser.add_subparsers(

@@ -16,6 +16,7 @@ from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.report.text.names import counted
 
 from .exit_codes import DONE
 from .options import whole
@@ -77,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
     output = args.output or Path(tempfile.mkdtemp(prefix="kafka-rebalance-")) / "demo"
     if output.exists():
         raise GroupError("--output", f"{output} exists already")
-    print(f"starting Spark for {args.groups:,} groups …", file=sys.stderr)
+    print(f"starting Spark for {counted(args.groups, 'group')} …", file=sys.stderr)
     spark = session("demo", progress=sys.stderr.isatty(), brief=True)
     try:
         rows = [(n, *_row(group)) for n, group in enumerate(groups)]

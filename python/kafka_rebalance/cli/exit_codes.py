@@ -7,7 +7,7 @@ FAILED = 1
 USAGE = 2
 """An option, a file name or a change is wrong."""
 SOME_ERRORS = 3
-"""Some groups or scripts had errors, or some rebalances were not as `watch` predicted."""
+"""Some groups or scripts had errors, no group has an answer, or `watch` predicted wrongly."""
 INTERRUPTED = 130
 
 

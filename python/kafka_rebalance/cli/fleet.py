@@ -17,6 +17,7 @@ from kafka_rebalance.assignors.registry import (
     unknown,
 )
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.report.text.names import counted
 
 from .exit_codes import of_errors
 from .fleet_groups import command, read
@@ -236,7 +237,7 @@ def _report(
         print(json.dumps(summary))
         return
     rate = done.groups / done.seconds
-    print(f"{done.groups:,} groups in {done.seconds:.1f} s ({rate:,.0f} a second)")
+    print(f"{counted(done.groups, 'group')} in {done.seconds:.1f} s ({rate:,.0f} a second)")
     shown = [(name, count) for name, count in done.counts.items() if count or "recomm" not in name]
     words = [f"{done.errors:,} with errors"]
     words += [f"{count:,} {name.replace('_', ' ')}" for name, count in shown]

@@ -43,7 +43,8 @@ def summarise(args: argparse.Namespace, spark: "SparkSession", *, plain: bool) -
     if args.json:
         print(json.dumps(done))
     else:
-        print(f"{done['groups']:,} groups, {len(done['changes'])} changes, in {done['seconds']} s")
+        asked = f"{counted(done['groups'], 'group')}, {counted(len(done['changes']), 'change')}"
+        print(f"{asked}, in {done['seconds']} s")
         print(f"{done['errors']:,} with errors, {done['uneven']:,} less even than possible")
         if done["most_frequent_error"] is not None:
             print(_cause(done["most_frequent_error"]))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from kafka_rebalance.assignors.registry import FOREIGN
+from kafka_rebalance.assignors.registry import FOREIGN, IN_PLACE_OF_STREAM, STREAM
 from kafka_rebalance.bulk.line_files import MAX_LINE_BYTES, read_lines
 from kafka_rebalance.bulk.lines import group_id_of, line_error
 from kafka_rebalance.errors import GroupError, NeverEnds, NotAffected
@@ -46,7 +46,7 @@ class BadGroup(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """A group of Kafka Streams among several groups, and the contents of its line."""
+    """A group of Kafka Streams for which nothing is played, and the contents of its line."""
 
     group_id: str
     why: str
@@ -55,8 +55,7 @@ class LeftOut(NamedTuple):
         return {"group_id": self.group_id, "left_out": self.why}
 
 
-_STREAMS = "stream"
-_OF_APPLICATION = f"its assignor is {FOREIGN[_STREAMS]}"
+_OF_APPLICATION = f"its assignor is {FOREIGN[STREAM]}; {IN_PLACE_OF_STREAM}"
 _WHY = {
     _OF_APPLICATION: "of Kafka Streams, whose assignor is in the application (docs/faq.md)",
     NOT_PLAYED: f"of Kafka Streams under KIP-1071: {NOT_PLAYED}",
@@ -222,16 +221,20 @@ class Tally:
 
     def finish(self, args: argparse.Namespace) -> int:
         """Prints the counts (the number of errors on standard error), and returns the exit code."""
-        if not args.json:
-            for line in self.lines():
-                print(line)
+        lines = [] if args.json else self.lines()
+        if lines:
+            from kafka_rebalance.report.plans.plan import print_wrapped
+
+            for line in lines:
+                print_wrapped(line)
         if self.bad:
             problem = f"{self.bad} of {counted(self.groups, 'group')} had errors"
             print(f"kafka-rebalance: {problem}", file=sys.stderr)
         without = self.unaffected + sum(map(len, self.streams.values()))
         if without and without + self.unreadable == self.groups:
             problem = "; ".join(first for _, first in self.not_affected.values())
-            problem = f"no group is affected: {problem}" if problem else "no group is left"
+            left = f"no group is left: {'; '.join(self.streams)}"
+            problem = f"no group is affected: {problem}" if problem else left
             print(f"kafka-rebalance: {problem}", file=sys.stderr)
             return SOME_ERRORS
         leader = vars(args).get("leader")
@@ -265,8 +268,9 @@ def answers(
 
     A change may refer to a topic, member, client or rack that a group lacks. If there are several
     groups, the change is left out for this group. If there is only one, the change is an error.
-    A classic group of Kafka Streams is left out, if there are several groups, and else an error.
-    So is a streams group (KIP-1071) for which a change is not played.
+    A classic group of Kafka Streams is left out, alone or not, and so is a streams group (KIP-1071)
+    for which a change is not played: nothing is wrong with them. It is an error only if no group
+    has an answer.
     A group that lacks the member of `--leader` keeps its own leader, if there are several groups.
     """
     groups = read_groups(args)
@@ -338,9 +342,10 @@ def _answer(
     except GroupError as error:
         if error.path == "assignor" and not alone and (left_out := _unaffected(group, args)):
             return None, left_out  # nobody asks for a rebalance of this group
-        if error.path == "assignor" and not alone and group.assignor == _STREAMS:
+        own = vars(args).get("assignor") is None
+        if own and error.path == "assignor" and group.assignor == STREAM:
             return LeftOut(group.group_id, _OF_APPLICATION)
-        if not alone and not all(is_played(group, change) for change in args.changes):
+        if not all(is_played(group, change) for change in args.changes):
             return LeftOut(group.group_id, NOT_PLAYED)
         return BadGroup(group.group_id, error_text(error, args.changes) + _hint(error, group, args))
     return answer if isinstance(answer, BadGroup) else (answer, left_out)

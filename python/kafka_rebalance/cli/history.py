@@ -26,6 +26,7 @@ from kafka_rebalance.history.rebalance_history import (
 from kafka_rebalance.history.recorded import RecordedRebalance
 from kafka_rebalance.history.records import OffsetsRecord, read_records
 from kafka_rebalance.history.replay import ReplayedRebalance, replay
+from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.progress import item_progress
 
 from .exit_codes import of_errors
@@ -224,7 +225,8 @@ def _log_lines(path: str) -> Iterator[str]:
 
 def _report_unknown(log: CoordinatorLog) -> None:
     if log.unknown:
-        told = f"{log.unknown} lines of the coordinator are not known, for example: "
+        are = "is" if log.unknown == 1 else "are"
+        told = f"{counted(log.unknown, 'line')} of the coordinator {are} not known, for example: "
         print(f"kafka-rebalance: {told}{log.examples[0]}", file=sys.stderr)
     if not log.events:
         print("kafka-rebalance: the broker's log has no line about groups", file=sys.stderr)

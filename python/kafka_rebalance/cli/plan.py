@@ -3,6 +3,7 @@
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,6 +17,7 @@ from kafka_rebalance.assignors.registry import (
 )
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
+from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans import (
     Endless,
@@ -26,12 +28,14 @@ from kafka_rebalance.plans import (
 )
 from kafka_rebalance.plans.broker_notes import broker_notes
 from kafka_rebalance.plans.changes import Change
+from kafka_rebalance.plans.clients import unknown_libraries
 from kafka_rebalance.plans.leaders import LedPlan, plans_by_leader
 from kafka_rebalance.plans.librdkafka_traps import Trap, librdkafka_traps
 from kafka_rebalance.plans.listed import may_list_eager
 from kafka_rebalance.plans.rebalance_plan import parse_changes
 from kafka_rebalance.plans.switched import by_plug_ins, not_rolling
 from kafka_rebalance.report.plans import lost_rack
+from kafka_rebalance.report.text.names import counted
 
 from .groups import Tally, add_arguments, answers
 from .options import whole
@@ -128,6 +132,7 @@ def run(args: argparse.Namespace) -> int:
     rows: list[tuple[str, str, Figures]] = []
     leaders: list[str | None] = []
     racks_unknown: list[int | None] = []
+    libraries: Counter[str] = Counter()
 
     def make(group: GroupSpec, changes: Sequence[Change]) -> _Answer:
         if args.assignor is not None:
@@ -140,6 +145,8 @@ def run(args: argparse.Namespace) -> int:
             args.parser.error("--explain and --output need one group: name it with --group")
         first = first or answer
         planned = answer.planned
+        if planned.assignor not in SERVER_SIDE:
+            libraries.update(unknown_libraries(planned.group))
         if args.json and not alone:
             print(contract.dumps(_json(answer, args, not_affected, alone=one)), flush=True)
         elif not alone:
@@ -162,7 +169,19 @@ def run(args: argparse.Namespace) -> int:
             if note is not None:
                 print_wrapped(note)
         print("--group G shows one group in detail.")
+    for library, groups in libraries.items():
+        _warn(library, groups)
     return tally.finish(args)
+
+
+def _warn(library: str, groups: int) -> None:
+    """Says on standard error that members run a library whose assignors are not known here."""
+    has = f"{counted(groups, 'group')} {'has' if groups == 1 else 'have'}"
+    problem = f"{has} members or a leader of {quoted(library)}, a client library that is not known "
+    problem += (
+        "here: if it leads, its answer may differ from that of Kafka's assignor, planned here"
+    )
+    print(f"kafka-rebalance: {problem}", file=sys.stderr)
 
 
 def _json(

@@ -12,6 +12,7 @@ from typing import Any
 
 from kafka_rebalance.bulk.line_files import MAX_LINE_BYTES, read_lines
 from kafka_rebalance.errors import GroupError, WireError
+from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.serve.probe_cases import ProbeCase, probe_case
 from kafka_rebalance.serve.probed_client import ProbedClient
 
@@ -45,7 +46,8 @@ async def _probe(args: argparse.Namespace) -> int:
                 groups += 1
                 bad += "error" in result
     minutes = (time.monotonic() - start) / 60
-    print(f"{groups} groups, {bad} errors, {groups / minutes:.0f} a minute", file=sys.stderr)
+    told = f"{counted(groups, 'group')}, {counted(bad, 'error')}, {groups / minutes:.0f} a minute"
+    print(told, file=sys.stderr)
     return of_errors(bad)
 
 

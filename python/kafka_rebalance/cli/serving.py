@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from kafka_rebalance.coordinator import CoordinatorConfig
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.serve.cluster import Cluster, ServedTopic
 from kafka_rebalance.serve.server import Server
 
@@ -79,7 +80,8 @@ async def _serve(server: Server) -> None:
 def _recovered(server: Server) -> Iterator[str]:
     entries, torn = server.recovered
     if entries or torn:
-        yield f"{entries} records were read from the log"
+        yield f"{counted(entries, 'record')} read from the log"
     if torn:
-        yield f"{torn} bytes of a torn batch at the log's end were cut off; nobody was answered"
+        cut = counted(torn, "byte")
+        yield f"{cut} of a torn batch cut off at the log's end; nobody was answered"
     yield from server.unreadable

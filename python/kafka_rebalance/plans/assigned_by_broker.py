@@ -4,13 +4,15 @@
 In a share group several members own a partition: they share its records.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Balance
 from kafka_rebalance.wire.group_descriptions import GroupDescription, MemberDescription
+
+from .lag import Lags, lag_in, without_offset
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +24,7 @@ class AssignedByBroker:
     """
 
     described: GroupDescription
-    lags: Mapping[TopicPartition, int] | None = None
+    lags: Lags | None = None
 
     @property
     def balance(self) -> Balance:
@@ -34,8 +36,17 @@ class AssignedByBroker:
         return tuple(_notes(self.described))
 
     def lag_of(self, member: MemberDescription) -> int | None:
-        """Returns the lag of a member's partitions; None if the offsets were not read."""
-        return None if self.lags is None else sum(self.lags.get(tp, 0) for tp in member.assigned)
+        """Returns the sum of the known lags of a member's partitions; None if none is known."""
+        return lag_in(self.lags, member.assigned)
+
+    @property
+    def without_offset(self) -> int | None:
+        """Returns how many owned partitions have no committed offset; None if none was read."""
+        return without_offset(self.lags, self._owned)
+
+    @property
+    def _owned(self) -> list[TopicPartition]:
+        return [tp for member in self.described.members for tp in member.assigned]
 
     def to_dict(self) -> dict[str, Any]:
         group = self.described
@@ -48,7 +59,8 @@ class AssignedByBroker:
             "assignor": group.assignor,
             "members": [self._member(member) for member in group.members],
             "balance": self.balance.to_dict(),
-            "lag": None if self.lags is None else sum(self.lags.values()),
+            "lag": lag_in(self.lags, {*(self.lags or ()), *self._owned}),
+            "without_committed_offset": self.without_offset,
             "notes": list(self.notes),
         }
 

@@ -44,6 +44,7 @@ from kafka_rebalance.group.spec import GroupSpec, require_group
 
 from .clients import library_evidence
 from .figures import rack_share
+from .lag import Lags, lag_in, without_offset
 from .leaders import LedPlan, plans_by_leader
 from .leaders import library as library_of_member
 from .never_ends import endless
@@ -101,7 +102,7 @@ class Description:
     balance: Balance
     possible: Balance
     rack_share: float | None
-    lags: Mapping[TopicPartition, int] | None = field(hash=False)
+    lags: Lags | None = field(hash=False)
     findings: tuple[Finding, ...]
     assignors: tuple[str, ...] = ()
 
@@ -109,7 +110,8 @@ class Description:
         def member(one: Member) -> tuple[object, ...]:
             lag = self.lag_of(one.member_id)
             owned = self.assignment[one.member_id]
-            return one.member_id, len(owned), "not read" if lag is None else lag
+            unknown = "not read" if self.lags is None else "-"
+            return one.member_id, len(owned), unknown if lag is None else lag
 
         def finding(one: Finding) -> tuple[object, ...]:
             return one.kind, one.text, len(one.member_ids), len(one.partitions)
@@ -121,14 +123,21 @@ class Description:
 
     @property
     def lag(self) -> int | None:
-        """Returns the sum of all lags; None if the offsets were not read."""
-        return None if self.lags is None else sum(self.lags.values())
+        """Returns the sum of all known lags; None if none is known."""
+        return lag_in(self.lags, {*(self.lags or ()), *self._owned})
+
+    @property
+    def without_offset(self) -> int | None:
+        """Returns how many owned partitions have no committed offset; None if none was read."""
+        return without_offset(self.lags, self._owned)
+
+    @property
+    def _owned(self) -> list[TopicPartition]:
+        return [tp for partitions in self.assignment.values() for tp in partitions]
 
     def lag_of(self, member_id: str) -> int | None:
-        """Returns the lag of a member's partitions; None if the offsets were not read."""
-        if self.lags is None:
-            return None
-        return sum(self.lags.get(tp, 0) for tp in self.assignment[member_id])
+        """Returns the sum of the known lags of a member's partitions; None if none is known."""
+        return lag_in(self.lags, self.assignment[member_id])
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -142,6 +151,7 @@ class Description:
             "balance_possible": self.possible.to_dict(),
             "rack_share": self.rack_share,
             "lag": self.lag,
+            "without_committed_offset": self.without_offset,
             "findings": [finding.to_dict() for finding in self.findings],
         }
 

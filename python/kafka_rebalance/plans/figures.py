@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from kafka_rebalance.assignors.registry import shares_partitions
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Balance
 from kafka_rebalance.group.spec import GroupSpec
@@ -19,7 +18,8 @@ class Figures:
     `rounds`              rebalances until the group has settled.
     `settled`             False if the group never settles.
     `moves`               gained partitions, added up over all members and rounds.
-    `least_moves`         the smallest number of moves that leads to the best balance.
+    `least_moves`         the smallest number of moves that leads to the best balance; None for
+                          groups that share partitions or have tasks, because it is not known.
     `unavailable`         partitions that no member reads in one round or more.
     `unavailable_rounds`  the `unavailable` partitions, each counted once for each such round.
     `waiting`             partitions whose member is down without a rebalance: a static member that
@@ -38,7 +38,7 @@ class Figures:
 
     rounds: int
     moves: int
-    least_moves: int
+    least_moves: int | None
     unavailable: int
     unavailable_rounds: int
     waiting: int
@@ -56,20 +56,15 @@ class Figures:
         return asdict(self)
 
 
-def figure_rows(
-    figures: Figures, members: tuple[int, int], assignor: str | None
-) -> list[tuple[str, ...]]:
-    """Returns rows (name, before, after, best possible); `members` counts them before and after.
-
-    If members share partitions under the assignor, no least number of moves is known.
-    """
+def figure_rows(figures: Figures, members: tuple[int, int]) -> list[tuple[str, ...]]:
+    """Returns rows (name, before, after, best possible); `members` counts them before and after."""
     one = figures
     balances = (one.balance_before, one.balance_after, one.balance_possible)
     rows: list[tuple[str, ...]] = [
         ("members", *map(str, members), ""),
         ("partitions a member", *(balance.least_to_most for balance in balances)),
         ("deviation", *(f"{balance.stddev:.2f}" for balance in balances)),
-        ("moves", "", str(one.moves), "" if shares_partitions(assignor) else str(one.least_moves)),
+        ("moves", "", str(one.moves), "" if one.least_moves is None else str(one.least_moves)),
     ]
     shares = (one.rack_share_before, one.rack_share_after)
     if shares != (None, None):

@@ -88,10 +88,9 @@ def _as_sent(group: GroupSpec, step: Step) -> GroupSpec:
 
 
 def _shared(steps: Sequence[Step]) -> Possible:
-    """Returns the plan's own end as the best one: no better bound is known for share groups."""
+    """Returns the plan's own end as the best one: no bound is known for share groups and tasks."""
     after = Assignment.owned(steps[-1].after)
-    moves = sum(one.moves for step in steps for one in step.rounds)
-    return Possible(after.balance, moves, (), after, {}, {})
+    return Possible(after.balance, None, (), after, {}, {})
 
 
 def _step_of(

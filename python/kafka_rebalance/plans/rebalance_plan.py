@@ -99,7 +99,7 @@ class RebalancePlan:
     def _repr_html_(self) -> str:
         figures = self.figures()
         members = (len(self.group.members), len(self.final.members))
-        rows = [*figure_rows(figures, members, self.assignor), *count_rows(figures)]
+        rows = [*figure_rows(figures, members), *count_rows(figures)]
         columns = ("", "before", "after", "possible")
         return small_table(self.title, columns, rows, lambda row: row)
 

@@ -16,6 +16,8 @@ from kafka_rebalance.wire.streams_group_descriptions import (
     TaskLists,
 )
 
+from .lag import Lags, lag_in, without_offset
+
 _Tasks = Mapping[TopicPartition, Sequence[TopicPartition]]
 
 
@@ -44,7 +46,7 @@ class StreamsGroupWithLag:
     """
 
     described: StreamsGroupDescription
-    lags: Mapping[TopicPartition, int]
+    lags: Lags
 
     @property
     def balance(self) -> Balance:
@@ -64,10 +66,24 @@ class StreamsGroupWithLag:
         """Returns a sentence for each thing that may be wrong."""
         return tuple(_notes(self.described))
 
-    def lag_of(self, member: StreamsMemberDescription) -> int:
-        """Returns the lag of a member's active tasks."""
+    def lag_of(self, member: StreamsMemberDescription) -> int | None:
+        """Returns the sum of the known lags of a member's active tasks; None if none is known."""
         reads = tasks_of(self.described)
-        return sum(self.lags.get(tp, 0) for task in member.assigned.active for tp in reads[task])
+        return lag_in(self.lags, [tp for task in member.assigned.active for tp in reads[task]])
+
+    @property
+    def lag(self) -> int | None:
+        """Returns the sum of all known lags; None if none is known."""
+        return lag_in(self.lags, {*self.lags, *self._read})
+
+    @property
+    def without_offset(self) -> int:
+        """Returns how many partitions that active tasks read have no committed offset."""
+        return without_offset(self.lags, self._read) or 0
+
+    @property
+    def _read(self) -> list[TopicPartition]:
+        return [tp for tps in tasks_of(self.described).values() for tp in tps]
 
     def to_dict(self) -> dict[str, Any]:
         group = self.described
@@ -90,7 +106,8 @@ class StreamsGroupWithLag:
             ],
             "members": [self._member(member) for member in group.members],
             "balance": self.balance.to_dict(),
-            "lag": sum(self.lags.values()),
+            "lag": self.lag,
+            "without_committed_offset": self.without_offset,
             "notes": list(self.notes),
         }
 

@@ -37,8 +37,9 @@ def register_functions(spark: SparkSession) -> None:
 
     `groups` has the columns of INPUT_SCHEMA. Spark passes it as one struct, so select only needed
     columns: `TABLE(select group_id, assignor, topics, members from …)`. If `assignor` is null, the
-    row's own is used; an unknown one is an error of each row. `changes` are separated by "; ":
-    'add-members=1; partitions orders=24'; "" is the next rebalance. The last two functions return
+    row's own is used; an unknown one is an error of each row, and so is a wrong change, because
+    Spark has no hook that could refuse it before the job. `changes` are separated by "; ", or an
+    array: 'add-members=1; partitions orders=24'; "" is the next rebalance. The last two return
     these columns as a struct. They take an assignor for each row. `kafka_plan` takes `changes` as
     an array of texts; if one refers to something that the group lacks, the row has an error.
     """
@@ -141,7 +142,7 @@ def _assign_table() -> Any:
             name = assignor[0].as_py() if len(assignor) else None
             if name is not None:  # as each row's own, so an unknown one is an error of each row
                 columns = dict(zip(groups.schema.names, groups.columns, strict=True))
-                columns["assignor"] = pa.array([name] * len(groups), pa.string())
+                columns["assignor"] = pa.array([str(name)] * len(groups), pa.string())
                 groups = pa.record_batch(columns)
             yield pa.Table.from_batches([answers_of(groups, None, most, 1)])
 
@@ -155,8 +156,12 @@ def _plan_table() -> Any:
 
     class PlanTable:
         def eval(self, groups: pa.RecordBatch, changes: pa.Array) -> Iterator[pa.Table]:
-            given = (changes[0].as_py() if len(changes) else None) or ""
-            texts = [text.strip() for text in given.split(";") if text.strip()]
+            given = changes[0].as_py() if len(changes) else None
+            if given is None:
+                given = []
+            # A value of another type is not a change either: an error of each row, without a trace.
+            each = given if isinstance(given, list) else str(given).split(";")
+            texts = [text for text in (str(one).strip() for one in each) if text]
             yield pa.Table.from_batches([answers_of(groups, None, texts, most, 1)])
 
     return arrow_udtf(PlanTable, returnType=PLAN_SCHEMA)

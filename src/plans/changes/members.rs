@@ -11,7 +11,7 @@ use super::made_up::{Basis, MadeUp, client_names, instance_names, not_empty, pre
 use crate::error::GroupError;
 use crate::group::model::{RackId, TopicPartition, quoted};
 
-const MOST_NEW_MEMBERS: u32 = 100_000;
+pub const MOST_NEW_MEMBERS: u32 = 100_000;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AddMembers {
@@ -24,12 +24,6 @@ pub struct AddMembers {
 
 impl AddMembers {
     pub fn join(&self, group: &mut Draft, ids: &mut MadeUp) -> Result<Follows, GroupError> {
-        let count = self.count;
-        if !(1..=MOST_NEW_MEMBERS).contains(&count) {
-            let problem =
-                format!("{count} is not a number of members from 1 to {MOST_NEW_MEMBERS}");
-            return Err(error(problem));
-        }
         let model = match &self.like {
             Some(name) => find_member(group, name)?,
             None => group.members.len() - 1,

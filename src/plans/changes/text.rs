@@ -3,7 +3,8 @@
 
 use super::change::Change;
 use super::edits::error;
-use super::members::AddMembers;
+use super::members::{AddMembers, MOST_NEW_MEMBERS};
+use crate::assignors::Assignor;
 use crate::error::GroupError;
 use crate::group::model::quoted;
 
@@ -19,16 +20,16 @@ impl Change {
         let value = trimmed.get(end + 1..).unwrap_or("");
         Ok(match &trimmed[..end] {
             "add-members" => add_members(value)?,
-            "remove-members" => Self::RemoveLast(count(value, "members")?),
+            "remove-members" => Self::RemoveLast(at_least_one(value, "members")?),
             "remove-member" => Self::RemoveMember(some(value)?),
             "remove-rack" => Self::RemoveRack(some(value)?),
             "remove-client" => Self::RemoveClient(some(value)?),
             "partitions" => {
-                let (topic, partitions) = topic_count(value)?;
+                let (topic, partitions) = topic_count(value, at_least_one)?;
                 Self::AddPartitions { topic, partitions }
             }
             "add-topics" => {
-                let topics = value.split(',').map(topic_count);
+                let topics = value.split(',').map(|topic| topic_count(topic, count));
                 Self::AddTopics(topics.collect::<Result<_, _>>()?)
             }
             "remove-topics" => Self::RemoveTopics(topics(value)?),
@@ -43,7 +44,11 @@ impl Change {
                     member,
                 }
             }
-            "switch-assignor" => Self::SwitchAssignor(some(value)?),
+            "switch-assignor" => {
+                let name = some(value)?;
+                Assignor::by_name(&name).map_err(|unknown| error(unknown.problem))?;
+                Self::SwitchAssignor(name)
+            }
             "bounce-members" => bounce(value),
             "switch-protocol" => {
                 let problem = "switch-protocol is planned for one group at a time, in Python";
@@ -91,8 +96,13 @@ fn add_members(value: &str) -> Result<Change, GroupError> {
             format!("{key} is not a key; the keys are rack, client-id, instance-id, like");
         return Err(error(problem));
     }
+    let count = count(number, "members")?;
+    if !(1..=MOST_NEW_MEMBERS).contains(&count) {
+        let problem = format!("{count} is not a number of members from 1 to {MOST_NEW_MEMBERS}");
+        return Err(error(problem));
+    }
     Ok(Change::AddMembers(AddMembers {
-        count: count(number, "members")?,
+        count,
         like,
         rack,
         client_id,
@@ -100,10 +110,13 @@ fn add_members(value: &str) -> Result<Change, GroupError> {
     }))
 }
 
-fn topic_count(value: &str) -> Result<(String, u32), GroupError> {
+fn topic_count(
+    value: &str,
+    read: fn(&str, &str) -> Result<u32, GroupError>,
+) -> Result<(String, u32), GroupError> {
     match value.rsplit_once('=') {
         Some((topic, number)) if !topic.is_empty() => {
-            Ok((topic.to_owned(), count(number, "partitions")?))
+            Ok((topic.to_owned(), read(number, "partitions")?))
         }
         _ => Err(error(format!("{} is not TOPIC=N", quoted(value)))),
     }
@@ -144,5 +157,12 @@ fn count(text: &str, noun: &str) -> Result<u32, GroupError> {
     match text.parse() {
         Ok(number) if is_number => Ok(number),
         _ => Err(error(format!("{} is not a number of {noun}", quoted(text)))),
+    }
+}
+
+fn at_least_one(text: &str, noun: &str) -> Result<u32, GroupError> {
+    match count(text, noun)? {
+        0 => Err(error(format!("0 is not a number of {noun} from 1 on"))),
+        number => Ok(number),
     }
 }

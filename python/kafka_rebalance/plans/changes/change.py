@@ -81,6 +81,12 @@ def check_fields(change: Any) -> None:
             raise GroupError(path, f"{value!r} is not {name}")
 
 
+def check_least(number: int, least: int, noun: str) -> None:
+    """Raises a GroupError at `change` for a number below `least`, which no group makes right."""
+    if number < least:
+        raise error(f"{number} is not a number of {noun} from {least} on")
+
+
 def _is_int(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 

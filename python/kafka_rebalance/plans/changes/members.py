@@ -10,7 +10,7 @@ from kafka_rebalance.errors import NotAffected
 from kafka_rebalance.group.model import Member, StreamsMember, TopicPartition, quoted
 from kafka_rebalance.group.spec import GroupSpec
 
-from .change import Change, Verb, check_fields, count, some
+from .change import Change, Verb, check_fields, check_least, count, some
 from .edits import Edited, GroupEvent, error, find_member, held_by, restarted, without
 from .made_up import MadeUp, client_names, instance_names, prefix_of
 from .other_assignor import run_by
@@ -165,6 +165,8 @@ class RemoveMembers(Change):
         check_fields(self)
         if len(self._given()) != 1:
             raise error("say which members: one of count, member, rack and client_id")
+        if self.count is not None:
+            check_least(self.count, 1, "members")
 
     def __str__(self) -> str:
         return self._given()[0]
@@ -300,12 +302,15 @@ class SwitchAssignor(Change):
     def parse(cls, verb: str, value: str) -> Self:
         return cls(some(value))
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if not is_known(self.assignor):
+            raise error(unknown(self.assignor))
+
     def __str__(self) -> str:
         return f"switch-assignor={self.assignor}"
 
     def events(self, group: GroupSpec) -> list[GroupEvent]:
-        if not is_known(self.assignor):
-            raise error(unknown(self.assignor))
         if group.assignor == self.assignor:
             raise error(f"{quoted(self.assignor)} is the group's assignor already")
         by_broker = self.assignor in SERVER_SIDE

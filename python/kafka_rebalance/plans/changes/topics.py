@@ -8,7 +8,7 @@ from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.group.model import Topic, quoted
 from kafka_rebalance.group.spec import GroupSpec
 
-from .change import Change, Verb, topic_count, topic_names
+from .change import Change, Verb, check_fields, check_least, topic_count, topic_names
 from .edits import Edited, GroupEvent, check_limit, error, find_member, find_topic
 from .made_up import MadeUp
 
@@ -26,6 +26,10 @@ class AddPartitions(Change):
     partitions: int
 
     VERBS = (Verb("partitions", "TOPIC=N", "the topic grows to N partitions in all"),)
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        check_least(self.partitions, 1, "partitions")
 
     @classmethod
     def parse(cls, verb: str, value: str) -> Self:
@@ -83,6 +87,11 @@ class AddTopics(Change):
     topics: tuple[tuple[str, int], ...]
 
     VERBS = (Verb("add-topics", "TOPIC=N,…", "topics are created; all members subscribe to them"),)
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        for _, partitions in self.topics:
+            check_least(partitions, 0, "partitions")
 
     @classmethod
     def parse(cls, verb: str, value: str) -> Self:

@@ -63,11 +63,12 @@ class Possible:
     """The best balance, and the fewest partitions that have to move to reach it.
 
     `assignment` reaches it with these moves. `levels` prove the balance; the prices, one for
-    each topic and each member (`moves.py`), prove that fewer moves do not suffice.
+    each topic and each member (`moves.py`), prove that fewer moves do not suffice. Groups that
+    share partitions or have tasks have None as `least_moves`, and no proof (`plans/playing.py`).
     """
 
     balance: Balance
-    least_moves: int
+    least_moves: int | None
     levels: tuple[Level, ...] = field(repr=False)
     assignment: Assignment
     topic_prices: dict[str, int] = field(repr=False, hash=False)

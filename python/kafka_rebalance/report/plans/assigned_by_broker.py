@@ -6,6 +6,7 @@ from kafka_rebalance.report.text.names import counted, cut, member_names, partit
 from kafka_rebalance.report.text.tables import print_filled_table
 from kafka_rebalance.wire.group_descriptions import MemberDescription
 
+from .lag import lag_cell, lag_text
 from .plan import print_wrapped
 
 _MOST_ROWS = 20
@@ -36,8 +37,7 @@ def print_assigned_by_broker(one: AssignedByBroker, given: str, *, everything: b
     print_wrapped(f"Partitions a member: {one.balance.least_to_most}{even}.")
     print_wrapped(f"Subscribed: {_subscribed(group.members)}.")
     if one.lags is not None:
-        lag = counted(sum(one.lags.values()), "record")
-        print_wrapped(f"Lag: {lag} in {counted(len(one.lags), 'partition')}.")
+        print_wrapped(lag_text(one.lags, one.without_offset or 0))
     print()
     for note in one.notes or ("Nothing to report.",):
         print_wrapped(note, "", "  ")
@@ -62,7 +62,7 @@ def _print_members(
             partitions_text(member.target or (), most) or "nothing"
             if is_reconciling(member)
             else "",
-            "" if (lag := one.lag_of(member)) is None else f"{lag:,}",
+            "" if one.lags is None else lag_cell(one.lag_of(member)),
         )
         for member in members
     ]

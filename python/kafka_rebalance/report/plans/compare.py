@@ -95,7 +95,7 @@ def _row(one: Candidate, timed: Timed | None, recommended: str | None) -> tuple[
     return (
         name,
         str(figures.rounds) if figures.settled else "never settles",
-        moves_text(one.assignor, figures),
+        moves_text(figures),
         str(figures.unavailable),
         "" if timed is None else median_text(timed.unread),
         "" if timed is None else median_text(timed.settled),
@@ -114,6 +114,7 @@ def print_comparisons(comparisons: Sequence[Comparison]) -> None:
         ("group", "runs", "recommended", "a member", "no reader"),
         [_line(one) for one in comparisons],
         whole=True,
+        names=3,
     )
 
 

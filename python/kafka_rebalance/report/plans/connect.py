@@ -57,9 +57,10 @@ def variation_text(found: Variation) -> str:
     lacking = (
         "REST does not show the workers' ids, nor the order in which a worker took up its work."
     )
+    draws = counted(found.draws, "draw")
     if not found.varying and found.rounds[0] == found.rounds[1]:
-        return f"{lacking}\nThe rounds above do not depend on them: equal in {found.draws} draws."
-    lines = [lacking, f"In {found.draws} draws of them the rounds above differ:"]
+        return f"{lacking}\nThe rounds above do not depend on them: equal in {draws}."
+    lines = [lacking, f"In {draws} of them the rounds above differ:"]
     least, most = found.rounds
     if least != most:
         lines.append(f"  there are {least} to {most} rounds; only the first {least} are compared")

@@ -16,6 +16,7 @@ from kafka_rebalance.report.text.names import (
 )
 from kafka_rebalance.report.text.tables import print_filled_table, print_table
 
+from .lag import lag_cell, lag_text
 from .plan import print_wrapped
 from .recipes import COOPERATIVE_LISTS
 
@@ -75,13 +76,17 @@ def print_descriptions(rows: Sequence[Description]) -> None:
             str(len(one.group.members)),
             one.balance.least_to_most,
             one.possible.least_to_most,
-            *([f"{one.lag:,}" if one.lag is not None else "-"] if live else []),
+            *([lag_cell(one.lag)] if live else []),
             ", ".join(dict.fromkeys(finding.kind for finding in one.findings)) or "-",
         ]
         for one in rows
     ]
     shown = [column for column in columns if live or column != "lag"]
-    print_table(shown, cells, left=(1, len(shown) - 1), whole=True)
+    print_table(shown, cells, left=(1, len(shown) - 1), whole=True, names=2)
+    if any(one.without_offset for one in rows):
+        print_wrapped(
+            "lag: only of partitions with a committed offset; - if a group has none of these."
+        )
 
 
 def finding_text(finding: Finding, names: dict[str, str]) -> str:
@@ -116,7 +121,7 @@ def _print_members(
             member.rack_id or "",
             str(len(one.assignment[member.member_id])),
             partitions_text(one.assignment[member.member_id], most),
-            "" if (lag := one.lag_of(member.member_id)) is None else f"{lag:,}",
+            "" if one.lags is None else lag_cell(one.lag_of(member.member_id)),
         )
         for member in members
     ]
@@ -126,16 +131,11 @@ def _print_members(
 
 def _lag(one: Description, names: dict[str, str]) -> str:
     assert one.lags is not None
-    owned = [tp for partitions in one.assignment.values() for tp in partitions]
-    silent = sum(tp not in one.lags for tp in owned)
-    text = f"Lag: {counted(one.lag or 0, 'record')} in {counted(len(one.lags), 'partition')}"
+    spread = ""
     if one.lags and max(one.lags.values()):
         worst = max(one.lags, key=lambda tp: one.lags[tp] if one.lags else 0)
         reader = next((m for m, held in one.assignment.items() if worst in held), None)
         whose = f", read by {names[reader]}" if reader else ""
-        text += (
-            f", {min(one.lags.values()):,} to {one.lags[worst]:,} a partition; most: {worst}{whose}"
-        )
-    if silent:
-        text += f"; {counted(silent, 'partition')} without a committed offset"
-    return f"{text}."
+        least = min(one.lags.values())
+        spread = f", {least:,} to {one.lags[worst]:,} a partition; most: {worst}{whose}"
+    return lag_text(one.lags, one.without_offset or 0, spread)

@@ -43,7 +43,7 @@ def plan_page(plan: RebalancePlan) -> str:
 def _figures(plan: RebalancePlan) -> str:
     figures = plan.figures()
     members = (len(plan.group.members), len(plan.final.members))
-    rows = [*figure_rows(figures, members, plan.assignor), *count_rows(figures)]
+    rows = [*figure_rows(figures, members), *count_rows(figures)]
     table = html_table(("", "before", "after", "possible"), rows, "figures")
     table = f'<div class="scroll">{table}</div>'
     reasons = "".join(f"<li>{escape(reason)}</li>" for reason in plan.possible.reasons()[:10])

@@ -4,7 +4,7 @@
 import textwrap
 from collections.abc import Sequence
 
-from kafka_rebalance.assignors.registry import SERVER_SIDE, shares_partitions
+from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.group.ownership import Delta
 from kafka_rebalance.plans import Figures, RebalancePlan, Round, Samples, Step
 from kafka_rebalance.plans.changes.made_up import Basis
@@ -62,7 +62,7 @@ def print_plan(plan: RebalancePlan, samples: Samples | None, *, everything: bool
 def print_figures(plan: RebalancePlan, figures: Figures) -> None:
     """Prints the figures before and after, and the best possible ones."""
     members = (len(plan.group.members), len(plan.final.members))
-    print_table(("", "before", "after", "possible"), figure_rows(figures, members, plan.assignor))
+    print_table(("", "before", "after", "possible"), figure_rows(figures, members))
     print_wrapped(f"{counted(figures.rounds, 'rebalance')}; {_silent(figures)}")
     if figures.owns_nothing:
         print_wrapped(
@@ -73,18 +73,26 @@ def print_figures(plan: RebalancePlan, figures: Figures) -> None:
         print("A more even assignment is possible. The limits of the best one:")
         for reason in plan.possible.reasons()[:5]:
             print(f"  {reason}")
-    elif figures.moves > figures.least_moves:
+    elif figures.least_moves is not None and figures.moves > figures.least_moves:
         more = figures.moves - figures.least_moves
         print(f"{counted(more, 'move')} more than needed for that balance")
     print()
 
 
 def print_wrapped(text: str, indent: str = "", more: str = "") -> None:
-    """Prints a text wrapped to the tables' width; the first line is not indented by `more`."""
+    """Prints a text wrapped to the tables' width; the first line is not indented by `more`.
+
+    Names stay whole, so that they can be copied: a longer one has a line of its own.
+    """
     then = indent + more
     print(
         textwrap.fill(
-            text, width(), initial_indent=indent, subsequent_indent=then, break_on_hyphens=False
+            text,
+            width(),
+            initial_indent=indent,
+            subsequent_indent=then,
+            break_on_hyphens=False,
+            break_long_words=False,
         )
     )
 
@@ -341,7 +349,7 @@ def print_plans(rows: Sequence[tuple[str, str, Figures]]) -> None:
             cut(group_id, _LONGEST_ID),
             assignor,
             str(one.rounds) if one.settled else f"{one.rounds}, unsettled",
-            moves_text(assignor, one),
+            moves_text(one),
             str(one.unavailable),
             str(one.waiting),
             str(one.leaderless),
@@ -357,13 +365,13 @@ def print_plans(rows: Sequence[tuple[str, str, Figures]]) -> None:
     }
     shown = [i for i, name in enumerate(columns) if there.get(name, True)]
     print_table(
-        [columns[i] for i in shown], [[line[i] for i in shown] for line in lines], whole=True
+        [columns[i] for i in shown],
+        [[line[i] for i in shown] for line in lines],
+        whole=True,
+        names=2,
     )
 
 
-def moves_text(assignor: str | None, one: Figures) -> str:
-    """Returns the moves and the least ones, such as `6 (2)`.
-
-    For groups that share partitions, no least number is known.
-    """
-    return f"{one.moves}" if shares_partitions(assignor) else f"{one.moves} ({one.least_moves})"
+def moves_text(one: Figures) -> str:
+    """Returns the moves and the least ones, such as `6 (2)`, or `6` if these are not known."""
+    return f"{one.moves}" if one.least_moves is None else f"{one.moves} ({one.least_moves})"

@@ -12,6 +12,7 @@ from kafka_rebalance.wire.streams_group_descriptions import (
     TaskLists,
 )
 
+from .lag import lag_cell, lag_text
 from .plan import print_wrapped
 
 _MOST_ROWS = 20
@@ -41,8 +42,7 @@ def print_streams_group(one: StreamsGroupWithLag, given: str, *, everything: boo
         print(f"… and {len(members) - len(shown)} more (--all shows them)")
     even = ", as even as possible" if one.balance.max - one.balance.min <= 1 else ""
     print_wrapped(f"Active tasks a member: {one.balance.least_to_most}{even}.")
-    lag = counted(sum(one.lags.values()), "record")
-    print_wrapped(f"Lag: {lag} in {counted(len(one.lags), 'partition')} of source topics.")
+    print_wrapped(lag_text(one.lags, one.without_offset, " of source topics"))
     print()
     for note in one.notes or ("Nothing to report.",):
         print_wrapped(note, "", "  ")
@@ -79,7 +79,7 @@ def _print_members(
             partitions_text(member.assigned.standby, most),
             partitions_text(member.assigned.warmup, most),
             _target(member.target, most) if member.is_reconciling else "",
-            f"{one.lag_of(member):,}",
+            lag_cell(one.lag_of(member)),
         )
         for member in members
     ]

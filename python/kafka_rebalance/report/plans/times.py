@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints how long a plan takes, as the simulator plays it."""
 
+from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.simulator.seeds import Spread
 from kafka_rebalance.simulator.timing import Timed
 
@@ -31,4 +32,4 @@ def _range(spread: Spread, unit: str) -> str:
         return "never"
     least, most = seconds_text(spread.least), seconds_text(spread.most)
     text = seconds_text(spread.median) + unit + ("" if least == most else f" ({least} to {most})")
-    return f"{text}, never in {spread.never} runs" if spread.never else text
+    return f"{text}, never in {counted(spread.never, 'run')}" if spread.never else text

@@ -7,7 +7,7 @@ from importlib.resources import files
 from string import Template
 
 from kafka_rebalance.group.html_tables import html_table
-from kafka_rebalance.report.text.names import cut
+from kafka_rebalance.report.text.names import counted, cut
 from kafka_rebalance.simulator import Run, settlings, totals
 from kafka_rebalance.simulator.measure import stops_of
 
@@ -126,9 +126,9 @@ def _timeline(shown: Timeline, axis: TimeAxis, held: str, label: str) -> str:
         f'<text x="{_x(place):.1f}" y="{height - 22}" text-anchor="middle">{name}</text>'
         for place, name in axis.ticks()
     )
-    left_out = f"; {shown.left_out} members have no row" if shown.left_out else ""
+    left_out = f"; {counted(shown.left_out, 'member')} without a row" if shown.left_out else ""
     bars_left = len(shown.bars) - _MOST_BARS
-    left_out += f"; {bars_left} bars are not drawn" if bars_left > 0 else ""
+    left_out += f"; {counted(bars_left, 'bar')} not drawn" if bars_left > 0 else ""
     verb = "reads" if held == "partition" else "runs"
     note = (
         f'<text x="{_LEFT - 6}" y="{bottom + 34}" text-anchor="end">{shown.most}</text>'

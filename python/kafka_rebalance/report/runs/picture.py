@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_rebalance.errors import MissingExtra
-from kafka_rebalance.report.text.names import cut
+from kafka_rebalance.report.text.names import counted, cut
 from kafka_rebalance.simulator import Run
 
 from .time_axis import TimeAxis
@@ -163,5 +163,6 @@ def _legend(figure: Any, shown: Timeline) -> None:
     if shown.happenings:
         key.append(Line2D([], [], color="black", lw=0.6, ls=":", label="an event"))
     if shown.left_out:
-        figure.text(0.99, 0.01, f"{shown.left_out} members have no row", size=8, ha="right")
+        left_out = f"{counted(shown.left_out, 'member')} without a row"
+        figure.text(0.99, 0.01, left_out, size=8, ha="right")
     figure.legend(handles=key, loc="lower left", ncols=5, fontsize=8, frameon=False)

@@ -2,8 +2,9 @@
 """Prints tables that fit the terminal, at most 100 characters wide.
 
 A cell that is too long continues in the next line, after a word. If that is not enough, the first
-cell of each row gets a line of its own, so that names stay whole and can be copied. If the table is
-still too wide, words are broken: after a sign (`-`, `_`, `.`, `/`, `:`, `,`), else anywhere.
+cell of each row gets a line of its own, so that names stay whole and can be copied; then further
+cells that are names share this line. If the table is still too wide, words are broken: after a sign
+(`-`, `_`, `.`, `/`, `:`, `,`), else anywhere.
 """
 
 import os
@@ -27,12 +28,14 @@ def print_table(
     *,
     left: Sequence[int] = (),
     whole: bool = False,
+    names: int = 1,
 ) -> None:
     """Prints a table; columns are right-aligned, except for the first and those in `left`.
 
-    With `whole`, the first column is wrapped only if the table is too wide otherwise.
+    With `whole`, the first column is wrapped only if the table is too wide otherwise. The first
+    `names` columns are names: none is broken before each row has a line of its own for them.
     """
-    for line in table_lines(columns, rows, width(), left=left, whole=whole):
+    for line in table_lines(columns, rows, width(), left=left, whole=whole, names=names):
         print(line)
 
 
@@ -65,10 +68,11 @@ def table_lines(
     *,
     left: Sequence[int] = (),
     whole: bool = False,
+    names: int = 1,
 ) -> Iterator[str]:
     """Yields the lines of a table; one empty line is above it and one is below."""
     by_column = list(zip(columns, *rows, strict=True))
-    layout = _layout(by_column, most - 1, whole=whole)
+    layout = _layout(by_column, most - 1, whole=whole, names=names)
     yield ""
     yield from (bold(line) for line in _lines(columns, layout, left))
     yield " " + "─" * layout.width
@@ -78,19 +82,18 @@ def table_lines(
 
 
 class _Layout(NamedTuple):
-    """The widths of the columns. If `above`, the first cell of each row has lines of its own."""
+    """The widths of the columns; the first `above` cells of each row are in lines of their own."""
 
     widths: list[int]
     gap: int
-    above: bool = False
+    above: int = 0
 
     @property
     def width(self) -> int:
-        beside = self.widths[1:] if self.above else self.widths
-        return sum(beside) + self.gap * (len(self.widths) - 1)
+        return sum(self.widths[self.above :]) + self.gap * (len(self.widths) - max(1, self.above))
 
 
-def _layout(by_column: Sequence[Sequence[str]], room: int, *, whole: bool) -> _Layout:
+def _layout(by_column: Sequence[Sequence[str]], room: int, *, whole: bool, names: int) -> _Layout:
     """Returns the first layout that fits; layouts with few broken cells are tried first."""
 
     def longest(pieces: Callable[[str], list[str]]) -> list[int]:
@@ -104,17 +107,19 @@ def _layout(by_column: Sequence[Sequence[str]], room: int, *, whole: bool) -> _L
         widths = _shrunk(natural, least, room - gap * (len(natural) - 1))
         if widths is not None:
             return _Layout(widths, gap)
-    for gap in (2, 1):
-        above = _shrunk(natural[1:], words[1:], room - gap * (len(natural) - 1))
-        if above is not None:
-            return _Layout([room, *above], gap, above=True)
-    beside = room - 2 * (len(natural) - 1)
-    widths = _shrunk(natural, parts, beside)
+    for above in range(1, names + 1):
+        for gap in (2, 1):
+            beside = _shrunk(natural[above:], words[above:], room - gap * (len(natural) - above))
+            if beside is not None:
+                return _Layout([room] * above + beside, gap, above)
+    widths = _shrunk(natural, parts, room - 2 * (len(natural) - 1))
     if widths is not None:
         return _Layout(widths, 2)
-    for least in (parts[1:], [1] * (len(natural) - 1)):
-        above = above or _shrunk(natural[1:], least, beside)
-    return _Layout(natural, 2) if above is None else _Layout([room, *above], 2, above=True)
+    for least in (parts[names:], [1] * (len(natural) - names)):
+        beside = _shrunk(natural[names:], least, room - 2 * (len(natural) - names))
+        if beside is not None:
+            return _Layout([room] * names + beside, 2, names)
+    return _Layout(natural, 2)
 
 
 def _length(cells: Sequence[str]) -> int:
@@ -134,13 +139,15 @@ def _shrunk(natural: list[int], least: list[int], room: int) -> list[int] | None
 
 def _lines(cells: Sequence[str], layout: _Layout, left: Sequence[int]) -> Iterator[str]:
     """Yields the lines of one row."""
-    wrapped = [_wrapped(cell, size) for cell, size in zip(cells, layout.widths, strict=True)]
     if layout.above:
-        yield from (f" {line}" for line in wrapped[0] if line)
-        wrapped[0] = []
+        names = (" " * layout.gap).join(filter(None, cells[: layout.above]))
+        yield from (f" {line}" for line in _wrapped(names, layout.widths[0]) if line)
+        cells = ["", *cells[layout.above :]]  # the empty one indents the lines below the names
+    sizes = [0, *layout.widths[layout.above :]] if layout.above else layout.widths
+    wrapped = [_wrapped(cell, size) for cell, size in zip(cells, sizes, strict=True)]
+    left = [place + 1 - max(1, layout.above) for place in left]
     for i in range(max(len(one) for one in wrapped)):
         texts = [one[i] if i < len(one) else "" for one in wrapped]
-        sizes = [0, *layout.widths[1:]] if layout.above else layout.widths
         aligned = (
             text.ljust(size) if place == 0 or place in left else text.rjust(size)
             for place, (text, size) in enumerate(zip(texts, sizes, strict=True))

@@ -76,6 +76,7 @@ def test_the_import_checks_see_imports() -> None:
 TWIN_ROOMS = ("group", "java", "assignors", "plans")
 # Exceptions: Rust files that Python does not need.
 RUST_ONLY = {
+    "assignors/consumer/changed": "what homogeneous.py does with a target, as sorted lists",
     "group/builder": "a group made field by field; Python's group/spec makes it at once",
     "group/lists": "lists of ids in one buffer",
     "group/names": "a comparison of names that is faster than the standard library's",

@@ -69,7 +69,7 @@ pub fn hash_order<'n>(hashes: &[u32], name: impl Fn(u32) -> &'n str) -> Vec<u32>
 /// Does the work of `hash_order`, for keys of any kind: it needs their hashes only, and `tie`, which
 /// orders keys with equal hashes.
 fn put_order(hashes: &[u32], tie: Tie) -> Vec<u32> {
-    if let Some(slots) = final_slots(hashes, hashes.len(), MOST_AFTER_PUT) {
+    if let Some(slots) = slots_after_puts(hashes, |&hash| hash, DEFAULT_SLOTS) {
         return by_slot(0..hashes.len() as u32, hashes, slots);
     }
     in_table(HashTable::default(), hashes, tie)
@@ -133,12 +133,26 @@ pub fn sort_by_slot<K: Copy + PartialEq>(
     hash: impl Fn(&K) -> u32,
 ) -> bool {
     let slot = |key: &K| slot_of(hash(key), slots);
-    keys.sort_by_key(slot);
+    sort_stably_by_slot(keys, slots, &hash);
     let mut of_slots = keys.chunk_by(|a, b| slot(a) == slot(b));
     of_slots.all(|keys| {
         let is_new = |i: usize| !keys[..i].contains(&keys[i]);
         keys.len() <= MOST_AFTER_PUT as usize && (1..keys.len()).all(is_new)
     })
+}
+
+/// Sorts keys by their slot; keys of one slot keep their order.
+pub fn sort_stably_by_slot<K: Copy>(keys: &mut [K], slots: usize, hash: impl Fn(&K) -> u32) {
+    if keys.len() <= MOST_COMPARED {
+        keys.sort_by_key(|key| slot_of(hash(key), slots));
+        return;
+    }
+    let before = keys.to_vec();
+    let hashes: Vec<u32> = before.iter().map(hash).collect();
+    let order = by_slot(0..keys.len() as u32, &hashes, slots);
+    for (key, i) in keys.iter_mut().zip(order) {
+        *key = before[i as usize];
+    }
 }
 
 /// Returns the iteration order of a default `HashMap` that groups entries by name with
@@ -161,7 +175,7 @@ pub fn grouping_order<'n>(
     };
     // A full table doubles before an insertion, so the last entry's key, if new, does not count.
     let seen = hashes.len() - usize::from(!before.contains(last));
-    if let Some(slots) = final_slots(hashes, seen, MOST_AFTER_COMPUTE) {
+    if let Some(slots) = slots_after_computes(hashes, |&hash| hash, DEFAULT_SLOTS, seen) {
         return by_slot((0..hashes.len() as u32).rev(), hashes, slots);
     }
     let mut table = HashTable::default();
@@ -177,7 +191,7 @@ pub fn grouping_order<'n>(
 /// with equal hashes.
 pub fn copied_hash_order(hashes: &[u32], tie: Tie) -> Vec<u32> {
     let slots = copied_slots(hashes.len());
-    if is_crowded(hashes, slots, MOST_AFTER_PUT) {
+    if is_crowded(hashes, |&hash| hash, slots, MOST_AFTER_PUT) {
         return in_table(HashTable::with_slots(slots), hashes, tie);
     }
     by_slot(0..hashes.len() as u32, hashes, slots)
@@ -211,10 +225,13 @@ fn by_slot(keys: impl Iterator<Item = u32>, hashes: &[u32], slots: usize) -> Vec
 }
 
 /// Whether any slot has more than `most` of the keys.
-fn is_crowded(hashes: &[u32], slots: usize, most: u8) -> bool {
+fn is_crowded<K>(keys: &[K], hash: impl Fn(&K) -> u32, slots: usize, most: u8) -> bool {
+    if keys.len() <= most as usize {
+        return false;
+    }
     let mut counts = vec![0u8; slots];
-    hashes.iter().any(|&hash| {
-        let count = &mut counts[slot_of(hash, slots)];
+    keys.iter().any(|key| {
+        let count = &mut counts[slot_of(hash(key), slots)];
         *count += 1;
         *count > most
     })
@@ -228,10 +245,33 @@ pub fn copied_slots(size: usize) -> usize {
         .next_power_of_two()
 }
 
+/// The largest number of keys that are sorted faster by comparing than by counting.
+const MOST_COMPARED: usize = 64;
 /// The largest number of keys in a slot that is still a chain after `HashMap.put`.
 const MOST_AFTER_PUT: u8 = 8;
 /// The largest number of keys in a slot that is still a chain after `HashMap.computeIfAbsent`.
 const MOST_AFTER_COMPUTE: u8 = 7;
+
+/// The number of slots of a `HashMap` that begins with `slots`, after one `put` for each key; None
+/// if a slot ever has so many keys that Java doubles the table early or makes the slot a tree.
+///
+/// Keys in the order of their `put`, stably sorted by their final slot, are in the map's order.
+pub fn slots_after_puts<K>(keys: &[K], hash: impl Fn(&K) -> u32, slots: usize) -> Option<usize> {
+    final_slots(keys, hash, slots, keys.len(), MOST_AFTER_PUT)
+}
+
+/// As `slots_after_puts`, after `computeIfAbsent` of keys, of which the first may have been put. The
+/// map has `checked` keys at the last call, and `slots` slots with the keys that were put.
+///
+/// A computed key stands before all earlier keys of its slot.
+pub fn slots_after_computes<K>(
+    keys: &[K],
+    hash: impl Fn(&K) -> u32,
+    slots: usize,
+    checked: usize,
+) -> Option<usize> {
+    final_slots(keys, hash, slots, checked, MOST_AFTER_COMPUTE)
+}
 
 /// The final number of slots; None if a slot ever has more than `most` keys, because Java then
 /// doubles the table early or makes the slot a tree.
@@ -239,13 +279,18 @@ const MOST_AFTER_COMPUTE: u8 = 7;
 /// A table is full, and doubles, when it has more keys than three quarters of its slots. Doubling
 /// keeps the order within a slot, so keys sorted by their final slot are in the table's order. When
 /// Java tests for the last time whether the table is full, the table has `checked` keys.
-fn final_slots(hashes: &[u32], checked: usize, most: u8) -> Option<usize> {
-    let mut slots = 16;
+fn final_slots<K>(
+    keys: &[K],
+    hash: impl Fn(&K) -> u32,
+    mut slots: usize,
+    checked: usize,
+    most: u8,
+) -> Option<usize> {
     loop {
-        let full = slots / 4 * 3;
+        let full = 3 * slots / 4;
         // The key that makes the table full is put into a slot before the table doubles.
-        let put = hashes.len().min(full + 1);
-        if is_crowded(&hashes[..put], slots, most) {
+        let put = keys.len().min(full + 1);
+        if is_crowded(&keys[..put], &hash, slots, most) {
             return None;
         }
         if checked <= full {
@@ -253,6 +298,24 @@ fn final_slots(hashes: &[u32], checked: usize, most: u8) -> Option<usize> {
         }
         slots *= 2;
     }
+}
+
+/// Returns the place in a row of consecutive numbers at which the iteration of a default
+/// `HashSet<Integer>` begins, if the numbers were added in order; the numbers before this place
+/// come last. None if the row reaches numbers that are not their own hashes.
+///
+/// A table has more slots than keys, also before it doubles, so no two numbers of a row ever share a
+/// slot. The row ends where a multiple of the number of slots begins anew at slot 0.
+pub fn start_of_row(first: u32, length: usize) -> Option<usize> {
+    if first as usize + length > 1 << 16 {
+        return None; // `slot_of` mixes in the upper 16 bits
+    }
+    let mut slots = DEFAULT_SLOTS;
+    while length > 3 * slots / 4 {
+        slots *= 2;
+    }
+    let start = slots - first as usize % slots;
+    Some(if start < length { start } else { 0 })
 }
 
 /// The slot of a key with this hash in a table of `slots` slots.

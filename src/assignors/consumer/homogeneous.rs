@@ -2,11 +2,11 @@
 //! Mirror of `homogeneous.py`: the uniform assignor for a group whose members all subscribe to the
 //! same topic names.
 
-use super::targets::{Target, View};
+use super::changed::{Change, Changed};
+use super::targets::View;
 use crate::error::GroupError;
 use crate::group::model::{TopicId, TopicPartition};
 use crate::group::ownership::{Assignment, PartitionSet};
-use crate::java::hash_map::Integers;
 use crate::java::order::{copied_slots, extend_by_set};
 
 pub fn assign(view: &View, assignor: &str) -> Result<Assignment, GroupError> {
@@ -25,42 +25,46 @@ pub fn assign(view: &View, assignor: &str) -> Result<Assignment, GroupError> {
         subscribed[topic as usize] = true;
     }
     // 2. Each member in turn keeps what it owns, up to its quota.
-    let mut targets: Vec<Option<Target>> = Vec::with_capacity(view.members.len());
-    let mut unfilled = Vec::new();
+    let mut kept = Vec::with_capacity(view.members.len());
+    let mut rooms = Vec::with_capacity(view.members.len());
     let (least, mut extras) = (every / view.members.len(), every % view.members.len());
     for i in 0..view.members.len() {
         let mut has_extra = extras > 0;
         let quota = least + usize::from(has_extra);
-        let (target, kept) = kept(view, i, &subscribed, quota, &mut unassigned);
-        let mut room = quota.saturating_sub(kept);
+        let keeps = keep(view, i, &subscribed, quota, &mut unassigned);
+        let mut room = quota.saturating_sub(keeps.count);
         if room > 0 && has_extra && view.members.len() - i > extras {
             room -= 1;
             has_extra = false;
         }
         extras -= usize::from(has_extra);
-        if room > 0 {
-            unfilled.push((i, room));
-        }
-        targets.push(target);
+        rooms.push(room);
+        kept.push(keeps);
     }
     // 3. Each unfilled member in turn gets the next unassigned partitions, up to its quota.
-    let mut following = unassigned.into_iter();
-    for (i, room) in unfilled {
-        let target = targets[i].get_or_insert_with(|| view.copied(i));
-        for tp in following.by_ref().take(room) {
-            let set = view
-                .ids
-                .compute_if_absent(target, tp.topic, Integers::default);
-            set.add(tp.partition);
-        }
+    let mut following = unassigned.as_slice();
+    let mut gained = Vec::with_capacity(view.members.len());
+    for room in rooms {
+        let (gains, rest) = following.split_at(room.min(following.len()));
+        gained.push(gains);
+        following = rest;
     }
-    if following.next().is_some() {
+    if !following.is_empty() {
         let reason =
             "partitions were left unassigned, because members own some twice, or beyond a topic";
         let exception = "PartitionAssignorException";
         return Err(GroupError::assignor_throws(assignor, exception, reason));
     }
-    let mut answer = view.answer(&targets);
+    // 4. Make the new target of each member that keeps less than its whole target, or gains.
+    let mut changed = Changed::of(view, &subscribed, are_sound);
+    let mut answer = view.answer_of(|i, list| {
+        let (keeps, gains) = (kept[i].count, gained[i]);
+        if kept[i].all && gains.is_empty() {
+            view.append_present(i, list);
+        } else {
+            changed.append(i, &Change { keeps, gains }, list);
+        }
+    });
     // Else each member keeps partitions that exist and that nobody else has, of topics to which all
     // subscribe, and all others were given once: there are no anomalies.
     if !are_sound {
@@ -109,37 +113,36 @@ fn topics_of(view: &View) -> Vec<TopicId> {
     topics
 }
 
-/// Returns the member's changed target (None if it keeps its whole target), and the number of
-/// partitions that the member keeps. Partitions above the quota are appended to `unassigned`.
-fn kept(
+/// The part of its present target that a member keeps.
+struct Keeps {
+    /// The number of its partitions: the first ones of subscribed topics.
+    count: usize,
+    /// Whether that is the whole target.
+    all: bool,
+}
+
+/// Partitions of subscribed topics above the quota are appended to `unassigned`.
+fn keep(
     view: &View,
-    m: usize,
+    i: usize,
     subscribed: &[bool],
     quota: usize,
     unassigned: &mut Vec<TopicPartition>,
-) -> (Option<Target>, usize) {
-    let (mut target, mut room) = (None, quota);
-    for (topic, partitions) in view.present(m) {
-        if subscribed[topic as usize] && partitions.len() <= room {
-            room -= partitions.len();
-            continue;
-        }
-        let target = target.get_or_insert_with(|| view.copied(m));
+) -> Keeps {
+    let mut keeps = Keeps {
+        count: 0,
+        all: true,
+    };
+    for (topic, partitions) in view.present(i) {
         if !subscribed[topic as usize] {
-            target.remove(topic);
+            keeps.all = false;
             continue;
         }
-        let left = target
-            .get_mut(topic)
-            .expect("a copy has the topics of its original");
-        for &partition in &partitions[room..] {
-            left.remove(partition);
-            unassigned.push(TopicPartition { topic, partition });
-        }
-        room = 0;
-        if left.is_empty() {
-            target.remove(topic);
-        }
+        let kept = partitions.len().min(quota - keeps.count);
+        keeps.count += kept;
+        keeps.all &= kept == partitions.len();
+        let revoked = partitions[kept..].iter();
+        unassigned.extend(revoked.map(|&partition| TopicPartition { topic, partition }));
     }
-    (target, quota - room)
+    keeps
 }

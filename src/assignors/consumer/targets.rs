@@ -215,21 +215,18 @@ impl<'g, 'a> View<'g, 'a> {
     /// The answer with these new targets, in the order of `members`; None is an unchanged target.
     /// No anomalies are searched.
     pub fn answer(&self, targets: &[Option<Target>]) -> Assignment {
-        self.answer_of(|m, list| {
-            let mut add = |topic, partitions: &[u32]| {
-                list.extend(
-                    partitions
-                        .iter()
-                        .map(|&partition| TopicPartition { topic, partition }),
-                );
-            };
-            match &targets[m] {
-                Some(new) => new
-                    .items()
-                    .for_each(|(topic, set)| add(topic, &set.numbers())),
-                None => self.present(m).for_each(|(topic, set)| add(topic, set)),
-            }
+        self.answer_of(|m, list| match &targets[m] {
+            Some(new) => append_target(new, list),
+            None => self.append_present(m, list),
         })
+    }
+
+    /// Appends the present target of the m-th member to `list`, in the order of its tables.
+    pub fn append_present(&self, m: usize, list: &mut Vec<TopicPartition>) {
+        for (topic, partitions) in self.present(m) {
+            let partition_of = |&partition| TopicPartition { topic, partition };
+            list.extend(partitions.iter().map(partition_of));
+        }
     }
 
     /// The answer in which the m-th member has the partitions that `add` appends to its list.
@@ -261,6 +258,14 @@ impl<'g, 'a> View<'g, 'a> {
     }
 }
 
+/// Appends a target to `list`, in the order of its tables.
+pub fn append_target(target: &Target, list: &mut Vec<TopicPartition>) {
+    for (topic, set) in target.items() {
+        let partition_of = |partition| TopicPartition { topic, partition };
+        list.extend(set.numbers().into_iter().map(partition_of));
+    }
+}
+
 /// The names that a member subscribes to, as topics, in the order of a copied `HashSet`.
 fn names(group: &GroupSpec, m: MemberId) -> Vec<TopicId> {
     let listed = group.subscription(m).iter().copied();
@@ -284,7 +289,8 @@ impl Present {
     /// 4. Adds the present target of a member: its owned partitions, by topic. Returns its runs.
     fn add(&mut self, group: &GroupSpec, ids: &Ids, m: MemberId) -> Range<usize> {
         let first = self.runs.len();
-        for run in self.by_topic(group, m).chunk_by(|a, b| a.topic == b.topic) {
+        let owned = by_topic(group.owned(m), &mut self.owner, m);
+        for run in owned.chunk_by(|a, b| a.topic == b.topic) {
             let (topic, start) = (run[0].topic, self.partitions.len());
             let numbers = run.iter().map(|tp| tp.partition);
             let (slots, tie) = (copied_slots(run.len()), |a: u32, b: u32| a.cmp(&b));
@@ -297,22 +303,25 @@ impl Present {
         sort_as_put(&mut self.runs[first..], hash, tie);
         first..self.runs.len()
     }
+}
 
-    /// A member's owned partitions with those of each topic together, topics in the order of their
-    /// first partitions.
-    fn by_topic<'g>(&mut self, group: &'g GroupSpec, m: MemberId) -> Cow<'g, [TopicPartition]> {
-        let owned = group.owned(m);
-        let mut runs = owned.chunk_by(|a, b| a.topic == b.topic);
-        // Most lists are so already: no topic has two runs.
-        if runs.all(|run| std::mem::replace(&mut self.owner[run[0].topic as usize], m) != m) {
-            return Cow::Borrowed(owned);
-        }
-        let mut places = FxHashMap::default();
-        for (i, tp) in owned.iter().enumerate() {
-            places.entry(tp.topic).or_insert(i);
-        }
-        let mut list = owned.to_vec();
-        list.sort_by_key(|tp| places[&tp.topic]);
-        Cow::Owned(list)
+/// The partitions with those of each topic together, topics in the order of their first
+/// partitions. `last` has, by topic, the last member that had a partition of it here.
+pub fn by_topic<'g>(
+    listed: &'g [TopicPartition],
+    last: &mut [MemberId],
+    m: MemberId,
+) -> Cow<'g, [TopicPartition]> {
+    let mut runs = listed.chunk_by(|a, b| a.topic == b.topic);
+    // Most lists are so already: no topic has two runs.
+    if runs.all(|run| std::mem::replace(&mut last[run[0].topic as usize], m) != m) {
+        return Cow::Borrowed(listed);
     }
+    let mut places = FxHashMap::default();
+    for (i, tp) in listed.iter().enumerate() {
+        places.entry(tp.topic).or_insert(i);
+    }
+    let mut list = listed.to_vec();
+    list.sort_by_key(|tp| places[&tp.topic]);
+    Cow::Owned(list)
 }

@@ -7,7 +7,9 @@
    an extra one while extra ones are left. It revokes the others, which are unassigned from then on.
    A member below its quota does without its extra one if the members after it are at least as many
    as the extra ones left, its own included. A member that is still below its quota is unfilled.
-3. Each unfilled member in turn gets the next unassigned partitions, up to its quota.
+3. Each unfilled member in turn gains the next unassigned partitions, up to its quota.
+4. A member that revokes or gains nothing has its present target, in its order. Each other member's
+   new target is a copy, from which the revoked ones are removed before the gained ones are added.
 
 Quirk    owned partitions that do not exist are kept, and count toward the quota.
 Errors   Kafka's class throws if partitions are left unassigned, because members own some twice, or
@@ -15,12 +17,13 @@ Errors   Kafka's class throws if partitions are left unassigned, because members
 Source   UniformHomogeneousAssignmentBuilder (Kafka 4.4.0).
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
+from itertools import islice
 
 from kafka_rebalance.errors import AssignorThrows
 from kafka_rebalance.java.hash_map import HashSet, Uuid, uuid_hash
 
-from .targets import MemberView, Target, View, copied, empty_set
+from .targets import Target, View, copied, empty_set
 
 IdPartition = tuple[Uuid, int]
 
@@ -40,61 +43,64 @@ def assign(view: View, assignor: str) -> dict[str, Target]:
     every = [(topic, p) for topic in topics for p in range(view.counts[topic])]
     unassigned = [tp for tp in every if tp not in owned]
     # 2.
-    targets: dict[str, Target] = {}
-    unfilled: list[tuple[MemberView, int]] = []
+    keeps: list[int] = []
+    rooms: list[int] = []
     least, extras = divmod(len(every), len(view.members))
     for i, one in enumerate(view.members):
         quota = least + (extras > 0)
-        target, revoked = _kept(one.target, topics, quota)
-        unassigned += revoked
-        room = quota - sum(len(partitions) for _, partitions in target.items())
+        listed = _listed(one.target, topics)
+        keeps.append(min(len(listed), quota))
+        unassigned += listed[quota:]
+        room = quota - keeps[i]
         has_extra = extras > 0
         if room > 0 and has_extra and len(view.members) - i > extras:
             room, has_extra = room - 1, False
         extras -= has_extra
-        if room > 0:
-            unfilled.append((one, room))
-        targets[one.member.member_id] = target
+        rooms.append(room)
     # 3.
     following = iter(unassigned)
-    for one, room in unfilled:
-        member_id = one.member.member_id
-        targets[member_id] = _filled(one, targets[member_id], following, room)
+    gains = [list(islice(following, room)) for room in rooms]
     if next(following, None) is not None:
         reason = (
             "partitions were left unassigned, because members own some twice, or beyond a topic"
         )
         raise AssignorThrows.of(assignor, "PartitionAssignorException", reason)
-    return targets
+    # 4.
+    members = zip(view.members, keeps, gains, strict=True)
+    return {
+        one.member.member_id: _changed(one.target, topics, kept, gained)
+        for one, kept, gained in members
+    }
 
 
-def _kept(old: Target, topics: HashSet[Uuid], quota: int) -> tuple[Target, list[IdPartition]]:
-    """Returns the partitions that a member keeps, and those of `topics` that it revokes.
+def _listed(target: Target, topics: HashSet[Uuid]) -> list[IdPartition]:
+    """Returns the partitions of `topics` in a target, in its order."""
+    return [
+        (topic, p) for topic, partitions in target.items() if topic in topics for p in partitions
+    ]
 
-    A target from which nothing is taken is not copied, so it keeps its order.
+
+def _changed(
+    old: Target, topics: HashSet[Uuid], kept: int, gained: Sequence[IdPartition]
+) -> Target:
+    """Returns a target with the first `kept` partitions of `topics`, and with the gained ones.
+
+    A target that loses and gains nothing is not copied, so it keeps its order.
     """
-    target, revoked = old, []
-    for topic, partitions in old.items():
-        if topic in topics and len(partitions) <= quota:
-            quota -= len(partitions)
-            continue
-        if target is old:
-            target = copied(old)
-        if topic not in topics:
-            target.remove(topic)
-            continue
-        for partition in list(partitions)[quota:]:
-            target[topic].remove(partition)
-            revoked.append((topic, partition))
-        quota = 0
+    remaining = set(_listed(old, topics)[:kept])
+    revoked = [
+        (topic, partition)
+        for topic, partitions in old.items()
+        for partition in partitions
+        if (topic, partition) not in remaining
+    ]
+    if not revoked and not gained:
+        return old
+    target = copied(old)
+    for topic, partition in revoked:
+        target[topic].remove(partition)
         if not len(target[topic]):
             target.remove(topic)
-    return target, revoked
-
-
-def _filled(one: MemberView, target: Target, following: Iterator[IdPartition], room: int) -> Target:
-    if target is one.target:
-        target = copied(target)
-    for _, (topic, partition) in zip(range(room), following, strict=False):
+    for topic, partition in gained:
         target.compute_if_absent(topic, empty_set).add(partition)
     return target

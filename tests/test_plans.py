@@ -85,6 +85,7 @@ COLUMNS = pa.schema(
     {
         "group_id": pa.string(),
         "assignor": pa.string(),
+        "rebalance_protocol": pa.string(),
         "topics": pa.list_(
             pa.struct(
                 {

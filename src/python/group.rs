@@ -69,6 +69,7 @@ pub struct Group {
     members: Vec<Member>,
     subtopologies: Option<Vec<Subtopology>>,
     num_standby_replicas: Option<u32>,
+    rebalance_protocol: Option<PyBackedStr>,
 }
 
 impl Group {
@@ -113,6 +114,7 @@ impl Group {
             }
         }
         self.add_topology(&mut builder);
+        builder.eager(self.rebalance_protocol.as_deref() == Some("eager"));
         builder.finish(u64::MAX)
     }
 

@@ -4,7 +4,8 @@
 use rustc_hash::FxHashMap;
 
 use super::model::{
-    AsSent, Member, MemberId, RackId, Topic, TopicId, TopicPartition, quoted, uuid_of, wrong_protocol,
+    AsSent, Member, MemberId, RackId, Topic, TopicId, TopicPartition, quoted, uuid_of,
+    wrong_protocol,
 };
 use super::names::same_name;
 use super::spec::{GroupSpec, Orders};

@@ -7,7 +7,6 @@ A snapshot sees it, and the plan of the next rebalance comes true: owners, gains
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -95,9 +94,7 @@ def test_members_with_both_kinds_are_eager(
         from kafka import KafkaAdminClient
 
         with KafkaAdminClient(bootstrap_servers=broker.bootstrap_server) as admin:
-            topics = {
-                n: {"num_partitions": p, "replication_factor": 1} for n, p in TOPICS.items()
-            }
+            topics = {n: {"num_partitions": p, "replication_factor": 1} for n, p in TOPICS.items()}
             admin.create_topics(topics, wait_for_metadata=True)
         live = Live(broker.bootstrap_server, java, capsys)
         live.tell(add="j1")

@@ -3,8 +3,8 @@
 
 Each client claims partitions as its library does, and Kafka's class (the oracle) assigns. A
 cooperative client that must revoke a claimed partition joins again. A client of an eager group
-with a cooperative assignor has revoked all partitions, but sends its generation. `KINDS` lists the kinds of
-clients; in a contract line, `subscription_version` and `user_data` show a member's kind.
+with a cooperative assignor has revoked all partitions, but sends its generation. `KINDS` lists the
+kinds of clients; in a contract line, `subscription_version` and `user_data` show a member's kind.
 """
 
 from __future__ import annotations

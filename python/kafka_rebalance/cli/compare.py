@@ -109,6 +109,7 @@ def _show(compared: list[Comparison], args: argparse.Namespace) -> None:
     from kafka_rebalance.report.plans.leader import leader_note, leaders_note
     from kafka_rebalance.report.plans.never_ends import print_endless
     from kafka_rebalance.report.plans.plan import print_wrapped
+    from kafka_rebalance.report.plans.recipes import eager_note
     from kafka_rebalance.report.plans.traps import print_traps
 
     if len(compared) == 1:
@@ -119,6 +120,7 @@ def _show(compared: list[Comparison], args: argparse.Namespace) -> None:
         notes = [
             lost_rack.groups_note([unknown], before=True),
             leader_note(compared[0].group, compared[0].group.assignor, rows),
+            eager_note(compared[0].group, compared[0].group.assignor),
         ]
         if never_ends or traps or any(notes):
             print()

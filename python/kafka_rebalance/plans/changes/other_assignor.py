@@ -7,8 +7,8 @@ plug-ins send what Kafka's newest Java client sends, as the recipes of `compare`
 
 1. Under an assignor of the same protocol name (range, librdkafka/range), members send the same,
    and keep their rebalance protocol.
-2. Else they list this assignor alone, and send what Kafka's newest client sends. A rack that an old version did not send stays
-   unknown.
+2. Else they list this assignor alone, and send what Kafka's newest client sends. A rack that an
+   old version did not send stays unknown.
 3. Only librdkafka's leaders depend on the age of the members' clients, which a change of assignor
    does not change: versions 1 to 3 stay there. Clients of version 0 have no cooperative assignor;
    those of the Python libraries get one with the plug-in.

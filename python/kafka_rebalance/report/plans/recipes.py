@@ -61,7 +61,7 @@ def print_switches(switches: Sequence[Switched], group_id: str) -> None:
 COOPERATIVE_LISTS = (
     "Assumed: every member lists only cooperative assignors; brokers do not show the lists. "
     "A member that lists an eager one too (in a switch, after the first of two rolling bounces) "
-    "is eager: at each rebalance it stops reading, and claims nothing. If members do, set "
+    "is eager: at each rebalance it stops reading, and claims nothing. For such members, set "
     '"rebalance_protocol": "eager" in the line of the group.'
 )
 """The note on a cooperative group whose members may have mixed lists (`plans/listed.py`)."""
@@ -73,7 +73,7 @@ def lists_note(count: int) -> str | None:
         return None
     return (
         f"Assumed for {counted(count, 'cooperative group')}: every member lists only cooperative "
-        'assignors. If members list an eager one too, set "rebalance_protocol": "eager" in the '
+        'assignors. For members that list others, set "rebalance_protocol": "eager" in the '
         "line of the group. --group G prints details."
     )
 

@@ -13,7 +13,7 @@ import kafka_rebalance as kr
 from kafka_rebalance.assignors.registry import planned_names
 from tests.support.generate import generate
 from tests.support.generate_changes import changes as draw_changes
-from tests.support.generate_changes import with_client_ids
+from tests.support.generate_changes import with_client_ids, with_protocol
 from tests.test_plans import batch_of
 
 
@@ -44,6 +44,8 @@ def test_random_groups_equal_the_comparison_of_one_group() -> None:
     rng = random.Random(77)
     drawn = generate(77, 800, planned_names(), lambda _: {})
     cases = [_with_clients(rng, with_client_ids(rng, case)) for case in drawn]
+    protocols = random.Random("protocols/77")
+    cases = [with_protocol(protocols, case) for case in cases]
     reasons: Counter[str] = Counter()
     recommended: Counter[str | None] = Counter()
     errors = 0

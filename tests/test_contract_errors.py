@@ -39,7 +39,7 @@ LISTS += [("topics", 0, "racks"), (*OWNED, 0, "partitions")]
 STRINGS: list[Path] = [("group_id",), ("assignor",), ("topics", 0, "name")]
 STRINGS += [(*MEMBER, name) for name in ("member_id", "group_instance_id", "client_id")]
 STRINGS += [(*MEMBER, "client_host"), (*MEMBER, "rack_id"), (*MEMBER, "topics", 1)]
-STRINGS += [("leader_library",), ("leader",), (*MEMBER, "client_library")]
+STRINGS += [("leader_library",), ("leader",), ("rebalance_protocol",), (*MEMBER, "client_library")]
 STRINGS += [(*OWNED, 0, "topic"), ("topics", 0, "racks", 0, 1)]
 NUMBERS: dict[Path, tuple[str, int]] = {
     ("generation_id",): ("generation", -(2**31)),

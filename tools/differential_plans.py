@@ -20,6 +20,7 @@ from kafka_rebalance.assignors.registry import KAFKAS
 from tests.support import java_clients
 from tests.support.generate import generate
 from tests.support.generate_changes import changes as draw_changes
+from tests.support.generate_changes import with_protocol
 from tests.support.oracle import Oracle
 from tools import judge
 from tools.judge import Block, Outcome
@@ -34,10 +35,11 @@ PLANS = tuple[kr.GroupSpec, list[str], kr.RebalancePlan]
 
 def drawn(plans: int, seed: int) -> Iterator[PLANS]:
     """Yields cases with plans, without those that both engines refuse or that name librdkafka."""
-    rng = random.Random(f"plans/{seed}")
+    rng, protocols = random.Random(f"plans/{seed}"), random.Random(f"protocols/{seed}")
     made = 0
     for case in generate(seed, 100 * plans, KAFKAS, _answer):
-        group = java_clients.with_clients(kr.GroupSpec.from_dict(case), rng)
+        drawn_group = kr.GroupSpec.from_dict(with_protocol(protocols, case))
+        group = java_clients.with_clients(drawn_group, rng)
         texts = draw_changes(rng, group)
         if any("librdkafka/" in text for text in texts):  # Java's classes have no answer
             continue
@@ -99,7 +101,9 @@ def differences(oracle: Oracle, plans: list[PLANS]) -> Iterator[dict[str, Any]]:
 def _in_bulk(plans: list[PLANS]) -> list[dict[str, Any]]:
     import pyarrow as pa
 
-    rows = [group.to_dict() | {"changes": texts} for group, texts, _ in plans]
+    # Arrow takes the columns of the first row.
+    columns = {"rebalance_protocol": None}
+    rows = [columns | group.to_dict() | {"changes": texts} for group, texts, _ in plans]
     table: list[dict[str, Any]] = kr.plan_batch(pa.RecordBatch.from_pylist(rows)).to_pylist()
     return table
 

@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::model::{
     AsSent, Member, MemberId, RackId, Topic, TopicId, TopicPartition, quoted, uuid_of,
+    wrong_protocol,
 };
 use super::names::same_name;
 use super::spec::{GroupSpec, Orders};
@@ -42,6 +43,7 @@ impl<'a> GroupBuilder<'a> {
             group: GroupSpec {
                 group_id,
                 assignor,
+                is_eager: false,
                 topics: Vec::new(),
                 members: Vec::new(),
                 declared: 0,
@@ -60,6 +62,22 @@ impl<'a> GroupBuilder<'a> {
             topic_ids: FxHashMap::default(),
             rack_ids: FxHashMap::default(),
         }
+    }
+
+    /// Sets the rebalance protocol. Returns an error if the group's assignor lacks it.
+    pub fn rebalance_protocol(&mut self, protocol: Option<&str>) -> Result<(), GroupError> {
+        if let Some(protocol) = protocol {
+            if let Some(problem) = wrong_protocol(protocol, self.group.assignor) {
+                return Err(GroupError::new("rebalance_protocol", problem));
+            }
+            self.eager(protocol == "eager");
+        }
+        Ok(())
+    }
+
+    /// As `rebalance_protocol`, for a group that was validated before.
+    pub fn eager(&mut self, is_eager: bool) {
+        self.group.is_eager = is_eager;
     }
 
     /// Adds a declared topic.

@@ -50,6 +50,7 @@ pub fn from_value(value: &Value, max_partitions: u64) -> Result<GroupSpec<'_>> {
     }
     optional_string(fields, "leader_library", "")?;
     optional_string(fields, "leader", "")?;
+    builder.rebalance_protocol(optional_string(fields, "rebalance_protocol", "")?)?;
     topology(&mut builder, fields)?;
     builder.finish(max_partitions)
 }

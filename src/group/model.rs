@@ -160,6 +160,29 @@ impl AsSent {
     }
 }
 
+/// Mirror of `model.wrong_protocol`: why a group of this assignor cannot have this rebalance
+/// protocol; None if it can.
+pub fn wrong_protocol(protocol: &str, assignor: Option<&str>) -> Option<String> {
+    if !matches!(protocol, "eager" | "cooperative") {
+        let name = quoted(protocol);
+        return Some(format!("{name} is not \"eager\" or \"cooperative\""));
+    }
+    let Some(assignor) = assignor else {
+        return Some("the field assignor is missing, which supports the protocol".into());
+    };
+    let (library, listed) = assignor.rsplit_once('/').unwrap_or(("", assignor));
+    let name = quoted(assignor);
+    if matches!(library, "consumer" | "share" | "streams") {
+        return Some(format!(
+            "the broker assigns a group of {name}, which has no such protocol"
+        ));
+    }
+    let is_eager = matches!(listed, "range" | "roundrobin" | "sticky");
+    let of_clients = matches!(library, "" | "librdkafka" | "kafka-python" | "aiokafka");
+    let wrong = protocol == "cooperative" && is_eager && of_clients;
+    wrong.then(|| format!("{name} supports only \"eager\""))
+}
+
 /// A member as the group's leader sees it. `GroupSpec` has its lists of topics and partitions.
 #[derive(Clone)]
 pub struct Member<'a> {

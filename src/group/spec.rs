@@ -12,6 +12,8 @@ use crate::java::order::{by_rank, hash_order, name_ranks, string_hash};
 pub struct GroupSpec<'a> {
     pub group_id: &'a str,
     pub assignor: Option<&'a str>,
+    /// Whether the members' `rebalance_protocol` is eager.
+    pub is_eager: bool,
     pub topics: Vec<Topic<'a>>,
     pub members: Vec<Member<'a>>,
     /// The number of declared topics; the topics after them occur only in subscriptions, owned
@@ -148,6 +150,7 @@ impl<'a> GroupSpec<'a> {
         GroupSpec {
             group_id: name(self.group_id),
             assignor: self.assignor.map(&mut name),
+            is_eager: self.is_eager,
             topics: self
                 .topics
                 .into_iter()
@@ -175,6 +178,7 @@ impl<'a> GroupSpec<'a> {
         Self {
             group_id: self.group_id,
             assignor: self.assignor,
+            is_eager: self.is_eager,
             topics: self.topics.clone(),
             members: members.collect(),
             declared: self.declared,

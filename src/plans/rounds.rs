@@ -185,11 +185,13 @@ impl<'i> Tally<'i> {
         if follows == Follows::Nothing {
             return Ok(());
         }
-        let starts_over = follows == Follows::StartingOver;
-        let eager = starts_over || !group.assignor.withholds();
+        let withholds = group.assignor.withholds();
+        let starts_over = follows == Follows::StartingOver || (withholds && group.is_eager);
+        let eager = starts_over || !withholds;
         let mut seen: Vec<Assignment> = Vec::new();
         for _ in 0..MOST_ROUNDS {
-            // 1. Members claim partitions; after a change of assignor, they claim none.
+            // 1. Members claim partitions. After a change of assignor, or if they are eager with a
+            //    cooperative assignor, they claim none.
             let held = group.spec();
             let sent = if starts_over {
                 forgetful(group.spec())

@@ -98,6 +98,7 @@ fn fields_of<'py>(py: Python<'py>, line: &Map, spec: &GroupSpec) -> PyResult<Vec
         text("generation_id")?,
         text("leader_library")?,
         text("leader")?,
+        text("rebalance_protocol")?,
     ])
 }
 

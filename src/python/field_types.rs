@@ -38,6 +38,7 @@ impl Classes<'_, '_> {
             && is_none_or(&group.getattr(intern!(py, "assignor"))?, is_text)
             && is_none_or(&group.getattr(intern!(py, "leader_library"))?, is_text)
             && is_none_or(&group.getattr(intern!(py, "leader"))?, is_text)
+            && is_none_or(&group.getattr(intern!(py, "rebalance_protocol"))?, is_text)
             && is_none_or(&group.getattr(intern!(py, "generation_id"))?, is_integer)
             && group.getattr(intern!(py, "subtopologies"))?.is_none()
             && group

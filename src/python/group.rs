@@ -101,6 +101,7 @@ pub struct Group {
     members: Members,
     subtopologies: Option<Vec<Subtopology>>,
     num_standby_replicas: Option<u32>,
+    rebalance_protocol: Option<PyBackedStr>,
 }
 
 impl Group {
@@ -150,6 +151,7 @@ impl Group {
             }
         }
         self.add_topology(&mut builder);
+        builder.eager(self.rebalance_protocol.as_deref() == Some("eager"));
         builder.finish(u64::MAX)
     }
 

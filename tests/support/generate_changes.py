@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from kafka_rebalance import GroupError, GroupSpec, apply, assign, change_from_text
-from kafka_rebalance.assignors.registry import planned_names
+from kafka_rebalance.assignors.registry import BUILT_IN, SERVER_SIDE, planned_names
 from tests.support.generate import generate
 
 
@@ -22,9 +22,9 @@ def groups_and_changes(seed: int, count: int) -> Iterator[tuple[GroupSpec, list[
         except GroupError as error:
             return {"error": str(error)}
 
-    rng = random.Random(seed)
+    rng, protocols = random.Random(seed), random.Random(f"protocols/{seed}")
     for case in generate(seed, count, planned_names(), answer):
-        group = GroupSpec.from_dict(with_client_ids(rng, case))
+        group = GroupSpec.from_dict(with_protocol(protocols, with_client_ids(rng, case)))
         yield group, changes(rng, group) if rng.random() < 0.95 else []
 
 
@@ -42,6 +42,15 @@ def changes(rng: random.Random, group: GroupSpec, most: int = 3) -> list[str]:
         except GroupError:
             break
     return texts
+
+
+def with_protocol(rng: random.Random, case: dict[str, Any]) -> dict[str, Any]:
+    """Adds a rebalance protocol to half of the groups; of two that are supported, mostly eager."""
+    assignor = case["assignor"]
+    if assignor in SERVER_SIDE or rng.random() < 0.5:
+        return case
+    eager = not BUILT_IN[assignor].withholds or rng.random() < 0.8
+    return {**case, "rebalance_protocol": "eager" if eager else "cooperative"}
 
 
 def with_client_ids(rng: random.Random, case: dict[str, Any]) -> dict[str, Any]:

@@ -2,8 +2,9 @@
 """Plays rounds with Java's classes and real clients' claims, without using plans/rounds.py.
 
 Each client claims partitions as its library does, and Kafka's class (the oracle) assigns. A
-cooperative client that must revoke a claimed partition joins again. `KINDS` lists the kinds of
-clients; in a contract line, `subscription_version` and `user_data` show a member's kind.
+cooperative client that must revoke a claimed partition joins again. A client of an eager group
+with a cooperative assignor has revoked all partitions, but sends its generation. `KINDS` lists the
+kinds of clients; in a contract line, `subscription_version` and `user_data` show a member's kind.
 """
 
 from __future__ import annotations
@@ -52,9 +53,9 @@ class Client:
             return self.held
         return [tp for tp in self.held if tp[0] in self.member.topics]
 
-    def sends(self, assignor: str, *, starts_over: bool) -> dict[str, Any]:
+    def sends(self, assignor: str, *, starts_over: bool, lists_eager: bool) -> dict[str, Any]:
         """Returns the member in the form of the oracle's input."""
-        claims = [] if starts_over else self.claims(assignor)
+        claims = [] if starts_over or lists_eager else self.claims(assignor)
         generation = None if starts_over else self.generation_id
         member = self.member
         fields = {"member_id": member.member_id, "group_instance_id": member.group_instance_id}
@@ -95,7 +96,8 @@ def difference(oracle: Oracle, step: kr.Step) -> str | None:
     group = step.before
     assignor = group.assignor or ""
     starts_over = "switch-assignor" in step.cause
-    cooperative = assignor == "cooperative-sticky" and not starts_over
+    lists_eager = assignor == "cooperative-sticky" and group.rebalance_protocol == "eager"
+    cooperative = assignor == "cooperative-sticky" and not starts_over and not lists_eager
     clients = [
         Client(m, [(t, p) for t, p in m.owned_partitions], m.generation_id) for m in group.members
     ]
@@ -105,7 +107,8 @@ def difference(oracle: Oracle, step: kr.Step) -> str | None:
         for t in group.topics
     ]
     for number, planned in enumerate(step.rounds, 1):
-        sent = [client.sends(assignor, starts_over=starts_over) for client in clients]
+        how = {"starts_over": starts_over, "lists_eager": lists_eager}
+        sent = [client.sends(assignor, **how) for client in clients]
         answer = oracle.ask(
             {"group_id": "g", "assignor": assignor, "topics": topics, "members": sent}
         )

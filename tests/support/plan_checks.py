@@ -148,7 +148,8 @@ def _check_step(step: Step, engine: str) -> None:
     assert assignor is not None
     cooperative = assignor.endswith("cooperative-sticky")
     librdkafka = assignor.startswith("librdkafka/")
-    if "switch-assignor" in step.cause:
+    eager = cooperative and group.rebalance_protocol == "eager"
+    if eager or "switch-assignor" in step.cause:
         cooperative = False
         members = tuple(
             replace(member, owned_partitions=(), generation_id=None) for member in group.members
@@ -160,6 +161,7 @@ def _check_step(step: Step, engine: str) -> None:
     for number, one in enumerate(step.rounds, 1):
         answer = kr.assign(one.group, assignor, engine=engine)  # type: ignore[arg-type]
         assert answer == one.assignment
+        assert not eager or not any(m.owned_partitions for m in one.group.members)
         held = {m.member_id: set(m.owned_partitions) for m in group.members}
         # Before it joins, a cooperative member revokes partitions of topics it unsubscribed from.
         claimed = {

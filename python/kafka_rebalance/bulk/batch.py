@@ -191,7 +191,8 @@ def _schema(pa: Any) -> Any:
     }
     topic = {"name": text, "partitions": number, "racks": pa.list_(pa.list_(text))}
     topic |= {"topic_id": text, "initialized": numbers}
-    columns = {"group_id": text, "generation_id": number, "assignor": text, "leader_library": text}
+    columns = {"group_id": text, "generation_id": number, "assignor": text}
+    columns |= {"leader_library": text, "rebalance_protocol": text}
     columns |= {"topics": structs(**topic), "members": structs(**member)}
     columns["subtopologies"] = structs(subtopology_id=text, tasks=number, stateful=pa.bool_())
     return pa.schema({**columns, "num_standby_replicas": number})

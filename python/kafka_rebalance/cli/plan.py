@@ -133,6 +133,7 @@ def run(args: argparse.Namespace) -> int:
     leaders: list[str | None] = []
     racks_unknown: list[int | None] = []
     libraries: Counter[str] = Counter()
+    lists_unknown = 0
 
     def make(group: GroupSpec, changes: Sequence[Change]) -> _Answer:
         if args.assignor is not None:
@@ -152,6 +153,7 @@ def run(args: argparse.Namespace) -> int:
         elif not alone:
             rows.append((planned.group.group_id, planned.assignor, planned.figures()))
             racks_unknown.append(lost_rack.in_plan(planned))
+            lists_unknown += _assumes_lists(planned)
             if planned.rounds and not library_of(planned.assignor):
                 leaders.append(planned.group.leader_library)
     if first is not None and alone and args.json:
@@ -163,11 +165,12 @@ def run(args: argparse.Namespace) -> int:
             args.parser.error("--how-long needs one group, or --json: name the group with --group")
         from kafka_rebalance.report.plans.leader import leaders_note
         from kafka_rebalance.report.plans.plan import print_plans, print_wrapped
+        from kafka_rebalance.report.plans.recipes import lists_note
 
         print_plans(rows)
-        for note in (lost_rack.groups_note(racks_unknown), leaders_note(leaders)):
-            if note is not None:
-                print_wrapped(note)
+        notes = lost_rack.groups_note(racks_unknown), leaders_note(leaders)
+        for note in filter(None, (*notes, lists_note(lists_unknown))):
+            print_wrapped(note)
         print("--group G shows one group in detail.")
     for library, groups in libraries.items():
         _warn(library, groups)
@@ -225,9 +228,8 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
     else:
         from kafka_rebalance.report.plans.broker_notes import print_broker_notes
         from kafka_rebalance.report.plans.never_ends import print_endless
-        from kafka_rebalance.report.plans.plan import print_plan, print_wrapped
+        from kafka_rebalance.report.plans.plan import print_plan
         from kafka_rebalance.report.plans.recipes import (
-            COOPERATIVE_LISTS,
             print_plug_ins,
             print_switches,
         )
@@ -245,10 +247,18 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
         switches = (planned.group, planned.changes, planned.assignor)
         print_plug_ins(by_plug_ins(*switches))
         print_switches(not_rolling(*switches), planned.group)
-        if _assumes_lists(planned):
-            print_wrapped(COOPERATIVE_LISTS)
+    _show_lists(planned)
     _show_leaders(answer)
     _draw(planned, args)
+
+
+def _show_lists(planned: RebalancePlan) -> None:
+    from kafka_rebalance.report.plans.plan import print_wrapped
+    from kafka_rebalance.report.plans.recipes import COOPERATIVE_LISTS, eager_note
+
+    note = COOPERATIVE_LISTS if _assumes_lists(planned) else None
+    if note := note or eager_note(planned.group, planned.assignor):
+        print_wrapped(note)
 
 
 def _show_leaders(answer: _Answer) -> None:

@@ -40,6 +40,7 @@ from .model import (
     quoted,
     unknown_user_data,
     uuid_of,
+    wrong_protocol,
 )
 
 if TYPE_CHECKING:
@@ -114,8 +115,17 @@ def read(value: Any) -> dict[str, Any]:
         "members": each(fields, "members", "", _member),
     }
     group["topics"] += _deleted_topics(fields["members"], group["topics"])
-    leading = {name: optional_string(fields, name, "") for name in ("leader_library", "leader")}
-    return group | leading | streams.read_topology(fields)
+    group |= {name: optional_string(fields, name, "") for name in ("leader_library", "leader")}
+    protocol = optional_string(fields, "rebalance_protocol", "")
+    check_protocol(protocol, group["assignor"])
+    return group | {"rebalance_protocol": protocol} | streams.read_topology(fields)
+
+
+def check_protocol(protocol: str | None, assignor: str | None) -> None:
+    """Raises a GroupError if a group of this assignor cannot have this rebalance protocol."""
+    problem = None if protocol is None else wrong_protocol(protocol, assignor)
+    if problem is not None:
+        raise GroupError("rebalance_protocol", problem)
 
 
 def _refuse_error_line(fields: dict[str, Any]) -> None:
@@ -239,7 +249,8 @@ def _user_data(fields: dict[str, Any], at: str) -> UserData | None:
 def to_dict(group: "GroupSpec") -> dict[str, Any]:
     """Returns the contract line of a group as a dict; fields that are None are left out."""
     line: dict[str, Any] = {"group_id": group.group_id}
-    _add_known(line, group, "generation_id", "assignor", "leader_library", "leader")
+    names = ("generation_id", "assignor", "leader_library", "leader", "rebalance_protocol")
+    _add_known(line, group, *names)
     line["topics"] = [_topic_to_dict(topic) for topic in group.topics]
     line["members"] = [_member_to_dict(member) for member in group.members]
     if group.subtopologies is not None:

@@ -32,7 +32,7 @@ def check_types(group: Any, topic: type, member: type, pair: type) -> None:
 
 def _walk(group: Any, topic: type, member: type, pair: type) -> None:
     _text(group.group_id, "group_id")
-    for name in ("assignor", "leader_library", "leader"):
+    for name in ("assignor", "leader_library", "leader", "rebalance_protocol"):
         _unless_none(_text, getattr(group, name), name)
     _unless_none(_integer, group.generation_id, "generation_id", "generation")
     for i, one in enumerate(objects(group.topics, "topics", topic, "Topic(name, partitions)")):

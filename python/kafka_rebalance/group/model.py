@@ -20,6 +20,9 @@ NEWEST_SUBSCRIPTION = 3
 UserData = Literal["none", "partitions"]
 USER_DATA: tuple[UserData, ...] = ("none", "partitions")
 
+RebalanceProtocolName = Literal["eager", "cooperative"]
+REBALANCE_PROTOCOLS: tuple[RebalanceProtocolName, ...] = ("eager", "cooperative")
+
 
 class TopicPartition(NamedTuple):
     """A partition of a topic: the unit that a member owns.
@@ -175,6 +178,27 @@ def uuid_of(topic_id: str) -> tuple[int, int]:
 
 def unknown_user_data(text: str) -> str:
     return f"{quoted(text)} is not {' or '.join(map(quoted, USER_DATA))}"
+
+
+_OF_CLIENTS = ("", "librdkafka", "kafka-python", "aiokafka")
+
+
+def wrong_protocol(protocol: str, assignor: str | None) -> str | None:
+    """Returns why a group of this assignor cannot have this rebalance protocol; None if it can.
+
+    A registered assignor may support both; plans ask it (`plans/rounds.py`).
+    """
+    if protocol not in REBALANCE_PROTOCOLS:
+        return f"{quoted(protocol)} is not {' or '.join(map(quoted, REBALANCE_PROTOCOLS))}"
+    if assignor is None:
+        return "the field assignor is missing, which supports the protocol"
+    library, _, listed = assignor.rpartition("/")
+    if library in ("consumer", "share", "streams"):
+        return f"the broker assigns a group of {quoted(assignor)}, which has no such protocol"
+    is_eager = listed in ("range", "roundrobin", "sticky")
+    if protocol == "cooperative" and is_eager and library in _OF_CLIENTS:
+        return f"{quoted(assignor)} supports only {quoted('eager')}"
+    return None
 
 
 def static_first(members: Iterable[Member]) -> list[Member]:

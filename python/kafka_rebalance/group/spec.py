@@ -23,6 +23,7 @@ from .model import (
     NEWEST_SUBSCRIPTION,
     USER_DATA,
     Member,
+    RebalanceProtocolName,
     Subtopology,
     Topic,
     TopicPartition,
@@ -41,6 +42,10 @@ class GroupSpec:
     if it is known; the member leads until it leaves. Only streams groups have `subtopologies`;
     `num_standby_replicas` is Kafka's setting, and None means 0.
 
+    `rebalance_protocol` is the protocol that the members use with `assignor`, in Kafka's names:
+    "eager" or "cooperative". Java's members use the highest one that all assignors of their lists
+    support; None means the highest one of `assignor` alone.
+
     Errors   GroupError with the field's path: wrong types; duplicate names or ids; numbers out of
              range; `racks` without one entry for each partition; no members; more than
              `max_partitions` partitions in all (this limit protects the memory).
@@ -56,6 +61,7 @@ class GroupSpec:
     leader: str | None = None
     subtopologies: tuple[Subtopology, ...] | None = None
     num_standby_replicas: int | None = None
+    rebalance_protocol: RebalanceProtocolName | None = None
     _interned: "_core.Interned | None" = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self, max_partitions: int) -> None:
@@ -109,7 +115,7 @@ class GroupSpec:
     def __reduce__(self) -> tuple[Any, ...]:
         fields = (self.group_id, self.topics, self.members, self.assignor, self.generation_id)
         more = (self.leader_library, self.leader, self.subtopologies, self.num_standby_replicas)
-        return GroupSpec, (*fields, self.limit, *more)
+        return GroupSpec, (*fields, self.limit, *more, self.rebalance_protocol)
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the contract line as a dict; fields that are None are left out."""
@@ -127,11 +133,15 @@ class GroupSpec:
         assignor: str | None = None,
         generation_id: int | None = None,
         leader: str | None = None,
+        rebalance_protocol: RebalanceProtocolName | None = None,
     ) -> "GroupSpec":
         """Returns a validated copy of the group with these fields replaced; None keeps a field.
 
-        The leader is kept only if it is one of `members`.
+        The leader is kept only if it is one of `members`, and the rebalance protocol only with
+        the assignor.
         """
+        if rebalance_protocol is None and assignor in (None, self.assignor):
+            rebalance_protocol = self.rebalance_protocol
         leader = self.leader if leader is None else leader
         if members is not None:
             there = objects(members, "members", Member, A_MEMBER)
@@ -147,6 +157,7 @@ class GroupSpec:
             leader=leader,
             subtopologies=self.subtopologies,
             num_standby_replicas=self.num_standby_replicas,
+            rebalance_protocol=rebalance_protocol,
         )
 
     def owning(
@@ -199,7 +210,7 @@ class GroupSpec:
 
 _READ = (
     "group_id", "topics", "members", "assignor", "generation_id", "leader_library", "leader",
-    "_interned",
+    "rebalance_protocol", "_interned",
 )  # fmt: skip
 """The fields that `_core.read_line` returns; the other fields belong to streams groups."""
 
@@ -252,6 +263,7 @@ def _validate_broker_fields(topic: Topic, at: str) -> None:
 
 def _validate(group: GroupSpec, max_partitions: int) -> None:
     check_types(group, Topic, Member, TopicPartition)
+    contract.check_protocol(group.rebalance_protocol, group.assignor)
     names: dict[str, int] = {}
     ids: dict[str, int] = {}
     for i, topic in enumerate(group.topics):

@@ -31,6 +31,7 @@ from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.errors import ClusterError as ClusterError
 from kafka_rebalance.errors import GroupError, WireError
 from kafka_rebalance.group.model import NEWEST_SUBSCRIPTION, Member, TopicPartition
+from kafka_rebalance.plans.listed import seen_protocol
 from kafka_rebalance.wire.streams_group_descriptions import StreamsGroupDescription
 
 from .broker_groups import API_KEYS, Described, broker_line, described_groups, has_pattern
@@ -119,6 +120,9 @@ def snapshot(
 
     A member whose client is not Kafka's newest has `subscription_version` and `user_data`. They
     describe the form of the member's last subscription; its next one will have this form, too.
+
+    A group of a cooperative assignor has `rebalance_protocol` if those subscriptions show whether
+    its members are eager (`plans/listed.py`, `seen_protocol`).
 
     Raises MissingExtra without kafka-python 3, when the first line is requested; ClusterError if
     the cluster cannot be read.
@@ -433,11 +437,14 @@ def described_line(group: Any, generation_id: int | None = None) -> _Line:
         generations = [g for one in sent for g in (one.generation_id, one.user_data_generation_id)]
         known = [generation for generation in generations if generation is not None]
         generation_id = 1 + max(known) if known else None
+    assigned = sum(len(one.partitions) for one in given if one is not None)
+    protocol = seen_protocol(group.group_id, assignor, sent, assigned)
     return {
         "group_id": group.group_id,
         "generation_id": generation_id,
         "assignor": assignor,
         "leader_library": wire.leader_library(given, [one.subscription_version for one in sent]),
+        **({} if protocol is None else {"rebalance_protocol": protocol}),
         "topics": [],
         "members": [
             _member(one, assignment.partitions if assignment else (), generation_id)

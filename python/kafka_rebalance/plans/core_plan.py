@@ -18,7 +18,7 @@ from kafka_rebalance.group.spec import GroupSpec
 from .changes import Change
 from .changes.edits import AS_IT_IS, Edited
 from .changes.made_up import MadeUp
-from .rounds import Round, Step, as_claimed, claiming
+from .rounds import Round, Step, as_claimed, claiming, lists_eager
 
 
 class CorePlan:
@@ -91,8 +91,9 @@ def _core_round(plan: CorePlan, step: int, number: int) -> Round:
     assignment = partial(plan.assignment, step)
 
     def group() -> GroupSpec:
-        held, starts_over = plan.after(step, number), plan.before(step).starts_over
-        return claiming(held, held.assignor, protocol, starts_over=starts_over)
+        held, assignor = plan.after(step, number), plan.before(step).group.assignor or ""
+        starts_over = plan.before(step).starts_over or lists_eager(held, assignor)
+        return claiming(held, assignor, protocol, starts_over=starts_over)
 
     def delta() -> Delta:
         found = core.delta

@@ -7,8 +7,10 @@
                   no member loses partitions
 
 1. Cooperative members first revoke partitions of topics to which they no longer subscribe, and
-   claim the other partitions that they hold. Eager members claim their whole last assignment;
-   after a change of assignor, members claim nothing.
+   claim the other partitions that they hold. Eager members claim their whole last assignment.
+   Members claim nothing after a change of assignor, or if they are eager with an assignor that
+   also supports the cooperative protocol: it reads claims from the subscription's own field,
+   which is empty because the members have revoked all partitions before they join.
 2. The leader's assignor computes the answer.
 3. Compare the answer with the partitions held before: kept, revoked and gained partitions.
 4. Find the partitions that no member reads in this round: all in an eager round, those that no
@@ -23,7 +25,9 @@ A cooperative group with racks may never settle, because Kafka's assignor can mo
 nothing changed. The play of such a group ends when a state occurs again, or after `MOST_ROUNDS`
 rounds. Mirror: `src/plans/rounds.rs`, which plays the rounds of whole plans (`core_plan.py`).
 
-Source   ConsumerCoordinator.onJoinPrepare, onJoinComplete (Kafka 4.4.0); KIP-429.
+Source   ConsumerCoordinator: onJoinPrepare, metadata, onJoinComplete; its constructor takes the
+         highest protocol that all listed assignors support (Kafka 4.4.0).
+         CooperativeStickyAssignor.memberData; KIP-429.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,8 +38,9 @@ from kafka_rebalance.assignors import RebalanceProtocol, assign
 from kafka_rebalance.assignors.classic.subscriptions import members_in_order
 from kafka_rebalance.assignors.librdkafka.subscriptions import reported
 from kafka_rebalance.assignors.registry import BUILT_IN, SERVER_SIDE, Engine, custom, library_of
+from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.field_paths import MAX_INT32
-from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.model import TopicPartition, quoted
 from kafka_rebalance.group.ownership import Assignment, Delta
 from kafka_rebalance.group.spec import GroupSpec, counted
 
@@ -145,8 +150,21 @@ def protocol_of(assignor: str) -> RebalanceProtocol:
     return RebalanceProtocol.COOPERATIVE if cooperative else RebalanceProtocol.EAGER
 
 
+def lists_eager(group: GroupSpec, assignor: str) -> bool:
+    """Returns whether members are eager although this assignor supports the cooperative protocol.
+
+    Errors   GroupError at `rebalance_protocol` if the group is cooperative, and the assignor not.
+    """
+    is_cooperative = protocol_of(assignor) is RebalanceProtocol.COOPERATIVE
+    if group.rebalance_protocol == "cooperative" and not is_cooperative:
+        problem = f"{quoted(assignor)} supports only {quoted('eager')}"
+        raise GroupError("rebalance_protocol", problem)
+    return is_cooperative and group.rebalance_protocol == "eager"
+
+
 def play(group: GroupSpec, assignor: str, *, starts_over: bool, engine: Engine) -> Played:
     """Plays rounds until the group has settled; `starts_over` is True for a change of assignor."""
+    starts_over = starts_over or lists_eager(group, assignor)
     protocol = RebalanceProtocol.EAGER if starts_over else protocol_of(assignor)
     rounds: list[Round] = []
     seen = set()

@@ -153,12 +153,15 @@ def _started(before: GroupSpec, after: GroupSpec) -> GroupSpec:
         members.append(member.owning(*claims))
     leader = {old: new for new, old in back.items()}.get(before.leader or "", before.leader)
     leader = after.leader or leader
+    # The last subscriptions show it less often after a member left (`listed.py`).
+    protocol = before.rebalance_protocol if after.assignor == before.assignor else None
     started = after.edited(members=tuple(members))
     return replace(
         started,
         generation_id=before.generation_id,
         leader_library=before.leader_library,
         leader=leader,
+        rebalance_protocol=after.rebalance_protocol or protocol,
         max_partitions=started.limit,
     )
 

@@ -6,8 +6,8 @@
 The scenario has the group's topics, members, assignor and racks. The members start in join order
 and own nothing, so before the first change they receive an assignment from their assignor. A
 member's name is its instance id, else its client id, else its member id without the UUID; members
-that share a name are numbered. Changes are played one after another; after each, the group has time
-to settle:
+that share a name are numbered. If the group is eager with a cooperative assignor, its members list
+`range` too. Changes are played one after another; after each, the group has time to settle:
 
     add-members                        the new members start
     remove-members, -member, -client   the members close
@@ -24,7 +24,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known
+from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known, protocol_name
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import Member, Topic, quoted
 from kafka_rebalance.group.spec import GroupSpec
@@ -41,6 +41,7 @@ from kafka_rebalance.plans.changes import (
 )
 from kafka_rebalance.plans.changes.edits import find_member
 from kafka_rebalance.plans.changes.made_up import prefix_of
+from kafka_rebalance.plans.rounds import lists_eager
 
 from .scenario import Costs, Happening, Kind, MemberPlan, Scenario, TopicPlan
 
@@ -58,6 +59,9 @@ PLAYABLE = (
 
 _JOIN_STEP_MS = 10  # between two members' starts (less in large groups), so that they join in order
 _JOINED_WITHIN_MS = 2_000  # less than the broker's initial delay
+_EAGER = "range"
+"""The second assignor of members that are eager with a cooperative one; nobody runs it."""
+
 _SPARE_MS = 5_000  # added to the session timeout of a member whose session must end
 
 
@@ -96,6 +100,8 @@ def scenario_from_group(
     if not is_known(name):
         raise GroupError("assignor", f"{quoted(name)} cannot be played")
     config = _with_assignor(config or ConsumerConfig(), name)
+    if _lists_eager(group, name):
+        config = replace(config, partition_assignment_strategy=(name, _EAGER))
     maker = _Maker(group, config, work or Costs(), pace or Pace())
     for place, change in enumerate(changes):
         try:
@@ -104,6 +110,14 @@ def scenario_from_group(
             path = f"changes[{place}]" if error.path == "change" else error.path
             raise GroupError(path, error.problem) from None
     return maker.scenario(changes, seed)
+
+
+def _lists_eager(group: GroupSpec, name: str) -> bool:
+    """Returns whether members that prefer this assignor list an eager one, too."""
+    if name in SERVER_SIDE or group.assignor is None:
+        return False
+    is_own = protocol_name(name) == protocol_name(group.assignor)
+    return is_own and lists_eager(group, name)
 
 
 def _with_assignor(config: ConsumerConfig, name: str) -> ConsumerConfig:

@@ -71,7 +71,7 @@ def unread(assignor: str | None) -> set[str]:
     """
     drop = {"members[].client_id", "members[].client_host"}
     if assignor is not None:
-        drop.add("assignor")
+        drop |= {"assignor", "rebalance_protocol"}
     row = BUILT_IN.get(assignor or "")
     if row is not None:
         drop |= {"topics[].topic_id", "topics[].initialized"}

@@ -122,6 +122,7 @@ whose figure is from `low` to `high`, both included."""
 
 _OPTIONAL = {
     "assignor",
+    "rebalance_protocol",
     "topics[].racks",
     "topics[].topic_id",
     "topics[].initialized",
@@ -185,6 +186,7 @@ def contract() -> t.StructType:
         [
             t.StructField("group_id", t.StringType()),
             t.StructField("assignor", t.StringType()),
+            t.StructField("rebalance_protocol", t.StringType()),
             t.StructField("topics", t.ArrayType(topic)),
             t.StructField("members", t.ArrayType(member)),
             *_topology(),

@@ -19,6 +19,7 @@ type IdBesideOwned<'a> = (String, TopicId, &'a str);
 pub struct Groups<'a> {
     group_id: Strings<'a>,
     assignor: Strings<'a>,
+    rebalance_protocol: Strings<'a>,
     topics: Lists<'a>,
     topic_name: Strings<'a>,
     topic_partitions: Integers<'a>,
@@ -66,6 +67,7 @@ impl<'a> Groups<'a> {
         Ok(Self {
             group_id: row.column("group_id", true)?,
             assignor: row.column("assignor", false)?,
+            rebalance_protocol: row.column("rebalance_protocol", false)?,
             topic_name: topic.column("name", true)?,
             topic_partitions: topic.column("partitions", true)?,
             replica_rack: replicas.elements()?,
@@ -121,6 +123,8 @@ impl<'a> Groups<'a> {
             let wrong = |problem| GroupError::new(path, problem);
             builder.id_beside_owned(topic, topic_id).map_err(wrong)?;
         }
+        let path = || "rebalance_protocol".into();
+        builder.rebalance_protocol(optional_text(&self.rebalance_protocol, row, path)?)?;
         self.topology.read(&mut builder, row)?;
         builder.finish(max_partitions)
     }

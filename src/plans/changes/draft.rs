@@ -41,6 +41,8 @@ pub struct DraftMember<'a> {
 pub struct Draft<'a> {
     pub group_id: &'a str,
     pub assignor: Assignor,
+    /// Mirror of `GroupSpec.rebalance_protocol`: whether it is eager.
+    pub is_eager: bool,
     pub topics: Vec<DraftTopic<'a>>,
     pub members: Vec<DraftMember<'a>>,
     pub rack_names: Vec<Cow<'a, str>>,
@@ -62,6 +64,7 @@ impl<'a> Draft<'a> {
         let mut draft = Self {
             group_id: group.group_id,
             assignor,
+            is_eager: group.is_eager,
             topics: topics
                 .map(|(t, topic)| DraftTopic {
                     name: Cow::Borrowed(topic.name),
@@ -102,10 +105,12 @@ impl<'a> Draft<'a> {
         if before.is_none_or(|name| protocol_name(name) == protocol_name(assignor.name())) {
             return;
         }
+        // 2. Members list the other assignor alone.
+        self.is_eager = false;
         for member in &mut self.members {
             let version = member.as_sent.subscription_version;
             member.as_sent = AsSent {
-                // 2. A draft has no rack of a member whose version sends none.
+                // A draft has no rack of a member whose version sends none.
                 empty_rack: member.as_sent.empty_rack,
                 // 3.
                 subscription_version: version.filter(|&v| v > 0 && assignor.is_dialect()),
@@ -142,6 +147,7 @@ impl<'a> Draft<'a> {
         GroupSpec {
             group_id: self.group_id,
             assignor: None,
+            is_eager: self.is_eager,
             topics: topics.collect(),
             members,
             declared: self.topics.len(),

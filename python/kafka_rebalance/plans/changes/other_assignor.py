@@ -5,9 +5,10 @@ A group's line describes the subscriptions that its members sent for the present
 another one, members send something else: kafka-python's own range sends version 0, this project's
 plug-ins send what Kafka's newest Java client sends, as the recipes of `compare` have them.
 
-1. Under an assignor of the same protocol name (range, librdkafka/range), members send the same.
-2. Else they send what Kafka's newest client sends. A rack that an old version did not send stays
-   unknown.
+1. Under an assignor of the same protocol name (range, librdkafka/range), members send the same,
+   and keep their rebalance protocol.
+2. Else they list this assignor alone, and send what Kafka's newest client sends. A rack that an
+   old version did not send stays unknown.
 3. Only librdkafka's leaders depend on the age of the members' clients, which a change of assignor
    does not change: versions 1 to 3 stay there. Clients of version 0 have no cooperative assignor;
    those of the Python libraries get one with the plug-in.
@@ -26,7 +27,7 @@ def run_by(group: GroupSpec, assignor: str) -> GroupSpec:
     """Returns the group with this assignor, and its members as they send under it."""
     # 1.
     if group.assignor is None or protocol_name(group.assignor) == protocol_name(assignor):
-        return group.edited(assignor=assignor)
+        return group.edited(assignor=assignor, rebalance_protocol=group.rebalance_protocol)
     members = tuple(sends_anew(member, assignor) for member in group.members)
     return group.edited(assignor=assignor, members=members)
 

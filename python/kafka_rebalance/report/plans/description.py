@@ -18,7 +18,7 @@ from kafka_rebalance.report.text.tables import print_filled_table, print_table
 
 from .lag import lag_cell, lag_text
 from .plan import print_wrapped
-from .recipes import COOPERATIVE_LISTS
+from .recipes import COOPERATIVE_LISTS, eager_note
 
 _MOST_ROWS = 20
 _MOST_CHARACTERS = 34
@@ -53,6 +53,8 @@ def print_description(one: Description, given: str, *, everything: bool) -> None
         print_wrapped(finding_text(finding, names), "", "  ")
     if may_list_eager(group, group.assignor):
         print_wrapped(COOPERATIVE_LISTS)
+    if note := eager_note(group, group.assignor):
+        print_wrapped(note)
     asks = dict.fromkeys(finding.ask for finding in one.findings if finding.ask)
     if asks:
         print("\nThis shows more:")

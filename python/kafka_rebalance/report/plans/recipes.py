@@ -4,11 +4,11 @@
 import shlex
 from collections.abc import Sequence
 
-from kafka_rebalance.assignors.registry import protocol_name
+from kafka_rebalance.assignors.registry import is_known, protocol_name
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans import Bounce, Migration, Recipe
 from kafka_rebalance.plans.clients import CLIENTS
-from kafka_rebalance.plans.rounds import protocol_of
+from kafka_rebalance.plans.rounds import lists_eager, protocol_of
 from kafka_rebalance.plans.switched import Switched
 from kafka_rebalance.report.text.names import counted
 
@@ -72,9 +72,33 @@ def print_switches(switches: Sequence[Switched], group: GroupSpec) -> None:
 COOPERATIVE_LISTS = (
     "Assumed: every member lists only cooperative assignors; brokers do not show the lists. "
     "A member that lists an eager one too (in a switch, after the first of two rolling bounces) "
-    "is eager: at each rebalance it stops reading, and claims nothing."
+    "is eager: at each rebalance it stops reading, and claims nothing. For such members, set "
+    '"rebalance_protocol": "eager" in the line of the group.'
 )
 """The note on a cooperative group whose members may have mixed lists (`plans/listed.py`)."""
+
+
+def lists_note(count: int) -> str | None:
+    """Returns the note for many groups, `count` of which may have mixed lists."""
+    if not count:
+        return None
+    return (
+        f"Assumed for {counted(count, 'cooperative group')}: every member lists only cooperative "
+        'assignors. For members that list others, set "rebalance_protocol": "eager" in the '
+        "line of the group. --group G prints details."
+    )
+
+
+def eager_note(group: GroupSpec, assignor: str | None) -> str | None:
+    """Returns the note on a group that is eager although its assignor is cooperative."""
+    if assignor is None or not is_known(assignor) or not lists_eager(group, assignor):
+        return None
+    return (
+        f"The members are eager (rebalance_protocol): beside {protocol_name(assignor)}, they list "
+        "an assignor that is eager only. So each rebalance stops all partitions, and no member "
+        "claims what it had. A rolling bounce of members that list the cooperative assignor alone "
+        "ends this."
+    )
 
 
 def _print_way_back(group_id: str) -> None:

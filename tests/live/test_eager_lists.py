@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Java members that list a cooperative and an eager assignor are eager, on a real broker.
+
+A snapshot sees it, and the plan of the next rebalance comes true: owners, gains and rebalances.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from tests.support.broker import Broker, missing_tools
+
+pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
+
+import kafka_rebalance as kr
+from kafka_rebalance.cli import main
+from tests.support.live_members import JavaMembers
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.live
+
+TOPICS = {"orders": 8, "payments": 20}
+LISTS = {"both": ["cooperative-sticky", "range"], "one": ["cooperative-sticky"]}
+"""Group id -> the assignors that its members list."""
+
+
+class Moment(NamedTuple):
+    """A group's contract line and generation, when it is stable."""
+
+    group: kr.GroupSpec
+    generation_id: int
+
+
+class Live:
+    """The two groups on a broker."""
+
+    def __init__(self, server: str, java: JavaMembers, capsys: pytest.CaptureFixture[str]) -> None:
+        self._server, self._java, self._capsys = server, java, capsys
+
+    def tell(self, *, add: str | None = None, close: str | None = None) -> dict[str, Moment]:
+        """Adds a member to each group, or closes one; waits, and returns the groups."""
+        command: dict[str, Any] = {}
+        if add is not None:
+            command["add"] = [_member(group_id, add) for group_id in LISTS]
+        if close is not None:
+            command["close"] = [f"{group_id}-{close}" for group_id in LISTS]
+        groups = self._java.tell(**command)
+        assert main(["snapshot", "--bootstrap-server", self._server]) == 0
+        lines = map(kr.GroupSpec.from_json, self._capsys.readouterr().out.splitlines())
+        found = {}
+        for line in lines:
+            (generation_id,) = {one["generation_id"] for one in groups[line.group_id].values()}
+            found[line.group_id] = Moment(line, generation_id)
+        assert set(found) == set(LISTS)
+        return found
+
+
+def _member(group_id: str, name: str) -> dict[str, Any]:
+    return {
+        "group_id": group_id,
+        "client_id": f"{group_id}-{name}",
+        "assignors": LISTS[group_id],
+        "topics": list(TOPICS),
+    }
+
+
+def came_true(plan: kr.RebalancePlan, before: Moment, after: Moment) -> tuple[int, int]:
+    """Asserts that a plan came true; returns its rebalances and gains."""
+    owned = {m.member_id: set(m.owned_partitions) for m in after.group.members}
+    assert {m: set(partitions) for m, partitions in plan.after.items()} == owned
+    assert len(plan.rounds) == after.generation_id - before.generation_id
+    return len(plan.rounds), plan.moves
+
+
+def joined(before: Moment, after: Moment) -> kr.RebalancePlan:
+    """Returns the plan of the rebalance in which a member joined, with its real id."""
+    owned = {m.member_id: m for m in before.group.members}
+    members = tuple(owned.get(m.member_id, m.owning()) for m in after.group.members)
+    return kr.plan(before.group.edited(members=members))
+
+
+def test_members_with_both_kinds_are_eager(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing = missing_tools()
+    if missing:
+        pytest.skip(missing)
+    with Broker() as broker, JavaMembers(broker.bootstrap_server, tmp_path / "java.log") as java:
+        from kafka import KafkaAdminClient
+
+        with KafkaAdminClient(bootstrap_servers=broker.bootstrap_server) as admin:
+            topics = {n: {"num_partitions": p, "replication_factor": 1} for n, p in TOPICS.items()}
+            admin.create_topics(topics, wait_for_metadata=True)
+        live = Live(broker.bootstrap_server, java, capsys)
+        live.tell(add="j1")
+        live.tell(add="j2")
+        three = live.tell(add="j3")
+        four = live.tell(add="j4")
+        first = {g: next(m.member_id for m in four[g].group.members) for g in LISTS}
+        closed = {g: next(m.client_id for m in four[g].group.members) for g in LISTS}
+        names = {g: str(client_id).removeprefix(f"{g}-") for g, client_id in closed.items()}
+        after: dict[str, Moment] = {}
+        for group_id, name in names.items():
+            java.send(wait=False, close=[f"{group_id}-{name}"])
+        after = live.tell()
+
+    # A join shows that the members are eager, and that their plan is one rebalance.
+    assert three["both"].group.rebalance_protocol == "eager"
+    assert four["both"].group.rebalance_protocol == "eager"
+    assert three["one"].group.rebalance_protocol != "eager"
+    rounds, gains = came_true(joined(three["both"], four["both"]), three["both"], four["both"])
+    assert rounds == 1
+    assert gains > TOPICS["orders"]
+    cooperative = came_true(joined(three["one"], four["one"]), three["one"], four["one"])
+    assert cooperative == (2, 7)
+
+    # A member leaves: no id is made up, and the plan is the one that a user gets.
+    leaves = {g: kr.plan(four[g].group, None, [f"remove-member={first[g]}"]) for g in LISTS}
+    assert came_true(leaves["both"], four["both"], after["both"])[0] == 1
+    assert [one.kind for one in leaves["both"].rounds] == ["eager"]
+    assert came_true(leaves["one"], four["one"], after["one"]) == (1, 7)
+    assert leaves["both"].moves > leaves["one"].moves
+    # Nobody is new now, so the lists are not known; those of members that claim are.
+    assert after["both"].group.rebalance_protocol is None
+    assert after["one"].group.rebalance_protocol == "cooperative"
+
+    # Planned as cooperative, as without the field, the same changes would not come true.
+    line = json.loads(three["both"].group.to_json())
+    del line["rebalance_protocol"]
+    unknown = three["both"]._replace(group=kr.GroupSpec.from_dict(line))
+    with pytest.raises(AssertionError):
+        came_true(joined(unknown, four["both"]), unknown, four["both"])

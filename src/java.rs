@@ -6,4 +6,5 @@ pub mod hash_table;
 pub mod order;
 pub mod priority_queue;
 mod red_black_tree;
+pub mod slots;
 pub mod text;

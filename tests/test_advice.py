@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Advice that fits the client library, seconds of `compare`, groups left out, texts of `plan`."""
+"""Advice that fits the client library, and the seconds of `compare`."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +13,7 @@ import pytest
 import kafka_rebalance as kr
 from kafka_rebalance import GroupError, GroupSpec, Member, Topic
 from kafka_rebalance.assignors.registry import KAFKAS, planned_names
-from kafka_rebalance.cli import main
 from kafka_rebalance.data import captured_lines
-from kafka_rebalance.live import consumer_groups as live
 from kafka_rebalance.member import ConsumerConfig
 from kafka_rebalance.plans.changes import change_from_text
 from kafka_rebalance.plans.clients import CLIENTS, clients_of, recipe
@@ -33,10 +29,9 @@ from kafka_rebalance.simulator import (
     simulate_seeds,
 )
 from kafka_rebalance.simulator.timing import MOST_WORK, SEEDS, timed
+from tests.support.prompt import command
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from kafka_rebalance.plans.switch import Bounce
 
 TOPICS = (Topic("a", 7), Topic("b", 4), Topic("c", 3))
@@ -58,16 +53,6 @@ def running(
     )
     group = GroupSpec("g", TOPICS, there, assignor)
     return group.owning(kr.assign(group))
-
-
-def command(*arguments: object, stdin: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "kafka_rebalance", *map(str, arguments)],
-        input=stdin,
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
 
 
 # Which groups get advice --------------------------------------------------------------------------
@@ -394,118 +379,3 @@ def test_the_best_by_seconds_is_printed_if_rounds_recommend_another() -> None:
     told = json.loads(command(*arguments, stdin=line).stdout)
     assert told["times"]["range"]["unread_partition_ms"]["median"] == 717
     assert "heartbeats every 3 s" in told["times_assumed"]
-
-
-# Groups that a change does not affect -------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns a file of the shipped groups, without the error line among them."""
-    file = tmp_path_factory.mktemp("advice") / "groups.jsonl"
-    lines = [line for line in captured_lines() if "error" not in json.loads(line)]
-    file.write_text("\n".join(lines), encoding="utf-8")
-    return file
-
-
-@pytest.mark.parametrize("name", ["plan", "compare"])
-def test_a_change_that_does_not_affect_a_group_is_no_error(name: str, sample: Path) -> None:
-    """Groups that a change does not affect are counted in the text and marked in the JSON."""
-    run = command(name, sample, "--partitions", "orders=60", stdin="")
-    assert (run.returncode, run.stderr) == (0, "")
-    assert "Not affected by partitions orders=60: 15 groups." in run.stdout
-    some = [
-        json.loads(line)
-        for line in command(
-            name, sample, "--partitions", "orders=60", "--json", stdin=""
-        ).stdout.splitlines()
-    ]
-    assert sum("not_affected" in line for line in some) == 15
-    assert not any("error" in line for line in some)
-
-
-def test_a_change_that_affects_no_group_is_an_error(sample: Path) -> None:
-    run = command("plan", sample, "--partitions", "ordres=60", stdin="")
-    assert run.returncode == 3
-    assert 'no group is affected: partitions ordres=60: there is no topic "ordres"' in run.stderr
-    alone = command("plan", sample, "--group", "payments", "--partitions", "orders=60", stdin="")
-    assert alone.returncode == 3
-    assert 'payments: partitions orders=60: there is no topic "orders"' in alone.stderr
-
-
-# Groups that `snapshot` leaves out ----------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("group_type", "protocol_type", "why"),
-    [
-        (
-            "classic",
-            "connect",
-            "connectors and tasks; kafka-rebalance connect --url reads them",
-        ),
-        ("classic", "sr", "a Schema Registry's nodes"),
-    ],
-)
-def test_groups_that_are_left_out_are_called_by_their_right_names(
-    group_type: str, protocol_type: str, why: str
-) -> None:
-    """The reason states what the group really is."""
-    with pytest.raises(GroupError) as raised:
-        live._fit(live._Listed(0, group_type, protocol_type, "Stable"))
-    assert why in raised.value.problem
-
-
-def test_snapshot_says_whose_a_foreign_assignor_is(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """`snapshot` writes the line, and warns that the assignor is another library's."""
-    line = running("range").edited(assignor="stream").to_dict()
-    monkeypatch.setattr("kafka_rebalance.cli.snapshot.snapshot", lambda *_, **__: [line])
-    assert main(["snapshot", "--bootstrap-server", "x:1"]) == 0
-    said = capsys.readouterr()
-    assert json.loads(said.out) == line
-    assert "g: stream is Kafka Streams' own assignor, which no setting replaces" in said.err
-
-
-# The output of plans ------------------------------------------------------------------------------
-
-
-def test_a_static_bounce_says_which_partitions_wait(sample: Path) -> None:
-    """A static member's partitions are unavailable while the member is down."""
-    change = "bounce-members=*,static"
-    run = command("plan", sample, "--group", "orders", "--change", change, stdin="")
-    waits = "0 rebalances; nothing moves; 48 partitions wait while their member is down"
-    assert waits in run.stdout
-    assert "every partition has a reader all the time" not in run.stdout
-
-
-def test_a_lost_rack_says_when_it_is_missed_and_which_partitions_have_no_leader() -> None:
-    """The output states when the rebalance happens and which partitions have no leader."""
-    there = running("range").members
-    racked = tuple(
-        Member(m.member_id, m.topics, owned_partitions=m.owned_partitions, rack_id=rack)
-        for m, rack in zip(there, "abb", strict=True)
-    )
-    group = GroupSpec("g", (Topic("a", 7, (("a",), ("a", "b")) + (("b",),) * 5),), racked, "range")
-    run = command("plan", "-", "--remove-rack", "a", stdin=group.to_json())
-    assert "until the sessions of the members there time out (45 s by default)" in run.stdout
-    assert "1 partition without a leader, because all known replicas were there: a[0]" in run.stdout
-
-
-def test_an_unknown_generation_is_counted_from_now(sample: Path) -> None:
-    unknown = command("plan", sample, "--group", "audit", "--add-members", 1, stdin="")
-    assert "round 1 (eager), generation +1" in unknown.stdout
-    known = command("plan", sample, "--group", "payments", "--add-members", 1, stdin="")
-    assert "round 1 (cooperative), generation 5" in known.stdout
-
-
-def test_the_output_says_what_the_samples_varied(sample: Path) -> None:
-    """The output states which ids are guesses and how the samples varied them."""
-    run = command("plan", sample, "--group", "orders", "--add-members", 1, stdin="")
-    assert "The client id orders-10 is a guess, the next number after the others" in run.stdout
-    assert "10 draws of client ids and UUIDs: 7 to 25 moves; 41 of 48 partitions end" in run.stdout
-    given = command(
-        "plan", sample, "--group", "orders", "--add-members", "1,client-id=orders-10", stdin=""
-    )
-    assert "In 8 draws of UUIDs, every partition ends at one and the same member" in given.stdout

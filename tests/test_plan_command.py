@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -19,6 +17,7 @@ from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.report.plans.grid import Cell, grid_of
 from kafka_rebalance.report.plans.page import plan_page
 from kafka_rebalance.report.text.names import cut, partitions_text, short_names
+from tests.support.prompt import command
 
 
 @pytest.fixture(scope="module")
@@ -26,16 +25,6 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("plan") / "groups.jsonl"
     file.write_text("\n".join(captured_lines()), encoding="utf-8")
     return file
-
-
-def command(*arguments: object, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "kafka_rebalance", *map(str, arguments)],
-        input=stdin,
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
 
 
 def test_one_group_in_detail(sample: Path) -> None:

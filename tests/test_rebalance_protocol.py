@@ -6,8 +6,6 @@ from __future__ import annotations
 import copy
 import json
 import pickle
-import subprocess
-import sys
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -19,12 +17,13 @@ import kafka_rebalance as kr
 from kafka_rebalance import wire
 from kafka_rebalance.assignors.registry import BUILT_IN, SERVER_SIDE, Engine
 from kafka_rebalance.group.model import wrong_protocol
-from kafka_rebalance.live.consumer_groups import described_line
+from kafka_rebalance.live.classic_groups import described_line
 from kafka_rebalance.member import ConsumerConfig
 from kafka_rebalance.plans.changes.other_assignor import run_by
 from kafka_rebalance.plans.seen_rebalance import seen_rebalance
 from kafka_rebalance.simulator.from_group import scenario_from_group
 from tests.support.contract_lines import as_bytes, error_of_both, valid_line_with
+from tests.support.prompt import command
 from tests.test_mixed_lists import IDS, between
 
 if TYPE_CHECKING:
@@ -289,17 +288,14 @@ EAGER = "The members are eager (rebalance_protocol): beside cooperative-sticky"
 
 
 def told(words: list[str], *groups: kr.GroupSpec) -> str:
-    run = subprocess.run(
-        [sys.executable, "-m", "kafka_rebalance", *words],
-        input="".join(f"{group.to_json()}\n" for group in groups),
-        capture_output=True,
-        encoding="utf-8",
-        check=True,
-    )
+    run = command(*words, stdin="".join(f"{group.to_json()}\n" for group in groups))
+    assert run.returncode == 0, run.stderr
     return " ".join(run.stdout.split())
 
 
-@pytest.mark.parametrize("words", [["plan", "-"], ["describe", "-"], ["explain", "orders-3", "-"]])
+@pytest.mark.parametrize(
+    "words", [["plan", "-"], ["describe", "-"], ["explain", "orders-3", "-"], ["compare", "-"]]
+)
 def test_one_group_is_told_what_is_assumed_or_known(words: list[str]) -> None:
     unknown, known = told(words, between()), told(words, eager())
     assert ASSUMED in unknown
@@ -323,8 +319,3 @@ def test_many_groups_are_told_for_how_many_it_is_assumed() -> None:
 
 def replace_id(group: kr.GroupSpec, group_id: str) -> kr.GroupSpec:
     return replace(group, group_id=group_id, max_partitions=group.limit)
-
-
-def test_compare_tells_that_the_own_assignor_is_eager() -> None:
-    assert EAGER in told(["compare", "-"], eager())
-    assert EAGER not in told(["compare", "-"], between())

@@ -16,7 +16,7 @@ import pytest
 from kafka_rebalance import _core, wire
 from kafka_rebalance.errors import GroupError, WireError
 from kafka_rebalance.group.model import TopicPartition
-from kafka_rebalance.live.consumer_groups import described_line
+from kafka_rebalance.live.classic_groups import described_line
 from kafka_rebalance.wire.group_records import (
     GroupMetadataKey,
     GroupMetadataValue,

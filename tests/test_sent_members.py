@@ -16,7 +16,7 @@ import kafka_rebalance as kr
 from kafka_rebalance import wire
 from kafka_rebalance.cli import main
 from kafka_rebalance.group.model import TopicPartition
-from kafka_rebalance.live.consumer_groups import described_line
+from kafka_rebalance.live.classic_groups import described_line
 from kafka_rebalance.member.leading import assignments
 from kafka_rebalance.protocol import JoinedMember
 from kafka_rebalance.wire import AssignmentData, Subscription, leader_library

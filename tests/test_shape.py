@@ -81,6 +81,7 @@ RUST_ONLY = {
     "group/lists": "lists of ids in one buffer",
     "group/names": "a comparison of names that is faster than the standard library's",
     "java/red_black_tree": "the trees of java/hash_table, which Python keeps in one file",
+    "java/slots": "orders found without a table; Python makes the tables",
     "java/text": "Python decodes as Java does by itself",
     "plans/changes/draft": "a group that is edited in place; Python makes new ones",
 }

@@ -6,8 +6,8 @@
 use rustc_hash::FxHashMap;
 
 use super::hash_table::HashTable;
-use super::order::copied_slots;
 use super::red_black_tree::Tie;
+use super::slots::copied_slots;
 
 /// `Uuid.hashCode`.
 pub fn uuid_hash((most, least): (i64, i64)) -> u32 {

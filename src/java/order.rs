@@ -7,6 +7,9 @@ use rustc_hash::FxHashSet;
 
 use super::hash_table::{DEFAULT_SLOTS, HashTable};
 use super::red_black_tree::Tie;
+use super::slots::{
+    MOST_AFTER_PUT, copied_slots, is_crowded, slot_of, slots_after_computes, slots_after_puts,
+};
 
 /// The order of Java's `String.compareTo`: by UTF-16 unit, then by length.
 ///
@@ -141,6 +144,9 @@ pub fn sort_by_slot<K: Copy + PartialEq>(
     })
 }
 
+/// The largest number of keys that are sorted faster by comparing than by counting.
+const MOST_COMPARED: usize = 64;
+
 /// Sorts keys by their slot; keys of one slot keep their order.
 pub fn sort_stably_by_slot<K: Copy>(keys: &mut [K], slots: usize, hash: impl Fn(&K) -> u32) {
     if keys.len() <= MOST_COMPARED {
@@ -222,105 +228,6 @@ fn by_slot(keys: impl Iterator<Item = u32>, hashes: &[u32], slots: usize) -> Vec
         *place += 1;
     }
     order
-}
-
-/// Whether any slot has more than `most` of the keys.
-fn is_crowded<K>(keys: &[K], hash: impl Fn(&K) -> u32, slots: usize, most: u8) -> bool {
-    if keys.len() <= most as usize {
-        return false;
-    }
-    let mut counts = vec![0u8; slots];
-    keys.iter().any(|key| {
-        let count = &mut counts[slot_of(hash(key), slots)];
-        *count += 1;
-        *count > most
-    })
-}
-
-/// The number of slots of `new HashSet(collection)`: at least 16, and so many that the table never
-/// gets full.
-pub fn copied_slots(size: usize) -> usize {
-    ((size as f64 / 0.75) as usize + 1)
-        .max(16)
-        .next_power_of_two()
-}
-
-/// The largest number of keys that are sorted faster by comparing than by counting.
-const MOST_COMPARED: usize = 64;
-/// The largest number of keys in a slot that is still a chain after `HashMap.put`.
-const MOST_AFTER_PUT: u8 = 8;
-/// The largest number of keys in a slot that is still a chain after `HashMap.computeIfAbsent`.
-const MOST_AFTER_COMPUTE: u8 = 7;
-
-/// The number of slots of a `HashMap` that begins with `slots`, after one `put` for each key; None
-/// if a slot ever has so many keys that Java doubles the table early or makes the slot a tree.
-///
-/// Keys in the order of their `put`, stably sorted by their final slot, are in the map's order.
-pub fn slots_after_puts<K>(keys: &[K], hash: impl Fn(&K) -> u32, slots: usize) -> Option<usize> {
-    final_slots(keys, hash, slots, keys.len(), MOST_AFTER_PUT)
-}
-
-/// As `slots_after_puts`, after `computeIfAbsent` of keys, of which the first may have been put. The
-/// map has `checked` keys at the last call, and `slots` slots with the keys that were put.
-///
-/// A computed key stands before all earlier keys of its slot.
-pub fn slots_after_computes<K>(
-    keys: &[K],
-    hash: impl Fn(&K) -> u32,
-    slots: usize,
-    checked: usize,
-) -> Option<usize> {
-    final_slots(keys, hash, slots, checked, MOST_AFTER_COMPUTE)
-}
-
-/// The final number of slots; None if a slot ever has more than `most` keys, because Java then
-/// doubles the table early or makes the slot a tree.
-///
-/// A table is full, and doubles, when it has more keys than three quarters of its slots. Doubling
-/// keeps the order within a slot, so keys sorted by their final slot are in the table's order. When
-/// Java tests for the last time whether the table is full, the table has `checked` keys.
-fn final_slots<K>(
-    keys: &[K],
-    hash: impl Fn(&K) -> u32,
-    mut slots: usize,
-    checked: usize,
-    most: u8,
-) -> Option<usize> {
-    loop {
-        let full = 3 * slots / 4;
-        // The key that makes the table full is put into a slot before the table doubles.
-        let put = keys.len().min(full + 1);
-        if is_crowded(&keys[..put], &hash, slots, most) {
-            return None;
-        }
-        if checked <= full {
-            return Some(slots);
-        }
-        slots *= 2;
-    }
-}
-
-/// Returns the place in a row of consecutive numbers at which the iteration of a default
-/// `HashSet<Integer>` begins, if the numbers were added in order; the numbers before this place
-/// come last. None if the row reaches numbers that are not their own hashes.
-///
-/// A table has more slots than keys, also before it doubles, so no two numbers of a row ever share a
-/// slot. The row ends where a multiple of the number of slots begins anew at slot 0.
-pub fn start_of_row(first: u32, length: usize) -> Option<usize> {
-    if first as usize + length > 1 << 16 {
-        return None; // `slot_of` mixes in the upper 16 bits
-    }
-    let mut slots = DEFAULT_SLOTS;
-    while length > 3 * slots / 4 {
-        slots *= 2;
-    }
-    let start = slots - first as usize % slots;
-    Some(if start < length { start } else { 0 })
-}
-
-/// The slot of a key with this hash in a table of `slots` slots.
-pub fn slot_of(hash: u32, slots: usize) -> usize {
-    (hash ^ (hash >> 16)) as usize & (slots - 1)
 }
 
 /// `ranks[i]` is the index of `names[i]` in the order of `String.compareTo`.

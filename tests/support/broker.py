@@ -157,6 +157,11 @@ class Broker:
         if self.directory != Path():
             shutil.rmtree(self.directory, ignore_errors=True)
 
+    def kill(self, node: int) -> None:
+        """Kills a node; node 0 is the controller, so the cluster does not go on without it."""
+        self._processes[node].kill()
+        self._processes[node].wait()
+
     def _start(self) -> None:
         controller, *ports = _free_ports(1 + self.brokers + len(self.listeners))
         ports, more = ports[: self.brokers], ports[self.brokers :]

@@ -118,7 +118,7 @@ def _show(
     )
     from kafka_rebalance.report.plans.never_ends import print_endless
     from kafka_rebalance.report.plans.plan import print_wrapped
-    from kafka_rebalance.report.plans.recipes import eager_note
+    from kafka_rebalance.report.plans.recipes import own_lists_note
     from kafka_rebalance.report.plans.traps import print_traps
 
     if len(compared) == 1:
@@ -131,7 +131,7 @@ def _show(
             leader_note(compared[0].group, compared[0].group.assignor, rows),
             own_rows_note(compared[0].group.assignor),
             *other_leaders(led[compared[0].group.group_id]),
-            eager_note(compared[0].group, compared[0].group.assignor),
+            own_lists_note(compared[0].group),
         ]
         if never_ends or traps or any(notes):
             print()

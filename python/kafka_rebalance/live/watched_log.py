@@ -20,7 +20,8 @@ from kafka_rebalance.errors import GroupError, WireError
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.wire import group_records
 
-from .consumer_groups import described_line, sent_members, with_topics
+from .classic_groups import described_line, sent_members
+from .consumer_groups import with_topics
 from .offsets_log import TOPIC, NoLogError, ReadRecord, followed_records
 from .watched_group import EVERY_S
 

@@ -8,7 +8,8 @@ use rustc_hash::FxHashMap;
 
 use crate::group::model::{MemberId, TopicId, TopicPartition};
 use crate::java::hash_table::{self, HashTable};
-use crate::java::order::{partition_hash, slot_of};
+use crate::java::order::partition_hash;
+use crate::java::slots::slot_of;
 
 type Pair = (TopicId, MemberId, MemberId);
 

@@ -7,9 +7,8 @@ use super::targets::{Target, View, append_target, by_topic};
 use crate::group::model::{MemberId, TopicId, TopicPartition};
 use crate::java::hash_map::{Integers, slots_for};
 use crate::java::hash_table::DEFAULT_SLOTS;
-use crate::java::order::{
-    copied_slots, slots_after_computes, slots_after_puts, sort_stably_by_slot, start_of_row,
-};
+use crate::java::order::sort_stably_by_slot;
+use crate::java::slots::{copied_slots, slots_after_computes, slots_after_puts, start_of_row};
 
 /// How a member's target changes: it keeps the first `keeps` of its partitions of subscribed
 /// topics, and gains partitions. A present topic of which nothing is kept is removed.

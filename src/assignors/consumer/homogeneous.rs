@@ -7,7 +7,8 @@ use super::targets::View;
 use crate::error::GroupError;
 use crate::group::model::{TopicId, TopicPartition};
 use crate::group::ownership::{Assignment, PartitionSet};
-use crate::java::order::{copied_slots, extend_by_set};
+use crate::java::order::extend_by_set;
+use crate::java::slots::copied_slots;
 
 pub fn assign(view: &View, assignor: &str) -> Result<Assignment, GroupError> {
     // 1. Find the topics of the first member, and their partitions that no member owns.

@@ -13,7 +13,8 @@ use crate::group::model::{MemberId, TopicId, TopicPartition, Uuid, quoted};
 use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 use crate::java::hash_map::{HashMap, Integers, slots_for, uuid_hash};
-use crate::java::order::{compare_names, copied_slots, extend_by_set, sort_as_put};
+use crate::java::order::{compare_names, extend_by_set, sort_as_put};
+use crate::java::slots::copied_slots;
 
 /// The partitions of one member, by topic, in tables that an assignor may change.
 pub type Target = HashMap<Integers>;

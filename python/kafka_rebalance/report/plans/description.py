@@ -7,7 +7,6 @@ from kafka_rebalance.group.model import Member
 from kafka_rebalance.plans.clients import library_evidence
 from kafka_rebalance.plans.description import Description, Finding
 from kafka_rebalance.plans.figures import share_text
-from kafka_rebalance.plans.listed import may_list_eager
 from kafka_rebalance.report.text.names import (
     counted,
     cut,
@@ -18,7 +17,7 @@ from kafka_rebalance.report.text.tables import print_filled_table, print_table
 
 from .lag import lag_cell, lag_text
 from .plan import print_wrapped
-from .recipes import COOPERATIVE_LISTS, eager_note
+from .recipes import own_lists_note
 
 _MOST_ROWS = 20
 _MOST_CHARACTERS = 34
@@ -51,9 +50,7 @@ def print_description(one: Description, given: str, *, everything: bool) -> None
         print("Nothing to report.")
     for finding in one.findings:
         print_wrapped(finding_text(finding, names), "", "  ")
-    if may_list_eager(group, group.assignor):
-        print_wrapped(COOPERATIVE_LISTS)
-    if note := eager_note(group, group.assignor):
+    if note := own_lists_note(group):
         print_wrapped(note)
     asks = dict.fromkeys(finding.ask for finding in one.findings if finding.ask)
     if asks:

@@ -8,6 +8,7 @@ from kafka_rebalance.assignors.registry import is_known, protocol_name
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans import Bounce, Migration, Recipe
 from kafka_rebalance.plans.clients import CLIENTS
+from kafka_rebalance.plans.listed import may_list_eager
 from kafka_rebalance.plans.rounds import lists_eager, protocol_of
 from kafka_rebalance.plans.switched import Switched
 from kafka_rebalance.report.text.names import counted
@@ -87,6 +88,13 @@ def lists_note(count: int) -> str | None:
         'assignors. For members that list others, set "rebalance_protocol": "eager" in the '
         "line of the group. --group G prints details."
     )
+
+
+def own_lists_note(group: GroupSpec) -> str | None:
+    """Returns the note on what members list beside the group's own cooperative assignor."""
+    if may_list_eager(group, group.assignor):
+        return COOPERATIVE_LISTS
+    return eager_note(group, group.assignor)
 
 
 def eager_note(group: GroupSpec, assignor: str | None) -> str | None:

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A broker of three dies: `snapshot` shows the groups of the others, and tells of the missing.
+
+First the dead broker is still in the metadata and does not answer. Later the controller has fenced
+it, and its partitions of `__consumer_offsets` have no leader.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+import kafka_rebalance as kr
+from kafka_rebalance import wire
+from kafka_rebalance.cli import main
+from kafka_rebalance.java.order import string_hash
+from tests.support.broker import Broker, missing_tools
+
+pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
+
+from tests.support.live_members import await_coordinators, join_by_hand
+
+pytestmark = pytest.mark.live
+
+DEAD = 2
+OFFSETS_PARTITIONS = 6
+GROUPS = [f"group-{n}" for n in range(9)]
+FENCED_S = 60.0
+"""Kafka fences a broker after 9 s without heartbeats; a slow machine gets more time."""
+
+
+def coordinators(server: str) -> dict[str, int]:
+    """Returns group -> the broker that leads its partition of `__consumer_offsets`."""
+    from kafka import KafkaAdminClient
+
+    with KafkaAdminClient(bootstrap_servers=server) as admin:
+        [topic] = admin.describe_topics(["__consumer_offsets"])
+    leaders = {one["partition_index"]: one["leader_id"] for one in topic["partitions"]}
+    return {g: leaders[(string_hash(g) & 0x7FFFFFFF) % OFFSETS_PARTITIONS] for g in GROUPS}
+
+
+def create_topic(server: str) -> None:
+    """Creates a topic that stays when the broker dies."""
+    from kafka import KafkaAdminClient
+
+    with KafkaAdminClient(bootstrap_servers=server) as admin:
+        admin.create_topics({"t": {"assignments": {0: [0]}}}, wait_for_metadata=True)
+
+
+def await_fenced(server: str) -> None:
+    from kafka import KafkaAdminClient
+
+    deadline = time.monotonic() + FENCED_S
+    with KafkaAdminClient(bootstrap_servers=server) as admin:
+        while any(
+            one["broker_id"] == DEAD and not one.get("is_fenced")
+            for one in admin.describe_cluster()["brokers"]
+        ):
+            assert time.monotonic() < deadline, "the dead broker is not fenced"
+            time.sleep(0.3)
+
+
+def test_groups_of_a_dead_broker_are_missing_and_said_to_be(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    missing = missing_tools()
+    if missing:
+        pytest.skip(missing)
+    properties = {"offsets.topic.num.partitions": str(OFFSETS_PARTITIONS)}
+    with Broker(brokers=3, properties=properties) as broker:
+        server = broker.bootstrap_server
+        create_topic(server)
+        await_coordinators(server, GROUPS)
+        subscription = wire.encode_subscription(wire.Subscription(("t",)))
+        assignment = wire.encode_assignment(wire.AssignmentData((kr.TopicPartition("t", 0),)))
+        for group_id in GROUPS:
+            join_by_hand(server, group_id, subscription, assignment=assignment)
+        of = coordinators(server)
+        there = {group_id for group_id, broker_id in of.items() if broker_id != DEAD}
+        assert there < set(GROUPS), "the dead broker coordinates no group"
+
+        def snapshot() -> tuple[int, set[str], list[str], str]:
+            code = main(["snapshot", "--bootstrap-server", server])
+            said = capsys.readouterr()
+            lines = [json.loads(line) for line in said.out.splitlines()]
+            shown = {one["group_id"] for one in lines if "error" not in one}
+            return code, shown, [one["error"] for one in lines if "error" in one], said.err
+
+        assert snapshot()[:3] == (0, set(GROUPS), [])
+        broker.kill(DEAD)
+        silent = snapshot()
+        await_fenced(server)
+        fenced = snapshot()
+
+    for code, shown, errors, said in (silent, fenced):
+        assert code == 3
+        assert shown == there
+        assert errors
+        assert all(error.startswith("brokers: ") for error in errors)
+        assert "others are missing" in said
+    lost = sorted(
+        {(string_hash(g) & 0x7FFFFFFF) % OFFSETS_PARTITIONS for g in GROUPS if of[g] == DEAD}
+    )
+    [without_leader] = [error for error in fenced[2] if "have no live leader" in error]
+    for number in lost:
+        assert f"{number}" in without_leader.partition("(")[2]

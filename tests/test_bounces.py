@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,8 +16,10 @@ from kafka_rebalance.plans.migrations import migration
 from kafka_rebalance.plans.switch import bounce_of_one_name, one_bounce, two_bounces
 from kafka_rebalance.report.plans.compare import print_comparison, print_comparisons
 from kafka_rebalance.report.plans.recipes import print_migration
+from kafka_rebalance.simulator.seeds import Spread
+from kafka_rebalance.simulator.timing import Timed
 from tests.test_advice import played, running
-from tests.test_mixed_lists import BOTH, IDS, between
+from tests.test_mixed_lists import BOTH, between
 from tests.test_rebalance_protocol import COOPERATIVE, eager
 
 if TYPE_CHECKING:
@@ -151,23 +152,34 @@ def test_compare_advises_the_missing_bounce_first(
     assert "cooperative-sticky alone" in capsys.readouterr().out
 
 
-def test_another_assignor_is_advised_only_if_it_is_better_than_the_own_one_alone(
+def test_the_missing_bounce_is_printed_before_a_switch_to_another_assignor(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Static members make sticky as good; so a group of two topics decides by its spread."""
-    topics = (kr.Topic("a", 3), kr.Topic("b", 3))
-    members = tuple(kr.Member(name, ("a", "b"), client_library="java") for name in ("x", "y"))
-    group = kr.GroupSpec("g", topics, members, COOPERATIVE, rebalance_protocol="eager")
-    settled = group.owning(kr.assign(group))
-    compared = kr.compare(settled)
-    assert compared.recommended == COOPERATIVE
-    better = replace(compared, recommended="sticky")
-    print_comparison(better, {}, "")
+    """Another assignor is rarely better than the own one alone, so it is recommended by hand."""
+    compared = replace(kr.compare(eager()), recommended="sticky")
+    bounce = bounce_of_one_name(eager(), COOPERATIVE, COOPERATIVE, "rust")
+    print_comparison(compared, {}, "")
     text = " ".join(capsys.readouterr().out.split())
-    bounce = bounce_of_one_name(settled, COOPERATIVE, COOPERATIVE, "rust")
-    first = f"one rolling bounce with cooperative-sticky alone ends the eager rounds: {2} restarts"
-    assert f"{first}, {bounce.rebalances} rebalances, {bounce.moves} moves." in text
+    first = "First, one rolling bounce with cooperative-sticky alone ends the eager rounds"
+    cost = f"3 restarts, {bounce.rebalances} rebalances, {bounce.moves} moves."
+    assert f"{first}: {cost}" in text
     assert text.index(first) < text.index("Java: two rolling bounces")
+
+
+@pytest.mark.parametrize(("group", "differ"), [(eager(), False), (between(), True)])
+def test_rounds_of_an_eager_group_are_as_long_as_those_of_sticky(
+    group: kr.GroupSpec, capsys: pytest.CaptureFixture[str], *, differ: bool
+) -> None:
+    """Both revoke everything; the seconds and the recommendation are set by hand."""
+
+    def seconds(unread: int) -> Timed:
+        return Timed(Spread(unread, unread, unread), Spread(1, 1, 1))
+
+    compared = replace(kr.compare(group, ["add-members=1"]), recommended="sticky")
+    print_comparison(compared, {COOPERATIVE: seconds(100), "sticky": seconds(900)}, "assumed")
+    text = " ".join(capsys.readouterr().out.split())
+    assert "In seconds, cooperative-sticky is best" in text
+    assert ("Rounds differ in length" in text) == differ
 
 
 # Groups that are not played -----------------------------------------------------------------------
@@ -193,12 +205,3 @@ def test_the_bound_of_one_member_is_what_it_needs(instance_id: str | None) -> No
     assert bounces(switch.MOST_IN_PYTHON + 1) == [(least, False)] * 2
     assert all(least <= one[0] for one in exact)
     assert bounces(switch.MOST_IN_PYTHON, 2) == [(4 * least, False)] * 2
-
-
-def test_the_field_survives_json() -> None:
-    """The line of a group, not its object, is what `compare` reads."""
-    line = json.loads(eager().to_json())
-    group = kr.GroupSpec.from_dict(line)
-    assert kr.compare(group).alone is not None
-    assert kr.compare(between()).alone is None
-    assert {one.member_id for one in group.members} == set(IDS.values())

@@ -115,7 +115,7 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         steps = self.migration
-        answer = {
+        answer: dict[str, Any] = {
             "group_id": self.group.group_id,
             "assignor": self.group.assignor,
             "leader_library": self.group.leader_library,

@@ -69,7 +69,7 @@ def print_switches(
 
     `rolling` are those of `by_plug_ins`, `refusing` those of `not_rolling`.
     """
-    ways = set()
+    ways: set[str] = set()
     for old, new in dict.fromkeys((one.old, one.new) for one in (*rolling, *refusing)):
         named = (one for one in (*rolling, *refusing) if (one.old, one.new) == (old, new))
         recipes = {recipe.client: recipe for one in named for recipe in one.recipes}

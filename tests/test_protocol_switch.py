@@ -18,6 +18,8 @@ from tests.support.broker_groups import broker_group, broker_line, note_kinds
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from kafka_rebalance.group.model import RebalanceProtocolName
+
 
 def test_the_switch_restarts_members_one_by_one() -> None:
     group = broker_group("cooperative-sticky", [[0, 1, 2], [3, 4, 5]])
@@ -36,6 +38,33 @@ def test_an_eager_member_stops_for_each_target() -> None:
     )
     stopped = [len(step.rounds[0].unavailable) for step in plan.steps]
     assert stopped == [6, 6, 3, 3]
+
+
+@pytest.mark.parametrize("statics", [0, 1, 3])
+def test_members_that_list_an_eager_assignor_too_stop_for_each_target(statics: int) -> None:
+    """All partitions of the members that are still classic stop, as under sticky."""
+
+    def plan(assignor: str, protocol: RebalanceProtocolName | None) -> kr.RebalancePlan:
+        group = broker_group(assignor, [[0, 1], [2, 3], [4, 5]])
+        members = tuple(
+            replace(member, group_instance_id=f"pod-{n}" if n < statics else None)
+            for n, member in enumerate(group.members)
+        )
+        group = group.edited(members=members, rebalance_protocol=protocol)
+        return kr.plan(group, None, ["switch-protocol=consumer"])
+
+    def stopped(plan: kr.RebalancePlan) -> list[list[int]]:
+        return [[len(one.unavailable) for one in step.rounds] for step in plan.steps]
+
+    eager = plan("cooperative-sticky", "eager")
+    assert stopped(eager) == stopped(plan("sticky", None))
+    assert stopped(eager) != stopped(plan("cooperative-sticky", None))
+    known = {member.member_id for member in eager.group.members}
+    for step in eager.steps:
+        classic = [member for member in step.before.members if member.member_id in known]
+        for one in step.rounds:
+            held = {tp for member in classic for tp in one.held.get(member.member_id, ())}
+            assert held <= set(one.unavailable)
 
 
 def test_static_members_are_replaced_without_a_target() -> None:

@@ -345,6 +345,65 @@ def test_one_member_that_refuses_a_switch_is_enough(first: kr.Member, refusing: 
     assert not_rolling(java, switch) == ()
 
 
+@pytest.mark.parametrize(
+    ("libraries", "assignor", "parts"),
+    [
+        (
+            ("python", "python"),
+            "cooperative-sticky",
+            ["can do that:", "kafka-python: two", "cannot do that:", "aiokafka: not possible"],
+        ),
+        (
+            ("kafka-python", "aiokafka"),
+            "cooperative-sticky",
+            [
+                "These clients can do that:",
+                "kafka-python: two rolling bounces",
+                "These clients cannot do that:",
+                "aiokafka: not possible, because it has no cooperative-sticky",
+                "So this group cannot switch as long as it has members of aiokafka.",
+            ],
+        ),
+        (
+            ("java", "librdkafka"),
+            "cooperative-sticky",
+            [
+                "These clients cannot do that:",
+                "stop all members, then start all with",
+                "The members run several clients: stop all of them together.",
+                "The group keeps its offsets.",
+            ],
+        ),
+        (
+            ("aiokafka", "aiokafka"),
+            "sticky",
+            ["These clients cannot do that:", "aiokafka: a member joins once for each"],
+        ),
+    ],
+)
+def test_a_planned_switch_has_one_heading(
+    libraries: tuple[str, str],
+    assignor: str,
+    parts: list[str],
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    """Clients that can do it are first; no sentence says that a client which cannot does it."""
+    one = group("g", "range", "java")
+    members = tuple(
+        replace(member, client_library=library)
+        for member, library in zip(one.members, libraries, strict=True)
+    )
+    one = replace(one.edited(members=members), leader_library=None, max_partitions=one.limit)
+    text = said(capsys, tmp_path, [one], "plan", "--switch-assignor", assignor)
+    heading = f"switch-assignor={assignor} is planned for members that list both range and"
+    assert text.count("is planned for members") == text.count(heading) == 1
+    at = [text.index(part, text.index(heading)) for part in parts]
+    assert at == sorted(at)
+    assert ("So this group cannot switch" in text) == any("So this" in part for part in parts)
+    assert ("run several clients" in text) == any("several" in part for part in parts)
+
+
 def recipes_of(one: kr.GroupSpec, new: str, capsys: pytest.CaptureFixture[str]) -> str:
     print_migration(migration(one, one.assignor or "", new), one.group_id)
     return " ".join(capsys.readouterr().out.split())

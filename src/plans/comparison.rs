@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `plans/comparison.py`: compares the built-in assignors that clients run, and
+//! Mirror of `plans/comparison.py` and `plans/recommendation.py`: compares the built-in assignors that clients run, and
 //! recommends one with a reason.
 
 use super::changes::change::Change;
@@ -52,7 +52,8 @@ pub fn compare(
         };
         candidates.push(Candidate { assignor, figures });
     }
-    let (recommended, reason) = recommend(group, &candidates);
+    let alone = listed_alone(group, changes);
+    let (recommended, reason) = recommend(group, &candidates, alone.as_ref());
     Ok(Comparison {
         candidates,
         recommended,
@@ -64,17 +65,34 @@ fn own(group: &GroupSpec) -> Option<Assignor> {
     Assignor::by_name(group.assignor?).ok()
 }
 
+/// The figures of an eager group's own assignor, as if its members listed it alone. None if the
+/// group is not eager, or would never settle then.
+fn listed_alone(group: &GroupSpec, changes: &[Change]) -> Option<Figures> {
+    let own = own(group).filter(|own| group.is_eager && own.withholds())?;
+    let as_they_are: Vec<_> = (0..group.members.len() as u32).collect();
+    let mut cooperative = group.listed(&as_they_are);
+    cooperative.is_eager = false;
+    let figures = play(&cooperative, own, changes).ok()?;
+    figures.settled.then_some(figures)
+}
+
 /// An assignor whose plan settles, and the plan's figures.
 type Ranked<'a> = (Assignor, &'a Figures);
 
-fn recommend(group: &GroupSpec, candidates: &[Candidate]) -> (Option<Assignor>, String) {
+/// `alone` has the figures of the own assignor of an eager group, if its members list it alone.
+fn recommend(
+    group: &GroupSpec,
+    candidates: &[Candidate],
+    alone: Option<&Figures>,
+) -> (Option<Assignor>, String) {
+    let runs = own(group);
+    let own = |assignor: Assignor| runs == Some(assignor);
     let settles = candidates.iter().filter_map(|one| {
-        let figures = one.figures.as_ref().ok()?;
+        let alone = alone.filter(|_| own(one.assignor));
+        let figures = alone.or(one.figures.as_ref().ok())?;
         figures.settled.then_some((one.assignor, figures))
     });
     let mut ranked: Vec<Ranked> = settles.collect();
-    let runs = own(group);
-    let own = |assignor: Assignor| runs == Some(assignor);
     // If any assignor of the group's own library settles, only such assignors are recommended.
     let dialect = runs.is_some_and(Assignor::is_dialect);
     if ranked.iter().any(|one| one.0.is_dialect() == dialect) {
@@ -110,7 +128,7 @@ fn recommend(group: &GroupSpec, candidates: &[Candidate]) -> (Option<Assignor>, 
         return (None, reason);
     };
     let name = best.0.name();
-    let mut reason = reason(group, best, others);
+    let mut reason = reason(group, best, others, alone.is_some());
     if possible.len() == 1 && ranked.len() > 1 {
         reason = format!("{name} is the only one that settles and that the clients have");
     }
@@ -119,6 +137,10 @@ fn recommend(group: &GroupSpec, candidates: &[Candidate]) -> (Option<Assignor>, 
         let verb = if lacking.len() == 1 { "does" } else { "do" };
         let (better, who) = (first.0.name(), named(&lacking));
         reason += &format!("; {better} would do better, but {who} {verb} not have it");
+    }
+    if let (Some(_), Some(own)) = (alone, group.assignor) {
+        reason += "; the members list an eager assignor too: the rolling bounce to ";
+        reason += &format!("{own} alone is missing");
     }
     (Some(best.0), reason)
 }
@@ -166,9 +188,14 @@ const MEASURES: [Measure; 4] = [
 ];
 
 /// Returns why the best candidate is better than the group's own assignor, or than the next best.
-fn reason(group: &GroupSpec, best: Ranked, others: &[Ranked]) -> String {
-    let name = best.0.name();
-    let own = |one: &&Ranked| group.assignor == Some(one.0.name());
+/// If `alone`, the own assignor's figures are those of members that list it alone.
+fn reason(group: &GroupSpec, best: Ranked, others: &[Ranked], alone: bool) -> String {
+    let is_own = |assignor: Assignor| group.assignor == Some(assignor.name());
+    let mut name = best.0.name().to_owned();
+    if alone && is_own(best.0) {
+        name += " alone";
+    }
+    let own = |one: &&Ranked| is_own(one.0);
     let Some(&(other, its_figures)) = others.iter().find(own).or(others.first()) else {
         return format!("{name} is the only one that settles");
     };
@@ -176,10 +203,18 @@ fn reason(group: &GroupSpec, best: Ranked, others: &[Ranked]) -> String {
         let (mine, its) = ((measure.of)(best.1), (measure.of)(its_figures));
         if mine != its {
             let how = (measure.words)(mine, other.name(), its);
-            return format!("{name} has {how}{}", measure.equal);
+            let listed = if alone && is_own(other) {
+                " if listed alone"
+            } else {
+                ""
+            };
+            return format!("{name} has {how}{listed}{}", measure.equal);
         }
     }
-    if group.assignor == Some(name) {
+    if alone && is_own(best.0) {
+        return format!("no other does better than {name}");
+    }
+    if is_own(best.0) {
         return format!("{name} is what the group runs, and no other does better");
     }
     let other = other.name();

@@ -229,10 +229,7 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
         from kafka_rebalance.report.plans.broker_notes import print_broker_notes
         from kafka_rebalance.report.plans.never_ends import print_endless
         from kafka_rebalance.report.plans.plan import print_plan
-        from kafka_rebalance.report.plans.recipes import (
-            print_plug_ins,
-            print_switches,
-        )
+        from kafka_rebalance.report.plans.recipes import print_switches
         from kafka_rebalance.report.plans.times import print_times
         from kafka_rebalance.report.plans.traps import print_traps
 
@@ -245,8 +242,7 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
         print_traps(_traps(planned))
         print_broker_notes(planned, everything=args.all)
         switches = (planned.group, planned.changes, planned.assignor)
-        print_plug_ins(by_plug_ins(*switches))
-        print_switches(not_rolling(*switches), planned.group)
+        print_switches(by_plug_ins(*switches), not_rolling(*switches), planned.group)
     _show_lists(planned)
     _show_leaders(answer)
     _draw(planned, args)

@@ -3,7 +3,6 @@
 
 from .affected import as_far_as_affected as as_far_as_affected
 from .clients import Recipe as Recipe
-from .comparison import Candidate as Candidate
 from .comparison import Comparison as Comparison
 from .comparison import compare as compare
 from .description import Description as Description
@@ -20,6 +19,7 @@ from .never_ends import WayOut as WayOut
 from .never_ends import endless as endless
 from .rebalance_plan import RebalancePlan as RebalancePlan
 from .rebalance_plan import plan as plan
+from .recommendation import Candidate as Candidate
 from .rounds import Round as Round
 from .rounds import Step as Step
 from .samples import Samples as Samples

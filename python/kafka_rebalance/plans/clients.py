@@ -144,6 +144,23 @@ def _that_fit_bytes(member: Member) -> tuple[ClientLibrary, ...]:
     return _BY_BYTES.get(member.client_library or "", CLIENTS)
 
 
+def run_several(group: GroupSpec) -> bool:
+    """Returns whether the members certainly run several libraries: two have none in common."""
+    may_run = [frozenset(one) for one in _libraries(group)]
+    return any(one.isdisjoint(other) for one in may_run for other in may_run)
+
+
+def sure_to_run(group: GroupSpec, names: Sequence[str]) -> list[str]:
+    """Returns those of the named libraries of which a member certainly runs one."""
+    may_run = [{client.name for client in one} for one in _libraries(group)]
+    certain = {name for one in may_run if one.issubset(names) for name in one}
+    return [name for name in names if name in certain]
+
+
+def _libraries(group: GroupSpec) -> set[tuple[ClientLibrary, ...]]:
+    return {clients_for(member, group.group_id) for member in group.members}
+
+
 def unknown_libraries(group: GroupSpec) -> tuple[str, ...]:
     """Returns the libraries of the last leader and of members that are not known here, each once.
 

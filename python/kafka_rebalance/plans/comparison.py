@@ -1,43 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares assignors for one group, and recommends one, with the reason.
 
-Each step of the rule compares the candidates that were equal in the steps before:
-
-1. An assignor that fails, or never settles, is not recommended.
-2. The smallest difference at the end between the members with the most and fewest partitions.
-3. The fewest partition-rounds without a reader (each partition counts once for each such round).
-4. The fewest moves.
-5. The largest share of partitions read in the rack of a replica.
-6. The group's own assignor, which needs no migration; then the first in the registry's order (or
-   in the caller's, if the caller names the assignors).
-
 Every assignor is planned as if the group already used it, from the partitions that the members own
-now. `migration` has the steps and costs of the change to the recommended assignor. A change to a
-built-in assignor is recommended only if every member may have it: if one of the clients that the
-member's client id reveals, or else that its bytes fit (`clients.py`), has the assignor.
+now. `recommendation.py` has the rule, and `migration` the steps and costs of the change to the
+recommended assignor.
 
 Dialects ("librdkafka/range", another library's version of an assignor) are candidates if the
 group's assignor is a dialect of this library, if a librdkafka member led the group last, or if the
-caller names them. Assignors of a library other than that of the group's own assignor are
-recommended only if none of its own library settles. Members of the Python libraries can also have
-Kafka's assignors, as plug-ins, except the one with the same name in JoinGroup: the member that
-leads would decide which of the two answers.
+caller names them.
+
+The own assignor of an eager group (`rounds.lists_eager`) is planned twice: as the group runs it,
+and as if its members listed it alone, which one rolling bounce makes true.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
 from kafka_rebalance.assignors.registry import (
-    BUILT_IN,
     KAFKAS,
     SERVER_SIDE,
     Engine,
     is_known,
     library_of,
     planned_names,
-    protocol_name,
     unknown,
 )
 from kafka_rebalance.errors import GroupError
@@ -47,30 +34,20 @@ from kafka_rebalance.group.spec import GroupSpec, require_group
 
 from .changes import Change, SwitchAssignor, SwitchProtocol
 from .changes.edits import AS_IT_IS
-from .clients import CLIENTS, clients_for
-from .figures import Figures
 from .migrations import Migration, migration
 from .rebalance_plan import parse_changes, plan
-from .rounds import protocol_of
+from .recommendation import Candidate, recommend
+from .rounds import lists_eager, protocol_of
 from .switch import is_large
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """The figures of one assignor, or the reason why it has none."""
-
-    assignor: str
-    figures: Figures | None
-    error: str | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        figures = {} if self.figures is None else self.figures.to_dict()
-        return {"assignor": self.assignor, **figures, "error": self.error}
-
-
-@dataclass(frozen=True, slots=True)
 class Comparison:
-    """All candidates with the recommendation; `recommended` is None if no assignor is left."""
+    """All candidates with the recommendation; `recommended` is None if no assignor is left.
+
+    `alone` is the group's own assignor as if all members listed it alone. It is None if the group
+    is not eager (`rounds.lists_eager`), or if it would never settle then.
+    """
 
     group: GroupSpec
     changes: tuple[str, ...]
@@ -78,6 +55,7 @@ class Comparison:
     recommended: str | None
     reason: str
     engine: Engine = "rust"
+    alone: Candidate | None = None
 
     @property
     def title(self) -> str:
@@ -89,8 +67,8 @@ class Comparison:
         return f"<Comparison {clipped(self.title)}: recommended is {self.recommended}>"
 
     def _repr_html_(self) -> str:
-        def row(one: Candidate) -> tuple[object, ...]:
-            name = f"{one.assignor}{' <' if one.assignor == self.recommended else ''}"
+        def row(labelled: tuple[str, Candidate]) -> tuple[object, ...]:
+            name, one = labelled
             figures = one.figures
             if figures is None:
                 return name, one.error or "", "", "", ""
@@ -99,19 +77,45 @@ class Comparison:
             return name, rounds, figures.moves, figures.unavailable, balance
 
         columns = ("assignor", "rounds", "moves", "no reader", "partitions a member")
-        return small_table(self.title, columns, self.candidates, row)
+        return small_table(self.title, columns, [*self.rows()], row)
+
+    def rows(self) -> Iterator[tuple[str, Candidate]]:
+        """Yields (label, candidate), `alone` after the own assignor; " <" marks the recommended."""
+        for one in self.candidates:
+            is_best = one.assignor == self.recommended
+            if self.alone is None or one.assignor != self.alone.assignor:
+                yield f"{one.assignor}{' <' if is_best else ''}", one
+            else:
+                yield one.assignor, one
+                yield f"{one.assignor} alone{' <' if is_best else ''}", self.alone
+
+    @property
+    def keeps_assignor(self) -> bool:
+        """Returns whether the group's own assignor is the recommended one."""
+        return self.recommended is not None and self.recommended == self.group.assignor
 
     @property
     def migration(self) -> Migration | None:
-        """Plays the migration to the recommended assignor; None if there is nothing to change."""
+        """Plays the migration to the recommended assignor; None if there is nothing to change.
+
+        For an eager group with the own assignor recommended, this is `completion`.
+        """
         old, new = self.group.assignor, self.recommended
-        if old is None or new is None or old == new:
+        if old is None or new is None:
             return None
-        return migration(self.group, old, new, self.engine)
+        return self.completion if old == new else migration(self.group, old, new, self.engine)
+
+    @property
+    def completion(self) -> Migration | None:
+        """Plays the bounce after which an eager group is cooperative; None for other groups."""
+        if self.alone is None:
+            return None
+        own = self.alone.assignor
+        return migration(self.group, own, own, self.engine)
 
     def to_dict(self) -> dict[str, Any]:
         steps = self.migration
-        return {
+        answer: dict[str, Any] = {
             "group_id": self.group.group_id,
             "assignor": self.group.assignor,
             "leader_library": self.group.leader_library,
@@ -121,6 +125,11 @@ class Comparison:
             "reason": self.reason,
             "migration": None if steps is None else steps.to_dict(),
         }
+        completion = steps if self.keeps_assignor else self.completion
+        if self.alone is not None and completion is not None:
+            (bounce,) = completion.bounces
+            answer["listed_alone"] = {**self.alone.to_dict(), "bounce": bounce.to_dict()}
+        return answer
 
 
 def compare(
@@ -156,9 +165,10 @@ def compare(
         else _candidate(group, name, changes, engine)
         for name in names
     )
-    recommended, reason = _recommended(group, candidates)
+    alone = _listed_alone(group, changes, engine) if group.assignor in names else None
+    recommended, reason = recommend(group, candidates, alone)
     texts = tuple(str(change) for change in changes)
-    return Comparison(group, texts, candidates, recommended, reason, engine)
+    return Comparison(group, texts, candidates, recommended, reason, engine, alone)
 
 
 _TOO_LARGE = "left out: its class is slow for so large a group; --assignors has it all the same"
@@ -178,44 +188,6 @@ def _check_names(assignors: Sequence[str]) -> None:
             raise GroupError(f"assignors[{i}]", unknown(name))
 
 
-def _recommended(group: GroupSpec, candidates: Sequence[Candidate]) -> tuple[str | None, str]:
-    """Returns the recommended assignor, None if no candidate is possible, and the reason."""
-    settled = sorted(
-        (one for one in candidates if one.figures is not None and one.figures.settled),
-        key=lambda one: _rank(group, one),
-    )
-    ranked = [one for one in settled if _is_alike(group, one.assignor)] or settled
-    is_alone = len(ranked) == 1 < len(settled)
-    if not ranked:
-        return None, "every assignor fails, or never settles"
-    possible = [one for one in ranked if not _lacking(group, one.assignor)]
-    if not possible:
-        names = dict.fromkeys(name for one in ranked for name in _lacking(group, one.assignor))
-        return None, f"{' and '.join(names)} has none of these assignors that settles"
-    best = possible[0]
-    reason = _reason(group, best, possible[1:])
-    if is_alone:
-        reason = f"{best.assignor} is the only one here of the kind that the group runs"
-    if len(candidates) == 1:
-        reason = f"{best.assignor} is the only one that was compared"
-    if len(possible) == 1 < len(ranked):
-        reason = f"{best.assignor} is the only one that settles and that the clients have"
-    if ranked[0] is not best:
-        lacking = _lacking(group, ranked[0].assignor)
-        reason += f"; {ranked[0].assignor} would do better, but {' and '.join(lacking)} "
-        reason += f"{'does' if len(lacking) == 1 else 'do'} not have it"
-    return best.assignor, reason
-
-
-def _is_alike(group: GroupSpec, assignor: str) -> bool:
-    """Returns whether members that have the group's own assignor can have this one too."""
-    own = group.assignor or ""
-    if library_of(assignor) == library_of(own):
-        return True
-    by_plug_in = own in PYTHON_LIBRARIES and library_of(assignor) is None
-    return by_plug_in and protocol_name(own) != assignor
-
-
 def _met_by(group: GroupSpec) -> list[str]:
     """Returns the assignors that a leader of this group may run, and those of its brokers."""
     if group.assignor in SERVER_SIDE:
@@ -230,17 +202,15 @@ def _met_by(group: GroupSpec) -> list[str]:
     return names
 
 
-def _lacking(group: GroupSpec, assignor: str) -> list[str]:
-    """Returns the clients, in `CLIENTS`' order, of members that cannot have this assignor.
-
-    A member cannot if all clients that it may run lack it. Any client may have a custom assignor.
-    """
-    if assignor == group.assignor or assignor not in (*BUILT_IN, *PYTHON_LIBRARIES):
-        return []
-    may_run = {clients_for(member, group.group_id) for member in group.members}
-    lack = [client for client in CLIENTS if assignor not in client.assignors]
-    named = {client for clients in may_run if {*clients} <= {*lack} for client in clients}
-    return [client.name for client in lack if client in named]
+def _listed_alone(
+    group: GroupSpec, changes: tuple[Change, ...], engine: Engine
+) -> Candidate | None:
+    """Returns an eager group's own assignor, as if its members listed it alone."""
+    own = group.assignor
+    if own is None or group.rebalance_protocol != "eager" or not lists_eager(group, own):
+        return None
+    one = _candidate(group.edited(rebalance_protocol="cooperative"), own, changes, engine)
+    return one if one.settles else None
 
 
 def _candidate(
@@ -252,65 +222,3 @@ def _candidate(
         if error.path.startswith("changes["):
             raise
         return Candidate(name, None, str(error))
-
-
-class _Measure(NamedTuple):
-    """A criterion of the rule; the candidate with the smallest value is the best.
-
-    `words` is a text that compares the values of two candidates; `show` is the format of a value.
-    `equal` is the text after `words`: it says that both are equal in all earlier criteria.
-    """
-
-    words: str
-    of: Callable[[Figures], float]
-    show: str
-    equal: str
-
-
-_MEASURES = (
-    _Measure(
-        "a spread of {} to {}'s {}", lambda f: f.balance_after.max - f.balance_after.min, "d", ""
-    ),
-    _Measure(
-        "{} partition-rounds without a reader to {}'s {}",
-        lambda f: f.unavailable_rounds,
-        "d",
-        ", and is as even",
-    ),
-    _Measure("{} moves to {}'s {}", lambda f: f.moves, "d", ", is as even and stops as little"),
-    _Measure(
-        "{} read in another rack to {}'s {}",
-        lambda f: 1 - (f.rack_share_after or 0.0),
-        ".0%",
-        ", and is equal in all else",
-    ),
-)
-
-
-def _rank(group: GroupSpec, candidate: Candidate) -> tuple[float, ...]:
-    figures = candidate.figures
-    assert figures is not None
-    return (
-        *(measure.of(figures) for measure in _MEASURES),
-        float(candidate.assignor != group.assignor),
-    )
-
-
-def _reason(group: GroupSpec, best: Candidate, others: Sequence[Candidate]) -> str:
-    """Returns why `best` is better than the group's own assignor, or than the next best one."""
-    if not others:
-        return f"{best.assignor} is the only one that settles"
-    own = [one for one in others if one.assignor == group.assignor]
-    other = (own or list(others))[0]
-    assert best.figures is not None
-    assert other.figures is not None
-    for measure in _MEASURES:
-        mine, its = measure.of(best.figures), measure.of(other.figures)
-        if mine != its:
-            how = measure.words.format(
-                format(mine, measure.show), other.assignor, format(its, measure.show)
-            )
-            return f"{best.assignor} has {how}{measure.equal}"
-    if best.assignor == group.assignor:
-        return f"{best.assignor} is what the group runs, and no other does better"
-    return f"{best.assignor} does as well as {other.assignor} and comes first in Kafka's order"

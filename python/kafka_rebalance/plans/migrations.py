@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
-from kafka_rebalance.assignors.registry import BUILT_IN, Engine
+from kafka_rebalance.assignors.registry import BUILT_IN, Engine, protocol_name
 from kafka_rebalance.group.spec import GroupSpec
 
 from .clients import Recipe, clients_of, clients_that_fit, recipe
-from .switch import Bounce, one_bounce, two_bounces
+from .switch import Bounce, bounce_of_one_name, one_bounce, two_bounces
 
 _KAFKAS_DEFAULT = ("range", "cooperative-sticky")
 """The default list of assignors of Kafka's Java consumer."""
@@ -18,6 +18,9 @@ _KAFKAS_DEFAULT = ("range", "cooperative-sticky")
 @dataclass(frozen=True, slots=True)
 class Migration:
     """The rolling bounces from `old` to `new`, as played, and a recipe for each client library.
+
+    There are two bounces, or one if the assignors have one protocol name. If `old` is `new`, the
+    group is eager (`lists_eager`), and afterwards its members list this assignor alone.
 
     `from_default` is None, except from range to cooperative-sticky: then it is the single bounce
     that Java members with Kafka's default list need, because that list has both. If `is_known`,
@@ -59,7 +62,11 @@ class Migration:
 
 
 def migration(group: GroupSpec, old: str, new: str, engine: Engine = "rust") -> Migration:
-    """Returns the migration from `old` to `new`, two known assignors."""
+    """Returns the migration from `old` to `new`, known assignors."""
+    if protocol_name(old) == protocol_name(new):
+        bounces: tuple[Bounce, ...] = (bounce_of_one_name(group, old, new, engine),)
+    else:
+        bounces = two_bounces(group, old, new, engine)
     from_default = None
     if {old, new} == {*_KAFKAS_DEFAULT} and old == _KAFKAS_DEFAULT[0]:
         from_default = one_bounce(group, _KAFKAS_DEFAULT, new, engine)
@@ -67,10 +74,12 @@ def migration(group: GroupSpec, old: str, new: str, engine: Engine = "rust") -> 
     # For a custom assignor, no client's setting is known.
     known = {old, new} <= {*BUILT_IN, *PYTHON_LIBRARIES}
     named = (clients or clients_that_fit(group)) if known else ()
+    if old == new:
+        named = tuple(client for client in named if client.mixes)
     return Migration(
         old,
         new,
-        two_bounces(group, old, new, engine),
+        bounces,
         from_default,
         bool(clients),
         tuple(recipe(client, old, new) for client in named),

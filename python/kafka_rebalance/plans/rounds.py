@@ -37,7 +37,14 @@ from typing import NamedTuple
 from kafka_rebalance.assignors import RebalanceProtocol, assign
 from kafka_rebalance.assignors.classic.subscriptions import members_in_order
 from kafka_rebalance.assignors.librdkafka.subscriptions import reported
-from kafka_rebalance.assignors.registry import BUILT_IN, SERVER_SIDE, Engine, custom, library_of
+from kafka_rebalance.assignors.registry import (
+    BUILT_IN,
+    SERVER_SIDE,
+    Engine,
+    custom,
+    library_of,
+    protocol_name,
+)
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.field_paths import MAX_INT32
 from kafka_rebalance.group.model import TopicPartition, quoted
@@ -153,8 +160,13 @@ def protocol_of(assignor: str) -> RebalanceProtocol:
 def lists_eager(group: GroupSpec, assignor: str) -> bool:
     """Returns whether members are eager although this assignor supports the cooperative protocol.
 
+    False under an assignor of another protocol name than the group's: members list it alone.
+
     Errors   GroupError at `rebalance_protocol` if the group is cooperative, and the assignor not.
     """
+    own = group.assignor
+    if own is None or assignor in SERVER_SIDE or protocol_name(own) != protocol_name(assignor):
+        return False
     is_cooperative = protocol_of(assignor) is RebalanceProtocol.COOPERATIVE
     if group.rebalance_protocol == "cooperative" and not is_cooperative:
         problem = f"{quoted(assignor)} supports only {quoted('eager')}"

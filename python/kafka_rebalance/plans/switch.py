@@ -11,8 +11,12 @@ both assignors in its list (the new one first), then with the new assignor alone
    the vote, and starts the only rebalance that a static member causes.
 3. A member is eager unless all assignors of its list are cooperative. An eager member revokes all
    partitions. It claims its last assignment only if the selected assignor is eager and also made
-   that assignment.
+   that assignment. In an eager group (`lists_eager`), a member that has not restarted is eager.
 4. If cooperative members lost partitions, they join again, which starts another rebalance.
+
+If the old and the new assignor have one name in JoinGroup (range, librdkafka/range), one bounce is
+enough: members vote for the name, and the leader's class answers. If the leader is unknown, it is
+the first member; a leader that leaves is followed by the first member of the broker's map.
 
 Source   ConsumerCoordinator: the protocol is the highest that all assignors of the list support;
          onJoinPrepare, onJoinComplete. ClassicGroup.selectProtocol. KIP-429, KIP-345.
@@ -25,7 +29,7 @@ from typing import Any, NamedTuple
 from kafka_rebalance.assignors import RebalanceProtocol, assign
 from kafka_rebalance.assignors.classic.subscriptions import members_in_order
 from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
-from kafka_rebalance.assignors.registry import Engine, library_of
+from kafka_rebalance.assignors.registry import Engine, library_of, protocol_name
 from kafka_rebalance.group.model import Member
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.protocol.selection import select_protocol
@@ -33,7 +37,7 @@ from kafka_rebalance.protocol.selection import select_protocol
 from .changes import BounceMembers
 from .changes.made_up import MadeUp
 from .changes.other_assignor import sends_anew
-from .rounds import protocol_of
+from .rounds import lists_eager, protocol_of
 
 MOST_MEMBERS = 100
 """The most members of a cooperative group that is played; a larger one gets a lower bound."""
@@ -66,8 +70,20 @@ class Bounce(NamedTuple):
 
 
 def two_bounces(group: GroupSpec, old: str, new: str, engine: Engine) -> tuple[Bounce, ...]:
-    """Returns the bounces from members that list only `old` to members that list only `new`."""
+    """Returns the bounces from members that list only `old` to members that list only `new`.
+
+    In an eager group, the members list another assignor beside `old` at the beginning.
+    """
     return _bounces(group, (old,), ((new, old), (new,)), engine)
+
+
+def bounce_of_one_name(group: GroupSpec, old: str, new: str, engine: Engine) -> Bounce:
+    """Returns the only bounce between two assignors of one protocol name, or between equal ones.
+
+    With `old` and `new` equal, an eager group's members then list this assignor alone.
+    """
+    (only,) = _bounces(group, (old,), ((new,),), engine)
+    return only
 
 
 def one_bounce(group: GroupSpec, both: AssignorNames, new: str, engine: Engine) -> Bounce:
@@ -79,14 +95,22 @@ def one_bounce(group: GroupSpec, both: AssignorNames, new: str, engine: Engine) 
 def _bounces(
     group: GroupSpec, first: AssignorNames, lists: Sequence[AssignorNames], engine: Engine
 ) -> tuple[Bounce, ...]:
-    too_many = len(group.members) > MOST_MEMBERS and any(map(_is_cooperative, [first, *lists]))
+    eager = lists_eager(group, first[0])
+    played = lists if eager else [first, *lists]
+    too_many = len(group.members) > MOST_MEMBERS and any(map(_is_cooperative, played))
     in_python = not PYTHON_LIBRARIES.keys().isdisjoint([*first, *lists[0]])
     if too_many or (in_python and is_large(group)):
         dynamic = sum(member.group_instance_id is None for member in group.members)
-        # This bound would be wrong for one member, but this code never runs for so small a group.
-        least = len(group.members), 2 * dynamic
-        return tuple(Bounce(names, *least, None, is_exact=False) for names in lists)
-    moment = _Moment(group, {m.member_id: first for m in group.members}, engine)
+        # A member that leaves starts a rebalance of the others, if there are any.
+        least = dynamic if len(group.members) == 1 else 2 * dynamic
+        restarts = len(group.members)
+        return tuple(Bounce(names, restarts, least, None, is_exact=False) for names in lists)
+    moment = _Moment(
+        group,
+        {m.member_id: first for m in group.members},
+        engine,
+        eager={m.member_id for m in group.members} if eager else set(),
+    )
     return tuple(moment.bounce(names) for names in lists)
 
 
@@ -102,17 +126,25 @@ def _is_cooperative(names: AssignorNames) -> bool:
 
 @dataclass(slots=True)
 class _Moment:
-    """The group between two events; `served` has the assignor that made a member's assignment."""
+    """The group between two events.
+
+    `eager` are members that list an unknown eager assignor beside those of `lists`. `selected` is a
+    protocol name, and `served` has the one under which a member's assignment was made.
+    """
 
     group: GroupSpec
     lists: dict[str, AssignorNames]
     engine: Engine
+    eager: set[str]
+    leader: str = ""
     selected: str = ""
     served: dict[str, str] = field(default_factory=dict)
     rebalances: int = 0
     moves: int = 0
 
     def __post_init__(self) -> None:
+        leader = self.group.leader
+        self.leader = leader if leader in self.lists else self.group.members[0].member_id
         self.selected = self._vote()
         self.served = dict.fromkeys(self.lists, self.selected)
 
@@ -131,6 +163,8 @@ class _Moment:
                     self._sends_anew(new_id, names[0])
                     if not edited.rebalances:
                         self.served[new_id] = self.served[old_id]
+                        self.leader = new_id if old_id == self.leader else self.leader
+                self._replace_leader()
                 # 2.
                 before, self.selected = self.selected, self._vote()
                 if before != self.selected:
@@ -147,17 +181,32 @@ class _Moment:
         )
         self.group = self.group.edited(members=tuple(members))
 
+    def _replace_leader(self) -> None:
+        if all(member.member_id != self.leader for member in self.group.members):
+            self.leader = members_in_order(self.group)[0].member_id
+
     def _vote(self) -> str:
-        return select_protocol([self.lists[member.member_id] for member in self.group.members])
+        listed = (self.lists[member.member_id] for member in self.group.members)
+        return select_protocol([tuple(map(protocol_name, names)) for names in listed])
+
+    def _answering(self) -> str:
+        """Returns the leader's assignor of the selected name."""
+        names = self.lists[self.leader]
+        return next(name for name in names if protocol_name(name) == self.selected)
+
+    def _is_cooperative(self, member: Member) -> bool:
+        member_id = member.member_id
+        return member_id not in self.eager and _is_cooperative(self.lists[member_id])
 
     def _rebalance(self) -> None:
         for _ in range(_MOST_FOLLOW_UPS):
             # 3.
+            assignor = self._answering()
             members = self.group.members
-            if library_of(self.selected):  # a library's leader sees the order of the broker's map
+            if library_of(assignor):  # a library's leader sees the order of the broker's map
                 members = tuple(members_in_order(self.group))
-            sent = tuple(map(self._sent, members))
-            answer = assign(self.group.edited(members=sent), self.selected, engine=self.engine)
+            sent = tuple(self._sent(member, assignor) for member in members)
+            answer = assign(self.group.edited(members=sent), assignor, engine=self.engine)
             given = {member_id: set(owned) for member_id, owned in answer.items()}
             self.rebalances += 1
             self.moves += sum(
@@ -168,7 +217,7 @@ class _Moment:
             joins_again = any(
                 not given[member.member_id].issuperset(member.owned_partitions)
                 for member in self.group.members
-                if _is_cooperative(self.lists[member.member_id])
+                if self._is_cooperative(member)
             )
             generation_id = 1 + max(member.generation_id or 0 for member in self.group.members)
             self.group = self.group.owning(answer, generation_id=generation_id)
@@ -176,10 +225,10 @@ class _Moment:
             if not joins_again:
                 return
 
-    def _sent(self, member: Member) -> Member:
-        if _is_cooperative(self.lists[member.member_id]):
+    def _sent(self, member: Member, assignor: str) -> Member:
+        if self._is_cooperative(member):
             return member
         remembers = self.served.get(member.member_id) == self.selected
-        if remembers and protocol_of(self.selected) is RebalanceProtocol.EAGER:
+        if remembers and protocol_of(assignor) is RebalanceProtocol.EAGER:
             return member
         return member.owning()

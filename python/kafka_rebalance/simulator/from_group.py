@@ -24,7 +24,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known, protocol_name
+from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import Member, Topic, quoted
 from kafka_rebalance.group.spec import GroupSpec
@@ -100,7 +100,7 @@ def scenario_from_group(
     if not is_known(name):
         raise GroupError("assignor", f"{quoted(name)} cannot be played")
     config = _with_assignor(config or ConsumerConfig(), name)
-    if _lists_eager(group, name):
+    if lists_eager(group, name):
         config = replace(config, partition_assignment_strategy=(name, _EAGER))
     maker = _Maker(group, config, work or Costs(), pace or Pace())
     for place, change in enumerate(changes):
@@ -110,14 +110,6 @@ def scenario_from_group(
             path = f"changes[{place}]" if error.path == "change" else error.path
             raise GroupError(path, error.problem) from None
     return maker.scenario(changes, seed)
-
-
-def _lists_eager(group: GroupSpec, name: str) -> bool:
-    """Returns whether members that prefer this assignor list an eager one, too."""
-    if name in SERVER_SIDE or group.assignor is None:
-        return False
-    is_own = protocol_name(name) == protocol_name(group.assignor)
-    return is_own and lists_eager(group, name)
 
 
 def _with_assignor(config: ConsumerConfig, name: str) -> ConsumerConfig:

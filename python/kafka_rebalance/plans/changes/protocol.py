@@ -11,7 +11,8 @@ To "consumer":
 3. A static member does not leave. It gets its partitions back, without a new target; only the first
    one starts a rebalance, which converts the group.
 4. Members that are not yet restarted follow each new target in the classic way: they join again,
-   and an eager one revokes all its partitions for this.
+   and an eager one revokes all its partitions for this. Members may be eager with a cooperative
+   assignor (`GroupSpec.rebalance_protocol`).
 
 To "classic": the broker assigns until the last member of the consumer protocol has left, or has
 been replaced by a static member. Then the group is classic again. After a leave, it rebalances at
@@ -36,6 +37,7 @@ from kafka_rebalance.assignors.registry import (
 from kafka_rebalance.group.model import Member, quoted
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.java.order import java_hash_order
+from kafka_rebalance.plans.rounds import lists_eager
 
 from .change import Change, Verb, check_fields
 from .edits import Edited, GroupEvent, error, held_by, restarted, without
@@ -104,7 +106,7 @@ class SwitchProtocol(Change):
             )
         classic = name if self.protocol == CLASSIC else group.assignor or ""
         after = name if self.protocol == CLASSIC else f"{CONSUMER}/{name}"
-        stops = not BUILT_IN[classic].withholds
+        stops = not BUILT_IN[classic].withholds or lists_eager(group, classic)
         ids = [member.member_id for member in group.members]
         restarts = (
             _Restart(member, frozenset(ids[i + 1 :]), self.protocol, after, stops)

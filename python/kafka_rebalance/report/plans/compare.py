@@ -3,15 +3,17 @@
 
 from collections.abc import Mapping, Sequence
 
+from kafka_rebalance.assignors import RebalanceProtocol
+from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans import Candidate, Comparison
 from kafka_rebalance.plans.figures import share_text
-from kafka_rebalance.plans.rounds import protocol_of
+from kafka_rebalance.plans.rounds import lists_eager, protocol_of
 from kafka_rebalance.report.text.names import cut
 from kafka_rebalance.report.text.tables import print_table
 from kafka_rebalance.simulator.timing import Timed
 
 from .plan import its, moves_text, print_wrapped, waits
-from .recipes import print_migration
+from .recipes import print_completion, print_migration
 from .times import median_text, seconds_text
 
 Times = Mapping[str, Timed]
@@ -26,7 +28,8 @@ def print_comparison(comparison: Comparison, times: Times, assumed: str) -> None
     group = comparison.group
     print(comparison.title)
     rows = [
-        _row(one, times.get(one.assignor), comparison.recommended) for one in comparison.candidates
+        _row(label, one, None if one is comparison.alone else times.get(one.assignor))
+        for label, one in comparison.rows()
     ]
     columns = (
         *("assignor", "rounds", "moves (least)", "no reader"),
@@ -58,6 +61,8 @@ def print_comparison(comparison: Comparison, times: Times, assumed: str) -> None
         print()
     print_wrapped(f"Recommended: {comparison.reason}.")
     _print_clock(comparison, times)
+    if not comparison.keeps_assignor and comparison.completion is not None:
+        print_completion(comparison.completion)
     migration = comparison.migration
     if migration is not None:
         print_migration(migration, group.group_id)
@@ -75,20 +80,26 @@ def _print_clock(comparison: Comparison, times: Times) -> None:
     mine = times.get(recommended)
     if mine is None or mine.unread.median is None:
         return
+    if comparison.keeps_assignor and comparison.alone is not None:
+        return  # the seconds are those of the eager group
     known = {
         name: one.unread.median for name, one in times.items() if one.unread.median is not None
     }
     name = min(known, key=lambda one: (known[one], one != comparison.group.assignor))
+    kinds = {_is_eager(comparison.group, one) for one in (name, recommended)}
     if known[name] < mine.unread.median:
         print_wrapped(
             f"In seconds, {name} is best: {seconds_text(known[name])} partition-seconds unread, "
             f"{seconds_text(mine.unread.median)} under {comparison.recommended}."
-            + (_LENGTHS if len({protocol_of(one) for one in (name, recommended)}) > 1 else "")
+            + (_LENGTHS if len(kinds) > 1 else "")
         )
 
 
-def _row(one: Candidate, timed: Timed | None, recommended: str | None) -> tuple[str, ...]:
-    name = f"{one.assignor}{' <' if one.assignor == recommended else ''}"
+def _is_eager(group: GroupSpec, assignor: str) -> bool:
+    return lists_eager(group, assignor) or protocol_of(assignor) is RebalanceProtocol.EAGER
+
+
+def _row(name: str, one: Candidate, timed: Timed | None) -> tuple[str, ...]:
     if one.figures is None:
         return (name, *[""] * 7, "-")
     figures = one.figures
@@ -121,12 +132,16 @@ def print_comparisons(comparisons: Sequence[Comparison]) -> None:
 def _line(comparison: Comparison) -> tuple[str, ...]:
     by_name = {one.assignor: one.figures for one in comparison.candidates}
     both = [by_name.get(name or "") for name in (comparison.group.assignor, comparison.recommended)]
+    recommended = comparison.recommended or "-"
+    if comparison.keeps_assignor and comparison.alone is not None:
+        both[1] = comparison.alone.figures
+        recommended = f"{recommended} alone"
     spreads = ["-" if one is None else one.balance_after.least_to_most for one in both]
     silent = ["-" if one is None else str(one.unavailable) for one in both]
     return (
         cut(comparison.group.group_id, 60),
         comparison.group.assignor or "-",
-        comparison.recommended or "-",
+        recommended,
         " -> ".join(spreads),
         " -> ".join(silent),
     )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from kafka_rebalance.assignors.registry import is_known, protocol_name
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans import Bounce, Migration, Recipe
-from kafka_rebalance.plans.clients import CLIENTS
+from kafka_rebalance.plans.clients import CLIENTS, run_several, sure_to_run
 from kafka_rebalance.plans.listed import may_list_eager
 from kafka_rebalance.plans.rounds import lists_eager, protocol_of
 from kafka_rebalance.plans.switched import Switched
@@ -16,6 +16,7 @@ from kafka_rebalance.report.text.names import counted
 from .plan import print_wrapped
 
 _HOW = "How to switch depends on the client library, and no client id shows it:"
+_TOGETHER = "The members run several clients: stop all of them together."
 _HOW_BY_BYTES = "How to switch, for each client library that the members' bytes fit:"
 
 
@@ -32,8 +33,9 @@ def print_migration(migration: Migration, group_id: str) -> None:
     """Prints the cost and the steps for each client library, with settings to paste."""
     ways = {one.way for one in migration.recipes}
     if migration.moves is not None and (not ways or "rolling" in ways):
+        what = "bounce" if migration.old == migration.new else "switch"
         print_wrapped(
-            f"The switch itself moves partitions: {counted(migration.moves, 'move')} in all, in "
+            f"The {what} itself moves partitions: {counted(migration.moves, 'move')} in all, in "
             f"{counted(migration.rebalances, 'rebalance')}, if the members restart one after "
             f"another.{_new_ids(migration)}"
         )
@@ -45,29 +47,77 @@ def print_migration(migration: Migration, group_id: str) -> None:
         for number, bounce in enumerate(migration.bounces, 1):
             print_wrapped(f"{number}. {_cost(bounce, migration)}", "  ", "   ")
     if migration.is_known and len(migration.recipes) > 1 and "stop all" in ways:
-        print_wrapped("The members run several clients: stop all of them together.")
+        print_wrapped(_TOGETHER)
     if "stop all" in ways:
         _print_way_back(group_id)
 
 
-def print_switches(switches: Sequence[Switched], group: GroupSpec) -> None:
-    """Prints, for each switch of a plan, the clients that cannot make it as it is planned."""
-    for one in switches:
-        old, new = protocol_name(one.old), protocol_name(one.new)
+def print_completion(migration: Migration) -> None:
+    """Prints the bounce that ends an eager group's eager rounds, before another way is printed."""
+    (bounce,) = migration.bounces
+    print_wrapped(
+        f"First, one rolling bounce with {protocol_name(migration.new)} alone ends the eager "
+        f"rounds: {_counts(bounce)}. The recommendation goes beyond that; its first step replaces "
+        "the eager assignor that the members list now."
+    )
+
+
+def print_switches(
+    rolling: Sequence[Switched], refusing: Sequence[Switched], group: GroupSpec
+) -> None:
+    """Prints, for each switch of a plan that needs it, which clients can make it, and how.
+
+    `rolling` are those of `by_plug_ins`, `refusing` those of `not_rolling`.
+    """
+    ways: set[str] = set()
+    for old, new in dict.fromkeys((one.old, one.new) for one in (*rolling, *refusing)):
+        named = (one for one in (*rolling, *refusing) if (one.old, one.new) == (old, new))
+        recipes = {recipe.client: recipe for one in named for recipe in one.recipes}
+        ways |= {recipe.way for recipe in recipes.values()}
         print_wrapped(
-            f"switch-assignor={one.new} is planned for members that list both {old} and {new} "
-            "while they restart one after another. These clients cannot do that:"
+            f"switch-assignor={new} is planned for members that list both {protocol_name(old)} "
+            f"and {protocol_name(new)} while they restart one after another."
         )
-        for recipe in one.recipes:
-            _print_stop(recipe, one.old, one.new)
-    if any(recipe.way == "stop all" for one in switches for recipe in one.recipes):
-        is_static = all(member.group_instance_id is not None for member in group.members)
-        print_wrapped(
-            "If all members stop and start together, the new assignor begins without owned "
-            "partitions too"
-            + ("." if is_static else ", but from members with new ids: ties may go otherwise.")
-        )
-        _print_way_back(group.group_id)
+        _print_rolling([one for one in recipes.values() if one.way == "rolling"], old, new)
+        _print_refusing([one for one in recipes.values() if one.way != "rolling"], old, new)
+        lacking = [name for name, one in recipes.items() if one.way == "none"]
+        if lacks := sure_to_run(group, lacking):
+            print_wrapped(
+                f"So this group cannot switch as long as it has members of {' or '.join(lacks)}."
+            )
+    if "stop all" in ways:
+        _print_stop_all(group)
+
+
+def _print_rolling(recipes: Sequence[Recipe], old: str, new: str) -> None:
+    if not recipes:
+        return
+    print_wrapped("These clients can do that:")
+    for recipe in recipes:
+        print_wrapped(_way(recipe, old, new))
+        for number, setting in enumerate(recipe.settings, 1):
+            print_wrapped(f"{number}. restart one member after another with", "  ", "   ")
+            _print_settings(recipe.needs if number == 1 else None, setting)
+    print_wrapped("`compare` has the rebalances and moves of both bounces.")
+
+
+def _print_refusing(recipes: Sequence[Recipe], old: str, new: str) -> None:
+    if recipes:
+        print_wrapped("These clients cannot do that:")
+    for recipe in recipes:
+        _print_stop(recipe, old, new)
+
+
+def _print_stop_all(group: GroupSpec) -> None:
+    if run_several(group):
+        print_wrapped(_TOGETHER)
+    is_static = all(member.group_instance_id is not None for member in group.members)
+    print_wrapped(
+        "If all members stop and start together, the new assignor begins without owned "
+        "partitions too"
+        + ("." if is_static else ", but from members with new ids: ties may go otherwise.")
+    )
+    _print_way_back(group.group_id)
 
 
 COOPERATIVE_LISTS = (
@@ -125,21 +175,6 @@ def copy_commands(group_id: str) -> tuple[str, str]:
         f"{command} --group {old} --all-topics --to-current --dry-run --export > offsets.csv",
         f"{command} --group {new} --from-file offsets.csv --execute",
     )
-
-
-def print_plug_ins(switches: Sequence[Switched]) -> None:
-    """Prints, for each switch of a plan that needs them, the settings with the plug-ins."""
-    for one in switches:
-        print_wrapped(f"switch-assignor={one.new} is planned for members that list both:")
-        for recipe in one.recipes:
-            if recipe.way != "rolling":
-                _print_stop(recipe, one.old, one.new)
-                continue
-            print_wrapped(_way(recipe, one.old, one.new))
-            for number, setting in enumerate(recipe.settings, 1):
-                print_wrapped(f"{number}. restart one member after another with", "  ", "   ")
-                _print_settings(recipe.needs if number == 1 else None, setting)
-        print_wrapped("`compare` has the rebalances and moves of both bounces.")
 
 
 def _way(one: Recipe, old: str, new: str) -> str:

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rule by which `compare` recommends an assignor, and the reason in words.
+
+Each step of the rule compares the candidates that were equal in the steps before:
+
+1. An assignor that fails, or never settles, is not recommended.
+2. The smallest difference at the end between the members with the most and fewest partitions.
+3. The fewest partition-rounds without a reader (each partition counts once for each such round).
+4. The fewest moves.
+5. The largest share of partitions read in the rack of a replica.
+6. The group's own assignor, which needs no migration; then the first in the registry's order (or
+   in the caller's, if the caller names the assignors).
+
+A built-in assignor is recommended only if every member may have it: if one of the clients that the
+member's client id reveals, or else that its bytes fit (`clients.py`), has the assignor.
+
+Assignors of a library other than that of the group's own assignor are recommended only if none of
+its own library settles. Members of the Python libraries can also have Kafka's assignors, as
+plug-ins, except the one with the same name in JoinGroup: the member that leads would decide which
+of the two answers.
+
+The members of an eager group (`rounds.lists_eager`) need one more rolling bounce to be cooperative.
+So its own assignor is ranked with the figures that it has when the members list it alone.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
+from kafka_rebalance.assignors.registry import BUILT_IN, library_of, protocol_name
+from kafka_rebalance.group.spec import GroupSpec
+
+from .clients import CLIENTS, clients_for
+from .figures import Figures
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """The figures of one assignor, or the reason why it has none."""
+
+    assignor: str
+    figures: Figures | None
+    error: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        figures = {} if self.figures is None else self.figures.to_dict()
+        return {"assignor": self.assignor, **figures, "error": self.error}
+
+    @property
+    def settles(self) -> bool:
+        return self.figures is not None and self.figures.settled
+
+
+def recommend(
+    group: GroupSpec, candidates: Sequence[Candidate], alone: Candidate | None
+) -> tuple[str | None, str]:
+    """Returns the recommended assignor, None if no candidate is possible, and the reason.
+
+    `alone` is the own assignor of an eager group, as if members listed it alone; None otherwise.
+    """
+    if alone is not None:
+        candidates = [alone if one.assignor == alone.assignor else one for one in candidates]
+    settled = sorted((one for one in candidates if one.settles), key=lambda one: _rank(group, one))
+    ranked = [one for one in settled if _is_alike(group, one.assignor)] or settled
+    is_only = len(ranked) == 1 < len(settled)
+    if not ranked:
+        return None, "every assignor fails, or never settles"
+    possible = [one for one in ranked if not _lacking(group, one.assignor)]
+    if not possible:
+        names = dict.fromkeys(name for one in ranked for name in _lacking(group, one.assignor))
+        return None, f"{' and '.join(names)} has none of these assignors that settles"
+    best = possible[0]
+    reason = _reason(group, best, possible[1:], alone)
+    if is_only:
+        reason = f"{best.assignor} is the only one here of the kind that the group runs"
+    if len(candidates) == 1:
+        reason = f"{best.assignor} is the only one that was compared"
+    if len(possible) == 1 < len(ranked):
+        reason = f"{best.assignor} is the only one that settles and that the clients have"
+    if ranked[0] is not best:
+        lacking = _lacking(group, ranked[0].assignor)
+        reason += f"; {ranked[0].assignor} would do better, but {' and '.join(lacking)} "
+        reason += f"{'does' if len(lacking) == 1 else 'do'} not have it"
+    if alone is not None:
+        reason += "; the members list an eager assignor too: the rolling bounce to "
+        reason += f"{alone.assignor} alone is missing"
+    return best.assignor, reason
+
+
+def _is_alike(group: GroupSpec, assignor: str) -> bool:
+    """Returns whether members that have the group's own assignor can have this one too."""
+    own = group.assignor or ""
+    if library_of(assignor) == library_of(own):
+        return True
+    by_plug_in = own in PYTHON_LIBRARIES and library_of(assignor) is None
+    return by_plug_in and protocol_name(own) != assignor
+
+
+def _lacking(group: GroupSpec, assignor: str) -> list[str]:
+    """Returns the clients, in `CLIENTS`' order, of members that cannot have this assignor.
+
+    A member cannot if all clients that it may run lack it. Any client may have a custom assignor.
+    """
+    if assignor == group.assignor or assignor not in (*BUILT_IN, *PYTHON_LIBRARIES):
+        return []
+    may_run = {clients_for(member, group.group_id) for member in group.members}
+    lack = [client for client in CLIENTS if assignor not in client.assignors]
+    named = {client for clients in may_run if {*clients} <= {*lack} for client in clients}
+    return [client.name for client in lack if client in named]
+
+
+class _Measure(NamedTuple):
+    """A criterion of the rule; the candidate with the smallest value is the best.
+
+    `words` is a text that compares the values of two candidates; `show` is the format of a value.
+    `equal` is the text after `words`: it says that both are equal in all earlier criteria.
+    """
+
+    words: str
+    of: Callable[[Figures], float]
+    show: str
+    equal: str
+
+
+_MEASURES = (
+    _Measure(
+        "a spread of {} to {}'s {}", lambda f: f.balance_after.max - f.balance_after.min, "d", ""
+    ),
+    _Measure(
+        "{} partition-rounds without a reader to {}'s {}",
+        lambda f: f.unavailable_rounds,
+        "d",
+        ", and is as even",
+    ),
+    _Measure("{} moves to {}'s {}", lambda f: f.moves, "d", ", is as even and stops as little"),
+    _Measure(
+        "{} read in another rack to {}'s {}",
+        lambda f: 1 - (f.rack_share_after or 0.0),
+        ".0%",
+        ", and is equal in all else",
+    ),
+)
+
+
+def _rank(group: GroupSpec, candidate: Candidate) -> tuple[float, ...]:
+    figures = candidate.figures
+    assert figures is not None
+    return (
+        *(measure.of(figures) for measure in _MEASURES),
+        float(candidate.assignor != group.assignor),
+    )
+
+
+def _reason(
+    group: GroupSpec, best: Candidate, others: Sequence[Candidate], alone: Candidate | None
+) -> str:
+    """Returns why `best` is better than the group's own assignor, or than the next best one."""
+    name = best.assignor if best is not alone else f"{best.assignor} alone"
+    if not others:
+        return f"{name} is the only one that settles"
+    own = [one for one in others if one.assignor == group.assignor]
+    other = (own or list(others))[0]
+    assert best.figures is not None
+    assert other.figures is not None
+    for measure in _MEASURES:
+        mine, its = measure.of(best.figures), measure.of(other.figures)
+        if mine != its:
+            how = measure.words.format(
+                format(mine, measure.show), other.assignor, format(its, measure.show)
+            )
+            how += " if listed alone" if other is alone else ""
+            return f"{name} has {how}{measure.equal}"
+    if best is alone:
+        return f"no other does better than {name}"
+    if best.assignor == group.assignor:
+        return f"{best.assignor} is what the group runs, and no other does better"
+    return f"{best.assignor} does as well as {other.assignor} and comes first in Kafka's order"

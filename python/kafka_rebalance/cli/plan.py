@@ -93,8 +93,8 @@ def add_leader(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--leader",
         metavar="MEMBER",
-        help="as if this member led its group, a member_id or group_instance_id (default: as FILE "
-        "says)",
+        help="as if this member led its group: a member_id, also shortened as in the tables, or a "
+        "group_instance_id (default: the leader in FILE)",
     )
 
 

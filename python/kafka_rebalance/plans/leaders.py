@@ -84,13 +84,15 @@ def named_leader(group: GroupSpec, member: str | None) -> GroupSpec:
     """Returns the group with this leader: a member_id, also shortened, or a group_instance_id.
 
     None keeps the group's own.
+
+    Errors   NotAffected without such a member, GroupError if a shortened id fits several ones.
     """
     if member is None:
         return group
     try:
         return group.edited(leader=find_member(group, member).member_id)
     except NotAffected:
-        raise GroupError("leader", f"there is no member {quoted(member)}") from None
+        raise NotAffected("leader", f"there is no member {quoted(member)}") from None
     except GroupError as error:
         raise GroupError("leader", error.problem) from None
 

@@ -204,9 +204,7 @@ def test_a_shortened_leader_of_two_members_is_an_error_of_its_group(
     assert main([command, str(file), "--json", "--leader", "app-1-0b5c"]) == SOME_ERRORS
     out, err = capsys.readouterr()
     bad, other = (json.loads(line) for line in out.splitlines())
-    assert bad["error"] == (
-        'leader: "app-1-0b5c" is short for 2 members; give a whole member_id'
-    )
+    assert bad["error"] == 'leader: "app-1-0b5c" is short for 2 members; give a whole member_id'
     assert other["assignor"] == OURS
     assert err == "kafka-rebalance: 1 of 2 groups had errors\n"
 

@@ -71,9 +71,7 @@ def test_owners_are_not_the_cause_if_the_next_rebalance_does_not_help() -> None:
     group = GROUPS["j-uneven"]
     others = dict(zip(("ju-1", "ju-2"), ("ju-3", "ju-4"), strict=True))
     whole = {member.client_id: member for member in group.members}
-    swapped = {
-        whole[other].member_id: whole[one].owned_partitions for one, other in others.items()
-    }
+    swapped = {whole[other].member_id: whole[one].owned_partitions for one, other in others.items()}
     group = group.owning(swapped, generation_id=2)
     assert kr.plan(group).moves == 6
     assert cause(group) == (

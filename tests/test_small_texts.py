@@ -47,6 +47,16 @@ def test_no_name_is_broken_if_more_columns_need_the_room() -> None:
     assert lines[at + 4].split() == ["librdkafka/cooperative-sticky"]
 
 
+def test_a_figure_stays_whole_if_one_more_name_can_stand_above() -> None:
+    columns = ("group", "runs", "recommended", "a member", "no reader")
+    row = ("g" * 52, ASSIGNOR, ASSIGNOR, "1-2 -> 1", "20 -> 4")
+    lines = list(table_lines(columns, [row], 80, whole=True, names=3))
+    assert max(map(len, lines)) <= 80
+    assert any("1-2 -> 1" in line for line in lines)
+    assert any("20 -> 4" in line for line in lines)
+    assert {*row[:3]} <= {word for line in lines for word in line.split()}
+
+
 def test_groups_that_are_left_out_are_named_in_full_at_80_columns(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import kafka_rebalance as kr
 from kafka_rebalance.cli import fleet, fleet_summary, main
+from kafka_rebalance.report.plans.plan import print_explanation
 from kafka_rebalance.report.text.tables import table_lines
 
 if TYPE_CHECKING:
@@ -87,6 +88,18 @@ def test_a_group_of_many_is_named_in_full(
         words = capsys.readouterr().out.split()
         assert [one for one in words if one in ids] == ids
         assert "cooperative-sticky" in words
+
+
+def test_an_explanation_keeps_long_names_whole(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    member_id = "m" * 90
+    group = kr.GroupSpec("g", (kr.Topic("t", 4),), (kr.Member(member_id, ("t",)),), "range")
+    print_explanation(kr.plan(group), "t-3")
+    out = capsys.readouterr().out
+    assert f" {member_id} " in out.replace("\n", " ")
+    assert any(line.startswith("     ") for line in out.splitlines())
 
 
 def _share() -> kr.GroupSpec:

@@ -100,7 +100,7 @@ def scenario_from_group(
     if not is_known(name):
         raise GroupError("assignor", f"{quoted(name)} cannot be played")
     config = _with_assignor(config or ConsumerConfig(), name)
-    if _lists_eager(group, name):
+    if _members_list_eager(group, name):
         config = replace(config, partition_assignment_strategy=(name, _EAGER))
     maker = _Maker(group, config, work or Costs(), pace or Pace())
     for place, change in enumerate(changes):
@@ -112,7 +112,7 @@ def scenario_from_group(
     return maker.scenario(changes, seed)
 
 
-def _lists_eager(group: GroupSpec, name: str) -> bool:
+def _members_list_eager(group: GroupSpec, name: str) -> bool:
     """Returns whether members that prefer this assignor list an eager one, too."""
     if name in SERVER_SIDE or group.assignor is None:
         return False

@@ -73,7 +73,7 @@ def test_an_unknown_leader_is_one_whose_library_fits() -> None:
 
 def test_each_members_library_is_found_a_few_times_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Any of 50 members may lead, and may run kafka-python or aiokafka."""
-    asked = []
+    asked: list[kr.Member] = []
 
     def counted(group: kr.GroupSpec, member: kr.Member) -> str | None:
         asked.append(member)

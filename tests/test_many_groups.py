@@ -109,7 +109,7 @@ def test_compare_does_not_keep_the_plans_of_many_groups(
     run: Any, options: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When all groups are printed, at most the last group's plans are still in memory."""
-    kept = []
+    kept: list[int] = []
 
     def finish(tally: Tally, args: argparse.Namespace) -> int:
         gc.collect()

@@ -154,7 +154,7 @@ def test_a_lag_without_a_committed_offset_is_unknown_and_not_0(
     assert [one.lag, *(one.lag_of(m.member_id) for m in members)] == [0, 0, None, 0]
     assert one.to_dict()["without_committed_offset"] == 2
     none = describe(group, lags={})
-    assert (none.lag, none.lag_of("x"), none.without_offset) == (None, None, 3)
+    assert (none.lag, none.lag_of("x"), none.without_committed_offset) == (None, None, 3)
     assert describe(group).to_dict()["without_committed_offset"] is None
     print_description(one, "FILE", everything=False)
     printed = capsys.readouterr().out

@@ -109,7 +109,7 @@ def test_kafkas_steps_are_not_offered_for_an_answer_that_differs() -> None:
                          "(--assignor range) are not these")  # fmt: skip
     assert outcome == (
         "  2. outcome: nobody claimed it; a, which claimed 0 partitions, gets it, and holds 1 "
-        "afterwards; no other of 2 subscribers claimed fewer"
+        "afterwards; none of the 2 subscribers claimed fewer"
     )
     group = GroupSpec("g", (Topic("t", 2),), members)
     assert T0 in kr.assign(group, "range")["b"]

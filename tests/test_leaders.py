@@ -13,7 +13,8 @@ import kafka_rebalance as kr
 from kafka_rebalance.cli import main
 from kafka_rebalance.cli.exit_codes import SOME_ERRORS
 from kafka_rebalance.java.order import java_hash_order
-from kafka_rebalance.plans.leaders import named_leader, possible_dialects
+from kafka_rebalance.plans import leaders
+from kafka_rebalance.plans.leaders import library, named_leader, possible_dialects
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,6 +69,21 @@ def test_an_unknown_leader_is_one_whose_library_fits() -> None:
         members=tuple(kr.Member(m.member_id, m.topics) for m in group().members)
     )
     assert possible_dialects(without) == {OURS: ("r",)}  # without libraries: Kafka's own assignor
+
+
+def test_each_members_library_is_found_a_few_times_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any of 50 members may lead, and may run kafka-python or aiokafka."""
+    asked: list[kr.Member] = []
+
+    def counted(group: kr.GroupSpec, member: kr.Member) -> str | None:
+        asked.append(member)
+        return library(group, member)
+
+    monkeypatch.setattr(leaders, "library", counted)
+    members = tuple(kr.Member(f"m{n}", ("t",), client_library="python") for n in range(50))
+    python = kr.GroupSpec("g", (kr.Topic("t", 5),), members, "range")
+    assert [*possible_dialects(python)] == ["kafka-python/range", "aiokafka/range"]
+    assert len(asked) <= 4 * len(members)
 
 
 def test_answers_that_agree_are_one() -> None:
@@ -173,6 +189,24 @@ def test_one_of_many_groups_may_lack_the_named_leader(
         assert ('no group has a member "nobody"' in err) == (code == SOME_ERRORS)
     assert main([*run, "nobody", "--group", "other"]) == SOME_ERRORS
     assert 'leader: there is no member \\"nobody\\"' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["plan", "compare"])
+def test_a_shortened_leader_of_two_members_is_an_error_of_its_group(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Other groups, which lack this member, keep their own leader."""
+    ids = (f"app-1-0b5c{n}111-2222-4333-8444-555566667777" for n in "12")
+    members = tuple(kr.Member(member_id, ("t",)) for member_id in ids)
+    both = kr.GroupSpec("both", (kr.Topic("t", 5),), members, OURS)
+    file = tmp_path / "groups.jsonl"
+    file.write_text(f"{both.to_json()}\n{group().to_json()}\n", encoding="utf-8")
+    assert main([command, str(file), "--json", "--leader", "app-1-0b5c"]) == SOME_ERRORS
+    out, err = capsys.readouterr()
+    bad, other = (json.loads(line) for line in out.splitlines())
+    assert bad["error"] == 'leader: "app-1-0b5c" is short for 2 members; give a whole member_id'
+    assert other["assignor"] == OURS
+    assert err == "kafka-rebalance: 1 of 2 groups had errors\n"
 
 
 @pytest.mark.parametrize("command", ["plan", "compare"])

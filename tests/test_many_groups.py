@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -11,9 +12,12 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance.cli import main
+from kafka_rebalance.cli.groups import Tally
 from kafka_rebalance.data import captured_lines
+from kafka_rebalance.plans.leaders import LedPlan
 
 if TYPE_CHECKING:
+    import argparse
     from pathlib import Path
 
 
@@ -98,6 +102,26 @@ def test_a_group_has_figures_in_seconds_or_the_reason_why_not(run: Any) -> None:
     code, out, _ = run("compare", [group], "--json", "--resubscribe", "m0:a")
     assert json.loads(out)["times"] == {}
     assert "cannot play it" in json.loads(out)["times_missing"]
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_compare_does_not_keep_the_plans_of_many_groups(
+    run: Any, options: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When all groups are printed, at most the last group's plans are still in memory."""
+    kept: list[int] = []
+
+    def finish(tally: Tally, args: argparse.Namespace) -> int:
+        gc.collect()
+        kept.append(sum(isinstance(one, LedPlan) for one in gc.get_objects()))
+        return finished(tally, args)
+
+    gc.collect()
+    before = sum(isinstance(one, LedPlan) for one in gc.get_objects())
+    finished = Tally.finish
+    monkeypatch.setattr(Tally, "finish", finish)
+    assert run("compare", [_group(f"g{n}", "a") for n in range(6)], *options)[0] == 0
+    assert kept[0] - before <= 1
 
 
 def test_a_custom_assignor_counts_as_one_that_all_clients_have() -> None:

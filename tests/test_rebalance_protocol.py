@@ -168,6 +168,20 @@ def test_compare_asks_the_own_assignor_as_the_group_runs_it(engine: Engine) -> N
     assert figures == others
 
 
+def test_compare_has_the_figures_of_plan_for_an_eager_group_with_a_dialect() -> None:
+    """librdkafka led: both commands take its assignor, and keep the rebalance protocol."""
+    members = tuple(replace(member, client_library="librdkafka") for member in eager().members)
+    line = replace(eager(), members=members, leader_library="librdkafka").to_json()
+    words = ["-", "--add-members", "1", "--json"]
+    planned = json.loads(command("plan", *words, stdin=line).stdout)
+    compared = json.loads(command("compare", *words, stdin=line).stdout)
+    assert planned["assignor"] == compared["assignor"] == f"librdkafka/{COOPERATIVE}"
+    (own,) = (one for one in compared["candidates"] if one["assignor"] == planned["assignor"])
+    figures = ("rounds", "moves", "unavailable")
+    assert [own[name] for name in figures] == [planned[name] for name in figures]
+    assert planned["rounds"] == 1
+
+
 def test_the_simulator_gives_the_members_both_assignors() -> None:
     def lists(group: kr.GroupSpec, assignor: str | None = None) -> set[tuple[str, ...]]:
         scenario = scenario_from_group(group, [kr.AddMembers(1)], assignor=assignor)
@@ -234,7 +248,8 @@ NEW = sent(None)
         ([sent(4), sent(4), NEW], "eager"),
         ([sent(0), NEW], "eager"),  # generation 0 is a generation
         ([sent(4, [0, 1]), sent(4, [2, 3])], "cooperative"),
-        ([sent(4, [0, 1]), NEW], "cooperative"),
+        # The new member may list range too, as Java's default does: it is eager then.
+        ([sent(4, [0, 1]), NEW], None),
         # Between the bounces of a switch, or idle until now: both look like this.
         ([sent(4, [0, 1]), sent(4), NEW], None),
         # All are new: they have nothing to claim.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import kafka_rebalance as kr
 from kafka_rebalance.cli import fleet, fleet_summary, main
+from kafka_rebalance.report.plans.plan import print_explanation
 from kafka_rebalance.report.text.tables import table_lines
 
 if TYPE_CHECKING:
@@ -47,6 +48,16 @@ def test_no_name_is_broken_if_more_columns_need_the_room() -> None:
     assert lines[at + 4].split() == ["librdkafka/cooperative-sticky"]
 
 
+def test_a_figure_stays_whole_if_one_more_name_can_stand_above() -> None:
+    columns = ("group", "runs", "recommended", "a member", "no reader")
+    row = ("g" * 52, ASSIGNOR, ASSIGNOR, "1-2 -> 1", "20 -> 4")
+    lines = list(table_lines(columns, [row], 80, whole=True, names=3))
+    assert max(map(len, lines)) <= 80
+    assert any("1-2 -> 1" in line for line in lines)
+    assert any("20 -> 4" in line for line in lines)
+    assert {*row[:3]} <= {word for line in lines for word in line.split()}
+
+
 def test_groups_that_are_left_out_are_named_in_full_at_80_columns(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -77,6 +88,18 @@ def test_a_group_of_many_is_named_in_full(
         words = capsys.readouterr().out.split()
         assert [one for one in words if one in ids] == ids
         assert "cooperative-sticky" in words
+
+
+def test_an_explanation_keeps_long_names_whole(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    member_id = "m" * 90
+    group = kr.GroupSpec("g", (kr.Topic("t", 4),), (kr.Member(member_id, ("t",)),), "range")
+    print_explanation(kr.plan(group), "t-3")
+    out = capsys.readouterr().out
+    assert f" {member_id} " in out.replace("\n", " ")
+    assert any(line.startswith("     ") for line in out.splitlines())
 
 
 def _share() -> kr.GroupSpec:

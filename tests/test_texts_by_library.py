@@ -210,6 +210,10 @@ def test_a_library_that_is_not_known_is_named_once(
     assert said(capsys, tmp_path, [java], "plan").endswith(warned.format("1 group has"))
     known = [group("g", "range", library) for library in ("java", "librdkafka", "python")]
     assert "not known here" not in said(capsys, tmp_path, known, "plan")
+    members = tuple(replace(one, client_library="") for one in groups[0].members)
+    unnamed = replace(groups[0], members=members, leader_library="")
+    assert "library" not in said(capsys, tmp_path, [unnamed], "plan")
+    assert "last had a leader" not in said(capsys, tmp_path, [unnamed, *known], "plan")
     by_broker = java.edited(assignor="consumer/range")
     by_broker = by_broker.edited(topics=(kr.Topic("t", 4, topic_id="kBxzrTyqT9CWFMeWiOjlag"),))
     assert "not known here" not in said(capsys, tmp_path, [by_broker], "plan")

@@ -42,13 +42,11 @@ class Live:
     def __init__(self, server: str, java: JavaMembers, capsys: pytest.CaptureFixture[str]) -> None:
         self._server, self._java, self._capsys = server, java, capsys
 
-    def tell(self, *, add: str | None = None, close: str | None = None) -> dict[str, Moment]:
-        """Adds a member to each group, or closes one; waits, and returns the groups."""
+    def tell(self, *, add: str | None = None) -> dict[str, Moment]:
+        """Adds a member to each group, if one is named; waits, and returns the groups."""
         command: dict[str, Any] = {}
         if add is not None:
             command["add"] = [_member(group_id, add) for group_id in LISTS]
-        if close is not None:
-            command["close"] = [f"{group_id}-{close}" for group_id in LISTS]
         groups = self._java.tell(**command)
         assert main(["snapshot", "--bootstrap-server", self._server]) == 0
         lines = map(kr.GroupSpec.from_json, self._capsys.readouterr().out.splitlines())
@@ -101,12 +99,9 @@ def test_members_with_both_kinds_are_eager(
         live.tell(add="j2")
         three = live.tell(add="j3")
         four = live.tell(add="j4")
-        first = {g: next(m.member_id for m in four[g].group.members) for g in LISTS}
-        closed = {g: next(m.client_id for m in four[g].group.members) for g in LISTS}
-        names = {g: str(client_id).removeprefix(f"{g}-") for g, client_id in closed.items()}
-        after: dict[str, Moment] = {}
-        for group_id, name in names.items():
-            java.send(wait=False, close=[f"{group_id}-{name}"])
+        first = {group_id: four[group_id].group.members[0] for group_id in LISTS}
+        for member in first.values():
+            java.send(wait=False, close=[member.client_id])
         after = live.tell()
 
     # A join shows that the members are eager, and that their plan is one rebalance.
@@ -120,7 +115,10 @@ def test_members_with_both_kinds_are_eager(
     assert cooperative == (2, 7)
 
     # A member leaves: no id is made up, and the plan is the one that a user gets.
-    leaves = {g: kr.plan(four[g].group, None, [f"remove-member={first[g]}"]) for g in LISTS}
+    leaves = {
+        group_id: kr.plan(four[group_id].group, None, [f"remove-member={member.member_id}"])
+        for group_id, member in first.items()
+    }
     assert came_true(leaves["both"], four["both"], after["both"])[0] == 1
     assert [one.kind for one in leaves["both"].rounds] == ["eager"]
     assert came_true(leaves["one"], four["one"], after["one"]) == (1, 7)

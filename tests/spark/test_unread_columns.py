@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import functions as f
 
 from kafka_rebalance.assignors.registry import BUILT_IN, in_core
-from kafka_rebalance.spark import INPUT_SCHEMA, assign_groups, assign_lines
+from kafka_rebalance.spark import INPUT_SCHEMA, assign_groups, assign_lines, register_functions
 from kafka_rebalance.spark.calls import unread
 
 if TYPE_CHECKING:
@@ -80,3 +80,18 @@ def test_bad_groups_as_the_page_says(
     assert by_line["racks"] is not None
     assert by_own == by_line
     assert {name for name in by_line if by_line[name] != by_column[name]} == passed_over
+
+
+def test_a_cooperative_group_under_another_assignor(spark: SparkSession) -> None:
+    """`rebalance_protocol` belongs to the recorded assignor, which another name replaces."""
+    recorded = group("g") | {"assignor": "cooperative-sticky", "rebalance_protocol": "cooperative"}
+    columns = spark.createDataFrame([recorded], INPUT_SCHEMA)
+    columns.createOrReplaceTempView("cooperative_groups")
+    register_functions(spark)
+    table = spark.sql("select * from kafka_assign_table(TABLE(cooperative_groups), 'range')")
+    as_documented = columns.withColumn("assignor", f.lit("range")).drop("rebalance_protocol")
+    expected = assign_groups(columns, assignor="range").collect()
+    assert [row["error"] for row in expected] == [None]
+    assert table.collect() == expected == assign_groups(as_documented).collect()
+    own = spark.sql("select error from kafka_assign_table(TABLE(cooperative_groups), null)")
+    assert [row["error"] for row in own.collect()] == [None]

@@ -2,7 +2,8 @@
 """`kafka-rebalance compare`: plays the given changes under several assignors, side by side."""
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from kafka_rebalance.assignors.registry import (
     SERVER_SIDE,
@@ -50,32 +51,49 @@ def run(args: argparse.Namespace) -> int:
             args.parser.error(f"argument --assignors: {unknown(name)}")
     tally = Tally()
     compared: list[Comparison] = []
-    led: dict[str, Sequence[LedPlan]] = {}
+    led: Sequence[LedPlan] = ()
 
-    def make(group: GroupSpec, changes: Sequence[Change]) -> Comparison:
+    def make(group: GroupSpec, changes: Sequence[Change]) -> _Answer:
         found = _led(group, changes, args)
         one = compare(as_led(group, found), changes, assignors=names, engine=args.engine)
-        led[one.group.group_id] = found
-        return one
+        return _Answer(one, found)
 
-    for one, not_affected, alone in answers(args, tally, make):
+    for (one, plans), not_affected, alone in answers(args, tally, make):
         if args.json:
-            line = one.to_dict()
-            if alone and (found := _endless(one, args)):
-                line["never_ends"] = [each.to_dict() for each in found]
-            if alone and (traps := _traps(one)):
-                line["librdkafka_traps"] = [trap.to_dict() for trap in traps]
-            if alone:
-                times, why = _times(one)
-                line["times"] = {name: each.to_dict() for name, each in times.items()}
-                line["times_assumed" if times else "times_missing"] = why
-            if not_affected:
-                line["not_affected"] = not_affected
-            print(contract.dumps(line), flush=True)
+            print(contract.dumps(_json(one, args, not_affected, alone=alone)), flush=True)
         else:
+            # Only one group is shown in detail: the plans of many would need too much memory.
+            led = () if compared else plans
             compared.append(one)
-    _show(compared, led, args)
+    if len(compared) == 1:
+        _show_one(compared[0], led, args)
+    elif compared:
+        _show_many(compared)
     return tally.finish(args)
+
+
+class _Answer(NamedTuple):
+    """A comparison, and the plans of all possible leaders."""
+
+    compared: Comparison
+    led: Sequence[LedPlan]
+
+
+def _json(
+    one: Comparison, args: argparse.Namespace, not_affected: list[str], *, alone: bool
+) -> dict[str, Any]:
+    line = one.to_dict()
+    if alone and (found := _endless(one, args)):
+        line["never_ends"] = [each.to_dict() for each in found]
+    if alone and (traps := _traps(one)):
+        line["librdkafka_traps"] = [trap.to_dict() for trap in traps]
+    if alone:
+        times, why = _times(one)
+        line["times"] = {name: each.to_dict() for name, each in times.items()}
+        line["times_assumed" if times else "times_missing"] = why
+    if not_affected:
+        line["not_affected"] = not_affected
+    return line
 
 
 def _led(
@@ -103,53 +121,54 @@ def _traps(compared: Comparison) -> tuple[Trap, ...]:
     return librdkafka_traps(compared.group, None, compared.changes, engine=compared.engine)
 
 
-def _show(
-    compared: list[Comparison], led: Mapping[str, Sequence[LedPlan]], args: argparse.Namespace
-) -> None:
-    if not compared:
-        return
-    from kafka_rebalance.report.plans import lost_rack
-    from kafka_rebalance.report.plans.compare import print_comparison, print_comparisons
-    from kafka_rebalance.report.plans.leader import (
-        leader_note,
-        leaders_note,
-        other_leaders,
-        own_rows_note,
-    )
+def _show_one(compared: Comparison, led: Sequence[LedPlan], args: argparse.Namespace) -> None:
+    from kafka_rebalance.report.plans.compare import print_comparison
     from kafka_rebalance.report.plans.never_ends import print_endless
     from kafka_rebalance.report.plans.plan import print_wrapped
-    from kafka_rebalance.report.plans.recipes import own_lists_note
     from kafka_rebalance.report.plans.traps import print_traps
 
-    if len(compared) == 1:
-        print_comparison(compared[0], *_times(compared[0]))
-        never_ends, traps = _endless(compared[0], args), _traps(compared[0])
-        unknown = lost_rack.at_first(compared[0].group, compared[0].changes)
-        rows = [one.assignor for one in compared[0].candidates]
-        notes = [
-            lost_rack.groups_note([unknown], before=True),
-            leader_note(compared[0].group, compared[0].group.assignor, rows),
-            own_rows_note(compared[0].group.assignor),
-            *other_leaders(led[compared[0].group.group_id]),
-            own_lists_note(compared[0].group),
-        ]
-        if never_ends or traps or any(notes):
-            print()
-        for found in never_ends:
-            print_endless(found)
-        print_traps(traps)
-        for text in filter(None, notes):
-            print_wrapped(text)
-    else:
-        print_comparisons(compared)
-        kafkas = (one.group for one in compared if not library_of(one.group.assignor))
-        if note := leaders_note(group.leader_library for group in kafkas):
-            print_wrapped(note)
-        each = (lost_rack.at_first(one.group, one.changes) for one in compared)
-        if note := lost_rack.groups_note(each, before=True):
-            print_wrapped(note)
-        print("The last two columns: with the group's own assignor -> with the recommended one.")
-        print("--group G shows one group in detail.")
+    print_comparison(compared, *_times(compared))
+    never_ends, traps, notes = _endless(compared, args), _traps(compared), _notes(compared, led)
+    if never_ends or traps or notes:
+        print()
+    for found in never_ends:
+        print_endless(found)
+    print_traps(traps)
+    for text in notes:
+        print_wrapped(text)
+
+
+def _notes(compared: Comparison, led: Sequence[LedPlan]) -> list[str]:
+    from kafka_rebalance.report.plans import lost_rack
+    from kafka_rebalance.report.plans.leader import leader_note, other_leaders, own_rows_note
+    from kafka_rebalance.report.plans.recipes import own_lists_note
+
+    group = compared.group
+    notes = [
+        lost_rack.groups_note([lost_rack.at_first(group, compared.changes)], before=True),
+        leader_note(group, group.assignor, [one.assignor for one in compared.candidates]),
+        own_rows_note(group.assignor),
+        *other_leaders(led),
+        own_lists_note(group),
+    ]
+    return [note for note in notes if note]
+
+
+def _show_many(compared: Sequence[Comparison]) -> None:
+    from kafka_rebalance.report.plans import lost_rack
+    from kafka_rebalance.report.plans.compare import print_comparisons
+    from kafka_rebalance.report.plans.leader import leaders_note
+    from kafka_rebalance.report.plans.plan import print_wrapped
+
+    print_comparisons(compared)
+    kafkas = (one.group for one in compared if not library_of(one.group.assignor))
+    if note := leaders_note(group.leader_library for group in kafkas):
+        print_wrapped(note)
+    each = (lost_rack.at_first(one.group, one.changes) for one in compared)
+    if note := lost_rack.groups_note(each, before=True):
+        print_wrapped(note)
+    print("The last two columns: with the group's own assignor -> with the recommended one.")
+    print("--group G shows one group in detail.")
 
 
 def _times(one: Comparison) -> tuple[dict[str, Timed], str]:

@@ -2,12 +2,14 @@
 """Exit codes of the command."""
 
 DONE = 0
+"""Groups have answers, others are not affected or left out; or the input is empty."""
 FAILED = 1
 """Any failure that has no other code."""
 USAGE = 2
 """An option, a file name or a change is wrong."""
 SOME_ERRORS = 3
-"""Some groups or scripts had errors, no group has an answer, or `watch` predicted wrongly."""
+"""Some groups or scripts had errors, no group has an answer or the member of `--leader`, or `watch`
+predicted wrongly."""
 INTERRUPTED = 130
 
 

@@ -191,7 +191,7 @@ class Tally:
     unreadable    bad groups that could not be read
     unaffected    groups that no change affects
     not_affected  change -> the number of groups that it does not affect, and the first reason
-    led           groups that have the member of `--leader`
+    led           groups that have the member of `--leader`, or several with its shortened id
     streams       why groups are left out (`LeftOut`) -> their ids
     """
 
@@ -305,14 +305,19 @@ def answers(
 def _led(
     group: GroupSpec | BadGroup, args: argparse.Namespace, tally: Tally, *, alone: bool
 ) -> GroupSpec | BadGroup:
-    """Returns the group with the leader that `--leader` names, if the command has this option."""
+    """Returns the group with the leader that `--leader` names, if the command has this option.
+
+    A group without this member is an error only if it is `alone`.
+    """
     member = vars(args).get("leader")
     if member is None or isinstance(group, BadGroup):
         return group
     try:
-        led = named_leader(group, member)
-    except GroupError as error:
+        led: GroupSpec | BadGroup = named_leader(group, member)
+    except NotAffected as error:
         return BadGroup(group.group_id, str(error)) if alone else group
+    except GroupError as error:
+        led = BadGroup(group.group_id, str(error))
     tally.led += 1
     return led
 

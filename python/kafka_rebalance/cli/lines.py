@@ -12,6 +12,6 @@ def open_input(file: str) -> BinaryIO:
 
 
 def no_groups(file: str, noun: str = "group") -> None:
-    """Says on standard error that the input is empty: nothing else would be printed."""
+    """Reports on standard error that the input is empty: nothing else would be printed."""
     source = "standard input" if file == "-" else file
     print(f"kafka-rebalance: {source}: no {noun} in it", file=sys.stderr)

@@ -5,6 +5,8 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,13 +21,7 @@ from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.plans import (
-    Endless,
-    Figures,
-    RebalancePlan,
-    endless,
-    plan,
-)
+from kafka_rebalance.plans import Endless, Figures, RebalancePlan, endless, plan
 from kafka_rebalance.plans.broker_notes import broker_notes
 from kafka_rebalance.plans.changes import Change
 from kafka_rebalance.plans.clients import unknown_libraries
@@ -93,8 +89,8 @@ def add_leader(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--leader",
         metavar="MEMBER",
-        help="as if this member led its group, a member_id or group_instance_id (default: as FILE "
-        "says)",
+        help="as if this member led its group: a member_id, also shortened as in the tables, or a "
+        "group_instance_id (default: the leader in FILE)",
     )
 
 
@@ -126,59 +122,75 @@ def run(args: argparse.Namespace) -> int:
         args.parser.error(f"argument --assignor: {unknown(args.assignor)}")
     if args.output is not None and args.output.suffix not in (".html", ".png"):
         args.parser.error("argument --output: name a file that ends in .html or .png")
-    alone = args.explain is not None or args.output is not None
+    only_one = args.explain is not None or args.output is not None
     tally = Tally()
     first: _Answer | None = None
-    rows: list[tuple[str, str, Figures]] = []
-    leaders: list[str | None] = []
-    racks_unknown: list[int | None] = []
+    table = _Table()
     libraries: Counter[str] = Counter()
-    lists_unknown = 0
-
-    def make(group: GroupSpec, changes: Sequence[Change]) -> _Answer:
-        if args.assignor is not None:
-            return _Answer(plan(group, args.assignor, changes, engine=args.engine))
-        led = plans_by_leader(group, changes, engine=args.engine)
-        return _Answer(next(one.plan for one in led if one.plan is not None), led)
-
-    for answer, not_affected, one in answers(args, tally, make):
-        if alone and first is not None:
+    for answer, not_affected, alone in answers(args, tally, partial(_answer, args)):
+        if only_one and first is not None:
             args.parser.error("--explain and --output need one group: name it with --group")
         first = first or answer
-        planned = answer.planned
-        if planned.assignor not in SERVER_SIDE:
-            libraries.update(unknown_libraries(planned.group))
-        if args.json and not alone:
-            print(contract.dumps(_json(answer, args, not_affected, alone=one)), flush=True)
-        elif not alone:
-            rows.append((planned.group.group_id, planned.assignor, planned.figures()))
-            racks_unknown.append(lost_rack.in_plan(planned))
-            lists_unknown += _assumes_lists(planned)
-            if planned.rounds and not library_of(planned.assignor):
-                leaders.append(planned.group.leader_library)
-    if first is not None and alone and args.json:
+        if answer.planned.assignor not in SERVER_SIDE:
+            libraries.update(unknown_libraries(answer.planned.group))
+        if args.json and not only_one:
+            print(contract.dumps(_json(answer, args, not_affected, alone=alone)), flush=True)
+        elif not only_one:
+            table.add(answer.planned)
+    if first is not None and only_one and args.json:
         print(contract.dumps(_json(first, args, [], alone=True)))
-    elif first is not None and (alone or len(rows) == 1):
+    elif first is not None and (only_one or len(table.rows) == 1):
         _show(first, args)
-    elif rows:
+    elif table.rows:
         if args.how_long:
             args.parser.error("--how-long needs one group, or --json: name the group with --group")
-        from kafka_rebalance.report.plans.leader import leaders_note
-        from kafka_rebalance.report.plans.plan import print_plans, print_wrapped
-        from kafka_rebalance.report.plans.recipes import lists_note
-
-        print_plans(rows)
-        notes = lost_rack.groups_note(racks_unknown), leaders_note(leaders)
-        for note in filter(None, (*notes, lists_note(lists_unknown))):
-            print_wrapped(note)
-        print("--group G shows one group in detail.")
+        table.show()
     for library, groups in libraries.items():
         _warn(library, groups)
     return tally.finish(args)
 
 
+def _answer(args: argparse.Namespace, group: GroupSpec, changes: Sequence[Change]) -> _Answer:
+    if args.assignor is not None:
+        return _Answer(plan(group, args.assignor, changes, engine=args.engine))
+    led = plans_by_leader(group, changes, engine=args.engine)
+    return _Answer(next(one.plan for one in led if one.plan is not None), led)
+
+
+@dataclass(slots=True)
+class _Table:
+    """The rows of many groups, and the numbers for the notes below them.
+
+    `leaders` has the `leader_library` of each group whose rebalances Kafka's own assignor answers.
+    `racks_unknown` is that of `lost_rack.in_plan` for each group.
+    """
+
+    rows: list[tuple[str, str, Figures]] = field(default_factory=list)
+    leaders: list[str | None] = field(default_factory=list)
+    racks_unknown: list[int | None] = field(default_factory=list)
+    lists_unknown: int = 0
+
+    def add(self, planned: RebalancePlan) -> None:
+        self.rows.append((planned.group.group_id, planned.assignor, planned.figures()))
+        self.racks_unknown.append(lost_rack.in_plan(planned))
+        self.lists_unknown += _assumes_lists(planned)
+        if planned.rounds and not library_of(planned.assignor):
+            self.leaders.append(planned.group.leader_library)
+
+    def show(self) -> None:
+        from kafka_rebalance.report.plans.leader import leaders_note
+        from kafka_rebalance.report.plans.plan import print_plans, print_wrapped
+        from kafka_rebalance.report.plans.recipes import lists_note
+
+        print_plans(self.rows)
+        notes = lost_rack.groups_note(self.racks_unknown), leaders_note(self.leaders)
+        for note in filter(None, (*notes, lists_note(self.lists_unknown))):
+            print_wrapped(note)
+        print("--group G shows one group in detail.")
+
+
 def _warn(library: str, groups: int) -> None:
-    """Says on standard error that members run a library whose assignors are not known here."""
+    """Reports on standard error a library of members whose assignors are not known here."""
     has = f"{counted(groups, 'group')} {'has' if groups == 1 else 'have'}"
     problem = f"{has} members or a leader of {quoted(library)}, a client library that is not known "
     problem += (
@@ -220,15 +232,14 @@ def _json(
 
 
 def _show(answer: _Answer, args: argparse.Namespace) -> None:
+    from kafka_rebalance.report.plans.plan import print_explanation, print_plan, print_wrapped
+
     planned = answer.planned
     if args.explain is not None:
-        from kafka_rebalance.report.plans.plan import print_explanation
-
         print_explanation(planned, args.explain)
     else:
         from kafka_rebalance.report.plans.broker_notes import print_broker_notes
         from kafka_rebalance.report.plans.never_ends import print_endless
-        from kafka_rebalance.report.plans.plan import print_plan
         from kafka_rebalance.report.plans.recipes import print_switches
         from kafka_rebalance.report.plans.times import print_times
         from kafka_rebalance.report.plans.traps import print_traps
@@ -243,18 +254,18 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
         print_broker_notes(planned, everything=args.all)
         switches = (planned.group, planned.changes, planned.assignor)
         print_switches(by_plug_ins(*switches), not_rolling(*switches), planned.group)
-    _show_lists(planned)
+    if note := _lists_note(planned):
+        print_wrapped(note)
     _show_leaders(answer)
     _draw(planned, args)
 
 
-def _show_lists(planned: RebalancePlan) -> None:
-    from kafka_rebalance.report.plans.plan import print_wrapped
+def _lists_note(planned: RebalancePlan) -> str | None:
     from kafka_rebalance.report.plans.recipes import COOPERATIVE_LISTS, eager_note
 
-    note = COOPERATIVE_LISTS if _assumes_lists(planned) else None
-    if note := note or eager_note(planned.group, planned.assignor):
-        print_wrapped(note)
+    if _assumes_lists(planned):
+        return COOPERATIVE_LISTS
+    return eager_note(planned.group, planned.assignor)
 
 
 def _show_leaders(answer: _Answer) -> None:

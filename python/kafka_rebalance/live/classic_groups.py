@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from kafka_rebalance import wire
 from kafka_rebalance.errors import GroupError, WireError
 from kafka_rebalance.group.model import NEWEST_SUBSCRIPTION, Member, TopicPartition
-from kafka_rebalance.plans.listed import seen_protocol
+from kafka_rebalance.plans.seen_protocol import seen_protocol
 
 _Line = dict[str, Any]
 _T = TypeVar("_T")

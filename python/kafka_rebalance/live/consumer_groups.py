@@ -118,7 +118,7 @@ def snapshot(
     describe the form of the member's last subscription; its next one will have this form, too.
 
     A group of a cooperative assignor has `rebalance_protocol` if those subscriptions show whether
-    its members are eager (`plans/listed.py`, `seen_protocol`).
+    its members are eager (`plans/seen_protocol.py`).
 
     Raises MissingExtra without kafka-python 3, when the first line is requested; ClusterError if
     the cluster cannot be read.

@@ -12,7 +12,7 @@ from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Balance
 from kafka_rebalance.wire.group_descriptions import GroupDescription, MemberDescription
 
-from .lag import Lags, lag_in, without_offset
+from .lag import Lags, lag_in, without_committed_offset
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +40,9 @@ class AssignedByBroker:
         return lag_in(self.lags, member.assigned)
 
     @property
-    def without_offset(self) -> int | None:
+    def without_committed_offset(self) -> int | None:
         """Returns how many owned partitions have no committed offset; None if none was read."""
-        return without_offset(self.lags, self._owned)
+        return without_committed_offset(self.lags, self._owned)
 
     @property
     def _owned(self) -> list[TopicPartition]:
@@ -60,7 +60,7 @@ class AssignedByBroker:
             "members": [self._member(member) for member in group.members],
             "balance": self.balance.to_dict(),
             "lag": lag_in(self.lags, {*(self.lags or ()), *self._owned}),
-            "without_committed_offset": self.without_offset,
+            "without_committed_offset": self.without_committed_offset,
             "notes": list(self.notes),
         }
 

@@ -164,11 +164,11 @@ def _libraries(group: GroupSpec) -> set[tuple[ClientLibrary, ...]]:
 def unknown_libraries(group: GroupSpec) -> tuple[str, ...]:
     """Returns the libraries of the last leader and of members that are not known here, each once.
 
-    The contract accepts any text. Such a library's own assignors are not known either.
+    The contract accepts any text; an empty one names no library. Such a library's own assignors are
+    not known either.
     """
     named = (group.leader_library, *(member.client_library for member in group.members))
-    known = {None, "java", *_BY_BYTES}
-    return tuple(name for name in dict.fromkeys(named) if name is not None and name not in known)
+    return tuple(name for name in dict.fromkeys(named) if name and name not in _BY_BYTES)
 
 
 def library_evidence(member: Member, group_id: str) -> tuple[str, str] | None:

@@ -44,7 +44,7 @@ from kafka_rebalance.group.spec import GroupSpec, require_group
 
 from .clients import library_evidence
 from .figures import rack_share
-from .lag import Lags, lag_in, without_offset
+from .lag import Lags, lag_in, without_committed_offset
 from .leaders import LedPlan, plans_by_leader
 from .leaders import library as library_of_member
 from .never_ends import endless
@@ -127,9 +127,9 @@ class Description:
         return lag_in(self.lags, {*(self.lags or ()), *self._owned})
 
     @property
-    def without_offset(self) -> int | None:
+    def without_committed_offset(self) -> int | None:
         """Returns how many owned partitions have no committed offset; None if none was read."""
-        return without_offset(self.lags, self._owned)
+        return without_committed_offset(self.lags, self._owned)
 
     @property
     def _owned(self) -> list[TopicPartition]:
@@ -151,7 +151,7 @@ class Description:
             "balance_possible": self.possible.to_dict(),
             "rack_share": self.rack_share,
             "lag": self.lag,
-            "without_committed_offset": self.without_offset,
+            "without_committed_offset": self.without_committed_offset,
             "findings": [finding.to_dict() for finding in self.findings],
         }
 

@@ -86,10 +86,11 @@ class NotAlike:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the answer itself shows of a partition, where no steps are known.
+    """The answer itself shows this much of a partition, where no steps are known.
 
-    `had` claimed the partition before, or None. `claimed` and `holds` are the owner's partitions
-    before and afterwards; `fewer` of the topic's `subscribers` claimed fewer than the owner.
+    `had` are the members that claimed the partition before. `claimed` and `holds` are the numbers
+    of the owner's partitions before and afterwards. Of the topic's `subscribers`, with the owner,
+    `fewer` claimed fewer partitions than the owner.
     """
 
     member_id: str
@@ -106,7 +107,7 @@ class Outcome:
         before = f"{' and '.join(self.had)} claimed it" if self.had else "nobody claimed it"
         less = f"{self.fewer} of {self.subscribers} subscribers claimed fewer"
         if not self.fewer:
-            less = f"no other of {self.subscribers} subscribers claimed fewer"
+            less = f"none of the {self.subscribers} subscribers claimed fewer"
         return (
             f"{before}; {self.member_id}, which claimed {count(self.claimed, 'partition')}, gets "
             f"it, and holds {self.holds} afterwards; {less}"

@@ -24,6 +24,8 @@ def lag_in(lags: Lags | None, partitions: Collection[TopicPartition]) -> int | N
     return sum(known) if known or not partitions else None
 
 
-def without_offset(lags: Lags | None, partitions: Collection[TopicPartition]) -> int | None:
+def without_committed_offset(
+    lags: Lags | None, partitions: Collection[TopicPartition]
+) -> int | None:
     """Returns how many partitions have no committed offset; None if the offsets were not read."""
     return None if lags is None else sum(tp not in lags for tp in {*partitions})

@@ -35,6 +35,7 @@ from kafka_rebalance.group.spec import GroupSpec
 
 from .changes import Change, SwitchProtocol
 from .changes.edits import find_member
+from .changes.other_assignor import run_by
 from .changes.protocol import CONSUMER, lacking
 from .clients import LACK_CONSUMER_PROTOCOL, client_of, library_evidence
 from .rebalance_plan import RebalancePlan, parse_changes, plan
@@ -83,13 +84,15 @@ def named_leader(group: GroupSpec, member: str | None) -> GroupSpec:
     """Returns the group with this leader: a member_id, also shortened, or a group_instance_id.
 
     None keeps the group's own.
+
+    Errors   NotAffected without such a member, GroupError if a shortened id fits several ones.
     """
     if member is None:
         return group
     try:
         return group.edited(leader=find_member(group, member).member_id)
     except NotAffected:
-        raise GroupError("leader", f"there is no member {quoted(member)}") from None
+        raise NotAffected("leader", f"there is no member {quoted(member)}") from None
     except GroupError as error:
         raise GroupError("leader", error.problem) from None
 
@@ -128,7 +131,7 @@ def plans_by_leader(
 def as_led(group: GroupSpec, led: Sequence[LedPlan]) -> GroupSpec:
     """Returns the group under the assignor of the first plan in `led`, as `plan` labels it."""
     name = next((one.assignor for one in led if one.plan is not None), group.assignor)
-    return group.edited(assignor=name) if library_of(name) else group
+    return run_by(group, name) if name is not None and library_of(name) else group
 
 
 def _check_switches(group: GroupSpec, changes: Sequence[Change]) -> None:
@@ -155,10 +158,11 @@ def possible_dialects(group: GroupSpec, steps: Sequence[Step] = ()) -> dict[str,
     assignor = group.assignor or ""
     if library_of(assignor):
         return {assignor: ()}
+    shown = {f"{library(group, member)}/" for member in group.members}
     found: dict[str, dict[str, None]] = {}
     for leader in _last_leaders(group):
         for member in _leaders(leader, steps):
-            for name in _dialects(group, member, assignor):
+            for name in _dialects(group, member, assignor, shown):
                 found.setdefault(name, {})[member.member_id] = None
     return {name: tuple(members) for name, members in found.items()}
 
@@ -210,11 +214,11 @@ def _is_led(step: Step) -> bool:
 
 
 # 3.
-def _dialects(group: GroupSpec, member: Member, assignor: str) -> list[str]:
-    prefixes = _DIALECTS.get(library(group, member) or "", ("",))
-    if len(prefixes) > 1:
-        shown = {f"{library(group, one)}/" for one in group.members}
-        prefixes = tuple(sorted(prefixes, key=lambda prefix: prefix not in shown))
+def _dialects(group: GroupSpec, member: Member, assignor: str, shown: set[str]) -> list[str]:
+    """Returns the assignors of a member's library; first those whose prefix is in `shown`."""
+    prefixes = sorted(
+        _DIALECTS.get(library(group, member) or "", ("",)), key=lambda prefix: prefix not in shown
+    )
     names = [prefix + assignor for prefix in prefixes]
     return [name for name in names if is_known(name)] or [assignor]
 

@@ -153,7 +153,7 @@ def _started(before: GroupSpec, after: GroupSpec) -> GroupSpec:
         members.append(member.owning(*claims))
     leader = {old: new for new, old in back.items()}.get(before.leader or "", before.leader)
     leader = after.leader or leader
-    # The last subscriptions show it less often after a member left (`listed.py`).
+    # After a member left, subscriptions seldom show the protocol, so it is kept from before.
     protocol = before.rebalance_protocol if after.assignor == before.assignor else None
     started = after.edited(members=tuple(members))
     return replace(

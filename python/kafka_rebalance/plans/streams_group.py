@@ -16,7 +16,7 @@ from kafka_rebalance.wire.streams_group_descriptions import (
     TaskLists,
 )
 
-from .lag import Lags, lag_in, without_offset
+from .lag import Lags, lag_in, without_committed_offset
 
 _Tasks = Mapping[TopicPartition, Sequence[TopicPartition]]
 
@@ -77,9 +77,12 @@ class StreamsGroupWithLag:
         return lag_in(self.lags, {*self.lags, *self._read})
 
     @property
-    def without_offset(self) -> int:
-        """Returns how many partitions that active tasks read have no committed offset."""
-        return without_offset(self.lags, self._read) or 0
+    def without_committed_offset(self) -> int:
+        """Returns how many partitions have no committed offset.
+
+        They are those that the members' active tasks read, and the active tasks of their targets.
+        """
+        return without_committed_offset(self.lags, self._read) or 0
 
     @property
     def _read(self) -> list[TopicPartition]:
@@ -107,7 +110,7 @@ class StreamsGroupWithLag:
             "members": [self._member(member) for member in group.members],
             "balance": self.balance.to_dict(),
             "lag": self.lag,
-            "without_committed_offset": self.without_offset,
+            "without_committed_offset": self.without_committed_offset,
             "notes": list(self.notes),
         }
 

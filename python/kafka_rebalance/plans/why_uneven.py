@@ -3,8 +3,8 @@
 
     why_uneven: group, its present assignment, the plan of its next rebalance -> a clause, or None
 
-1. The next rebalance moves partitions: its assignor answers otherwise for the members and topics
-   of now.
+1. The next rebalance makes the group more even: its assignor answers otherwise for the members and
+   topics of now. If it moves partitions without that, the owners are not the cause.
 2. Range shares out each topic by itself: each subscriber has its share of the topic, or one
    partition more. These add up, because the members with more are the first in every topic.
 3. Members subscribe to different topics. Round-robin then passes over members without counting, and
@@ -36,7 +36,7 @@ def why_uneven(group: GroupSpec, assignment: Assignment, plan: RebalancePlan) ->
     """Returns the cause as a clause; `plan` is that of the next rebalance, without a change."""
     assignor, following = plan.assignor, plan.figures()
     # 1.
-    if following.moves:
+    if following.balance_after.stddev < assignment.balance.stddev:
         then = following.balance_after.least_to_most
         return f"the owners are not what {assignor} answers now: the next rebalance makes it {then}"
     rule = protocol_name(assignor)

@@ -143,6 +143,7 @@ def _assign_table() -> Any:
             if name is not None:  # as each row's own, so an unknown one is an error of each row
                 columns = dict(zip(groups.schema.names, groups.columns, strict=True))
                 columns["assignor"] = pa.array([str(name)] * len(groups), pa.string())
+                columns.pop("rebalance_protocol", None)  # it belongs to the assignor replaced here
                 groups = pa.record_batch(columns)
             yield pa.Table.from_batches([answers_of(groups, None, most, 1)])
 
@@ -159,7 +160,7 @@ def _plan_table() -> Any:
             given = changes[0].as_py() if len(changes) else None
             if given is None:
                 given = []
-            # A value of another type is not a change either: an error of each row, without a trace.
+            # Other types become text, so each row has the error of a wrong change.
             each = given if isinstance(given, list) else str(given).split(";")
             texts = [text for text in (str(one).strip() for one in each) if text]
             yield pa.Table.from_batches([answers_of(groups, None, texts, most, 1)])

@@ -37,7 +37,7 @@ def print_assigned_by_broker(one: AssignedByBroker, given: str, *, everything: b
     print_wrapped(f"Partitions a member: {one.balance.least_to_most}{even}.")
     print_wrapped(f"Subscribed: {_subscribed(group.members)}.")
     if one.lags is not None:
-        print_wrapped(lag_text(one.lags, one.without_offset or 0))
+        print_wrapped(lag_text(one.lags, one.without_committed_offset or 0))
     print()
     for note in one.notes or ("Nothing to report.",):
         print_wrapped(note, "", "  ")

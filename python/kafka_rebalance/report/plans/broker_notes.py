@@ -6,14 +6,14 @@ from kafka_rebalance.plans.broker_notes import broker_notes
 from kafka_rebalance.report.text.names import shortened
 from kafka_rebalance.report.text.tables import print_table
 
-from .plan import member_names, print_wrapped
+from .plan import names_in_plan, print_wrapped
 
 _MOST_ROWS = 20
 
 
 def print_broker_notes(plan: RebalancePlan, *, everything: bool) -> None:
     """Prints each note, and the partitions that end at another member."""
-    names = member_names(plan)
+    names = names_in_plan(plan)
     for note in broker_notes(plan):
         print_wrapped(f"{note.kind}: {shortened(note.text, names)}", "", "  ")
         shown = note.moved if everything else note.moved[:_MOST_ROWS]

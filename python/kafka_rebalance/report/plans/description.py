@@ -82,7 +82,7 @@ def print_descriptions(rows: Sequence[Description]) -> None:
     ]
     shown = [column for column in columns if live or column != "lag"]
     print_table(shown, cells, left=(1, len(shown) - 1), whole=True, names=2)
-    if any(one.without_offset for one in rows):
+    if any(one.without_committed_offset for one in rows):
         print_wrapped(
             "lag: only of partitions with a committed offset; - if a group has none of these."
         )
@@ -137,4 +137,4 @@ def _lag(one: Description, names: dict[str, str]) -> str:
         whose = f", read by {names[reader]}" if reader else ""
         least = min(one.lags.values())
         spread = f", {least:,} to {one.lags[worst]:,} a partition; most: {worst}{whose}"
-    return lag_text(one.lags, one.without_offset or 0, spread)
+    return lag_text(one.lags, one.without_committed_offset or 0, spread)

@@ -8,7 +8,7 @@ from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.plans import RebalancePlan
 
-from .plan import member_names
+from .plan import names_in_plan
 
 
 class Cell(Enum):
@@ -35,7 +35,7 @@ class Grid:
 
 
 def grid_of(plan: RebalancePlan) -> Grid:
-    names = member_names(plan)
+    names = names_in_plan(plan)
     origins = plan.steps[-1].origins
     rows = {member.member_id: row for row, member in enumerate(plan.group.members)}
     row_of = dict(rows)

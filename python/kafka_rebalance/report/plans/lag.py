@@ -12,14 +12,15 @@ def lag_cell(lag: int | None) -> str:
     return "-" if lag is None else f"{lag:,}"
 
 
-def lag_text(lags: Lags, silent: int, more: str = "") -> str:
-    """Returns a sentence on the lag of a group of which `silent` partitions have no offset.
+def lag_text(lags: Lags, without_committed_offset: int, more: str = "") -> str:
+    """Returns a sentence on the lag of a group; some of its partitions have no committed offset.
 
     `more` follows the number of partitions with an offset, such as ` of source topics`.
     """
-    unknown = f"{counted(silent, 'partition')} without a committed offset: {its(silent)} lag is "
+    count = without_committed_offset
+    unknown = f"{counted(count, 'partition')} without a committed offset: {its(count)} lag is "
     unknown += "unknown (-), and in no sum"
-    if silent and not lags:
+    if count and not lags:
         return f"Lag: {unknown}."
     known = f"{counted(sum(lags.values()), 'record')} in {counted(len(lags), 'partition')}{more}"
-    return f"Lag: {known}; {unknown}." if silent else f"Lag: {known}."
+    return f"Lag: {known}; {unknown}." if count else f"Lag: {known}."

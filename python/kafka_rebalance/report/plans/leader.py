@@ -90,7 +90,7 @@ def leader_note(group: GroupSpec, assignor: str | None, shown: Iterable[str] = (
     `shown` are the assignors of the rows of a comparison.
     """
     library = group.leader_library
-    if library in (None, "java") or library_of(assignor):
+    if library in (None, "", "java") or library_of(assignor):
         return None
     whose = _OTHERS.get(library or "", library)
     return (
@@ -119,7 +119,7 @@ def _dialects_text(library: str, shown: Iterable[str]) -> str:
 
 def leaders_note(libraries: Iterable[str | None]) -> str | None:
     """Returns the warning for many groups: their number, and the libraries that led them last."""
-    found = Counter(library for library in libraries if library not in (None, "java"))
+    found = Counter(library for library in libraries if library not in (None, "", "java"))
     if not found:
         return None
     which = ", ".join(f"{library} {count}" for library, count in sorted(found.items(), key=str))

@@ -21,7 +21,7 @@ _LOOK = {Cell.KEPT: ("kept", ""), Cell.REVOKED: ("revoked", "−"), Cell.GAINED:
 def plan_page(plan: RebalancePlan) -> str:
     """Returns the page: figures, the grid of members and partitions, and every round."""
     grid = grid_of(plan)
-    names = text.member_names(plan)
+    names = text.names_in_plan(plan)
     parts = [_figures(plan), _key()]
     if len(grid.names) * len(grid.partitions) <= _MOST_CELLS:
         parts.append(_table(grid))

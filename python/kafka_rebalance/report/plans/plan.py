@@ -12,10 +12,10 @@ from kafka_rebalance.plans.figures import figure_rows
 from kafka_rebalance.report.text.names import (
     counted,
     cut,
+    member_names,
     partitions_text,
     shortened,
 )
-from kafka_rebalance.report.text.names import member_names as names_of_members
 from kafka_rebalance.report.text.tables import print_table, width
 
 from . import lost_rack
@@ -32,7 +32,7 @@ def print_plan(plan: RebalancePlan, samples: Samples | None, *, everything: bool
     figures = plan.figures()
     print(plan.title)
     print_figures(plan, figures)
-    names = member_names(plan)
+    names = names_in_plan(plan)
     shown = quiet = 0
     for step in plan.steps:
         cause = shortened(step.cause, names)
@@ -165,13 +165,13 @@ def generation_text(plan: RebalancePlan, one: Round) -> str:
     return f"{'' if plan.knows_generation else '+'}{one.generation_id}"
 
 
-def member_names(plan: RebalancePlan) -> dict[str, str]:
+def names_in_plan(plan: RebalancePlan) -> dict[str, str]:
     """Returns short names for all members that exist before, during or after the plan."""
     members = {m.member_id: m for m in plan.group.members}
     for step in plan.steps:
         members |= {m.member_id: m for m in step.before.members}
     client_ids = {member_id: member.client_id for member_id, member in members.items()}
-    return names_of_members(client_ids, plan.made_up)
+    return member_names(client_ids, plan.made_up)
 
 
 ROUND_COLUMNS = ("member", "kept", "revoked", "gained", "has to wait for")
@@ -329,13 +329,10 @@ def _assumed(plan: RebalancePlan) -> list[str]:
 
 def print_explanation(plan: RebalancePlan, partition: str) -> None:
     """Prints why each member held the partition, round by round."""
-    names = member_names(plan)
+    names = names_in_plan(plan)
     for line in plan.explain(partition):
-        indent = " " * (len(line) - len(line.lstrip()))
-        text = shortened(line, names)
-        print(
-            textwrap.fill(text, width(), subsequent_indent=f"{indent}   ", break_on_hyphens=False)
-        )
+        text = line.lstrip()
+        print_wrapped(shortened(text, names), " " * (len(line) - len(text)), "   ")
 
 
 def print_plans(rows: Sequence[tuple[str, str, Figures]]) -> None:

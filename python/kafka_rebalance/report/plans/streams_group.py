@@ -42,7 +42,7 @@ def print_streams_group(one: StreamsGroupWithLag, given: str, *, everything: boo
         print(f"… and {len(members) - len(shown)} more (--all shows them)")
     even = ", as even as possible" if one.balance.max - one.balance.min <= 1 else ""
     print_wrapped(f"Active tasks a member: {one.balance.least_to_most}{even}.")
-    print_wrapped(lag_text(one.lags, one.without_offset, " of source topics"))
+    print_wrapped(lag_text(one.lags, one.without_committed_offset, " of source topics"))
     print()
     for note in one.notes or ("Nothing to report.",):
         print_wrapped(note, "", "  ")

@@ -12,6 +12,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 from typing import NamedTuple
 
 from .colours import bold
@@ -107,11 +108,11 @@ def _layout(by_column: Sequence[Sequence[str]], room: int, *, whole: bool, names
         widths = _shrunk(natural, least, room - gap * (len(natural) - 1))
         if widths is not None:
             return _Layout(widths, gap)
-    for above in range(1, names + 1):
-        for gap in (2, 1):
-            beside = _shrunk(natural[above:], words[above:], room - gap * (len(natural) - above))
-            if beside is not None:
-                return _Layout([room] * above + beside, gap, above)
+    # One more name above the figures is better than a figure such as `1-2 -> 1` in two lines.
+    for least, above, gap in product((natural, words), range(1, names + 1), (2, 1)):
+        beside = _shrunk(natural[above:], least[above:], room - gap * (len(natural) - above))
+        if beside is not None:
+            return _Layout([room] * above + beside, gap, above)
     widths = _shrunk(natural, parts, room - 2 * (len(natural) - 1))
     if widths is not None:
         return _Layout(widths, 2)

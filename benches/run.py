@@ -23,7 +23,6 @@ import pyarrow as pa
 
 import kafka_rebalance as kr
 from benches.grid import ASSIGNORS, Case, grid, overlapping, reported, shuffled
-from benches.headlines import PYTHON_CLIENTS_PARTITIONS
 from benches.measure import Answer, Peer, timed, timed_anew
 from benches.table import RESULTS, rendered, saved, write_pages
 from kafka_rebalance.bulk.lines import assign_lines
@@ -31,6 +30,8 @@ from kafka_rebalance.bulk.lines import assign_lines
 ROOT = Path(__file__).resolve().parent.parent
 HERE = Path(__file__).resolve().parent
 STICKY = ("sticky", "cooperative-sticky")
+PYTHON_CLIENTS_PARTITIONS = 2_000
+"""The most partitions of the groups that kafka-python and aiokafka are asked."""
 _COLD = 8
 """The number of cases that are asked once more, first: Java's first cases ran four times slower."""
 PYTHON_BORDER_PARTITIONS = 100_000

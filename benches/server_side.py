@@ -60,7 +60,7 @@ def rendered(rows: list[Row]) -> str:
         f"{about['java']}, kafka-group-coordinator 4.4.0.",
         "",
         "Times are medians in ms of one thread. `target` is Kafka's whole computation of a target,",
-        "from the members' topic names; ours from names does the same, without the records. From",
+        "from the members' topic names; ours from names computes the same target, without records. From",
         "one heartbeat to the next, a broker keeps the number of subscribers of each name and the",
         "owner of each partition. So with equal subscriptions, `target` reads one member's names;",
         "ours from names reads and compares those of all members.",

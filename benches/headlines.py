@@ -96,12 +96,14 @@ def _without_time(rows: Iterable[Row], one: Comparison) -> str:
     reasons = [row["peers"][one.peer].get("skipped", "") for row in timed]
     slow = [found[1] for reason in reasons if (found := _NO_ANSWER.match(reason))]
     wrong = sum(_ERROR.match(reason) is not None for reason in reasons)
-    text = (
-        f"; {len(slow)} more: no answer in {slow[0]} s, or a group not larger had none"
-        if slow
-        else ""
-    )
-    return text + (f"; {wrong} more ended in its KeyError" if wrong else "")
+    texts = []
+    if slow:
+        texts.append(
+            f"; {len(slow)} more: no answer in {slow[0]} s, or a group not larger had none"
+        )
+    if wrong:
+        texts.append(f"; {wrong} more ended in its KeyError")
+    return "".join(texts)
 
 
 _NO_ANSWER = re.compile(r"no answer in ([0-9.]+) s")  # as measure.py writes it

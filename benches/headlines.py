@@ -98,9 +98,8 @@ def _without_time(rows: Iterable[Row], one: Comparison) -> str:
     wrong = sum(_ERROR.match(reason) is not None for reason in reasons)
     texts = []
     if slow:
-        texts.append(
-            f"; {len(slow)} more: no answer in {slow[0]} s, or a group not larger had none"
-        )
+        none = f"no answer in {slow[0]} s, or a group not larger had none"
+        texts.append(f"; {len(slow)} more: {none}")
     if wrong:
         texts.append(f"; {wrong} more ended in its KeyError")
     return "".join(texts)

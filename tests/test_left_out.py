@@ -135,3 +135,32 @@ def test_the_output_says_what_the_samples_varied(sample: Path) -> None:
     assert "10 draws of client ids and UUIDs: 7 to 25 moves; 41 of 48 partitions end" in run.stdout
     given = command("plan", sample, "--group", "orders", "--add-members", "1,client-id=orders-10")
     assert "In 8 draws of UUIDs, every partition ends at one and the same member" in given.stdout
+
+
+def test_a_made_up_member_can_be_named_though_each_draw_has_another_id(sample: Path) -> None:
+    """Ids are drawn anew, so there are no draws; the plan itself is made."""
+    joined = command("plan", sample, "--group", "payments", "--add-members", 1, "--json")
+    [new] = [one["member_id"] for one in json.loads(joined.stdout)["made_up"]]
+    changes = ("--add-members", 1, "--remove-member", new)
+    run = command("plan", sample, "--group", "payments", *changes)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "draws" not in run.stdout
+    options = ("--json", "--samples", 3)
+    told = command("plan", sample, "--group", "payments", *changes, *options)
+    assert "samples" not in json.loads(told.stdout)
+    told = command("plan", sample, "--group", "payments", *changes[:2], *options)
+    assert "samples" in json.loads(told.stdout)
+
+
+def test_a_switch_that_all_clients_can_make_points_to_compare() -> None:
+    line = SETTLED.to_json()
+    switch = command("plan", "-", "--switch-assignor", "cooperative-sticky", stdin=line)
+    assert "`compare` has the whole switch" in switch.stdout
+    other = command("plan", "-", "--add-members", 1, stdin=line)
+    assert "whole switch" not in other.stdout
+
+
+def test_compare_offers_no_switch() -> None:
+    offered = command("compare", "--help").stdout
+    assert "--add-members" in offered
+    assert "--switch" not in offered

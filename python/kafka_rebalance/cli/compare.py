@@ -16,13 +16,23 @@ from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans import Comparison, Endless, compare, endless
 from kafka_rebalance.plans.changes import Change, SwitchAssignor, SwitchProtocol
+from kafka_rebalance.plans.changes.text import CHANGES
 from kafka_rebalance.plans.leaders import LedPlan, as_led, plans_by_leader
 from kafka_rebalance.plans.librdkafka_traps import Trap, librdkafka_traps
+from kafka_rebalance.plans.listed import may_list_eager
 from kafka_rebalance.plans.rebalance_plan import parse_changes
 from kafka_rebalance.simulator.timing import Timed, assumed, timed, why_untimed
 
 from . import plan as plan_command
 from .groups import Tally, add_arguments, answers
+
+# Each assignor is asked as if the group ran it, so a switch is no change here.
+_COMPARED = [
+    verb.name
+    for change in CHANGES
+    if change not in (SwitchAssignor, SwitchProtocol)
+    for verb in change.VERBS
+]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +43,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "then by the assignor that the group runs already. A group that the broker assigns is "
         "compared with the leaders' assignors, as if it were classic."
     )
-    add_arguments(parser)
+    add_arguments(parser, _COMPARED)
     parser.add_argument(
         "--assignors",
         metavar="NAME,…",
@@ -91,6 +101,8 @@ def _json(
         times, why = _times(one)
         line["times"] = {name: each.to_dict() for name, each in times.items()}
         line["times_assumed" if times else "times_missing"] = why
+    if may_list_eager(one.group, one.group.assignor):
+        line["assumes_cooperative_lists"] = True
     if not_affected:
         line["not_affected"] = not_affected
     return line
@@ -159,6 +171,7 @@ def _show_many(compared: Sequence[Comparison]) -> None:
     from kafka_rebalance.report.plans.compare import print_comparisons
     from kafka_rebalance.report.plans.leader import leaders_note
     from kafka_rebalance.report.plans.plan import print_wrapped
+    from kafka_rebalance.report.plans.recipes import lists_note
 
     print_comparisons(compared)
     kafkas = (one.group for one in compared if not library_of(one.group.assignor))
@@ -166,6 +179,9 @@ def _show_many(compared: Sequence[Comparison]) -> None:
         print_wrapped(note)
     each = (lost_rack.at_first(one.group, one.changes) for one in compared)
     if note := lost_rack.groups_note(each, before=True):
+        print_wrapped(note)
+    unknown = sum(may_list_eager(one.group, one.group.assignor) for one in compared)
+    if note := lists_note(unknown):
         print_wrapped(note)
     print("The last two columns: with the group's own assignor -> with the recommended one.")
     print("--group G shows one group in detail.")

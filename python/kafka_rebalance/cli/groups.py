@@ -65,10 +65,10 @@ _WHY = {
 _MOST_NAMES = 3
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the options for the input, for changes and for the output."""
+def add_arguments(parser: argparse.ArgumentParser, only: Container[str] | None = None) -> None:
+    """Adds the options for the input, for changes (`only` as in `add_changes`) and the output."""
     add_input(parser)
-    add_changes(parser)
+    add_changes(parser, only)
 
 
 def add_input(parser: argparse.ArgumentParser) -> None:

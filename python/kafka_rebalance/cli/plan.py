@@ -17,13 +17,13 @@ from kafka_rebalance.assignors.registry import (
     planned_names,
     unknown,
 )
-from kafka_rebalance.errors import GroupError
+from kafka_rebalance.errors import GroupError, NotAffected
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.plans import Endless, Figures, RebalancePlan, endless, plan
+from kafka_rebalance.plans import Endless, Figures, RebalancePlan, Samples, endless, plan
 from kafka_rebalance.plans.broker_notes import broker_notes
-from kafka_rebalance.plans.changes import Change
+from kafka_rebalance.plans.changes import Change, SwitchAssignor
 from kafka_rebalance.plans.clients import unknown_libraries
 from kafka_rebalance.plans.leaders import LedPlan, plans_by_leader
 from kafka_rebalance.plans.librdkafka_traps import Trap, librdkafka_traps
@@ -223,8 +223,8 @@ def _json(
         times, why = _how_long(planned)
         answer["times"] = None if times is None else times.to_dict()
         answer["times_missing" if times is None else "times_assumed"] = why
-    if args.samples and planned.has_guesses:
-        answer["samples"] = planned.sample(args.samples).to_dict()
+    if args.samples and (samples := _samples(planned, args)):
+        answer["samples"] = samples.to_dict()
     if args.explain is not None:
         answer["explanation"] = planned.explain(args.explain)
     _draw(planned, args)
@@ -240,24 +240,39 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
     else:
         from kafka_rebalance.report.plans.broker_notes import print_broker_notes
         from kafka_rebalance.report.plans.never_ends import print_endless
-        from kafka_rebalance.report.plans.recipes import print_switches
+        from kafka_rebalance.report.plans.recipes import WHOLE_SWITCH, print_switches
         from kafka_rebalance.report.plans.times import print_times
         from kafka_rebalance.report.plans.traps import print_traps
 
-        is_sampled = planned.has_guesses and args.samples != 0
-        samples = planned.sample(args.samples) if is_sampled else None
-        print_plan(planned, samples, everything=args.all)
+        print_plan(planned, _samples(planned, args), everything=args.all)
         if args.how_long:
             print_times(*_how_long(planned))
         print_endless(_endless(planned))
         print_traps(_traps(planned))
         print_broker_notes(planned, everything=args.all)
         switches = (planned.group, planned.changes, planned.assignor)
-        print_switches(by_plug_ins(*switches), not_rolling(*switches), planned.group)
+        rolling, refusing = by_plug_ins(*switches), not_rolling(*switches)
+        print_switches(rolling, refusing, planned.group)
+        if _switches(planned) and not (rolling or refusing):
+            print_wrapped(WHOLE_SWITCH)
     if note := _lists_note(planned):
         print_wrapped(note)
     _show_leaders(answer)
     _draw(planned, args)
+
+
+def _switches(planned: RebalancePlan) -> bool:
+    return any(isinstance(one, SwitchAssignor) for one in parse_changes(planned.changes))
+
+
+def _samples(planned: RebalancePlan, args: argparse.Namespace) -> Samples | None:
+    """Returns the draws of guessed ids; None without guesses, or if a change names a guessed id."""
+    if not planned.has_guesses or args.samples == 0:
+        return None
+    try:
+        return planned.sample(args.samples)
+    except NotAffected:  # each draw has other ids
+        return None
 
 
 def _lists_note(planned: RebalancePlan) -> str | None:

@@ -15,6 +15,7 @@ is not always a fault: a member may be idle on purpose.
     mixed       members send different versions of the subscription, so their clients differ
     moves       the next rebalance moves partitions, although nothing changes
     hangs       the leader's next rebalance, or one after a simple change, never ends
+    eager       every rebalance stops all partitions, although the assignor is cooperative
     foreign     the assignor, or the last leader's version of it, is not one of Kafka's
 
 The next rebalance is played by the assignor of the leader's library, as `plan` plays it. If the
@@ -30,6 +31,7 @@ from typing import Any, Literal, get_args
 
 from kafka_rebalance.assignors.registry import (
     FOREIGN,
+    STREAM,
     Engine,
     is_known,
     library_of,
@@ -47,14 +49,15 @@ from .figures import rack_share
 from .lag import Lags, lag_in, without_committed_offset
 from .leaders import LedPlan, plans_by_leader
 from .leaders import library as library_of_member
+from .listed import may_list_eager
 from .never_ends import endless
 from .possible import best_possible
-from .rounds import subscribed_partitions
+from .rounds import lists_eager, subscribed_partitions
 from .why_uneven import why_uneven
 
 FindingKind = Literal[
     "unread", "doubled", "stale", "idle", "uneven", "far", "missing", "alone", "mixed", "moves",
-    "hangs", "foreign",
+    "hangs", "eager", "foreign",
 ]  # fmt: skip
 FINDING_KINDS: tuple[FindingKind, ...] = get_args(FindingKind)
 
@@ -144,6 +147,8 @@ class Description:
             "group_id": self.group.group_id,
             "assignor": self.group.assignor,
             "assignors_by_leader": list(self.assignors),
+            "rebalance_protocol": self.group.rebalance_protocol,
+            "assumes_cooperative_lists": may_list_eager(self.group, self.group.assignor),
             "generation_id": self.group.generation_id,
             "leader": self.group.leader,
             "members": [self._member(member) for member in self.group.members],
@@ -273,8 +278,9 @@ def _loads(
         )
         if group.subtopologies is not None:
             text = "they run no active task"
-        yield Finding("idle", text, idle, ask="compare")
-    if any(held.values()) and balance.stddev > possible.stddev:
+        yield Finding("idle", text, idle, ask=None if group.assignor == STREAM else "compare")
+    # Kafka Streams assigns tasks, of which nothing is known here.
+    if any(held.values()) and balance.stddev > possible.stddev and group.assignor != STREAM:
         text = f"{balance.min} to {balance.max} partitions a member; possible is {possible.min}"
         text += f" to {possible.max}" if possible.max > possible.min else " each"
         plan = led[0].plan if led else None
@@ -285,7 +291,8 @@ def _loads(
     if far:
         ids = tuple(dict.fromkeys(member_id for member_id, _ in far))
         text = "no replica of them is in the rack of the member that reads them"
-        yield Finding("far", text, ids, tuple(tp for _, tp in far), "compare")
+        ask = None if group.assignor == STREAM else "compare"
+        yield Finding("far", text, ids, tuple(tp for _, tp in far), ask)
 
 
 def _far(group: GroupSpec, assignment: Assignment) -> list[tuple[str, TopicPartition]]:
@@ -337,6 +344,8 @@ def _next_rebalance(group: GroupSpec, led: Sequence[LedPlan], engine: Engine) ->
             whose = own
         text = f"the last leader used the assignor of {whose}, which may answer otherwise"
         yield Finding("foreign", f"{text} than Kafka's")
+    if group.assignor is not None and lists_eager(group, group.assignor):
+        yield Finding("eager", "each rebalance stops all partitions", ask="compare")
     for one in led:
         leads = f" if {one.assignor} answers" if len(led) > 1 else ""
         yield from _led_findings(group, one, leads, engine)

@@ -7,6 +7,7 @@ from kafka_rebalance.group.model import Member
 from kafka_rebalance.plans.clients import library_evidence
 from kafka_rebalance.plans.description import Description, Finding
 from kafka_rebalance.plans.figures import share_text
+from kafka_rebalance.plans.listed import may_list_eager
 from kafka_rebalance.report.text.names import (
     counted,
     cut,
@@ -17,7 +18,7 @@ from kafka_rebalance.report.text.tables import print_filled_table, print_table
 
 from .lag import lag_cell, lag_text
 from .plan import print_wrapped
-from .recipes import own_lists_note
+from .recipes import lists_note, own_lists_note
 
 _MOST_ROWS = 20
 _MOST_CHARACTERS = 34
@@ -86,6 +87,9 @@ def print_descriptions(rows: Sequence[Description]) -> None:
         print_wrapped(
             "lag: only of partitions with a committed offset; - if a group has none of these."
         )
+    unknown = sum(may_list_eager(one.group, one.group.assignor) for one in rows)
+    if note := lists_note(unknown):
+        print_wrapped(note)
 
 
 def finding_text(finding: Finding, names: dict[str, str]) -> str:

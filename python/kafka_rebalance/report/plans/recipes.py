@@ -124,9 +124,17 @@ COOPERATIVE_LISTS = (
     "Assumed: every member lists only cooperative assignors; brokers do not show the lists. "
     "A member that lists an eager one too (in a switch, after the first of two rolling bounces) "
     "is eager: at each rebalance it stops reading, and claims nothing. For such members, set "
-    '"rebalance_protocol": "eager" in the line of the group.'
+    '"rebalance_protocol": "eager" in the line of the group; no value fits a group of which only '
+    "some members list one."
 )
 """The note on a cooperative group whose members may have mixed lists (`plans/listed.py`)."""
+
+
+WHOLE_SWITCH = (
+    "This is the rebalance in which the new assignor takes over. `compare` has the whole switch: "
+    "settings, restarts, and the rebalances and moves of both bounces."
+)
+"""The note on the plan of a change of assignor that all clients can make."""
 
 
 def lists_note(count: int) -> str | None:

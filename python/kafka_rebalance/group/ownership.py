@@ -227,7 +227,7 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
             if isinstance(self.offsets, memoryview):
                 columns = self.offsets, self.topic_ids, self.partitions
                 every = _core.owned_partitions(self.topics, *columns, group=self._group)
-                whole = dict(zip(self.member_ids, every, strict=True))
+                whole = dict(zip(self.member_ids, every, strict=True)) | self._made
             else:
                 whole = {member_id: self[member_id] for member_id in self.member_ids}
             object.__setattr__(self, "_whole", whole)

@@ -17,7 +17,7 @@ FROM_NAMES, AGAIN = "ms", "again_ms"
 """The fields of our times: of first answers, and of later answers for the same group."""
 
 _CELLS = ("mean", "least", "under 3x", "slower")
-_OWN_ORDER = "the topics of each member in an order of its own"
+_OWN_ORDER = "all topics listed by each member in an order of its own"
 _AS_OBJECTS = "all of our answer is read as Python objects"
 _MEMBERS_ONLY = "only the members of our answer are read in Python"
 
@@ -137,7 +137,7 @@ def _one_joins_buckets(row: Row) -> bool:
 
 
 _COMPARISONS = (
-    Comparison("Java, same subscriptions", "Java", _same),
+    Comparison("Java, same subscriptions, cells of the grid", "Java", _same),
     Comparison(
         "the same, range",
         "Java",
@@ -163,7 +163,7 @@ _COMPARISONS = (
         "Java",
         _one_joins_buckets,
     ),
-    Comparison("franz-go, whose answer may differ from Kafka's", "franz-go", _in_one_order),
+    Comparison("franz-go (ours from Rust; answers may differ)", "franz-go", _in_one_order),
     Comparison(f"franz-go, {_OWN_ORDER}", "franz-go", _in_own_order),
     Comparison(
         "kafka-python; ours called from Rust", "kafka-python", _in_one_order, in_readme=False

@@ -133,7 +133,7 @@ def _growth(rows: Iterable[Row]) -> list[str]:
     lines = [""]
     if beyond:
         lines.append(
-            f"Cells that Java does not finish in time: {len(beyond)}; the core's slowest of them "
+            f"Cells without a time of Java: {len(beyond)} (above); the core's slowest of them "
             f"takes {max(beyond):,.0f} ms."
         )
     sizes = {

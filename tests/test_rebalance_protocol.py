@@ -250,7 +250,7 @@ NEW = sent(None)
         ([sent(4, [0, 1]), sent(4, [2, 3])], "cooperative"),
         # The new member may list range too, as Java's default does: it is eager then.
         ([sent(4, [0, 1]), NEW], None),
-        # Between the bounces of a switch, or idle until now: both look like this.
+        # A member without claims is eager, between two bounces of a switch, or it was idle before.
         ([sent(4, [0, 1]), sent(4), NEW], None),
         # All are new: they have nothing to claim.
         ([NEW, NEW], None),

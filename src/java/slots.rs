@@ -78,12 +78,13 @@ fn final_slots<K>(
     }
 }
 
-/// Returns the place in a row of consecutive numbers at which the iteration of a default
-/// `HashSet<Integer>` begins, if the numbers were added in order; the numbers before this place
-/// come last. None if the row reaches numbers that are not their own hashes.
+/// Returns where Java begins to iterate a `HashSet<Integer>` to which the numbers `first`,
+/// `first + 1`, … were added in order: an index into this row. The numbers before the index are
+/// iterated last. None if the row reaches 2^16, because the slots of such numbers follow another
+/// rule.
 ///
 /// A table has more slots than keys, also before it doubles, so no two numbers of a row ever share a
-/// slot. The row ends where a multiple of the number of slots begins anew at slot 0.
+/// slot. Iteration begins at slot 0, which belongs to a multiple of the number of slots.
 pub fn start_of_row(first: u32, length: usize) -> Option<usize> {
     if first as usize + length > 1 << 16 {
         return None; // `slot_of` mixes in the upper 16 bits

@@ -42,7 +42,7 @@ pub fn assign(view: &View, assignor: &str) -> Result<Assignment, GroupError> {
         rooms.push(room);
         kept.push(keeps);
     }
-    // 3. Each unfilled member in turn gets the next unassigned partitions, up to its quota.
+    // 3. Each unfilled member in turn gains the next unassigned partitions, up to its quota.
     let mut following = unassigned.as_slice();
     let mut gained = Vec::with_capacity(view.members.len());
     for room in rooms {

@@ -134,7 +134,7 @@ WHOLE_SWITCH = (
     "This is the rebalance in which the new assignor takes over. `compare` has the whole switch: "
     "settings, restarts, and the rebalances and moves of both bounces."
 )
-"""The note on the plan of a change of assignor that all clients can make."""
+"""The note below the plan of a switch that all clients of the group can make."""
 
 
 def lists_note(count: int) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -120,6 +121,10 @@ def test_only_assignors_that_the_clients_have_are_recommended() -> None:
     none = kr.compare(running("range", client="aiokafka-0.14.0"), assignors=["cooperative-sticky"])
     assert (none.recommended, none.migration) == (None, None)
     assert none.reason == "aiokafka has none of these assignors that settles"
+    own = running("aiokafka/sticky", client="aiokafka-0.14.0")
+    plug_in = kr.compare(own, assignors=["cooperative-sticky", "sticky"])
+    assert plug_in.recommended == "sticky"
+    assert plug_in.reason.startswith("sticky is the only one that settles and that the clients")
 
 
 @pytest.mark.parametrize(
@@ -372,10 +377,28 @@ def test_the_best_by_seconds_is_printed_if_rounds_recommend_another() -> None:
     line = captured("orders").to_json()
     run = command("compare", "-", "--add-members", 1, stdin=line)
     assert "Recommended: cooperative-sticky" in run.stdout
-    assert "In seconds, range is best: 0.7 partition-seconds unread" in run.stdout
+    assert "In seconds, range and roundrobin are best: 0.7 partition-seconds unread" in run.stdout
     without = command("compare", "-", stdin=line)
     assert "unread" not in without.stdout.partition("Recommended")[0]
     arguments = ("compare", "-", "--group", "orders", "--add-members", 1, "--json")
     told = json.loads(command(*arguments, stdin=line).stdout)
     assert told["times"]["range"]["unread_partition_ms"]["median"] == 717
     assert "heartbeats every 3 s" in told["times_assumed"]
+
+
+def test_the_row_of_an_eager_groups_own_assignor_alone_has_seconds() -> None:
+    eager, plain = (
+        running("cooperative-sticky").edited(rebalance_protocol=one) for one in ("eager", None)
+    )
+    arguments = ("compare", "-", "--group", eager.group_id, "--add-members", 1, "--json")
+    of_eager, of_plain = (
+        json.loads(command(*arguments, stdin=one.to_json()).stdout)["times"]
+        for one in (eager, plain)
+    )
+    assert of_eager["cooperative-sticky alone"] == of_plain["cooperative-sticky"]
+    assert of_eager["cooperative-sticky"] != of_plain["cooperative-sticky"]
+    assert "cooperative-sticky alone" not in of_plain
+    shown = command(*arguments[:-1], stdin=eager.to_json()).stdout
+    assert re.search(
+        r"partition-seconds unread, [0-9.]+\s+under\s+cooperative-sticky\s+alone", shown
+    )

@@ -98,6 +98,15 @@ def test_another_assignor_is_listed_alone() -> None:
     assert kr.plan(group, "sticky").to_dict() == kr.plan(between(), "sticky").to_dict()
 
 
+def test_a_switch_to_the_own_assignor_of_an_eager_group_names_the_bounce(engine: Engine) -> None:
+    with pytest.raises(kr.GroupError, match="already; `compare` has the rolling bounce"):
+        kr.plan(eager(), changes=[kr.SwitchAssignor(COOPERATIVE)], engine=engine)
+    with pytest.raises(kr.GroupError, match=r"already$"):
+        kr.plan(between(), changes=[kr.SwitchAssignor(COOPERATIVE)], engine=engine)
+    answer = kr.plan_batch([eager()], changes=["switch-assignor=cooperative-sticky"])
+    assert "already; `compare` has" in answer.to_pylist()[0]["error"]
+
+
 class Hoarding:
     """A registered assignor that gives all partitions to the last member."""
 

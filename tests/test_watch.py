@@ -17,7 +17,12 @@ import pytest
 import kafka_rebalance as kr
 from kafka_rebalance.live import watched_log
 from kafka_rebalance.live.offsets_log import NoLogError, ReadRecord
-from kafka_rebalance.plans.seen_rebalance import NO_REBALANCE, distance, seen_rebalance
+from kafka_rebalance.plans.seen_rebalance import (
+    EAGER_MEMBERS,
+    NO_REBALANCE,
+    distance,
+    seen_rebalance,
+)
 from kafka_rebalance.wire.group_records import GroupMetadataKey, encode_key
 
 if TYPE_CHECKING:
@@ -83,6 +88,20 @@ def test_what_members_sent_is_a_cause() -> None:
     one = seen_rebalance(before, after(before, *forgetful), sent=sent)
     assert one.cause == "members sent other claims: b-1"
     assert one.assignor == "sticky"
+
+
+def test_members_that_list_an_eager_assignor_too_are_a_cause() -> None:
+    """They claim nothing at any rebalance, although the assignor is cooperative."""
+    before = settled("cooperative-sticky", "b", "c", "d")
+    joined = kr.Member("a-9", ("t", "u"))
+    eager = before.edited(members=tuple(one.owning() for one in before.members))
+    ended = after(eager, *eager.members, joined)
+    sent = eager.edited(members=(*eager.members, joined))
+    assert seen_rebalance(before, ended).cause == EAGER_MEMBERS
+    from_record = seen_rebalance(before, ended, sent=sent)
+    assert from_record.cause == f"{EAGER_MEMBERS}: b-1, c-1, d-1"
+    known = before.edited(rebalance_protocol="eager")
+    assert seen_rebalance(known, ended, sent=sent).is_predicted
 
 
 def test_a_static_member_that_comes_back_is_no_rebalance() -> None:

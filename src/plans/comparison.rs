@@ -92,23 +92,22 @@ fn recommend(
         let figures = alone.or(one.figures.as_ref().ok())?;
         figures.settled.then_some((one.assignor, figures))
     });
-    let mut ranked: Vec<Ranked> = settles.collect();
-    // If any assignor of the group's own library settles, only such assignors are recommended.
-    let dialect = runs.is_some_and(Assignor::is_dialect);
-    if ranked.iter().any(|one| one.0.is_dialect() == dialect) {
-        ranked.retain(|one| one.0.is_dialect() == dialect);
-    }
+    let mut settled: Vec<Ranked> = settles.collect();
     // The sort is stable, so the order of `Assignor::ALL` breaks ties.
-    ranked.sort_by(|a, b| {
+    settled.sort_by(|a, b| {
         let measures = MEASURES.iter();
         let differ = measures.map(|measure| (measure.of)(a.1).total_cmp(&(measure.of)(b.1)));
         let first = differ.reduce(std::cmp::Ordering::then);
         let first = first.expect("there are measures");
         first.then(own(b.0).cmp(&own(a.0)))
     });
-    let Some(&first) = ranked.first() else {
+    if settled.is_empty() {
         return (None, "every assignor fails, or never settles".into());
-    };
+    }
+    // Assignors of another library are recommended only if none of the own one is possible.
+    let dialect = runs.is_some_and(Assignor::is_dialect);
+    let alike = |one: &&Ranked| one.0.is_dialect() == dialect;
+    let first = settled.iter().position(|one| alike(&one)).unwrap_or(0);
     let clients = clients_of(group);
     let lacking = |assignor: Assignor| -> Vec<Client> {
         if own(assignor) {
@@ -117,11 +116,12 @@ fn recommend(
         let lack = |client: &Client| !client.has(assignor);
         clients.iter().copied().filter(lack).collect()
     };
-    let possible: Vec<Ranked> = ranked
-        .iter()
-        .copied()
-        .filter(|one| lacking(one.0).is_empty())
-        .collect();
+    let had = settled.iter().filter(|one| lacking(one.0).is_empty());
+    let had: Vec<Ranked> = had.copied().collect();
+    let mut possible: Vec<Ranked> = had.iter().filter(alike).copied().collect();
+    if possible.is_empty() {
+        possible.clone_from(&had);
+    }
     let Some((&best, others)) = possible.split_first() else {
         let names = named(&clients);
         let reason = format!("{names} has none of these assignors that settles");
@@ -129,13 +129,16 @@ fn recommend(
     };
     let name = best.0.name();
     let mut reason = reason(group, best, others, alone.is_some());
-    if possible.len() == 1 && ranked.len() > 1 {
+    if possible.len() == 1 && had.len() > 1 {
+        reason = format!("{name} is the only one here of the kind that the group runs");
+    } else if possible.len() == 1 && settled.len() > 1 {
         reason = format!("{name} is the only one that settles and that the clients have");
     }
-    if first.0 != best.0 {
-        let lacking = lacking(first.0);
+    if settled[..=first].iter().all(|one| one.0 != best.0) {
+        let better = settled[first].0;
+        let lacking = lacking(better);
         let verb = if lacking.len() == 1 { "does" } else { "do" };
-        let (better, who) = (first.0.name(), named(&lacking));
+        let (better, who) = (better.name(), named(&lacking));
         reason += &format!("; {better} would do better, but {who} {verb} not have it");
     }
     if let (Some(_), Some(own)) = (alone, group.assignor) {

@@ -244,7 +244,11 @@ def in_brokers(name: str) -> str:
 
 def unknown(name: str) -> str:
     """Returns the text of an error about a name that is not known."""
-    known = f"known are {', '.join(assignor_names())}"
+    library = library_of(name)
+    of_library = [
+        one for one in PYTHON_LIBRARIES if library is not None and library_of(one) == library
+    ]
+    known = f"known are {', '.join(of_library or assignor_names())}"
     if name == STREAM:
         return f"{quoted(name)} is {FOREIGN[name]}; {IN_PLACE_OF_STREAM}"
     if name in FOREIGN:

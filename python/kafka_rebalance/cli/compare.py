@@ -17,6 +17,7 @@ from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans import Comparison, Endless, compare, endless
 from kafka_rebalance.plans.changes import Change, SwitchAssignor, SwitchProtocol
 from kafka_rebalance.plans.changes.text import CHANGES
+from kafka_rebalance.plans.comparison import alone_label
 from kafka_rebalance.plans.leaders import LedPlan, as_led, plans_by_leader
 from kafka_rebalance.plans.librdkafka_traps import Trap, librdkafka_traps
 from kafka_rebalance.plans.listed import may_list_eager
@@ -196,6 +197,9 @@ def _times(one: Comparison) -> tuple[dict[str, Timed], str]:
     try:
         for name in names:
             times[name] = timed(one.group, changes, name)
+        if one.alone is not None:
+            cooperative = one.group.edited(rebalance_protocol="cooperative")
+            times[alone_label(one.alone.assignor)] = timed(cooperative, changes, one.alone.assignor)
         return times, assumed(one.group, changes, names[0]) if names else ""
     except GroupError as error:
         return {}, why_untimed(error)

@@ -87,7 +87,7 @@ class Comparison:
                 yield f"{one.assignor}{' <' if is_best else ''}", one
             else:
                 yield one.assignor, one
-                yield f"{one.assignor} alone{' <' if is_best else ''}", self.alone
+                yield f"{alone_label(one.assignor)}{' <' if is_best else ''}", self.alone
 
     @property
     def keeps_assignor(self) -> bool:
@@ -130,6 +130,11 @@ class Comparison:
             (bounce,) = completion.bounces
             answer["listed_alone"] = {**self.alone.to_dict(), "bounce": bounce.to_dict()}
         return answer
+
+
+def alone_label(assignor: str) -> str:
+    """Returns the name of an eager group's own assignor, as if its members listed it alone."""
+    return f"{assignor} alone"
 
 
 def compare(

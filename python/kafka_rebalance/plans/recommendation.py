@@ -15,9 +15,9 @@ A built-in assignor is recommended only if every member may have it: if one of t
 member's client id reveals, or else that its bytes fit (`clients.py`), has the assignor.
 
 Assignors of a library other than that of the group's own assignor are recommended only if none of
-its own library settles. Members of the Python libraries can also have Kafka's assignors, as
-plug-ins, except the one with the same name in JoinGroup: the member that leads would decide which
-of the two answers.
+its own library settles that the members may have. Members of the Python libraries can
+also have Kafka's assignors, as plug-ins, except the one with the same name in JoinGroup: the member
+that leads would decide which of the two answers.
 
 The members of an eager group (`rounds.lists_eager`) need one more rolling bounce to be cooperative.
 So its own assignor is ranked with the figures that it has when the members list it alone.
@@ -62,24 +62,25 @@ def recommend(
     if alone is not None:
         candidates = [alone if one.assignor == alone.assignor else one for one in candidates]
     settled = sorted((one for one in candidates if one.settles), key=lambda one: _rank(group, one))
-    ranked = [one for one in settled if _is_alike(group, one.assignor)] or settled
-    is_only = len(ranked) == 1 < len(settled)
-    if not ranked:
+    if not settled:
         return None, "every assignor fails, or never settles"
-    possible = [one for one in ranked if not _lacking(group, one.assignor)]
-    if not possible:
-        names = dict.fromkeys(name for one in ranked for name in _lacking(group, one.assignor))
-        return None, f"{' and '.join(names)} has none of these assignors that settles"
+    ranked = [one for one in settled if _is_alike(group, one.assignor)] or settled
+    had = [one for one in settled if not lacking_clients(group, one.assignor)]
+    if not had:
+        names = {name for one in settled for name in lacking_clients(group, one.assignor)}
+        lacking = [client.name for client in CLIENTS if client.name in names]
+        return None, f"{' and '.join(lacking)} has none of these assignors that settles"
+    possible = [one for one in had if one in ranked] or had
     best = possible[0]
     reason = _reason(group, best, possible[1:], alone)
-    if is_only:
-        reason = f"{best.assignor} is the only one here of the kind that the group runs"
     if len(candidates) == 1:
         reason = f"{best.assignor} is the only one that was compared"
-    if len(possible) == 1 < len(ranked):
+    elif len(possible) == 1 < len(had):
+        reason = f"{best.assignor} is the only one here of the kind that the group runs"
+    elif len(possible) == 1 < len(settled):
         reason = f"{best.assignor} is the only one that settles and that the clients have"
-    if ranked[0] is not best:
-        lacking = _lacking(group, ranked[0].assignor)
+    if settled.index(ranked[0]) < settled.index(best):
+        lacking = lacking_clients(group, ranked[0].assignor)
         reason += f"; {ranked[0].assignor} would do better, but {' and '.join(lacking)} "
         reason += f"{'does' if len(lacking) == 1 else 'do'} not have it"
     if alone is not None:
@@ -97,7 +98,7 @@ def _is_alike(group: GroupSpec, assignor: str) -> bool:
     return by_plug_in and protocol_name(own) != assignor
 
 
-def _lacking(group: GroupSpec, assignor: str) -> list[str]:
+def lacking_clients(group: GroupSpec, assignor: str) -> list[str]:
     """Returns the clients, in `CLIENTS`' order, of members that cannot have this assignor.
 
     A member cannot if all clients that it may run lack it. Any client may have a custom assignor.

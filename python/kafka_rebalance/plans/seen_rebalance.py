@@ -31,11 +31,13 @@ from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 
 from .leaders import possible_dialects
+from .listed import is_cooperative
 from .rebalance_plan import RebalancePlan, plan
 
 Owners = dict[tuple[str, int], str]
 
 _PREFIXES = ("", "librdkafka/", "kafka-python/", "aiokafka/")
+EAGER_MEMBERS = "members claimed nothing, as those do that list an eager assignor too"
 NO_REBALANCE = "no rebalance: static members came back"
 
 
@@ -211,14 +213,20 @@ def _answer(sent: GroupSpec, assignor: str, engine: Engine) -> Owners | None:
 
 def _not_as_owned(started: GroupSpec, sent: GroupSpec) -> str:
     had = {member.member_id: set(member.owned_partitions) for member in started.members}
-    others = [m.member_id for m in sent.members if set(m.owned_partitions) != had[m.member_id]]
-    return f"members sent other claims: {', '.join(others) or 'other generations'}"
+    others = [m for m in sent.members if set(m.owned_partitions) != had[m.member_id]]
+    if not others:
+        return "members sent other generations"
+    names = ", ".join(member.member_id for member in others)
+    if is_cooperative(started.assignor) and not any(one.owned_partitions for one in others):
+        return f"{EAGER_MEMBERS}: {names}"
+    return f"members sent other claims: {names}"
 
 
 def _causes(started: GroupSpec, tried: list[str]) -> Iterator[tuple[str, GroupSpec, str]]:
     for name in tried:
         for cause, change in _CHANGES.items():
-            yield cause, change(started), name
+            text = EAGER_MEMBERS if cause is _NO_CLAIMS and is_cooperative(name) else cause
+            yield text, change(started), name
     for prefix in _PREFIXES:
         name = f"{prefix}{started.assignor}"
         if name not in tried and is_known(name):
@@ -235,9 +243,10 @@ def _without_racks(group: GroupSpec) -> GroupSpec:
     return group.edited(topics=tuple(replace(topic, racks=None) for topic in group.topics))
 
 
+_NO_CLAIMS = "no member sent what it owned"
 _CHANGES: Mapping[str, Callable[[GroupSpec], GroupSpec]] = {
     "the leader ignored racks": _without_racks,
     "no member sent a generation": _each(generation_id=None),
-    "no member sent what it owned": _each(owned_partitions=(), generation_id=None),
+    _NO_CLAIMS: _each(owned_partitions=(), generation_id=None),
     "the leader ignored instance ids": _each(group_instance_id=None),
 }

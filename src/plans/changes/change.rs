@@ -112,11 +112,14 @@ pub fn renamed(change: &Change, ids: &MadeUp) -> Change {
     change
 }
 
+const ENDS_EAGER: &str = "; `compare` has the rolling bounce after which members list it alone";
+
 fn switch_assignor(group: &mut Draft, name: &str) -> Result<Follows, GroupError> {
     let assignor = Assignor::by_name(name).and_then(Assignor::for_plans);
     let assignor = assignor.map_err(|wrong| error(wrong.problem))?;
     if assignor == group.assignor {
-        let problem = format!("{} is the group's assignor already", quoted(name));
+        let ends = if group.is_eager { ENDS_EAGER } else { "" };
+        let problem = format!("{} is the group's assignor already{ends}", quoted(name));
         return Err(error(problem));
     }
     let before = group.assignor.name();

@@ -312,7 +312,8 @@ class SwitchAssignor(Change):
 
     def events(self, group: GroupSpec) -> list[GroupEvent]:
         if group.assignor == self.assignor:
-            raise error(f"{quoted(self.assignor)} is the group's assignor already")
+            ends = _ENDS_EAGER if group.rebalance_protocol == "eager" else ""
+            raise error(f"{quoted(self.assignor)} is the group's assignor already{ends}")
         by_broker = self.assignor in SERVER_SIDE
         if by_broker != (group.assignor in SERVER_SIDE):
             protocol = "consumer" if by_broker else "classic"
@@ -322,6 +323,9 @@ class SwitchAssignor(Change):
             return Edited(run_by(group, self.assignor), starts_over=not by_broker)
 
         return [GroupEvent(str(self), edit)]
+
+
+_ENDS_EAGER = "; `compare` has the rolling bounce after which members list it alone"
 
 
 def _instances(group: GroupSpec) -> list[str]:

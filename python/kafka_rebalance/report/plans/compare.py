@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from kafka_rebalance.assignors import RebalanceProtocol
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans import Candidate, Comparison
+from kafka_rebalance.plans.comparison import alone_label
 from kafka_rebalance.plans.figures import share_text
+from kafka_rebalance.plans.recommendation import lacking_clients
 from kafka_rebalance.plans.rounds import lists_eager, protocol_of
-from kafka_rebalance.report.text.names import cut
+from kafka_rebalance.report.text.names import cut, in_words
 from kafka_rebalance.report.text.tables import print_table
 from kafka_rebalance.simulator.timing import Timed
 
@@ -22,14 +24,14 @@ Times = Mapping[str, Timed]
 def print_comparison(comparison: Comparison, times: Times, assumed: str) -> None:
     """Prints all assignors, the recommendation with its reason, and how to change to it.
 
-    `times` has the simulated assignors' figures in seconds. `assumed` is the text of the
-    simulation's assumptions; without times, it is the reason why there are none.
+    `times` has the figures in seconds of the simulated assignors, and of `alone` at its label.
+    `assumed` is the text of the simulation's assumptions; without times, it is the reason why there
+    are none.
     """
     group = comparison.group
     print(comparison.title)
     rows = [
-        _row(label, one, None if one is comparison.alone else times.get(one.assignor))
-        for label, one in comparison.rows()
+        _row(label, one, times.get(label.removesuffix(" <"))) for label, one in comparison.rows()
     ]
     columns = (
         *("assignor", "rounds", "moves (least)", "no reader"),
@@ -76,27 +78,30 @@ _LENGTHS = (
 
 def _print_clock(comparison: Comparison, times: Times) -> None:
     """Prints the assignor that is best in seconds, if it is better than the recommended one."""
+    group = comparison.group
     recommended = comparison.recommended or ""
-    mine = times.get(recommended)
-    if mine is None or mine.unread.median is None:
-        return
     if comparison.keeps_assignor and comparison.alone is not None:
-        return  # the seconds are those of the eager group
+        recommended = alone_label(recommended)
     known = {
-        name: one.unread.median for name, one in times.items() if one.unread.median is not None
+        name: one.unread.median
+        for name, one in times.items()
+        if one.unread.median is not None and not lacking_clients(group, name)
     }
-    name = min(known, key=lambda one: (known[one], one != comparison.group.assignor))
-    kinds = {_is_eager(comparison.group, one) for one in (name, recommended)}
-    if known[name] < mine.unread.median:
-        print_wrapped(
-            f"In seconds, {name} is best: {seconds_text(known[name])} partition-seconds unread, "
-            f"{seconds_text(mine.unread.median)} under {comparison.recommended}."
-            + (_LENGTHS if len(kinds) > 1 else "")
-        )
+    if recommended not in known or known[recommended] == (least := min(known.values())):
+        return
+    best = [name for name, unread in known.items() if unread == least]
+    is_mixed = len({_is_eager(group, name) for name in (*best, recommended)}) > 1
+    are_best = f"{in_words(best)} {'is' if len(best) == 1 else 'are'} best"
+    print_wrapped(
+        f"In seconds, {are_best}: {seconds_text(least)} partition-seconds unread, "
+        f"{seconds_text(known[recommended])} under {recommended}." + (_LENGTHS if is_mixed else "")
+    )
 
 
-def _is_eager(group: GroupSpec, assignor: str) -> bool:
-    return lists_eager(group, assignor) or protocol_of(assignor) is RebalanceProtocol.EAGER
+def _is_eager(group: GroupSpec, label: str) -> bool:
+    if label == alone_label(group.assignor or ""):
+        return False
+    return lists_eager(group, label) or protocol_of(label) is RebalanceProtocol.EAGER
 
 
 def _row(name: str, one: Candidate, timed: Timed | None) -> tuple[str, ...]:

@@ -107,7 +107,8 @@ def own_rows_note(assignor: str | None) -> str | None:
         return None
     return (
         f"{library}/ marks the library's own assignors; the others are Kafka's, which its members "
-        "have as this project's plug-ins."
+        "have as this project's plug-ins"
+        + (", except cooperative-sticky." if library == "aiokafka" else ".")
     )
 
 

@@ -4,6 +4,7 @@
 import shlex
 from collections.abc import Sequence
 
+from kafka_rebalance.assignors import RebalanceProtocol
 from kafka_rebalance.assignors.registry import is_known, protocol_name
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans import Bounce, Migration, Recipe
@@ -266,8 +267,8 @@ def _cost(bounce: Bounce, migration: Migration) -> str:
     if cooperative and len(bounce.assignors) > 1:
         text += "; members that list both are eager"
     elif cooperative and new == "cooperative-sticky" and bounce.rebalances:
-        text += (
-            "; a moving partition is revoked in one rebalance and gained in the next, and only "
-            "moving partitions stop"
-        )
+        text += "; a moving partition is revoked in one rebalance and gained in the next, and only "
+        text += "moving partitions stop"
+        if migration.old == migration.new or protocol_of(migration.old) is RebalanceProtocol.EAGER:
+            text += "; members that have not restarted yet still stop all of theirs"
     return text

@@ -53,6 +53,12 @@ def _without_uuid(member_id: str, digits: int) -> str:
     return member_id if found is None else member_id[: found.start() + 1 + digits]
 
 
+def in_words(names: Sequence[str]) -> str:
+    """Returns names as a list in a sentence: "a, b and c"."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 def shortened(text: str, names: Mapping[str, str]) -> str:
     for member_id, name in names.items():
         text = text.replace(member_id, name)

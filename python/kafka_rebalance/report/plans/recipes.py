@@ -74,18 +74,20 @@ def print_switches(
     for old, new in dict.fromkeys((one.old, one.new) for one in (*rolling, *refusing)):
         named = (one for one in (*rolling, *refusing) if (one.old, one.new) == (old, new))
         recipes = {recipe.client: recipe for one in named for recipe in one.recipes}
-        ways |= {recipe.way for recipe in recipes.values()}
         print_wrapped(
             f"switch-assignor={new} is planned for members that list both {protocol_name(old)} "
             f"and {protocol_name(new)} while they restart one after another."
         )
-        _print_rolling([one for one in recipes.values() if one.way == "rolling"], old, new)
-        _print_refusing([one for one in recipes.values() if one.way != "rolling"], old, new)
         lacking = [name for name, one in recipes.items() if one.way == "none"]
         if lacks := sure_to_run(group, lacking):
+            _print_refusing([recipes[name] for name in lacks], old, new)
             print_wrapped(
                 f"So this group cannot switch as long as it has members of {' or '.join(lacks)}."
             )
+            continue
+        ways |= {recipe.way for recipe in recipes.values()}
+        _print_rolling([one for one in recipes.values() if one.way == "rolling"], old, new)
+        _print_refusing([one for one in recipes.values() if one.way != "rolling"], old, new)
     if "stop all" in ways:
         _print_stop_all(group)
 

@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import json
+import re
 from argparse import Namespace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import kafka_rebalance as kr
 from kafka_rebalance.cli import fleet, fleet_summary, main
-from kafka_rebalance.report.plans.plan import print_explanation
+from kafka_rebalance.report.plans.page import plan_page
+from kafka_rebalance.report.plans.plan import print_explanation, print_plan
 from kafka_rebalance.report.text.tables import table_lines
 
 if TYPE_CHECKING:
@@ -100,6 +102,84 @@ def test_an_explanation_keeps_long_names_whole(
     out = capsys.readouterr().out
     assert f" {member_id} " in out.replace("\n", " ")
     assert any(line.startswith("     ") for line in out.splitlines())
+
+
+def _owning(assignor: str, counts: dict[str, int], members: dict[str, str]) -> kr.GroupSpec:
+    """Returns a group that owns what its assignor answers; a topic's name is a letter."""
+    topics = tuple(kr.Topic(name, count) for name, count in counts.items())
+    there = tuple(kr.Member(name, tuple(of)) for name, of in members.items())
+    group = kr.GroupSpec("g", topics, there, assignor)
+    return group.owning(kr.assign(group))
+
+
+def _printed(capsys: pytest.CaptureFixture[str], file: Path, *words: str) -> str:
+    first, *rest = words
+    assert main([first, str(file), *rest]) == 0
+    return capsys.readouterr().out
+
+
+def test_titles_and_the_limits_of_a_better_balance_fit_80_columns(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    names = tuple(f"telemetry.of-the-{n}-region" for n in range(3))
+    members = tuple(kr.Member(f"m{n}", names) for n in range(2))
+    group = kr.GroupSpec(ID * 2, tuple(kr.Topic(name, 3) for name in names), members, "range")
+    file = tmp_path / "groups.jsonl"
+    file.write_text(f"{group.owning(kr.assign(group)).to_json()}\n", encoding="utf-8")
+    whole = ("--group", ID * 2)
+    changed = _printed(capsys, file, "plan", *whole, "--remove-members", "1")
+    planned = _printed(capsys, file, "plan", *whole)
+    told = " ".join(planned.split())
+    assert f"9 partitions of {', '.join(names)} can go to 2 members only: 1 must hold 5," in told
+    described = _printed(capsys, file, "describe", *whole)
+    for out in (changed, planned, described):
+        lines = [one for one in out.splitlines() if not one.startswith("  kafka-rebalance ")]
+        assert max(map(len, lines)) <= 80
+
+
+def test_one_thing_is_not_written_as_many() -> None:
+    assert kr.best_possible(_owning("range", {"t": 1}, {"a": "t"})).reasons() == [
+        "1 partition of t can go to 1 member only: each must hold 1"
+    ]
+    circle = kr.plan(_owning("roundrobin", {"t": 1, "u": 2}, {"a": "t", "b": "t", "c": "u"}))
+    assert circle.explain("u-0")[2].endswith("passing over 1 member that does not subscribe to u")
+    circle = kr.plan(_owning("roundrobin", {"t": 1, "u": 2}, {"a": "u", "b": "u", "c": "t"}))
+    assert circle.explain("t-0")[2].endswith("passing over 2 members that do not subscribe to t")
+    better = kr.compare(_owning("range", {"t": 2}, {"a": "t"}), ["add-members=1"])
+    assert "has 1 partition-round without a reader to range's 2, and" in better.reason
+    both = _owning("roundrobin", {"t": 2, "u": 2}, {"a": "tu", "b": "tu"})
+    better = kr.compare(both, ["add-members=1"], assignors=["roundrobin", "sticky"])
+    assert better.reason.startswith("sticky has 1 move to roundrobin's 2, is")
+
+
+KEEP = {1: "1 member keeps what it has", 2: "2 members keep what they have"}
+
+
+def test_members_that_keep_theirs_are_counted_if_there_are_any(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """In the two rounds of a plan, on the page and in the terminal."""
+    keep = {"a": (0, 1), "ab": (1, 2)}
+    for members, counts in keep.items():
+        group = _owning("cooperative-sticky", {"t": len(members) + 1}, dict.fromkeys(members, "t"))
+        plan = kr.plan(group, None, ["add-members=1"])
+        print_plan(plan, None, everything=False)
+        for shown in (plan_page(plan), capsys.readouterr().out):
+            found = re.findall(r"\d+ members? keeps? what (?:it has|they have)", shown)
+            assert found == [KEEP[count] for count in counts if count]
+            assert "1 partition without a reader in this round" in shown
+
+
+def test_a_static_bounce_of_members_that_own_nothing_claims_no_reader(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    group = kr.GroupSpec("g", (kr.Topic("t", 3),), (kr.Member("a", ("t",), "s"),), "range")
+    file = tmp_path / "groups.jsonl"
+    file.write_text(f"{group.to_json()}\n", encoding="utf-8")
+    out = _printed(capsys, file, "plan", "--group", "g", "--bounce-members", "s")
+    assert "0 rebalances; nothing moves\n" in out
+    assert "has a reader" not in out
 
 
 def _share() -> kr.GroupSpec:

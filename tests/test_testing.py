@@ -199,7 +199,7 @@ def test_wrong_names_are_refused(serve_kafka: Serve) -> None:
     broker = serve_kafka({TOPIC: 1})
     with pytest.raises(ValueError, match="client_id: no member has the client id nobody"):
         broker.kill("nobody")
-    with pytest.raises(TimeoutError, match="billing: not stable with 1 members: None"):
+    with pytest.raises(TimeoutError, match="billing: not stable with 1 member: None"):
         broker.wait_until_stable(GROUP, members=1, timeout_s=0)
 
 

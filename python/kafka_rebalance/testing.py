@@ -199,7 +199,8 @@ class RunningBroker:
             ):
                 return found
             if time.monotonic() > deadline:
-                raise TimeoutError(f"{group_id}: not stable with {members} members: {found}")
+                who = f"{members} member{'' if members == 1 else 's'}"
+                raise TimeoutError(f"{group_id}: not stable with {who}: {found}")
             time.sleep(_LOOK_AGAIN_S)
 
     def _stable(self, group_id: str) -> StableGeneration | None:

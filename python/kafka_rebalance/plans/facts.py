@@ -237,7 +237,8 @@ class NextInCircle:
 
     def __str__(self) -> str:
         went = "the circle begins" if self.before is None else "{} went to {}".format(*self.before)
-        over = f", passing over {count(self.passed)} that do not subscribe to {self.topic}"
+        do = "does" if self.passed == 1 else "do"
+        over = f", passing over {count(self.passed)} that {do} not subscribe to {self.topic}"
         return f"{went}; next comes {self.member_id}{over if self.passed else ''}"
 
 

@@ -129,12 +129,12 @@ _MEASURES = (
         "a spread of {} to {}'s {}", lambda f: f.balance_after.max - f.balance_after.min, "d", ""
     ),
     _Measure(
-        "{} partition-rounds without a reader to {}'s {}",
+        "{} partition-round{s} without a reader to {}'s {}",
         lambda f: f.unavailable_rounds,
         "d",
         ", and is as even",
     ),
-    _Measure("{} moves to {}'s {}", lambda f: f.moves, "d", ", is as even and stops as little"),
+    _Measure("{} move{s} to {}'s {}", lambda f: f.moves, "d", ", is as even and stops as little"),
     _Measure(
         "{} read in another rack to {}'s {}",
         lambda f: 1 - (f.rack_share_after or 0.0),
@@ -168,7 +168,10 @@ def _reason(
         mine, its = measure.of(best.figures), measure.of(other.figures)
         if mine != its:
             how = measure.words.format(
-                format(mine, measure.show), other.assignor, format(its, measure.show)
+                format(mine, measure.show),
+                other.assignor,
+                format(its, measure.show),
+                s="" if mine == 1 else "s",
             )
             how += " if listed alone" if other is alone else ""
             return f"{name} has {how}{measure.equal}"

@@ -88,9 +88,8 @@ class Possible:
             load = f"each must hold {level.load}"
             if level.extra < members:
                 load = f"{level.extra} must hold {level.load}, the others {level.load - 1}"
-            said.append(
-                f"{level.partitions} partitions of {names} can go to {who} only{above}: {load}"
-            )
+            which = f"{level.partitions} partition{'s' if level.partitions > 1 else ''}"
+            said.append(f"{which} of {names} can go to {who} only{above}: {load}")
             above = " and to those above"
         return said
 

@@ -29,7 +29,7 @@ def print_comparison(comparison: Comparison, times: Times, assumed: str) -> None
     are none.
     """
     group = comparison.group
-    print(comparison.title)
+    print_wrapped(comparison.title, "", "  ")
     rows = [
         _row(label, one, times.get(label.removesuffix(" <"))) for label, one in comparison.rows()
     ]

@@ -30,7 +30,7 @@ def print_description(one: Description, given: str, *, everything: bool) -> None
     group = one.group
     total = sum(map(len, one.assignment.values()))
     generation = "" if group.generation_id is None else f", generation {group.generation_id}"
-    print(
+    print_wrapped(
         f"{group.group_id}, {_assignor(one) or 'no assignor'}{generation}: "
         f"{counted(len(group.members), 'member')}, {counted(total, 'partition')} owned"
     )

@@ -30,7 +30,7 @@ _LONGEST_ID = 60  # a longer group id is cut in tables of many groups
 def print_plan(plan: RebalancePlan, samples: Samples | None, *, everything: bool) -> None:
     """Prints figures, then the changes of each round; with `everything`, long lists are not cut."""
     figures = plan.figures()
-    print(plan.title)
+    print_wrapped(plan.title, "", "  ")
     print_figures(plan, figures)
     names = names_in_plan(plan)
     shown = quiet = 0
@@ -72,7 +72,7 @@ def print_figures(plan: RebalancePlan, figures: Figures) -> None:
     if figures.balance_after.stddev > figures.balance_possible.stddev:
         print("A more even assignment is possible. The limits of the best one:")
         for reason in plan.possible.reasons()[:5]:
-            print(f"  {reason}")
+            print_wrapped(reason, "  ", "  ")
     elif figures.least_moves is not None and figures.moves > figures.least_moves:
         more = figures.moves - figures.least_moves
         print(f"{counted(more, 'move')} more than needed for that balance")
@@ -100,7 +100,7 @@ def print_wrapped(text: str, indent: str = "", more: str = "") -> None:
 def _silent(figures: Figures) -> str:
     """Returns a sentence about the partitions without a reader."""
     parts = []
-    if figures.waiting and not figures.rounds:
+    if not figures.rounds:
         parts.append("nothing moves")
     if figures.unavailable:
         text = f"{counted(figures.unavailable, 'partition')} without a reader for a round"

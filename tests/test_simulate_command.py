@@ -16,6 +16,7 @@ from pyarrow import parquet
 
 from kafka_rebalance.cli import main
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.report.runs import picture
 from kafka_rebalance.simulator import Kind, simulate, totals
 from kafka_rebalance.simulator.scenario_files import from_dict, load, read, ready
 
@@ -246,6 +247,47 @@ def test_every_ready_scenario_has_its_picture(name: str) -> None:
     docs = Path(__file__).resolve().parent.parent / "docs"
     assert f"simulator/{name}.png" in (docs / "simulator.md").read_text(encoding="utf-8")
     assert (docs / "simulator" / f"{name}.png").is_file()
+
+
+def _drawn(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Returns the figure of a ready scenario, eager above cooperative, instead of saving it."""
+    from matplotlib.figure import Figure
+
+    figures: list[Figure] = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: figures.append(figure))
+    scenario = load(name)
+    runs = {
+        kind: simulate(scenario.with_protocol(eager=kind == "eager"))
+        for kind in ("eager", "cooperative")
+    }
+    picture.draw_runs(runs, tmp_path / "runs.png")
+    (figure,) = figures
+    figure.draw_without_rendering()
+    return figure
+
+
+def test_the_name_of_a_run_stands_clear_of_the_times_above_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    above, below = _drawn("rolling-bounce", tmp_path, monkeypatch).axes
+    (name,) = (one for one in below.texts if one.get_text() == "cooperative")
+    top = name.get_window_extent()
+    times = [one.get_window_extent() for one in above.get_xticklabels()]
+    assert min(one.y0 for one in times) - top.y1 > top.height
+
+
+def test_the_axis_is_red_while_one_partition_in_84_has_no_reader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from matplotlib.collections import LineCollection
+
+    below = _drawn("seven-topics", tmp_path, monkeypatch).axes[1]
+    (stops,) = (one for one in below.collections if isinstance(one, LineCollection))
+    spans = stops.get_segments()
+    assert len(spans) == 4  # the start in two steps, and one partition twice
+    assert {y for span in spans for _, y in span} == {0}
+    assert min(stops.get_linewidths()) >= 2  # points
+    assert stops.get_zorder() > below.spines["bottom"].get_zorder()
 
 
 def test_the_command_used_wrongly(capsys: pytest.CaptureFixture[str]) -> None:

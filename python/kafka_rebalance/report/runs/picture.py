@@ -20,6 +20,9 @@ HATCHES = ("", "||", "--", "..")
 
 SAME_SHADE = "held, by another member with this shade"
 _WIDTH = 11.0
+_STOP = 2.0  # the least height and width of a stop, in points
+_ABOVE_AXIS = 2.8  # below the times that are cut short
+_PANEL = 1.75  # inches a run: its steps, the names of its ticks, and its own name above
 
 
 def draw_run(run: Run, path: Path) -> None:
@@ -46,11 +49,11 @@ def draw_runs(runs: Mapping[str, Run], path: Path) -> None:
     first = next(iter(runs.values()))
     axis = TimeAxis.over(busy, first.until_ms)
     most = max(one.most for one in shown.values())
-    height = 1.5 * len(shown) + (1.6 if first.happenings else 1.1)
+    height = _PANEL * len(shown) + (1.35 if first.happenings else 0.85)
     figure = _figure(height)
     _title(figure, first, height)
     for place, (name, one) in enumerate(shown.items()):
-        bottom = 0.7 + 1.5 * (len(shown) - 1 - place)
+        bottom = 0.7 + _PANEL * (len(shown) - 1 - place)
         axes = figure.add_axes((1.3 / _WIDTH, bottom / height, 1 - 1.6 / _WIDTH, 1.1 / height))
         _steps(axes, one, axis, first.held, most)
         axes.text(-0.1, 1.06, name, transform=axes.transAxes, size=10, weight="bold")
@@ -109,6 +112,11 @@ def _steps(axes: Any, shown: Timeline, axis: TimeAxis, held: str, most: int) -> 
     counts.append(counts[-1])
     axes.fill_between(places, counts, step="post", color="#d98c95", lw=0)
     axes.step(places, counts, where="post", color="#b00020", lw=0.8)
+    # The axis is red during stops: one partition of many would be no higher than it is thick.
+    stops = [place for place, count in enumerate(counts[:-1]) if count]
+    starts, ends = [places[n] for n in stops], [places[n + 1] for n in stops]
+    red = {"color": "#b00020", "lw": _STOP, "capstyle": "projecting", "clip_on": False}
+    axes.hlines([0] * len(stops), starts, ends, zorder=_ABOVE_AXIS, **red)
     axes.set_ylim(0, most * 1.08 + 0.1)
     axes.set_ylabel(f"{held}s that\nnobody {'reads' if held == 'partition' else 'runs'}", size=8)
     axes.tick_params(axis="y", labelsize=8)

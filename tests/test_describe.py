@@ -198,6 +198,16 @@ def test_the_command_shows_one_group_and_what_to_ask_next() -> None:
         assert subprocess.run(again, capture_output=True, check=False).returncode == 0
 
 
+def test_the_table_shows_on_which_host_and_with_which_client_a_member_runs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["describe", str(BY_LEADER), "--group", "kp-sticky"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2].split()[:4] == ["member", "host", "client", "owned"]
+    of_members = [line.split()[1:3] for line in lines if " 127.0.0.1 " in line]
+    assert of_members == [["127.0.0.1", "kafka-python"]] * 3
+
+
 def test_the_command_shows_all_groups() -> None:
     ran = _run(str(SAMPLE))
     assert ran.returncode == 3  # one group is rebalancing

@@ -198,6 +198,8 @@ def test_the_page_stands_alone_and_shows_the_plan() -> None:
     kinds = [cell.split()[0] for cell in page.cells if cell and cell != " first"]
     assert (kinds.count("kept"), kinds.count("revoked"), kinds.count("gained")) == (7, 2, 2)
     assert "a &lt;b&gt; &amp; c" in plan_page(plan)
+    assert "* made-up id: the broker will choose another" in plan_page(plan)
+    assert "made-up" not in plan_page(kr.plan(group(3, 9), None, ["remove-members=1"]))
 
 
 def test_large_groups_become_bars_and_rounds(tmp_path: Path) -> None:

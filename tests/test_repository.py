@@ -58,6 +58,8 @@ def test_the_version_stands_in_one_place() -> None:
 def test_packages_say_where_they_come_from() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert {"Homepage", "Documentation", "Changelog", "Issues"} <= set(project["urls"])
+    assert project["authors"]
+    assert project["readme"] == "README.md"
     assert project["license"] == "Apache-2.0"
     assert "Typing :: Typed" in project["classifiers"]
     assert (ROOT / "python/kafka_rebalance/py.typed").is_file()

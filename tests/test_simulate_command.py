@@ -286,7 +286,8 @@ def test_the_axis_is_red_while_one_partition_in_84_has_no_reader(
     spans = stops.get_segments()
     assert len(spans) == 4  # the start in two steps, and one partition twice
     assert {y for span in spans for _, y in span} == {0}
-    assert min(stops.get_linewidths()) >= 2  # points
+    points: Any = stops.get_linewidth()
+    assert min(points) >= 2
     assert stops.get_zorder() > below.spines["bottom"].get_zorder()
 
 

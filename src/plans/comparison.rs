@@ -171,13 +171,17 @@ const MEASURES: [Measure; 4] = [
     Measure {
         of: |f| f.unavailable_rounds as f64,
         words: |mine, other, its| {
-            format!("{mine} partition-rounds without a reader to {other}'s {its}")
+            let s = if mine == 1.0 { "" } else { "s" };
+            format!("{mine} partition-round{s} without a reader to {other}'s {its}")
         },
         equal: ", and is as even",
     },
     Measure {
         of: |f| f.moves as f64,
-        words: |mine, other, its| format!("{mine} moves to {other}'s {its}"),
+        words: |mine, other, its| {
+            let s = if mine == 1.0 { "" } else { "s" };
+            format!("{mine} move{s} to {other}'s {its}")
+        },
         equal: ", is as even and stops as little",
     },
     Measure {

@@ -18,8 +18,9 @@ pub fn add_partitions(
     let topic = find_topic(group, name)?;
     let now = group.topics[topic as usize].partitions;
     if partitions <= now {
+        let s = if now == 1 { "" } else { "s" };
         return Err(error(format!(
-            "{} has {now} partitions already; \
+            "{} has {now} partition{s} already; \
              give the number that it shall have in all, Kafka never takes any away",
             quoted(name)
         )));

@@ -41,8 +41,9 @@ class AddPartitions(Change):
     def events(self, group: GroupSpec) -> list[GroupEvent]:
         topic = find_topic(group, self.topic)
         if self.partitions <= topic.partitions:
+            s = "" if topic.partitions == 1 else "s"
             raise error(
-                f"{quoted(self.topic)} has {topic.partitions} partitions already; "
+                f"{quoted(self.topic)} has {topic.partitions} partition{s} already; "
                 "give the number that it shall have in all, Kafka never takes any away"
             )
         check_limit(group, self.partitions - topic.partitions)

@@ -34,7 +34,15 @@ GROUP = kr.GroupSpec(
 
 
 def _scenario(*changes: str, **settings: object) -> Scenario:
-    return scenario_from_group(GROUP, [change_from_text(one) for one in changes], **settings)  # type: ignore[arg-type]
+    return scenario_from_group(GROUP, changes, **settings)  # type: ignore[arg-type]
+
+
+def test_changes_may_be_texts() -> None:
+    changes = ["add-members=1", "remove-member=s-1"]
+    parsed = [change_from_text(one) for one in changes]
+    assert scenario_from_group(GROUP, changes) == scenario_from_group(GROUP, parsed)
+    with pytest.raises(kr.GroupError, match=r"^changes\[1\]: "):
+        scenario_from_group(GROUP, ["add-members=1", "add-members=x"])
 
 
 def test_topics_members_assignor_and_racks_are_the_groups() -> None:

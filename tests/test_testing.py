@@ -248,6 +248,20 @@ def test_a_broker_with_wrong_topics_does_not_begin() -> None:
         RunningBroker({"bad name": 3})
 
 
+@needs_kafka_python
+def test_a_snapshot_that_is_not_read_to_its_end_leaves_no_trace(serve_kafka: Serve) -> None:
+    """Its client is closed before the interpreter stops the client's thread."""
+    code = "import sys, kafka_rebalance as kr\nlines = kr.snapshot(sys.argv[1], ['g'])\nnext(lines)"
+    run = subprocess.run(
+        [sys.executable, "-c", code, serve_kafka({TOPIC: 1}).address],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert run.stderr == ""
+
+
 def test_without_pytest_the_import_says_how_to_install_it() -> None:
     code = "import sys; sys.modules['pytest'] = None; import kafka_rebalance.testing"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -18,6 +18,7 @@ from pyspark.sql import types as t
 
 import kafka_rebalance as kr
 from kafka_rebalance.data import captured_lines
+from kafka_rebalance.errors import KafkaRebalanceError
 from kafka_rebalance.spark import (
     INPUT_SCHEMA,
     OUTPUT_SCHEMA,
@@ -27,6 +28,7 @@ from kafka_rebalance.spark import (
     assign_udf,
     schema,
 )
+from kafka_rebalance.spark.session import session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -280,6 +282,11 @@ except SparkFailedError as error:
     print(error)
 spark.stop()
 """
+
+
+def test_a_spark_connect_server_that_is_not_there() -> None:
+    with pytest.raises(KafkaRebalanceError, match=r"^sc://127\.0\.0\.1:1: no Spark Connect server"):
+        session("none", remote="sc://127.0.0.1:1")
 
 
 def not_activated(tmp_path: Path) -> dict[str, str]:

@@ -95,7 +95,7 @@ def replay(
     inventory = {topic.name: topic for topic in topics}
     last: dict[str, int] = {}
     found = []
-    made = "recorded_generations makes them from records"
+    made = "each row of recorded_generations has one, or None, as its second part"
     for one in _checked(generations, "generations", RecordedGeneration, made):
         is_again = last.get(one.group_id) == one.generation_id
         last[one.group_id] = one.generation_id

@@ -6,13 +6,14 @@ module keeps the last reason, for the error message. If another attempt would fa
 reason, none is made. Secrets are removed from kafka-python's debug log.
 """
 
+import atexit
 import importlib
 import logging
 import os
 import re
 import ssl
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 from kafka_rebalance.errors import ClusterError, MissingExtra
@@ -25,6 +26,8 @@ _ATTEMPTS = 3
 If there are several addresses, an attempt may take only the time for all divided by this number, so
 that the next address has a chance.
 """
+
+_LAST_PORT = 65_535
 
 _ENDED = "socket disconnected"
 
@@ -78,23 +81,40 @@ def _connected(
     kafka = kafka_module()
     errors: Any = importlib.import_module("kafka.errors")
     servers = [server.strip() for server in bootstrap_server.split(",")]
+    for server in servers:
+        _check_port(server)
     settings = {"bootstrap_servers": servers, **(configs or {})}
     watched = _Connections(errors, settings)
     hidden = _WithoutSecrets([str(settings[name]) for name in _SECRETS if settings.get(name)])
     loggers = [logging.getLogger(name) for name in _LOGGERS]
     for logger in loggers:
         logger.addFilter(hidden)
+    closing = ExitStack()
+    # The interpreter ends a generator that was not read to its end when the client's thread no
+    # longer runs, and then close() fails.
+    atexit.register(closing.close)
     try:
-        with getattr(kafka, kind)(**settings, kafka_client=watched.client) as client:
-            yield client
+        with closing:
+            yield closing.enter_context(
+                getattr(kafka, kind)(**settings, kafka_client=watched.client)
+            )
     except (errors.KafkaError, OSError, ValueError) as error:
         # kafka-python raises ValueError for an address, a proxy or a SASL answer it cannot read.
         problem = hidden.without(watched.problem(error))
         raise ClusterError(f"{bootstrap_server}: {problem}") from None
     finally:
+        atexit.unregister(closing.close)
         watched.stop()
         for logger in loggers:
             logger.removeFilter(hidden)
+
+
+def _check_port(server: str) -> None:
+    host, _, port = server.rpartition(":")
+    if not host or (":" in host.strip("[]") and not host.endswith("]")):
+        return  # no port is given; a bare IPv6 address has none
+    if not port.isdecimal() or not 0 < int(port) <= _LAST_PORT:
+        raise ClusterError(f"{server}: the port is not a number from 1 to {_LAST_PORT}")
 
 
 class _Failure(NamedTuple):
@@ -177,12 +197,14 @@ class _Connections:
         if self._is_final(error) or self._last is None or not isinstance(error, lost):
             return self._text(error)
         address, reason = self._last
-        advertised = (
-            ""
-            if address in self._settings["bootstrap_servers"]
-            else (f"its broker is not reached at {address}, which it advertises: ")
-        )
-        return advertised + self._text(reason)
+        host, _, port = address.rpartition(":")
+        given = {*self._settings["bootstrap_servers"]}
+        where = f"its broker is not reached at {address}, which it advertises: "
+        if given & {address, f"[{host}]:{port}"}:
+            where = ""
+        elif given & {host, f"[{host}]"}:
+            where = f"no port is given, so {port} is used: "
+        return where + self._text(reason)
 
     def _text(self, error: BaseException) -> str:
         errors, settings = self._errors, self._settings

@@ -41,6 +41,7 @@ from kafka_rebalance.plans.changes import (
 )
 from kafka_rebalance.plans.changes.edits import find_member
 from kafka_rebalance.plans.changes.made_up import prefix_of
+from kafka_rebalance.plans.rebalance_plan import parse_changes
 from kafka_rebalance.plans.rounds import lists_eager
 
 from .scenario import Costs, Happening, Kind, MemberPlan, Scenario, TopicPlan
@@ -81,7 +82,7 @@ class Pace:
 
 def scenario_from_group(
     group: GroupSpec,
-    changes: Sequence[Change] = (),
+    changes: Iterable[Change | str] = (),
     *,
     assignor: str | None = None,
     config: ConsumerConfig | None = None,
@@ -103,6 +104,7 @@ def scenario_from_group(
     if lists_eager(group, name):
         config = replace(config, partition_assignment_strategy=(name, _EAGER))
     maker = _Maker(group, config, work or Costs(), pace or Pace())
+    changes = parse_changes(changes)
     for place, change in enumerate(changes):
         try:
             maker.happen(change)

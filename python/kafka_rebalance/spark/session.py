@@ -4,11 +4,13 @@
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -65,6 +67,24 @@ def sentence(text: str) -> str:
     return lines[0] if lines else "no message"
 
 
+_CONNECT_PORT = 15_002  # Spark Connect's default
+_CONNECT_S = 10.0
+
+
+def _check_server(remote: str) -> None:
+    """Connects once, because Spark's client tries for minutes before it reports a dead server.
+
+    Errors: KafkaRebalanceError.
+    """
+    url = urlsplit(remote)
+    if url.scheme != "sc" or not url.hostname:
+        return  # Spark reports what is wrong with the URL
+    try:
+        socket.create_connection((url.hostname, url.port or _CONNECT_PORT), _CONNECT_S).close()
+    except OSError as error:
+        raise KafkaRebalanceError(f"{remote}: no Spark Connect server there: {error}") from None
+
+
 def session(
     name: str,
     *,
@@ -87,6 +107,7 @@ def session(
         "spark.sql.execution.arrow.maxBytesPerBatch", ARROW_BYTES
     )
     if remote is not None:
+        _check_server(remote)
         connected: SparkSession = builder.remote(remote).getOrCreate()
         return connected
     if is_submitted():

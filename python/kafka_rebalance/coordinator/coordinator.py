@@ -266,7 +266,7 @@ def _topics_changed(state: CoordinatorState, event: interface.TopicsChanged) -> 
             continue
         reads = group.requires if isinstance(group, StreamsGroup) else group.is_subscribed
         if any(map(reads, touched)):
-            group.refresh_at = (0, 0)
+            group.request_refresh()
 
 
 def _fall_silent(state: CoordinatorState, event: interface.Silent) -> None:

@@ -32,6 +32,8 @@ from kafka_rebalance.protocol.modern_messages import TopicPartitions
 from kafka_rebalance.wire import Subscription, by_topic, decode_subscription
 from kafka_rebalance.wire.consumer_group_records import ClassicMetadata
 
+from ..assigning_group import log
+from ..assigning_group.refused import RequestRefused
 from ..cluster import ClusterTopics
 from ..continuations import AnswerClassicMember, SendResponse
 from ..coordinator_state import CoordinatorState
@@ -40,7 +42,7 @@ from ..group import CONSUMER
 from ..interface import Received
 from ..join_group import REQUIRES_KNOWN_ID, version_of
 from ..members import without_repeats
-from . import log, patterns
+from . import patterns
 from .epochs import next_epoch
 from .group import ConsumerGroup
 from .heartbeat import UNCHANGED_MS, reconciled, stepped
@@ -51,7 +53,6 @@ from .migration import can_downgrade_with, downgrade_with, encode_partitions
 from .patterns import PatternChange
 from .reconciliation import Owned
 from .records import member_record
-from .refused import RequestRefused
 from .table_order import name_set
 from .target import EpochChange
 from .timeouts import arm_join_if_absent, arm_session

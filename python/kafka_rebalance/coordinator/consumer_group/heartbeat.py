@@ -29,11 +29,13 @@ from kafka_rebalance.protocol.modern_messages import (
     TopicPartitions,
 )
 
+from ..assigning_group import log
+from ..assigning_group.refused import RequestRefused
 from ..continuations import SendResponse
 from ..coordinator_state import AnyGroup, CoordinatorState
 from ..group import Group
 from ..interface import Received
-from . import log, patterns
+from . import patterns
 from .epochs import next_epoch, target_for
 from .group import ConsumerGroup, Target
 from .leaving import leave
@@ -43,7 +45,6 @@ from .migration import delete_empty, upgrade
 from .patterns import PatternChange
 from .reconciliation import Owned, Reconciliation
 from .records import current_record, member_record
-from .refused import RequestRefused
 from .table_order import name_set
 from .target import EpochChange, subscribed_names
 from .timeouts import after_step, arm_session

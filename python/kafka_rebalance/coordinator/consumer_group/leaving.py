@@ -21,12 +21,14 @@ from kafka_rebalance.protocol.modern_messages import (
     ConsumerGroupHeartbeatResponse,
 )
 
+from ..assigning_group import log
+from ..assigning_group.group import NOT_ASSIGNED_MS
+from ..assigning_group.refused import RequestRefused
 from ..continuations import Continuation, Retry, SendResponse
 from ..coordinator_state import CoordinatorState
 from ..deadlines import REBALANCE, DeadlineKey
 from ..interface import Received
-from . import log
-from .group import NOT_ASSIGNED_MS, ConsumerGroup
+from .group import ConsumerGroup
 from .member import NO_PARTITIONS, ConsumerGroupMember
 from .members import known_member, known_static
 from .migration import can_downgrade, downgrade
@@ -37,7 +39,6 @@ from .records import (
     pattern_tombstone,
     target_epoch_record,
 )
-from .refused import RequestRefused
 from .subscription_counts import count_names
 from .timeouts import cancel_all
 

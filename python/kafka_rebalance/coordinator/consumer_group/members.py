@@ -26,12 +26,12 @@ from kafka_rebalance.protocol.modern_messages import (
     ConsumerGroupHeartbeat,
 )
 
+from ..assigning_group import log
+from ..assigning_group.refused import RequestRefused
 from ..coordinator_state import CoordinatorState
-from . import log
 from .group import NO_TARGET, ConsumerGroup
 from .member import ConsumerGroupMember
 from .records import current_record, member_record, member_tombstones, target_record
-from .refused import RequestRefused
 
 
 def has_room(

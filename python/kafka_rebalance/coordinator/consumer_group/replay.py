@@ -18,9 +18,10 @@ from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire import consumer_group_records as wire
 from kafka_rebalance.wire.consumer_group_records import ConsumerGroupRecord, RecordType
 
+from ..assigning_group.group import DELETED_EPOCH, NOT_ASSIGNED_MS
 from ..coordinator_state import AnyGroup
 from ..group import Group
-from .group import DELETED_EPOCH, NOT_ASSIGNED_MS, ConsumerGroup, ResolvedPattern, Target
+from .group import ConsumerGroup, ResolvedPattern, Target
 from .member import NO_PARTITIONS, ConsumerGroupMember, PartitionEpochs, ReconciliationState
 from .table_order import in_copied_set, in_new_map, name_set, topic_map
 

@@ -7,6 +7,7 @@ from typing import Any
 from kafka_rebalance.protocol import messages
 
 from .. import join_group
+from ..assigning_group.refused import RequestRefused
 from ..coordinator_state import CoordinatorState
 from ..deadlines import MEMBER_KINDS, DeadlineKey
 from ..interface import Received
@@ -14,7 +15,6 @@ from ..refusals import refuse
 from . import classic_members
 from .group import ConsumerGroup
 from .leaving import member_deadline
-from .refused import RequestRefused
 
 _Handler = Callable[[CoordinatorState, Received, Any, ConsumerGroup], None]
 

@@ -90,7 +90,7 @@ def subscribed_names(group: ConsumerGroup, member: ConsumerGroupMember) -> Names
 
 def _members(change: EpochChange) -> dict[str, ConsumerGroupMember]:
     group, new = change.group, change.member
-    replaced = _replaced_id(change)
+    replaced = group.replaced_id(new)
     members = {one: group.members[one] for one in group.members if one != replaced}
     members[new.member_id] = new
     return members
@@ -98,16 +98,10 @@ def _members(change: EpochChange) -> dict[str, ConsumerGroupMember]:
 
 def _old_ids(change: EpochChange) -> list[tuple[str, str]]:
     """Returns pairs of a member id and the id under which the group has the member's target."""
-    replaced = _replaced_id(change)
+    replaced = change.group.replaced_id(change.member)
     new = change.member.member_id
     pairs = [(one, one) for one in change.group.members if one not in (replaced, new)]
     return [*pairs, (new, new if replaced is None else replaced)]
-
-
-def _replaced_id(change: EpochChange) -> str | None:
-    instance = change.member.instance_id
-    known = None if instance is None else change.group.static_members.get(instance)
-    return None if known == change.member.member_id else known
 
 
 def _view(

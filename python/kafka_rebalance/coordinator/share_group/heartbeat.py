@@ -24,9 +24,9 @@ from kafka_rebalance.protocol.modern_messages import (
     TopicPartitions,
 )
 
-from ..consumer_group import log
+from ..assigning_group import log
+from ..assigning_group.refused import RequestRefused
 from ..consumer_group.heartbeat import is_blank
-from ..consumer_group.refused import RequestRefused
 from ..consumer_group.table_order import name_set
 from ..consumer_group.timeouts import arm_session
 from ..continuations import SendResponse

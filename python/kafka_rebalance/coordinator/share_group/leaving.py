@@ -12,8 +12,8 @@ from kafka_rebalance.protocol.modern_messages import (
     ShareGroupHeartbeatResponse,
 )
 
-from ..consumer_group import log
-from ..consumer_group.group import NOT_ASSIGNED_MS
+from ..assigning_group import log
+from ..assigning_group.group import NOT_ASSIGNED_MS
 from ..consumer_group.timeouts import cancel_all
 from ..continuations import Continuation, Retry, SendResponse
 from ..coordinator_state import CoordinatorState

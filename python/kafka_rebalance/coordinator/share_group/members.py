@@ -15,7 +15,7 @@ Source   GroupMetadataManager.getOrMaybeCreateShareGroup, throwIfShareGroupIsFul
 from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.protocol.modern_messages import JOIN_EPOCH, ShareGroupHeartbeat
 
-from ..consumer_group.refused import RequestRefused
+from ..assigning_group.refused import RequestRefused
 from ..coordinator_state import CoordinatorState
 from .group import ShareGroup
 from .member import ShareGroupMember

@@ -17,7 +17,7 @@ from kafka_rebalance.wire import share_group_records as wire
 from kafka_rebalance.wire.consumer_group_records import TargetEpochValue, TargetTopic, TargetValue
 from kafka_rebalance.wire.share_group_records import ShareGroupRecord, ShareRecordType
 
-from ..consumer_group.group import DELETED_EPOCH, NOT_ASSIGNED_MS
+from ..assigning_group.group import DELETED_EPOCH, NOT_ASSIGNED_MS
 from ..consumer_group.member import ReconciliationState
 from ..consumer_group.replay import Groups, IllegalRecord
 from ..consumer_group.table_order import in_copied_set, name_set, topic_map

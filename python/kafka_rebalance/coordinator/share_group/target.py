@@ -24,10 +24,9 @@ from kafka_rebalance.group.model import Member
 from kafka_rebalance.java.order import java_hash_order
 from kafka_rebalance.protocol.error_codes import ErrorCode
 
-from ..consumer_group import log
-from ..consumer_group.epochs import METADATA_REFRESH_INTERVAL_MS
-from ..consumer_group.group import NO_TARGET, NOT_ASSIGNED_MS, Target
-from ..consumer_group.refused import RequestRefused
+from ..assigning_group import log
+from ..assigning_group.refused import RequestRefused
+from ..consumer_group.group import NO_TARGET, Target
 from ..consumer_group.target import has_changed, table_of
 from ..coordinator_state import CoordinatorState
 from .group import ShareGroup, is_homogeneous
@@ -69,7 +68,7 @@ def next_share_epoch(
     if is_new:
         epoch += 1
         records.append(epoch_record(group.group_id, epoch, metadata_hash))
-    group.refresh_at = (state.now_ms + METADATA_REFRESH_INTERVAL_MS, epoch)
+    group.refreshed(state.now_ms, epoch)
     every = is_homogeneous((count for _, count in counts.items()), len(group.members))
     return ShareEpochChange(group, new, epoch, every, counts, is_new)
 
@@ -84,9 +83,7 @@ def share_target_for(
     # 2.
     group = change.group
     interval = state.config.group_share_assignment_interval_ms
-    assigned_ms = group.assignment_timestamp_ms
-    is_early = assigned_ms != NOT_ASSIGNED_MS and state.now_ms < assigned_ms + interval
-    if group.assignment_epoch >= change.epoch or is_early:
+    if group.assignment_epoch >= change.epoch or group.has_recent_targets(interval, state.now_ms):
         return group.assignment_epoch, group.target_of(change.member.member_id)
     try:
         return change.epoch, _computed(state, change, records)

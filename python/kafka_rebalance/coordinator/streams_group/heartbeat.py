@@ -38,10 +38,9 @@ from kafka_rebalance.protocol.streams_messages import (
 )
 from kafka_rebalance.wire.streams_topology import StreamsTopology
 
-from ..consumer_group import log
-from ..consumer_group.epochs import METADATA_REFRESH_INTERVAL_MS
+from ..assigning_group import log
+from ..assigning_group.refused import RequestRefused
 from ..consumer_group.heartbeat import UNCHANGED_MS, is_blank
-from ..consumer_group.refused import RequestRefused
 from ..continuations import SendResponse
 from ..coordinator_state import AnyGroup, CoordinatorState
 from ..group import Group
@@ -124,7 +123,7 @@ def _beat(state: CoordinatorState, event: Received, request: StreamsGroupHeartbe
     if change.epoch > group.epoch:
         validated = configured.validated_epoch
         records.append(epoch_record(group, change.epoch, metadata_hash, validated, change.configs))
-        group.refresh_at = (state.now_ms + METADATA_REFRESH_INTERVAL_MS, change.epoch)
+        group.refreshed(state.now_ms, change.epoch)
     arm_initial(state, group)
     # 7.
     new = _reconciled(state, change, new, request, records, status)

@@ -19,9 +19,9 @@ from kafka_rebalance.protocol.streams_messages import (
     StreamsGroupHeartbeatResponse,
 )
 
-from ..consumer_group import log
-from ..consumer_group.group import NOT_ASSIGNED_MS
-from ..consumer_group.refused import RequestRefused
+from ..assigning_group import log
+from ..assigning_group.group import NOT_ASSIGNED_MS
+from ..assigning_group.refused import RequestRefused
 from ..consumer_group.timeouts import cancel_all
 from ..continuations import Continuation, Retry, SendResponse
 from ..coordinator_state import CoordinatorState

@@ -18,8 +18,8 @@ from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.protocol.modern_messages import JOIN_EPOCH, LEAVE_STATIC_EPOCH
 from kafka_rebalance.protocol.streams_messages import StreamsGroupHeartbeat, TaskList
 
-from ..consumer_group import log
-from ..consumer_group.refused import RequestRefused
+from ..assigning_group import log
+from ..assigning_group.refused import RequestRefused
 from ..coordinator_state import CoordinatorState
 from .group import StreamsGroup
 from .member import StreamsGroupMember

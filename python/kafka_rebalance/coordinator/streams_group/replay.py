@@ -19,7 +19,7 @@ from kafka_rebalance.wire.streams_group_records import (
 )
 from kafka_rebalance.wire.streams_topology import StreamsTopology
 
-from ..consumer_group.group import DELETED_EPOCH, NOT_ASSIGNED_MS
+from ..assigning_group.group import DELETED_EPOCH, NOT_ASSIGNED_MS
 from ..consumer_group.replay import Groups, IllegalRecord
 from ..group import Group
 from .group import StreamsGroup

@@ -13,7 +13,7 @@ Source   GroupMetadataManager.scheduleStreamsGroupSessionTimeout, …RebalanceTi
          computeDelayedTargetAssignment (Kafka 4.4.0).
 """
 
-from ..consumer_group import log
+from ..assigning_group import log
 from ..consumer_group.timeouts import cancel
 from ..coordinator_state import CoordinatorState
 from ..deadlines import INITIAL_REBALANCE, REBALANCE, SESSION, DeadlineKey

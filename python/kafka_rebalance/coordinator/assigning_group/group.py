@@ -23,7 +23,9 @@ NOT_ASSIGNED_MS = 0
 _REFRESH_INTERVAL_MS = 2**31 - 1
 
 
-class _StaticMember(Protocol):
+class StaticMember(Protocol):
+    """A member that can have an instance id."""
+
     @property
     def member_id(self) -> str: ...
 
@@ -32,7 +34,7 @@ class _StaticMember(Protocol):
 
 
 _Member = TypeVar("_Member")
-_Static = TypeVar("_Static", bound=_StaticMember)
+_Static = TypeVar("_Static", bound=StaticMember)
 _Target = TypeVar("_Target")
 
 

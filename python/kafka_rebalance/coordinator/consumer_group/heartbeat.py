@@ -30,6 +30,7 @@ from kafka_rebalance.protocol.modern_messages import (
 )
 
 from ..assigning_group import log
+from ..assigning_group.members import has_room
 from ..assigning_group.refused import RequestRefused
 from ..continuations import SendResponse
 from ..coordinator_state import AnyGroup, CoordinatorState
@@ -40,7 +41,7 @@ from .epochs import next_epoch, target_for
 from .group import ConsumerGroup, Target
 from .leaving import leave
 from .member import ConsumerGroupMember
-from .members import find_dynamic, find_static, has_room
+from .members import find_dynamic, find_static
 from .migration import delete_empty, upgrade
 from .patterns import PatternChange
 from .reconciliation import Owned, Reconciliation
@@ -100,7 +101,8 @@ def _beat(state: CoordinatorState, event: Received, request: ConsumerGroupHeartb
     # 2. and 3.
     group, converted = _group(state, request, records)
     member_id = request.member_id or state.new_member_id()
-    if not has_room(state, group, member_id, request.instance_id):
+    size = state.config.group_consumer_max_size
+    if not has_room(group, size, member_id, request.instance_id):
         raise RequestRefused(ErrorCode.GROUP_MAX_SIZE_REACHED)
     # 4.
     asked = replace(request, member_id=member_id)

@@ -23,6 +23,7 @@ from kafka_rebalance.protocol.modern_messages import (
 
 from ..assigning_group import log
 from ..assigning_group.group import NOT_ASSIGNED_MS
+from ..assigning_group.members import known_sender
 from ..assigning_group.refused import RequestRefused
 from ..continuations import Continuation, Retry, SendResponse
 from ..coordinator_state import CoordinatorState
@@ -30,7 +31,6 @@ from ..deadlines import REBALANCE, DeadlineKey
 from ..interface import Received
 from .group import ConsumerGroup
 from .member import NO_PARTITIONS, ConsumerGroupMember
-from .members import known_member, known_static
 from .migration import can_downgrade, downgrade
 from .records import (
     current_record,
@@ -48,17 +48,14 @@ def leave(state: CoordinatorState, event: Received, request: ConsumerGroupHeartb
     group = state.groups.get(request.group_id)
     if not isinstance(group, ConsumerGroup):
         raise RequestRefused(ErrorCode.GROUP_ID_NOT_FOUND)
-    epoch, instance_id = request.member_epoch, request.instance_id
+    epoch = request.member_epoch
     response = ConsumerGroupHeartbeatResponse(member_id=request.member_id, member_epoch=epoch)
     then = SendResponse(event.request_id, response, request)
-    if instance_id is None:
-        member = known_member(group, request.member_id)
-    else:
-        member = known_static(group, request.member_id, instance_id)
-        if epoch == LEAVE_STATIC_EPOCH:
-            away = current_record(group.group_id, _away(member))
-            log.write(state, group.group_id, [away], then)
-            return
+    member = known_sender(group, request.member_id, request.instance_id)
+    if request.instance_id is not None and epoch == LEAVE_STATIC_EPOCH:
+        away = current_record(group.group_id, _away(member))
+        log.write(state, group.group_id, [away], then)
+        return
     remove(state, group, [member], then)
 
 

@@ -25,6 +25,7 @@ from kafka_rebalance.protocol.modern_messages import (
 )
 
 from ..assigning_group import log
+from ..assigning_group.members import known_member
 from ..assigning_group.refused import RequestRefused
 from ..consumer_group.heartbeat import is_blank
 from ..consumer_group.table_order import name_set
@@ -36,7 +37,7 @@ from .group import ShareGroup
 from .initialization import ask_for_share_state
 from .leaving import leave_share_group
 from .member import ShareGroupMember
-from .members import check_epoch, group_of, known_share_member
+from .members import check_epoch, group_of
 from .reconciliation import share_step
 from .records import current_record, member_record
 from .target import next_share_epoch, share_target_for
@@ -70,7 +71,7 @@ def _beat(state: CoordinatorState, event: Received, request: ShareGroupHeartbeat
     # 2.
     group, member_id = group_of(state, request), request.member_id
     if request.member_epoch != JOIN_EPOCH:
-        check_epoch(known_share_member(group, member_id), request.member_epoch)
+        check_epoch(known_member(group, member_id), request.member_epoch)
     if member_id in group.members:
         _answer(state, event, request, group, group)
         return

@@ -14,6 +14,7 @@ from kafka_rebalance.protocol.modern_messages import (
 
 from ..assigning_group import log
 from ..assigning_group.group import NOT_ASSIGNED_MS
+from ..assigning_group.members import known_member
 from ..consumer_group.timeouts import cancel_all
 from ..continuations import Continuation, Retry, SendResponse
 from ..coordinator_state import CoordinatorState
@@ -21,7 +22,7 @@ from ..deadlines import SESSION, DeadlineKey
 from ..interface import Received
 from .group import ShareGroup
 from .member import ShareGroupMember
-from .members import known_share_group, known_share_member
+from .members import known_share_group
 from .records import epoch_record, member_tombstones, target_epoch_record
 
 
@@ -30,7 +31,7 @@ def leave_share_group(
 ) -> None:
     """Handles a heartbeat with epoch -1. Errors: RequestRefused."""
     group = known_share_group(state, request.group_id)
-    member = known_share_member(group, request.member_id)
+    member = known_member(group, request.member_id)
     response = ShareGroupHeartbeatResponse(
         member_id=request.member_id, member_epoch=request.member_epoch
     )

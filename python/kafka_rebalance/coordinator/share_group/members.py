@@ -28,13 +28,6 @@ def known_share_group(state: CoordinatorState, group_id: str) -> ShareGroup:
     return group
 
 
-def known_share_member(group: ShareGroup, member_id: str) -> ShareGroupMember:
-    member = group.members.get(member_id)
-    if member is None:
-        raise RequestRefused(ErrorCode.UNKNOWN_MEMBER_ID)
-    return member
-
-
 def group_of(state: CoordinatorState, request: ShareGroupHeartbeat) -> ShareGroup:
     """Returns the group; a new one is not in the state yet."""
     if request.member_epoch == JOIN_EPOCH and request.group_id not in state.groups:

@@ -39,6 +39,7 @@ from kafka_rebalance.protocol.streams_messages import (
 from kafka_rebalance.wire.streams_topology import StreamsTopology
 
 from ..assigning_group import log
+from ..assigning_group.members import has_room
 from ..assigning_group.refused import RequestRefused
 from ..consumer_group.heartbeat import UNCHANGED_MS, is_blank
 from ..continuations import SendResponse
@@ -50,7 +51,7 @@ from .answer import TAGS, group_status, response_of
 from .group import RefinedTargets, StreamsGroup
 from .leaving import ask_shutdown, leave
 from .member import StreamsGroupMember
-from .members import find_member, has_room
+from .members import find_member
 from .reconciliation import TaskReconciliation
 from .records import current_record, epoch_record, member_record, topology_record
 from .target import NUM_STANDBY_REPLICAS, StreamsChange, targets_for
@@ -99,7 +100,9 @@ def _beat(state: CoordinatorState, event: Received, request: StreamsGroupHeartbe
     records: log.Records = []
     # 2. and 3.
     group, converted = _group(state, request, records)
-    if request.member_epoch == JOIN_EPOCH and not has_room(state, group, request):
+    size = state.config.group_streams_max_size
+    joins = request.member_epoch == JOIN_EPOCH
+    if joins and not has_room(group, size, request.member_id, request.instance_id):
         raise RequestRefused(ErrorCode.GROUP_MAX_SIZE_REACHED)
     # 4.
     old = find_member(state, group, request, records)

@@ -17,9 +17,8 @@ from kafka_rebalance.wire import group_records as wire
 from kafka_rebalance.wire.assigning_group_records import decode_any
 
 from .appends import refuse_all
-from .assigning_group import log
+from .assigning_group import log, timeouts
 from .assigning_group.replay import IllegalRecord
-from .consumer_group import timeouts
 from .consumer_group.group import ConsumerGroup, OwnedTwice
 from .consumer_group.member import ReconciliationState
 from .coordinator_state import AnyGroup, CoordinatorState, Ownership

@@ -35,6 +35,7 @@ from kafka_rebalance.wire.consumer_group_records import ClassicMetadata
 from ..assigning_group import log
 from ..assigning_group.members import has_room, known_member, known_sender, known_static
 from ..assigning_group.refused import RequestRefused
+from ..assigning_group.timeouts import arm_session
 from ..cluster import ClusterTopics
 from ..continuations import AnswerClassicMember, SendResponse
 from ..coordinator_state import CoordinatorState
@@ -56,7 +57,7 @@ from .reconciliation import Owned
 from .records import member_record
 from .table_order import name_set
 from .target import EpochChange
-from .timeouts import arm_join_if_absent, arm_session
+from .timeouts import arm_join_if_absent
 
 
 def join_group(

@@ -32,6 +32,7 @@ from kafka_rebalance.protocol.modern_messages import (
 from ..assigning_group import log
 from ..assigning_group.members import has_room
 from ..assigning_group.refused import RequestRefused
+from ..assigning_group.timeouts import arm_session
 from ..continuations import SendResponse
 from ..coordinator_state import AnyGroup, CoordinatorState
 from ..group import Group
@@ -48,7 +49,7 @@ from .reconciliation import Owned, Reconciliation
 from .records import current_record, member_record
 from .table_order import name_set
 from .target import EpochChange, subscribed_names
-from .timeouts import after_step, arm_session
+from .timeouts import after_step
 
 UNCHANGED_MS = -1
 _BLANK = "".join(map(chr, range(33)))  # the characters that Java's `String.trim` removes
@@ -57,15 +58,11 @@ _BLANK = "".join(map(chr, range(33)))  # the characters that Java's `String.trim
 def consumer_group_heartbeat(
     state: CoordinatorState, event: Received, request: ConsumerGroupHeartbeat
 ) -> None:
-    """Answers a heartbeat; the response is sent when its records are durable."""
-    try:
-        if request.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
-            leave(state, event, request)
-        else:
-            _beat(state, event, request)
-    except RequestRefused as refused:
-        response = ConsumerGroupHeartbeatResponse(error_code=refused.error)
-        state.respond(event.request_id, response)
+    """Answers a heartbeat when its records are durable. Errors: RequestRefused."""
+    if request.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
+        leave(state, event, request)
+    else:
+        _beat(state, event, request)
 
 
 def refuse_fields(

@@ -25,9 +25,10 @@ from ..assigning_group import log
 from ..assigning_group.group import NOT_ASSIGNED_MS
 from ..assigning_group.members import known_sender
 from ..assigning_group.refused import RequestRefused
-from ..continuations import Continuation, Retry, SendResponse
+from ..assigning_group.timeouts import cancel_all, overdue_member
+from ..continuations import Continuation, SendResponse
 from ..coordinator_state import CoordinatorState
-from ..deadlines import REBALANCE, DeadlineKey
+from ..deadlines import DeadlineKey
 from ..interface import Received
 from .group import ConsumerGroup
 from .member import NO_PARTITIONS, ConsumerGroupMember
@@ -40,7 +41,6 @@ from .records import (
     target_epoch_record,
 )
 from .subscription_counts import count_names
-from .timeouts import cancel_all
 
 
 def leave(state: CoordinatorState, event: Received, request: ConsumerGroupHeartbeat) -> None:
@@ -102,8 +102,7 @@ def remove(
 
 def member_deadline(state: CoordinatorState, group: ConsumerGroup, key: DeadlineKey) -> None:
     """Removes the member of a deadline that has passed, unless it has revoked in time."""
-    epoch = state.revocations.pop(key, None)
-    member = group.members.get(key.member_id)
-    if member is None or (key.kind == REBALANCE and member.member_epoch != epoch):
-        return
-    remove(state, group, [member], Retry(key, epoch))
+    overdue = overdue_member(state, group, key)
+    if overdue is not None:
+        member, retry = overdue
+        remove(state, group, [member], retry)

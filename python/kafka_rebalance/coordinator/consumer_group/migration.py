@@ -40,6 +40,7 @@ from kafka_rebalance.wire.consumer_protocol import HIGHEST_VERSION
 
 from ..assigning_group import log
 from ..assigning_group.refused import RequestRefused
+from ..assigning_group.timeouts import arm_session
 from ..cluster import ClusterTopics
 from ..continuations import Continuation
 from ..coordinator_state import CoordinatorState
@@ -52,7 +53,6 @@ from .group import ConsumerGroup, OwnedTwice, Target
 from .member import ConsumerGroupMember
 from .records import group_records, group_tombstones
 from .table_order import in_copied_set, name_set, topic_map
-from .timeouts import arm_session
 
 
 def delete_empty(group: Group, records: log.Records) -> ConsumerGroup:

@@ -27,9 +27,9 @@ from kafka_rebalance.protocol.modern_messages import (
 from ..assigning_group import log
 from ..assigning_group.members import known_member
 from ..assigning_group.refused import RequestRefused
+from ..assigning_group.timeouts import arm_session
 from ..consumer_group.heartbeat import is_blank
 from ..consumer_group.table_order import name_set
-from ..consumer_group.timeouts import arm_session
 from ..continuations import SendResponse
 from ..coordinator_state import CoordinatorState
 from ..interface import Received
@@ -46,15 +46,11 @@ from .target import next_share_epoch, share_target_for
 def share_group_heartbeat(
     state: CoordinatorState, event: Received, request: ShareGroupHeartbeat
 ) -> None:
-    """Answers a heartbeat; the response is sent when its records are durable."""
-    try:
-        if request.member_epoch == LEAVE_EPOCH:
-            leave_share_group(state, event, request)
-        else:
-            _beat(state, event, request)
-    except RequestRefused as refused:
-        response = ShareGroupHeartbeatResponse(error_code=refused.error)
-        state.respond(event.request_id, response)
+    """Answers a heartbeat when its records are durable. Errors: RequestRefused."""
+    if request.member_epoch == LEAVE_EPOCH:
+        leave_share_group(state, event, request)
+    else:
+        _beat(state, event, request)
 
 
 def refuse_share_fields(request: ShareGroupHeartbeat) -> ErrorCode:

@@ -15,7 +15,7 @@ from kafka_rebalance.protocol.modern_messages import (
 from ..assigning_group import log
 from ..assigning_group.group import NOT_ASSIGNED_MS
 from ..assigning_group.members import known_member
-from ..consumer_group.timeouts import cancel_all
+from ..assigning_group.timeouts import cancel_all
 from ..continuations import Continuation, Retry, SendResponse
 from ..coordinator_state import CoordinatorState
 from ..deadlines import SESSION, DeadlineKey
@@ -56,13 +56,3 @@ def share_deadline(state: CoordinatorState, group: ShareGroup, key: DeadlineKey)
     member = group.members.get(key.member_id)
     if member is not None and key.kind == SESSION:
         _remove(state, group, member, Retry(key, None))
-
-
-def fall_silent_in_share_group(
-    state: CoordinatorState, group: ShareGroup, member_id: str, since_ms: int
-) -> None:
-    """Starts the session timeout of a silent member at `since_ms`."""
-    if member_id in group.members:
-        key = DeadlineKey(SESSION, group.group_id, member_id)
-        at_ms = since_ms + state.config.group_share_session_timeout_ms
-        state.deadlines.arm(key, max(at_ms, state.now_ms))

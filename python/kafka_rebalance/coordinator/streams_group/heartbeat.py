@@ -32,7 +32,6 @@ from kafka_rebalance.protocol.modern_messages import (
 )
 from kafka_rebalance.protocol.streams_messages import (
     StreamsGroupHeartbeat,
-    StreamsGroupHeartbeatResponse,
     StreamsStatus,
     TaskList,
 )
@@ -41,6 +40,7 @@ from kafka_rebalance.wire.streams_topology import StreamsTopology
 from ..assigning_group import log
 from ..assigning_group.members import has_room
 from ..assigning_group.refused import RequestRefused
+from ..assigning_group.timeouts import arm_session
 from ..consumer_group.heartbeat import UNCHANGED_MS, is_blank
 from ..continuations import SendResponse
 from ..coordinator_state import AnyGroup, CoordinatorState
@@ -56,22 +56,18 @@ from .reconciliation import TaskReconciliation
 from .records import current_record, epoch_record, member_record, topology_record
 from .target import NUM_STANDBY_REPLICAS, StreamsChange, targets_for
 from .tasks import NOTHING, GroupTasks, task_set
-from .timeouts import after_step, arm_initial, arm_session
+from .timeouts import after_step, arm_initial
 from .topology import ConfiguredTopology, configure, is_same, required_topics
 
 
 def streams_group_heartbeat(
     state: CoordinatorState, event: Received, request: StreamsGroupHeartbeat
 ) -> None:
-    """Answers a heartbeat; the response is sent when its records are durable."""
-    try:
-        if request.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
-            leave(state, event, request)
-        else:
-            _beat(state, event, request)
-    except RequestRefused as refused:
-        response = StreamsGroupHeartbeatResponse(error_code=refused.error)
-        state.respond(event.request_id, response)
+    """Answers a heartbeat when its records are durable. Errors: RequestRefused."""
+    if request.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
+        leave(state, event, request)
+    else:
+        _beat(state, event, request)
 
 
 def refuse_streams_fields(request: StreamsGroupHeartbeat) -> ErrorCode:
@@ -130,7 +126,8 @@ def _beat(state: CoordinatorState, event: Received, request: StreamsGroupHeartbe
     arm_initial(state, group)
     # 7.
     new = _reconciled(state, change, new, request, records, status)
-    arm_session(state, group.group_id, new.member_id)
+    timeout_ms = state.config.group_streams_session_timeout_ms
+    arm_session(state, group.group_id, new.member_id, timeout_ms)
     ask_shutdown(group, request)
     status += group_status(event, group, change, new)
     response = response_of(state, request, (old, new), configured, status)

@@ -23,10 +23,10 @@ from ..assigning_group import log
 from ..assigning_group.group import NOT_ASSIGNED_MS
 from ..assigning_group.members import known_sender
 from ..assigning_group.refused import RequestRefused
-from ..consumer_group.timeouts import cancel_all
-from ..continuations import Continuation, Retry, SendResponse
+from ..assigning_group.timeouts import cancel_all, overdue_member
+from ..continuations import Continuation, SendResponse
 from ..coordinator_state import CoordinatorState
-from ..deadlines import REBALANCE, DeadlineKey
+from ..deadlines import DeadlineKey
 from ..interface import Received
 from .group import StreamsGroup
 from .member import StreamsGroupMember
@@ -83,8 +83,6 @@ def _remove(
 
 def member_deadline(state: CoordinatorState, group: StreamsGroup, key: DeadlineKey) -> None:
     """Removes the member of a deadline that has passed, unless it has revoked in time."""
-    epoch = state.revocations.pop(key, None)
-    member = group.members.get(key.member_id)
-    if member is None or (key.kind == REBALANCE and member.member_epoch != epoch):
-        return
-    _remove(state, group, member, Retry(key, epoch))
+    overdue = overdue_member(state, group, key)
+    if overdue is not None:
+        _remove(state, group, *overdue)

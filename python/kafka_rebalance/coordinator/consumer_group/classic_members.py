@@ -33,6 +33,7 @@ from kafka_rebalance.wire import Subscription, by_topic, decode_subscription
 from kafka_rebalance.wire.consumer_group_records import ClassicMetadata
 
 from ..assigning_group import log
+from ..assigning_group.heartbeat import UNCHANGED_MS
 from ..assigning_group.members import has_room, known_member, known_sender, known_static
 from ..assigning_group.refused import RequestRefused
 from ..assigning_group.timeouts import arm_session
@@ -47,7 +48,7 @@ from ..members import without_repeats
 from . import patterns
 from .epochs import next_epoch
 from .group import ConsumerGroup
-from .heartbeat import UNCHANGED_MS, reconciled, stepped
+from .heartbeat import reconciled, stepped
 from .leaving import remove
 from .member import ConsumerGroupMember, ReconciliationState
 from .members import take_over

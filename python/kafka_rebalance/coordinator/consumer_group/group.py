@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A consumer group as the broker keeps it: epochs, members, targets, and counts over them.
 
-    epoch, members, targets, …   those of every group whose broker assigns
-    owner_epochs                 partition -> epoch of the member that has it, or still has to
-                                 revoke it
-    counts                       how many members name a topic; how many resolved patterns contain
-                                 it
+    epoch, members, …   those of every group whose broker assigns: `assigning_group/group.py`
+    owner_epochs        partition -> epoch of the member that has it, or still has to revoke it
+    counts              how many members name a topic; how many resolved patterns contain it
 
     Empty         no members
     Assigning     the epoch is larger than the assignment epoch

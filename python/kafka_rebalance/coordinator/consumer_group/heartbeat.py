@@ -30,6 +30,7 @@ from kafka_rebalance.protocol.modern_messages import (
 )
 
 from ..assigning_group import log
+from ..assigning_group.heartbeat import UNCHANGED_MS, is_blank
 from ..assigning_group.members import has_room
 from ..assigning_group.refused import RequestRefused
 from ..assigning_group.timeouts import arm_session
@@ -50,9 +51,6 @@ from .records import current_record, member_record
 from .table_order import name_set
 from .target import EpochChange, subscribed_names
 from .timeouts import after_step
-
-UNCHANGED_MS = -1
-_BLANK = "".join(map(chr, range(33)))  # the characters that Java's `String.trim` removes
 
 
 def consumer_group_heartbeat(
@@ -86,11 +84,6 @@ def refuse_fields(
         return ErrorCode.INVALID_REQUEST
     known = (None, *state.config.group_consumer_assignors)
     return ErrorCode.NONE if request.server_assignor in known else ErrorCode.UNSUPPORTED_ASSIGNOR
-
-
-def is_blank(text: str | None) -> bool:
-    """Returns whether a text is there, but is empty for Java's `String.trim`."""
-    return text is not None and not text.strip(_BLANK)
 
 
 def _beat(state: CoordinatorState, event: Received, request: ConsumerGroupHeartbeat) -> None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The deadlines of a member of a consumer group; when one passes, the member is removed.
 
-    session-timeout     a classic member chooses its length itself
-    rebalance-timeout   only for members of the consumer protocol
+    session-timeout     as in `assigning_group/timeouts.py`; a classic member chooses its length
+    rebalance-timeout   as there; only members of the consumer protocol have it
     join                a classic member was told to rejoin
     sync                a classic member has joined and must send SyncGroup
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A share group as the broker keeps it: epochs, members, targets, share state.
 
-    epoch, members, targets, …   those of every group whose broker assigns
-    counts                       how many members name a topic
+    epoch, members, …   those of every group whose broker assigns: `assigning_group/group.py`
+    counts              how many members name a topic
 
 A group is Empty without members, else Stable.
 

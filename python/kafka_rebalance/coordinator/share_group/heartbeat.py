@@ -25,10 +25,10 @@ from kafka_rebalance.protocol.modern_messages import (
 )
 
 from ..assigning_group import log
+from ..assigning_group.heartbeat import is_blank
 from ..assigning_group.members import known_member
 from ..assigning_group.refused import RequestRefused
 from ..assigning_group.timeouts import arm_session
-from ..consumer_group.heartbeat import is_blank
 from ..consumer_group.table_order import name_set
 from ..continuations import SendResponse
 from ..coordinator_state import CoordinatorState

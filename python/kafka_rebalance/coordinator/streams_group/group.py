@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A streams group as the broker keeps it: epochs, members, targets, and who has which task.
 
-    epoch, members, targets, …   those of every group whose broker assigns
-    topology                  the application's topology; its epoch in the last group epoch is
-                              `validated_topology_epoch` if it was ready, else -1
-    assignment_configs        the settings of the last group epoch
-    active                    task -> process that has it, or still has to revoke it
-    standby, warmup           task -> the processes that have it
+    epoch, members, …    those of every group whose broker assigns: `assigning_group/group.py`
+    topology             the application's topology; its epoch in the last group epoch is
+                         `validated_topology_epoch` if it was ready, else -1
+    assignment_configs   the settings of the last group epoch
+    active               task -> process that has it, or still has to revoke it
+    standby, warmup      task -> the processes that have it
 
     Empty         no members
     NotReady      the topology is not validated

@@ -38,10 +38,10 @@ from kafka_rebalance.protocol.streams_messages import (
 from kafka_rebalance.wire.streams_topology import StreamsTopology
 
 from ..assigning_group import log
+from ..assigning_group.heartbeat import UNCHANGED_MS, is_blank
 from ..assigning_group.members import has_room
 from ..assigning_group.refused import RequestRefused
 from ..assigning_group.timeouts import arm_session
-from ..consumer_group.heartbeat import UNCHANGED_MS, is_blank
 from ..continuations import SendResponse
 from ..coordinator_state import AnyGroup, CoordinatorState
 from ..group import Group

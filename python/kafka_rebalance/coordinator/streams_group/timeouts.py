@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The deadlines of a streams group and of its members.
 
-    session-timeout, rebalance-timeout   those of every group whose broker assigns
+    session-timeout             as in `assigning_group/timeouts.py`
+    rebalance-timeout           as there; the member must give up its pending tasks
     initial-rebalance-timeout   started by a join to an empty group, and not prolonged; then the
                                 first targets are computed
 

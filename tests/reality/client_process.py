@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from kafka_rebalance.member import ConsumerConfig
 from kafka_rebalance.member.config import JAVA, LIBRDKAFKA
 from tests.support.broker import java
+from tests.support.processes import wait_or_kill
 
 from .played import CALLBACKS, Event, name_of
 from .scenario import POLL_MS
@@ -111,11 +112,7 @@ class ClientProcess:
 
     def wait(self, deadline: float) -> None:
         """Waits until the program has ended; kills it after the deadline."""
-        try:
-            self._process.wait(max(0.0, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        wait_or_kill(self._process, max(0.0, deadline - time.monotonic()))
         self._reader.join(CLOSE_TIMEOUT_S)
         for stream in (self._process.stdin, self._process.stdout):
             assert stream

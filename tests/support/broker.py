@@ -26,6 +26,8 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from tests.support.processes import wait_or_kill
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from types import TracebackType
@@ -146,11 +148,7 @@ class Broker:
             process.terminate()
         deadline = time.monotonic() + STOP_TIMEOUT_S
         for process in self._processes:
-            try:
-                process.wait(max(0.0, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            wait_or_kill(process, max(0.0, deadline - time.monotonic()))
             if process.stdin:
                 process.stdin.close()
         self._processes.clear()

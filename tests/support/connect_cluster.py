@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from tests.support.broker import SMALL_JVM, BrokerError, _free_ports
 from tests.support.connect_rounds import OFFSETS_TOPIC, LiveRound, group_of, live_round
+from tests.support.processes import wait_or_kill
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -200,11 +201,7 @@ class ConnectCluster:
 
     def _reap(self, worker: str) -> None:
         process = self._processes.pop(worker)
-        try:
-            process.wait(STOP_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        wait_or_kill(process, STOP_TIMEOUT_S)
         if process.stdin:
             process.stdin.close()
 

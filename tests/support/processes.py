@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -25,12 +25,17 @@ def end_by_closing_stdin(process: subprocess.Popen[str]) -> None:
     assert process.stdout
     with contextlib.suppress(BrokenPipeError):  # the program has ended before, or was killed
         process.stdin.close()
+    wait_or_kill(process, END_TIMEOUT_S)
+    process.stdout.close()
+
+
+def wait_or_kill(process: subprocess.Popen[Any], timeout_s: float) -> None:
+    """Waits for the end of a process that was told to end; kills it if it does not end in time."""
     try:
-        process.wait(END_TIMEOUT_S)
+        process.wait(timeout_s)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-    process.stdout.close()
 
 
 def send_if_alive(pipe: Connection, command: tuple[str, tuple[str, ...]]) -> None:

@@ -5,7 +5,7 @@ from kafka_rebalance.protocol.error_codes import ErrorCode, of_append_error, of_
 from kafka_rebalance.protocol.group_state import GroupState
 from kafka_rebalance.protocol.messages import JoinGroupResponse, SyncGroupResponse
 
-from .consumer_group import log
+from .assigning_group import log
 from .continuations import (
     AnswerClassicMember,
     ContinueDeletion,

@@ -48,12 +48,15 @@ from . import (
     rebalance,
     sync_group,
 )
+from .assigning_group.refused import RequestRefused
+from .assigning_group.timeouts import fall_silent
 from .config import CoordinatorConfig
-from .consumer_group import requests, timeouts
+from .consumer_group import requests
 from .consumer_group.describe import consumer_group_describe
 from .consumer_group.group import ConsumerGroup
 from .consumer_group.heartbeat import consumer_group_heartbeat, refuse_fields
 from .consumer_group.patterns import resolve
+from .consumer_group.timeouts import consumer_falls_silent
 from .coordinator_state import AnyGroup, CoordinatorState, Ownership
 from .deadlines import INITIAL_REBALANCE, MEMBER_KINDS, DeadlineKey
 from .group import Group
@@ -62,7 +65,7 @@ from .share_group.describe import share_group_describe
 from .share_group.group import ShareGroup
 from .share_group.heartbeat import refuse_share_fields, share_group_heartbeat
 from .share_group.initialization import share_state_initialized
-from .share_group.leaving import fall_silent_in_share_group, share_deadline
+from .share_group.leaving import share_deadline
 from .streams_group import timeouts as streams_timeouts
 from .streams_group.describe import streams_group_describe
 from .streams_group.group import StreamsGroup
@@ -206,11 +209,19 @@ def _receive(state: CoordinatorState, event: interface.Received) -> None:
         return
     if isinstance(request, messages.FindCoordinator):
         raise ValueError("any broker answers FindCoordinator: see find_coordinator()")
+    try:
+        _handle(state, event, request)
+    except RequestRefused as refused:
+        state.respond(event.request_id, refuse(request, refused.error))
+
+
+def _handle(state: CoordinatorState, event: interface.Received, request: messages.Request) -> None:
+    """Passes a request to its handler, which depends on the group too. Errors: RequestRefused."""
     handler = _HANDLERS[type(request)]
     if type(request) in requests.HANDLERS:
         group = state.groups.get(getattr(request, "group_id", ""))
         if isinstance(group, ConsumerGroup):
-            requests.receive(state, event, request, group)
+            requests.HANDLERS[type(request)](state, event, request, group)
             return
         if isinstance(group, StreamsGroup) and isinstance(request, messages.JoinGroup):
             classic_join(state, event, request, group)
@@ -266,7 +277,7 @@ def _topics_changed(state: CoordinatorState, event: interface.TopicsChanged) -> 
             continue
         reads = group.requires if isinstance(group, StreamsGroup) else group.is_subscribed
         if any(map(reads, touched)):
-            group.refresh_at = (0, 0)
+            group.request_refresh()
 
 
 def _fall_silent(state: CoordinatorState, event: interface.Silent) -> None:
@@ -274,11 +285,13 @@ def _fall_silent(state: CoordinatorState, event: interface.Silent) -> None:
     state.silent.add((group_id, member_id))
     group = state.groups.get(group_id)
     if isinstance(group, ConsumerGroup):
-        timeouts.fall_silent(state, group, member_id, event.since_ms)
+        consumer_falls_silent(state, group, member_id, event.since_ms)
     elif isinstance(group, ShareGroup):
-        fall_silent_in_share_group(state, group, member_id, event.since_ms)
+        timeout_ms = state.config.group_share_session_timeout_ms
+        fall_silent(state, group, member_id, event.since_ms, timeout_ms)
     elif isinstance(group, StreamsGroup):
-        streams_timeouts.fall_silent(state, group, member_id, event.since_ms)
+        timeout_ms = state.config.group_streams_session_timeout_ms
+        fall_silent(state, group, member_id, event.since_ms, timeout_ms)
     elif group is not None:
         rebalance.fall_silent(state, group, member_id, event.since_ms)
 

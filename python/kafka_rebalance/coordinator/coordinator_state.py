@@ -44,9 +44,7 @@ class Ownership(Enum):
     GONE = "gone"
 
 
-AssigningGroup = ConsumerGroup | ShareGroup | StreamsGroup
-"""A group whose broker assigns."""
-AnyGroup = Group | AssigningGroup
+AnyGroup = Group | ConsumerGroup | ShareGroup | StreamsGroup
 
 
 class Created(NamedTuple):

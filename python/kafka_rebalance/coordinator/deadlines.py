@@ -21,8 +21,8 @@ MEMBER_KINDS = (SESSION, REBALANCE, JOIN, SYNC)
 class DeadlineKey(NamedTuple):
     """A deadline's name: `join` or `sync` of a group, `heartbeat` of a member or pending id.
 
-    If the broker assigns, each deadline belongs to a member: see `consumer_group/timeouts.py`. A
-    streams group has one more, `INITIAL_REBALANCE`.
+    If the broker assigns, each deadline belongs to a member: see `assigning_group/timeouts.py` and
+    `consumer_group/timeouts.py`. A streams group has one more, `INITIAL_REBALANCE`.
     """
 
     kind: str

@@ -11,15 +11,11 @@ from kafka_rebalance.protocol import messages
 from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.protocol.group_state import GroupState, StreamsGroupState
 
-from .consumer_group.group import ConsumerGroup
 from .coordinator_state import AnyGroup, CoordinatorState
-from .group import CONSUMER, Group
+from .group import Group
 from .interface import Received
-from .share_group.group import ShareGroup
-from .streams_group.group import StreamsGroup
 
 _ABSENT_IS_NOT_FOUND = 6
-_SHARE, _STREAMS = "share", "streams"
 
 
 def describe_groups(
@@ -86,12 +82,9 @@ def _filter_name(group: messages.ListedGroup) -> str:
 
 
 def _listed(group: AnyGroup | None) -> messages.ListedGroup | None:
-    if isinstance(group, ConsumerGroup):
-        return messages.ListedGroup(group.group_id, CONSUMER, group.state, "consumer")
-    if isinstance(group, ShareGroup):
-        return messages.ListedGroup(group.group_id, _SHARE, group.state, _SHARE)
-    if isinstance(group, StreamsGroup):
-        return messages.ListedGroup(group.group_id, _STREAMS, group.state, _STREAMS)
     if group is None:
         return None
-    return messages.ListedGroup(group.group_id, group.protocol_type or "", group.state)
+    if isinstance(group, Group):
+        return messages.ListedGroup(group.group_id, group.protocol_type or "", group.state)
+    # Kafka's names of the protocol type and of the group's type are equal.
+    return messages.ListedGroup(group.group_id, group.group_type, group.state, group.group_type)

@@ -17,10 +17,10 @@ from kafka_rebalance.wire import group_records as wire
 from kafka_rebalance.wire.assigning_group_records import decode_any
 
 from .appends import refuse_all
-from .consumer_group import log, timeouts
+from .assigning_group import log, timeouts
+from .assigning_group.replay import IllegalRecord
 from .consumer_group.group import ConsumerGroup, OwnedTwice
 from .consumer_group.member import ReconciliationState
-from .consumer_group.replay import IllegalRecord
 from .coordinator_state import AnyGroup, CoordinatorState, Ownership
 from .group import Group
 from .interface import LogEntry, Unreadable

@@ -7,12 +7,13 @@ from kafka_rebalance.wire.assigning_group_records import AssigningRecord, encode
 
 from .consumer_group.group import ConsumerGroup
 from .consumer_group.records import group_tombstones
-from .coordinator_state import AnyGroup, AssigningGroup
+from .coordinator_state import AnyGroup
 from .group import Group
 from .interface import LogRecord
 from .records import group_tombstone
 from .share_group.group import ShareGroup
 from .share_group.records import group_tombstones as share_tombstones
+from .streams_group.group import StreamsGroup
 from .streams_group.records import group_tombstones as streams_tombstones
 
 
@@ -22,7 +23,7 @@ def tombstones_of(group: AnyGroup) -> list[LogRecord]:
     return [LogRecord(*encode_any(one)) for one in _records(group)]
 
 
-def _records(group: AssigningGroup) -> Sequence[AssigningRecord]:
+def _records(group: ConsumerGroup | ShareGroup | StreamsGroup) -> Sequence[AssigningRecord]:
     if isinstance(group, ConsumerGroup):
         return group_tombstones(group)
     if isinstance(group, ShareGroup):

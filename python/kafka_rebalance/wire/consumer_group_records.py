@@ -26,7 +26,14 @@ from typing import NamedTuple
 from kafka_rebalance.java.hash_map import Uuid
 
 from .primitives import Reader, Tagged, Writer
-from .record_envelope import key_bytes, read_key, value_reader, value_writer
+from .record_envelope import (
+    key_bytes,
+    read_epochs,
+    read_key,
+    read_value,
+    value_writer,
+    write_epochs,
+)
 
 _FIRST_TAG = 0
 _ABSENT, _PRESENT = 0, 1
@@ -173,7 +180,7 @@ def decode_record(key: bytes, value: bytes | None) -> ConsumerGroupRecord | None
     found = read_key(key, _KINDS, _OF_THE_GROUP, "name")
     if found is None:
         return None
-    return ConsumerGroupRecord(ConsumerGroupKey(*found), _read_value(found[0], value))
+    return ConsumerGroupRecord(ConsumerGroupKey(*found), read_value(value, _READERS[found[0]]))
 
 
 def encode_record(record: ConsumerGroupRecord) -> tuple[bytes, bytes | None]:
@@ -182,20 +189,13 @@ def encode_record(record: ConsumerGroupRecord) -> tuple[bytes, bytes | None]:
     return key_bytes(*record.key), value
 
 
-def _read_value(kind: RecordType, data: bytes | None) -> ConsumerGroupValue | None:
-    if data is None:
-        return None
-    reader = value_reader(data)
-    if kind is _T.CONSUMER_GROUP_PARTITION_METADATA:
-        return OldMetadataValue(data[2:])
-    value = _READERS[kind](reader)
-    reader.end()
-    return value
-
-
 def _read_epoch(reader: Reader) -> EpochValue:
     epoch = reader.int32("epoch")
     return EpochValue(epoch, _tagged_int64(reader.tagged(), "metadataHash"))
+
+
+def _read_old_metadata(reader: Reader) -> OldMetadataValue:
+    return OldMetadataValue(reader.rest())
 
 
 def _read_member(reader: Reader) -> MemberValue:
@@ -264,14 +264,7 @@ def _read_current_topics(reader: Reader, field: str) -> tuple[CurrentTopic, ...]
             reader.uuid(f"{path}.topicId"),
             reader.numbers(f"{path}.partitions"),
         )
-        data = dict(reader.tagged()).get(_FIRST_TAG)
-        epochs = None
-        if data is not None:
-            inner = Reader(data, f"value.{path}")
-            inner.flexible = True
-            epochs = inner.numbers("assignmentEpochs")
-            inner.end()
-        topics.append(CurrentTopic(topic_id, partitions, epochs))
+        topics.append(CurrentTopic(topic_id, partitions, read_epochs(reader, path)))
     return tuple(topics)
 
 
@@ -284,6 +277,7 @@ def _read_pattern(reader: Reader) -> PatternValue:
 
 _READERS: dict[RecordType, Callable[[Reader], ConsumerGroupValue]] = {
     _T.CONSUMER_GROUP_METADATA: _read_epoch,
+    _T.CONSUMER_GROUP_PARTITION_METADATA: _read_old_metadata,
     _T.CONSUMER_GROUP_MEMBER_METADATA: _read_member,
     _T.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA: read_target_epoch,
     _T.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER: read_target,
@@ -374,12 +368,7 @@ def _write_current_topics(writer: Writer, topics: tuple[CurrentTopic, ...]) -> N
     for topic_id, partitions, epochs in topics:
         writer.uuid(topic_id)
         writer.numbers(partitions)
-        if epochs is None:
-            writer.tagged(())
-            continue
-        inner = Writer(flexible=True)
-        inner.numbers(epochs)
-        writer.tagged(((_FIRST_TAG, inner.written()),))
+        write_epochs(writer, epochs)
 
 
 def _int64_tag(number: int) -> Tagged:

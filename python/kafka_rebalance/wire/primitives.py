@@ -30,6 +30,10 @@ class Reader:
     def raw(self, length: int, field: str) -> bytes:
         return self._take(length, field)
 
+    def rest(self) -> bytes:
+        """Reads all bytes that are left."""
+        return self._take(len(self._data) - self._at, "rest")
+
     def int8(self, field: str) -> int:
         return self._number(">b", field)
 

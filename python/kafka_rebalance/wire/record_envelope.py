@@ -7,7 +7,7 @@ as int16 and is "flexible".
 Errors   WireError, which names the field.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from enum import IntEnum
 from typing import TypeVar
 
@@ -16,7 +16,9 @@ from kafka_rebalance.errors import WireError
 from .primitives import Reader, Writer
 
 _VERSION = 0
+_EPOCHS = 0  # the tag of assignment epochs
 _Type = TypeVar("_Type", bound=IntEnum)
+_Value = TypeVar("_Value")
 
 
 def read_key(
@@ -46,14 +48,18 @@ def key_bytes(kind: IntEnum, group_id: str, name: str | None) -> bytes:
     return writer.written()
 
 
-def value_reader(data: bytes) -> Reader:
-    """Returns a reader that stands after the version of a value."""
+def read_value(data: bytes | None, read: Callable[[Reader], _Value]) -> _Value | None:
+    """Returns the value whose fields `read` reads; None is a tombstone."""
+    if data is None:
+        return None
     reader = Reader(data, "value")
     version = reader.int16("version")
     if version != _VERSION:
         raise WireError(f"value.version: {version} is not known ({_VERSION} is)")
     reader.flexible = True
-    return reader
+    value = read(reader)
+    reader.end()
+    return value
 
 
 def value_writer() -> Writer:
@@ -61,3 +67,25 @@ def value_writer() -> Writer:
     writer = Writer(flexible=True)
     writer.int16(_VERSION)
     return writer
+
+
+def read_epochs(reader: Reader, path: str) -> tuple[int, ...] | None:
+    """Reads the tagged fields after partitions: their assignment epochs, or None without them."""
+    data = dict(reader.tagged()).get(_EPOCHS)
+    if data is None:
+        return None
+    inner = Reader(data, f"value.{path}")
+    inner.flexible = True
+    epochs = inner.numbers("assignmentEpochs")
+    inner.end()
+    return epochs
+
+
+def write_epochs(writer: Writer, epochs: tuple[int, ...] | None) -> None:
+    """Writes the tagged fields after partitions."""
+    if epochs is None:
+        writer.tagged(())
+        return
+    inner = Writer(flexible=True)
+    inner.numbers(epochs)
+    writer.tagged(((_EPOCHS, inner.written()),))

@@ -33,7 +33,7 @@ from .consumer_group_records import (
     write_target_epoch,
 )
 from .primitives import Reader, Writer
-from .record_envelope import key_bytes, read_key, value_reader, value_writer
+from .record_envelope import key_bytes, read_key, read_value, value_writer
 
 
 class ShareRecordType(IntEnum):
@@ -140,22 +140,13 @@ def decode_share_record(key: bytes, value: bytes | None) -> ShareGroupRecord | N
     found = read_key(key, _KINDS, _OF_THE_GROUP, "member")
     if found is None:
         return None
-    return ShareGroupRecord(ShareGroupKey(*found), _read_value(found[0], value))
+    return ShareGroupRecord(ShareGroupKey(*found), read_value(value, _READERS[found[0]]))
 
 
 def encode_share_record(record: ShareGroupRecord) -> tuple[bytes, bytes | None]:
     """Returns the bytes of a record's key and value."""
     value = None if record.value is None else _value_bytes(record.value)
     return key_bytes(*record.key), value
-
-
-def _read_value(kind: ShareRecordType, data: bytes | None) -> ShareGroupValue | None:
-    if data is None:
-        return None
-    reader = value_reader(data)
-    value = _READERS[kind](reader)
-    reader.end()
-    return value
 
 
 def _read_member(reader: Reader) -> ShareMemberValue:

@@ -24,7 +24,14 @@ from typing import NamedTuple
 
 from .consumer_group_records import TargetEpochValue, read_target_epoch, write_target_epoch
 from .primitives import Reader, Tagged, Writer
-from .record_envelope import key_bytes, read_key, value_reader, value_writer
+from .record_envelope import (
+    key_bytes,
+    read_epochs,
+    read_key,
+    read_value,
+    value_writer,
+    write_epochs,
+)
 from .streams_topology import (
     StreamsTopology,
     read_pair,
@@ -155,7 +162,7 @@ def decode_streams_record(key: bytes, value: bytes | None) -> StreamsGroupRecord
     found = read_key(key, _KINDS, _OF_THE_GROUP, "member")
     if found is None:
         return None
-    return StreamsGroupRecord(StreamsGroupKey(*found), _read_value(found[0], value))
+    return StreamsGroupRecord(StreamsGroupKey(*found), read_value(value, _READERS[found[0]]))
 
 
 def encode_streams_record(record: StreamsGroupRecord) -> tuple[bytes, bytes | None]:
@@ -165,15 +172,6 @@ def encode_streams_record(record: StreamsGroupRecord) -> tuple[bytes, bytes | No
 
 
 # Reading ------------------------------------------------------------------------------------------
-
-
-def _read_value(kind: StreamsRecordType, data: bytes | None) -> StreamsGroupValue | None:
-    if data is None:
-        return None
-    reader = value_reader(data)
-    value = _READERS[kind](reader)
-    reader.end()
-    return value
 
 
 def _read_epoch(reader: Reader) -> StreamsEpochValue:
@@ -242,13 +240,7 @@ def _read_role(reader: Reader, field: str) -> Role:
         path = f"{field}[{at}]"
         subtopology_id = reader.string(f"{path}.subtopologyId")
         partitions = reader.numbers(f"{path}.partitions")
-        data, epochs = dict(reader.tagged()).get(0), None
-        if data is not None:
-            inner = Reader(data, f"value.{path}")
-            inner.flexible = True
-            epochs = inner.numbers("assignmentEpochs")
-            inner.end()
-        tasks.append(TaskIds(subtopology_id, partitions, epochs))
+        tasks.append(TaskIds(subtopology_id, partitions, read_epochs(reader, path)))
     return tuple(tasks)
 
 
@@ -329,7 +321,5 @@ def _write_roles(writer: Writer, *roles: Role) -> None:
         for subtopology_id, partitions, epochs in role:
             writer.string(subtopology_id)
             writer.numbers(partitions)
-            inner = Writer(flexible=True)
-            inner.numbers(epochs or ())
-            writer.tagged(() if epochs is None else ((0, inner.written()),))
+            write_epochs(writer, epochs)
     writer.tagged(())

@@ -8,5 +8,6 @@ epochs, target, patterns         when the group gets a new epoch, and what it as
 reconciliation, timeouts         how members get there
 classic_members, migration       members that use the classic protocol; the way there and back
 offsets, describe                commits and fetches by epoch; what administrators see
-log                              appends, and what happens if one fails
+
+The parts that share groups and streams groups have too are in `assigning_group/`.
 """

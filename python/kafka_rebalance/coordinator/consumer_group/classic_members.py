@@ -32,6 +32,11 @@ from kafka_rebalance.protocol.modern_messages import TopicPartitions
 from kafka_rebalance.wire import Subscription, by_topic, decode_subscription
 from kafka_rebalance.wire.consumer_group_records import ClassicMetadata
 
+from ..assigning_group import log
+from ..assigning_group.heartbeat import UNCHANGED_MS
+from ..assigning_group.members import has_room, known_member, known_sender, known_static
+from ..assigning_group.refused import RequestRefused
+from ..assigning_group.timeouts import arm_session
 from ..cluster import ClusterTopics
 from ..continuations import AnswerClassicMember, SendResponse
 from ..coordinator_state import CoordinatorState
@@ -40,21 +45,20 @@ from ..group import CONSUMER
 from ..interface import Received
 from ..join_group import REQUIRES_KNOWN_ID, version_of
 from ..members import without_repeats
-from . import log, patterns
+from . import patterns
 from .epochs import next_epoch
 from .group import ConsumerGroup
-from .heartbeat import UNCHANGED_MS, reconciled, stepped
+from .heartbeat import reconciled, stepped
 from .leaving import remove
 from .member import ConsumerGroupMember, ReconciliationState
-from .members import has_room, known_member, known_static, take_over
+from .members import take_over
 from .migration import can_downgrade_with, downgrade_with, encode_partitions
 from .patterns import PatternChange
 from .reconciliation import Owned
 from .records import member_record
-from .refused import RequestRefused
 from .table_order import name_set
 from .target import EpochChange
-from .timeouts import arm_join_if_absent, arm_session
+from .timeouts import arm_join_if_absent
 
 
 def join_group(
@@ -66,7 +70,8 @@ def join_group(
     request = replace(request, protocols=without_repeats(request.protocols))
     is_unknown = request.member_id == UNKNOWN_MEMBER
     member_id = state.new_member_id() if is_unknown else request.member_id
-    if not has_room(state, group, member_id, request.group_instance_id):
+    size = state.config.group_consumer_max_size
+    if not has_room(group, size, member_id, request.group_instance_id):
         raise RequestRefused(ErrorCode.GROUP_MAX_SIZE_REACHED)
     names = [one.name for one in request.protocols]
     if request.protocol_type != CONSUMER or not group.supports(names):
@@ -248,11 +253,7 @@ def sync_group(
 def _classic_member(
     group: ConsumerGroup, request: SyncGroup | Heartbeat
 ) -> tuple[ConsumerGroupMember, ClassicMetadata]:
-    member_id, instance_id = request.member_id, request.group_instance_id
-    if instance_id is None:
-        member = known_member(group, member_id)
-    else:
-        member = known_static(group, member_id, instance_id)
+    member = known_sender(group, request.member_id, request.group_instance_id)
     if member.classic is None:
         raise RequestRefused(ErrorCode.UNKNOWN_MEMBER_ID)
     if member.member_epoch != request.generation_id:

@@ -8,9 +8,9 @@ Source   ConsumerGroup.asDescribedGroup, ConsumerGroupMember.asConsumerGroupDesc
 """
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 from kafka_rebalance.java.hash_map import Uuid
-from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.protocol.modern_messages import (
     ConsumerGroupDescribe,
     ConsumerGroupDescribeResponse,
@@ -19,6 +19,7 @@ from kafka_rebalance.protocol.modern_messages import (
     DescribedPartitions,
 )
 
+from ..assigning_group.describe import described_groups
 from ..coordinator_state import CoordinatorState
 from ..interface import Received
 from .group import NO_TARGET, ConsumerGroup
@@ -30,20 +31,11 @@ _CLASSIC, _CONSUMER = 0, 1
 def consumer_group_describe(
     state: CoordinatorState, event: Received, request: ConsumerGroupDescribe
 ) -> None:
-    """Describes groups, at once; those with an empty id are first in the response."""
-    described = [
-        DescribedConsumerGroup(group_id, ErrorCode.INVALID_GROUP_ID)
-        for group_id in request.group_ids
-        if not group_id
-    ]
-    for group_id in filter(None, request.group_ids):
-        group = state.durable_group(group_id)
-        if isinstance(group, ConsumerGroup):
-            described.append(_group(state, group))
-        else:
-            described.append(DescribedConsumerGroup(group_id, ErrorCode.GROUP_ID_NOT_FOUND))
-    response = ConsumerGroupDescribeResponse(groups=tuple(described))
-    state.respond(event.request_id, response)
+    """Describes groups, at once."""
+    groups = described_groups(
+        state, request.group_ids, ConsumerGroup, partial(_group, state), DescribedConsumerGroup
+    )
+    state.respond(event.request_id, ConsumerGroupDescribeResponse(groups=groups))
 
 
 def _group(state: CoordinatorState, group: ConsumerGroup) -> DescribedConsumerGroup:

@@ -13,16 +13,14 @@ Source   GroupMetadataManager.updateSubscriptionMetadata, maybeUpdateTargetAssig
 from kafka_rebalance.errors import AssignorThrows
 from kafka_rebalance.protocol.error_codes import ErrorCode
 
+from ..assigning_group import log
+from ..assigning_group.refused import RequestRefused
 from ..coordinator_state import CoordinatorState
-from . import log
-from .group import NOT_ASSIGNED_MS, Target
+from .group import Target
 from .member import ConsumerGroupMember
 from .records import epoch_record, old_metadata_tombstone
-from .refused import RequestRefused
 from .subscription_counts import is_homogeneous
 from .target import EpochChange, compute
-
-METADATA_REFRESH_INTERVAL_MS = 2**31 - 1
 
 
 def next_epoch(
@@ -45,7 +43,7 @@ def next_epoch(
     if is_new or metadata_hash != group.metadata_hash:
         epoch += 1
         records.append(epoch_record(group.group_id, epoch, metadata_hash))
-    group.refresh_at = (state.now_ms + METADATA_REFRESH_INTERVAL_MS, epoch)
+    group.refreshed(state.now_ms, epoch)
     if group.has_old_metadata:
         records.append(old_metadata_tombstone(group.group_id))
     users = [number for _, number in group.patterns_with(old, new).items()]
@@ -62,9 +60,7 @@ def target_for(
     # 2.
     group, new = change.group, change.member
     interval = state.config.group_consumer_assignment_interval_ms
-    assigned_ms = group.assignment_timestamp_ms
-    is_early = assigned_ms != NOT_ASSIGNED_MS and state.now_ms < assigned_ms + interval
-    if group.assignment_epoch >= change.epoch or is_early:
+    if group.assignment_epoch >= change.epoch or group.has_recent_targets(interval, state.now_ms):
         return group.assignment_epoch, group.target_of(new.member_id, new.instance_id)
     default = state.config.group_consumer_assignors[0]
     assignor = group.preferred_assignor_with(old, new) or default

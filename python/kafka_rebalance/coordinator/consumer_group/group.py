@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A consumer group as the broker keeps it: epochs, members, targets, and counts over them.
 
-    epoch             grows with each change that needs a new target
-    assignment_epoch  the epoch of the targets; smaller than `epoch` while a target is missing
-    members           in the order of a `TimelineHashMap`
-    targets           member id -> partitions that the member will have
-    owner_epochs      partition -> epoch of the member that has it, or still has to revoke it
-    counts            how many members name a topic; how many resolved patterns contain it
+    epoch, members, …   those of every group whose broker assigns: `assigning_group/group.py`
+    owner_epochs        partition -> epoch of the member that has it, or still has to revoke it
+    counts              how many members name a topic; how many resolved patterns contain it
 
     Empty         no members
     Assigning     the epoch is larger than the assignment epoch
@@ -22,12 +19,13 @@ Source   ConsumerGroup.java, ModernGroup.java (Kafka 4.4.0); KIP-848.
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from kafka_rebalance.java.hash_map import HashMap, Uuid
 from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
 from kafka_rebalance.protocol.group_state import ConsumerGroupState
 
+from ..assigning_group.group import GroupWithStaticMembers
 from .member import ConsumerGroupMember, Names, PartitionEpochs
 from .subscription_counts import (
     Counts,
@@ -44,9 +42,6 @@ Target = Mapping[Uuid, tuple[int, ...]]
 """Partitions by topic id, in the order of Kafka's hash tables."""
 
 NO_TARGET: Target = {}
-INITIAL_EPOCH = 1
-DELETED_EPOCH = -1
-NOT_ASSIGNED_MS = 0
 
 
 class ResolvedPattern(NamedTuple):
@@ -62,20 +57,11 @@ class OwnedTwice(ValueError):
 
 
 @dataclass(slots=True)
-class ConsumerGroup:
-    """A group; its methods return facts, or change the group as one record does.
+class ConsumerGroup(GroupWithStaticMembers[ConsumerGroupMember, Target]):
+    """A group; its methods return facts, or change the group as one record does."""
 
-    `refresh_at` is the time, and the epoch, from which the topics' metadata is looked at again.
-    """
+    group_type: ClassVar[str] = "consumer"
 
-    group_id: str
-    epoch: int = INITIAL_EPOCH
-    metadata_hash: int = 0
-    assignment_epoch: int = INITIAL_EPOCH
-    assignment_timestamp_ms: int = NOT_ASSIGNED_MS
-    members: TimelineHashMap[str, ConsumerGroupMember] = field(default_factory=TimelineHashMap)
-    targets: dict[str, Target] = field(default_factory=dict)
-    static_members: dict[str, str] = field(default_factory=dict)
     assignors: TimelineHashMap[str, int] = field(default_factory=TimelineHashMap)
     patterns: TimelineHashMap[str, int] = field(default_factory=TimelineHashMap)
     resolved: TimelineHashMap[str, ResolvedPattern] = field(default_factory=TimelineHashMap)
@@ -85,7 +71,6 @@ class ConsumerGroup:
     classic_protocols: Counter[str] = field(default_factory=Counter)
     num_classic_members: int = 0
     has_old_metadata: bool = False
-    refresh_at: tuple[int, int] = (0, 0)
 
     def copy(self) -> "ConsumerGroup":
         """Returns a copy that can be changed; both share the immutable members and targets."""
@@ -104,14 +89,13 @@ class ConsumerGroup:
 
     @property
     def tables(self) -> tuple[TimelineHashMap[str, Any], ...]:
-        """The tables whose order depends on what has happened to them."""
         return (self.members, self.assignors, self.patterns, self.resolved)
 
     # Facts ----------------------------------------------------------------------------------------
 
     @property
     def state(self) -> ConsumerGroupState:
-        if not len(self.members):
+        if self.is_empty:
             return ConsumerGroupState.EMPTY
         if self.epoch > self.assignment_epoch:
             return ConsumerGroupState.ASSIGNING
@@ -119,14 +103,6 @@ class ConsumerGroup:
             if not member.is_reconciled_to(self.assignment_epoch):
                 return ConsumerGroupState.RECONCILING
         return ConsumerGroupState.STABLE
-
-    @property
-    def is_empty(self) -> bool:
-        return not len(self.members)
-
-    def static_member(self, instance_id: str | None) -> ConsumerGroupMember | None:
-        known = None if instance_id is None else self.static_members.get(instance_id)
-        return None if known is None else self.members.get(known)
 
     def target_of(self, member_id: str, instance_id: str | None) -> Target:
         """Returns the target of a member; a static member's id may be new."""
@@ -138,10 +114,6 @@ class ConsumerGroup:
 
     def is_owned(self, topic: Uuid, partition: int) -> bool:
         return partition in self.owner_epochs.get(topic, ())
-
-    def must_refresh(self, now_ms: int) -> bool:
-        deadline_ms, epoch = self.refresh_at
-        return now_ms >= deadline_ms or self.epoch < epoch
 
     def waits_for_release(self, member: ConsumerGroupMember) -> bool:
         """Returns whether a partition of the member's target still belongs to another member."""
@@ -204,18 +176,14 @@ class ConsumerGroup:
             self._disown(old)
         for partitions in (new.assigned, new.pending_revocation):
             self._own(partitions, new.member_epoch)
-        if old is not None and old.instance_id is not None:
-            self.static_members.pop(old.instance_id, None)
-        if new.instance_id is not None:
-            self.static_members[new.instance_id] = new.member_id
+        self._hold_instance(old, new)
 
     def remove(self, member_id: str) -> None:
         old = self.members.remove(member_id)
         if old is not None:
             self._recount(old, None)
             self._disown(old)
-            if old.instance_id is not None:
-                self.static_members.pop(old.instance_id, None)
+            self._hold_instance(old, None)
 
     def resolve(self, pattern: str, resolved: ResolvedPattern | None) -> None:
         """Sets the topics of a pattern; None removes them."""

@@ -29,41 +29,38 @@ from kafka_rebalance.protocol.modern_messages import (
     TopicPartitions,
 )
 
+from ..assigning_group import log
+from ..assigning_group.heartbeat import UNCHANGED_MS, is_blank
+from ..assigning_group.members import has_room
+from ..assigning_group.refused import RequestRefused
+from ..assigning_group.timeouts import arm_session
 from ..continuations import SendResponse
 from ..coordinator_state import AnyGroup, CoordinatorState
 from ..group import Group
 from ..interface import Received
-from . import log, patterns
+from . import patterns
 from .epochs import next_epoch, target_for
 from .group import ConsumerGroup, Target
 from .leaving import leave
 from .member import ConsumerGroupMember
-from .members import find_dynamic, find_static, has_room
+from .members import find_dynamic, find_static
 from .migration import delete_empty, upgrade
 from .patterns import PatternChange
 from .reconciliation import Owned, Reconciliation
 from .records import current_record, member_record
-from .refused import RequestRefused
 from .table_order import name_set
 from .target import EpochChange, subscribed_names
-from .timeouts import after_step, arm_session
-
-UNCHANGED_MS = -1
-_BLANK = "".join(map(chr, range(33)))  # the characters that Java's `String.trim` removes
+from .timeouts import after_step
 
 
 def consumer_group_heartbeat(
     state: CoordinatorState, event: Received, request: ConsumerGroupHeartbeat
 ) -> None:
-    """Answers a heartbeat; the response is sent when its records are durable."""
-    try:
-        if request.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
-            leave(state, event, request)
-        else:
-            _beat(state, event, request)
-    except RequestRefused as refused:
-        response = ConsumerGroupHeartbeatResponse(error_code=refused.error)
-        state.respond(event.request_id, response)
+    """Answers a heartbeat when its records are durable. Errors: RequestRefused."""
+    if request.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
+        leave(state, event, request)
+    else:
+        _beat(state, event, request)
 
 
 def refuse_fields(
@@ -89,17 +86,13 @@ def refuse_fields(
     return ErrorCode.NONE if request.server_assignor in known else ErrorCode.UNSUPPORTED_ASSIGNOR
 
 
-def is_blank(text: str | None) -> bool:
-    """Returns whether a text is there, but is empty for Java's `String.trim`."""
-    return text is not None and not text.strip(_BLANK)
-
-
 def _beat(state: CoordinatorState, event: Received, request: ConsumerGroupHeartbeat) -> None:
     records: log.Records = []
     # 2. and 3.
     group, converted = _group(state, request, records)
     member_id = request.member_id or state.new_member_id()
-    if not has_room(state, group, member_id, request.instance_id):
+    size = state.config.group_consumer_max_size
+    if not has_room(group, size, member_id, request.instance_id):
         raise RequestRefused(ErrorCode.GROUP_MAX_SIZE_REACHED)
     # 4.
     asked = replace(request, member_id=member_id)

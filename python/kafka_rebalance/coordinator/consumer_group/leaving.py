@@ -21,14 +21,17 @@ from kafka_rebalance.protocol.modern_messages import (
     ConsumerGroupHeartbeatResponse,
 )
 
-from ..continuations import Continuation, Retry, SendResponse
+from ..assigning_group import log
+from ..assigning_group.group import NOT_ASSIGNED_MS
+from ..assigning_group.members import known_sender
+from ..assigning_group.refused import RequestRefused
+from ..assigning_group.timeouts import cancel_all, overdue_member
+from ..continuations import Continuation, SendResponse
 from ..coordinator_state import CoordinatorState
-from ..deadlines import REBALANCE, DeadlineKey
+from ..deadlines import DeadlineKey
 from ..interface import Received
-from . import log
-from .group import NOT_ASSIGNED_MS, ConsumerGroup
+from .group import ConsumerGroup
 from .member import NO_PARTITIONS, ConsumerGroupMember
-from .members import known_member, known_static
 from .migration import can_downgrade, downgrade
 from .records import (
     current_record,
@@ -37,9 +40,7 @@ from .records import (
     pattern_tombstone,
     target_epoch_record,
 )
-from .refused import RequestRefused
 from .subscription_counts import count_names
-from .timeouts import cancel_all
 
 
 def leave(state: CoordinatorState, event: Received, request: ConsumerGroupHeartbeat) -> None:
@@ -47,17 +48,14 @@ def leave(state: CoordinatorState, event: Received, request: ConsumerGroupHeartb
     group = state.groups.get(request.group_id)
     if not isinstance(group, ConsumerGroup):
         raise RequestRefused(ErrorCode.GROUP_ID_NOT_FOUND)
-    epoch, instance_id = request.member_epoch, request.instance_id
+    epoch = request.member_epoch
     response = ConsumerGroupHeartbeatResponse(member_id=request.member_id, member_epoch=epoch)
     then = SendResponse(event.request_id, response, request)
-    if instance_id is None:
-        member = known_member(group, request.member_id)
-    else:
-        member = known_static(group, request.member_id, instance_id)
-        if epoch == LEAVE_STATIC_EPOCH:
-            away = current_record(group.group_id, _away(member))
-            log.write(state, group.group_id, [away], then)
-            return
+    member = known_sender(group, request.member_id, request.instance_id)
+    if request.instance_id is not None and epoch == LEAVE_STATIC_EPOCH:
+        away = current_record(group.group_id, _away(member))
+        log.write(state, group.group_id, [away], then)
+        return
     remove(state, group, [member], then)
 
 
@@ -104,8 +102,7 @@ def remove(
 
 def member_deadline(state: CoordinatorState, group: ConsumerGroup, key: DeadlineKey) -> None:
     """Removes the member of a deadline that has passed, unless it has revoked in time."""
-    epoch = state.revocations.pop(key, None)
-    member = group.members.get(key.member_id)
-    if member is None or (key.kind == REBALANCE and member.member_epoch != epoch):
-        return
-    remove(state, group, [member], Retry(key, epoch))
+    overdue = overdue_member(state, group, key)
+    if overdue is not None:
+        member, retry = overdue
+        remove(state, group, [member], retry)

@@ -36,6 +36,11 @@ class ReconciliationState(IntEnum):
     UNRELEASED_PARTITIONS = 2
     UNKNOWN = 127
 
+    @classmethod
+    def _missing_(cls, value: object) -> "ReconciliationState":
+        """Returns the state of a number that only other versions know."""
+        return cls.UNKNOWN
+
 
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupMember:

@@ -26,39 +26,12 @@ from kafka_rebalance.protocol.modern_messages import (
     ConsumerGroupHeartbeat,
 )
 
-from ..coordinator_state import CoordinatorState
-from . import log
+from ..assigning_group import log
+from ..assigning_group.members import known_member, known_static
+from ..assigning_group.refused import RequestRefused
 from .group import NO_TARGET, ConsumerGroup
 from .member import ConsumerGroupMember
 from .records import current_record, member_record, member_tombstones, target_record
-from .refused import RequestRefused
-
-
-def has_room(
-    state: CoordinatorState, group: ConsumerGroup, member_id: str, instance_id: str | None
-) -> bool:
-    return (
-        instance_id in group.static_members
-        or len(group.members) < state.config.group_consumer_max_size
-        or member_id in group.members
-    )
-
-
-def known_member(group: ConsumerGroup, member_id: str) -> ConsumerGroupMember:
-    member = group.members.get(member_id)
-    if member is None:
-        raise RequestRefused(ErrorCode.UNKNOWN_MEMBER_ID)
-    return member
-
-
-def known_static(group: ConsumerGroup, member_id: str, instance_id: str) -> ConsumerGroupMember:
-    """Returns the member with both ids."""
-    member = group.static_member(instance_id)
-    if member is None:
-        raise RequestRefused(ErrorCode.UNKNOWN_MEMBER_ID)
-    if member.member_id != member_id:
-        raise RequestRefused(ErrorCode.FENCED_INSTANCE_ID)
-    return member
 
 
 def find_dynamic(group: ConsumerGroup, request: ConsumerGroupHeartbeat) -> ConsumerGroupMember:

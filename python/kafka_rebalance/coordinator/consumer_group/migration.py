@@ -38,6 +38,9 @@ from kafka_rebalance.wire.assigning_group_records import AssigningRecord
 from kafka_rebalance.wire.consumer_group_records import ClassicMetadata
 from kafka_rebalance.wire.consumer_protocol import HIGHEST_VERSION
 
+from ..assigning_group import log
+from ..assigning_group.refused import RequestRefused
+from ..assigning_group.timeouts import arm_session
 from ..cluster import ClusterTopics
 from ..continuations import Continuation
 from ..coordinator_state import CoordinatorState
@@ -46,13 +49,10 @@ from ..interface import LogRecord
 from ..members import ClassicGroupMember
 from ..rebalance import prepare
 from ..records import group_record, group_tombstone
-from . import log
 from .group import ConsumerGroup, OwnedTwice, Target
 from .member import ConsumerGroupMember
 from .records import group_records, group_tombstones
-from .refused import RequestRefused
 from .table_order import in_copied_set, name_set, topic_map
-from .timeouts import arm_session
 
 
 def delete_empty(group: Group, records: log.Records) -> ConsumerGroup:

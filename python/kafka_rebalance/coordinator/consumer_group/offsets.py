@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decides whether a commit or fetch of offsets fits the epoch of the member that sends it.
 
-A commit with
+A commit by a known member (`assigning_group/offsets.py`) with
 
-    no epoch, and the group is Empty         accepted
-    no epoch and no ids, in a transaction    accepted
-    an unknown member                        UNKNOWN_MEMBER_ID
     a request before version 9 of a member   UNSUPPORTED_VERSION; not in a transaction
     of the consumer protocol
     the member's epoch                       accepted
@@ -14,10 +11,8 @@ A commit with
                                              or pending, and was so in that epoch already; else
                                              STALE_MEMBER_EPOCH
 
-For classic members, and for old versions of TxnOffsetCommit, the error is ILLEGAL_GENERATION.
-
-A fetch without member id and epoch is accepted; with them, the member must be known, and the epoch
-must be its own.
+A fetch with another epoch than the member's is refused with STALE_MEMBER_EPOCH, too. For classic
+members, and for old versions of TxnOffsetCommit, the error is ILLEGAL_GENERATION.
 
 Source   ConsumerGroup.validateOffsetCommit, validateOffsetFetch (Kafka 4.4.0); KIP-848, KIP-1251.
 """
@@ -26,14 +21,13 @@ from collections.abc import Iterable
 
 from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.protocol.messages import (
-    NO_GENERATION,
-    UNKNOWN_MEMBER,
     OffsetCommit,
     OffsetFetch,
     OffsetToCommit,
     TxnOffsetCommit,
 )
 
+from ..assigning_group.offsets import committing_member, stale_member
 from ..cluster import ClusterTopics
 from ..interface import Received
 from .group import ConsumerGroup
@@ -51,14 +45,9 @@ def refuse_commit(
 ) -> ErrorCode:
     """Returns the error of the whole request, else NONE; `offsets` are those to be stored."""
     epoch, is_transaction = request.generation_id, isinstance(request, TxnOffsetCommit)
-    ids = (epoch, request.member_id, request.group_instance_id)
-    if epoch < 0 and group.is_empty:
-        return ErrorCode.NONE
-    if is_transaction and ids == (NO_GENERATION, UNKNOWN_MEMBER, None):
-        return ErrorCode.NONE
-    member = group.members.get(request.member_id)
-    if member is None:
-        return ErrorCode.UNKNOWN_MEMBER_ID
+    member = committing_member(group, request)
+    if isinstance(member, ErrorCode):
+        return member
     version = event.api_version
     is_old = version is not None and version < _KNOWS_EPOCHS[type(request)]
     if is_old and not is_transaction and member.classic is None:
@@ -76,13 +65,9 @@ def refuse_commit(
 
 def refuse_fetch(group: ConsumerGroup, request: OffsetFetch) -> ErrorCode:
     """Returns the error of the whole request, else NONE."""
-    if request.member_id is None and request.member_epoch < 0:
-        return ErrorCode.NONE
-    member = group.members.get(request.member_id or UNKNOWN_MEMBER)
-    if member is None:
-        return ErrorCode.UNKNOWN_MEMBER_ID
-    if request.member_epoch == member.member_epoch:
-        return ErrorCode.NONE
+    member = stale_member(group, request)
+    if isinstance(member, ErrorCode):
+        return member
     is_classic = member.classic is not None
     return ErrorCode.ILLEGAL_GENERATION if is_classic else ErrorCode.STALE_MEMBER_EPOCH
 

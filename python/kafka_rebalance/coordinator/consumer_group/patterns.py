@@ -25,14 +25,13 @@ from kafka_rebalance.java.order import string_hash
 from kafka_rebalance.java.regular_expressions import InvalidPattern, compiled
 from kafka_rebalance.protocol.error_codes import ErrorCode
 
+from ..assigning_group import log
+from ..assigning_group.refused import RequestRefused
 from ..coordinator_state import CoordinatorState
 from ..interface import PatternsDue
-from . import log
-from .epochs import METADATA_REFRESH_INTERVAL_MS
 from .group import ConsumerGroup, ResolvedPattern
 from .member import ConsumerGroupMember
 from .records import epoch_record, pattern_record, pattern_tombstone
-from .refused import RequestRefused
 from .subscription_counts import count_pattern
 from .table_order import name_set
 
@@ -129,7 +128,7 @@ def resolve(state: CoordinatorState, group_id: str, patterns: Iterable[str]) -> 
     if is_new or metadata_hash != group.metadata_hash:
         epoch = group.epoch + 1
         records.append(epoch_record(group_id, epoch, metadata_hash))
-        group.refresh_at = (state.now_ms + METADATA_REFRESH_INTERVAL_MS, epoch)
+        group.refreshed(state.now_ms, epoch)
     log.write(state, group_id, records, None)
 
 

@@ -27,9 +27,9 @@ from kafka_rebalance.java.hash_table import DEFAULT_SLOTS
 from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.protocol.modern_messages import TopicPartitions
 
+from ..assigning_group.refused import RequestRefused
 from .group import ConsumerGroup, Target
 from .member import NO_PARTITIONS, ConsumerGroupMember, Names, PartitionEpochs, ReconciliationState
-from .refused import RequestRefused
 from .table_order import copied_map_slots, in_copied_set, in_table
 
 Owned = tuple[TopicPartitions, ...] | None

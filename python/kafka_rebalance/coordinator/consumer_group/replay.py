@@ -10,7 +10,6 @@ Source   GroupMetadataManager.replay, ConsumerGroupMember.Builder.updateWith,
          Assignment.fromRecord, Utils.assignmentFromTopicPartitions (Kafka 4.4.0).
 """
 
-from collections.abc import MutableMapping
 from dataclasses import replace
 from typing import cast
 
@@ -18,25 +17,25 @@ from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire import consumer_group_records as wire
 from kafka_rebalance.wire.consumer_group_records import ConsumerGroupRecord, RecordType
 
-from ..coordinator_state import AnyGroup
-from ..group import Group
-from .group import DELETED_EPOCH, NOT_ASSIGNED_MS, ConsumerGroup, ResolvedPattern, Target
+from ..assigning_group.replay import (
+    LEFT_EPOCH,
+    Groups,
+    check_has_left,
+    delete_group,
+    delete_target_epoch,
+    group_of_record,
+)
+from .group import ConsumerGroup, ResolvedPattern, Target
 from .member import NO_PARTITIONS, ConsumerGroupMember, PartitionEpochs, ReconciliationState
 from .table_order import in_copied_set, in_new_map, name_set, topic_map
 
-Groups = MutableMapping[str, AnyGroup]
 _T = RecordType
-_LEFT_EPOCH = -1
-
-
-class IllegalRecord(ValueError):
-    """A record that does not fit the groups, so Kafka fails on it."""
 
 
 def replay(groups: Groups, record: ConsumerGroupRecord) -> None:
     """Applies one record. Errors: IllegalRecord, OwnedTwice."""
     (kind, group_id, name), value = record
-    group = _group(groups, group_id, creates=value is not None)
+    group = group_of_record(groups, group_id, ConsumerGroup, creates=value is not None)
     if group is None:
         return
     match value:
@@ -56,18 +55,6 @@ def replay(groups: Groups, record: ConsumerGroupRecord) -> None:
             group.resolve(cast(str, name), ResolvedPattern(name_set(topics), version, timestamp))
         case None:
             _bury(groups, group, kind, name)
-
-
-def _group(groups: Groups, group_id: str, *, creates: bool) -> ConsumerGroup | None:
-    group = groups.get(group_id)
-    if isinstance(group, ConsumerGroup):
-        return group
-    if group is None and not creates:
-        return None
-    if group is not None and not (isinstance(group, Group) and group.is_simple()):
-        raise IllegalRecord(f"group {group_id!r} is not a consumer group")
-    new = groups[group_id] = ConsumerGroup(group_id)
-    return new
 
 
 def _member(group: ConsumerGroup, member_id: str | None) -> ConsumerGroupMember:
@@ -91,13 +78,12 @@ def _with_fields(member: ConsumerGroupMember, value: wire.MemberValue) -> Consum
 
 
 def _with_current(member: ConsumerGroupMember, value: wire.CurrentValue) -> ConsumerGroupMember:
-    known = value.state in (state.value for state in ReconciliationState)
     epoch = value.member_epoch
     return replace(
         member,
         member_epoch=epoch,
         previous_member_epoch=value.previous_member_epoch,
-        state=ReconciliationState(value.state) if known else ReconciliationState.UNKNOWN,
+        state=ReconciliationState(value.state),
         assigned=_partition_epochs(value.assigned, max(epoch, 0)),
         pending_revocation=_partition_epochs(value.pending_revocation, max(epoch, 0)),
     )
@@ -122,15 +108,11 @@ def _target(value: wire.TargetValue) -> Target:
 def _bury(groups: Groups, group: ConsumerGroup, kind: RecordType, name: str | None) -> None:
     member_id = cast(str, name)
     if kind is _T.CONSUMER_GROUP_METADATA:
-        if len(group.members) or group.targets or group.assignment_epoch != DELETED_EPOCH:
-            raise IllegalRecord(f"group {group.group_id!r} is deleted while it has members")
-        del groups[group.group_id]
+        delete_group(groups, group)
     elif kind is _T.CONSUMER_GROUP_PARTITION_METADATA:
         group.has_old_metadata = False
     elif kind is _T.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA:
-        if group.targets:
-            raise IllegalRecord(f"group {group.group_id!r} still has targets")
-        group.assignment_epoch, group.assignment_timestamp_ms = DELETED_EPOCH, NOT_ASSIGNED_MS
+        delete_target_epoch(group)
     elif kind is _T.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER:
         group.targets.pop(member_id, None)
     elif kind is _T.CONSUMER_GROUP_REGULAR_EXPRESSION:
@@ -138,9 +120,8 @@ def _bury(groups: Groups, group: ConsumerGroup, kind: RecordType, name: str | No
     elif member_id in group.members:
         member = group.members[member_id]
         if kind is _T.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT:
-            gone = replace(member, member_epoch=_LEFT_EPOCH, previous_member_epoch=_LEFT_EPOCH)
+            gone = replace(member, member_epoch=LEFT_EPOCH, previous_member_epoch=LEFT_EPOCH)
             group.update(replace(gone, assigned=NO_PARTITIONS, pending_revocation=NO_PARTITIONS))
-            return
-        if member.member_epoch != _LEFT_EPOCH or member_id in group.targets:
-            raise IllegalRecord(f"member {member_id!r} is deleted while it has an assignment")
-        group.remove(member_id)
+        else:
+            check_has_left(group, member)
+            group.remove(member_id)

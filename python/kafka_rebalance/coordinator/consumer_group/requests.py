@@ -10,11 +10,9 @@ from .. import join_group
 from ..coordinator_state import CoordinatorState
 from ..deadlines import MEMBER_KINDS, DeadlineKey
 from ..interface import Received
-from ..refusals import refuse
 from . import classic_members
 from .group import ConsumerGroup
 from .leaving import member_deadline
-from .refused import RequestRefused
 
 _Handler = Callable[[CoordinatorState, Received, Any, ConsumerGroup], None]
 
@@ -36,16 +34,6 @@ HANDLERS: dict[type[messages.Request], _Handler] = {
     messages.Heartbeat: classic_members.heartbeat,
     messages.LeaveGroup: classic_members.leave_group,
 }
-
-
-def receive(
-    state: CoordinatorState, event: Received, request: messages.Request, group: ConsumerGroup
-) -> None:
-    """Handles a request of a classic member."""
-    try:
-        HANDLERS[type(request)](state, event, request, group)
-    except RequestRefused as refused:
-        state.respond(event.request_id, refuse(request, refused.error))
 
 
 def deadline(state: CoordinatorState, group: ConsumerGroup, key: DeadlineKey) -> None:

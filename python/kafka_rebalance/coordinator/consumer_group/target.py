@@ -11,7 +11,7 @@
 Source   TargetAssignmentBuilder, UpdatedMembersAndTargetAssignmentView, UnionSet (Kafka 4.4.0).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,27 +52,14 @@ def compute(
     members = _members(change)
     present = {member_id: group.targets.get(old_id) for member_id, old_id in _old_ids(change)}
     order = java_hash_order(list(members))
-    counts = {topic: one.partitions for topic, one in cluster.by_id.items()}
-    view = targets.View(
-        tuple(
-            _view(group, members[member_id], present[member_id] or NO_TARGET, cluster)
-            for member_id in order
-        ),
-        counts,
-        {topic: one.name for topic, one in cluster.by_id.items()},
-        change.is_homogeneous,
-    )
-    answer = _ASSIGNORS[assignor](view)
+    views = [_view(group, members[one], present[one] or NO_TARGET, cluster) for one in order]
+    answer = _ASSIGNORS[assignor](group_view(views, cluster, change.is_homogeneous))
     # 4.
-    records, own = [], NO_TARGET
-    for member_id in order:
-        found = answer.get(member_id)
-        new = {} if found is None else {topic: tuple(numbers) for topic, numbers in found.items()}
-        if member_id == change.member.member_id:
-            own = new
-        if has_changed(present[member_id], new):
-            records.append(target_record(group_id, member_id, new))
-    return [*records, target_epoch_record(group_id, change.epoch, now_ms)], own
+    new = {member_id: target_in(answer, member_id) for member_id in order}
+    changed = [one for one in order if has_changed(present[one], new[one])]
+    records = [target_record(group_id, one, new[one]) for one in changed]
+    records.append(target_epoch_record(group_id, change.epoch, now_ms))
+    return records, new[change.member.member_id]
 
 
 def subscribed_names(group: ConsumerGroup, member: ConsumerGroupMember) -> Names:
@@ -90,7 +77,7 @@ def subscribed_names(group: ConsumerGroup, member: ConsumerGroupMember) -> Names
 
 def _members(change: EpochChange) -> dict[str, ConsumerGroupMember]:
     group, new = change.group, change.member
-    replaced = _replaced_id(change)
+    replaced = group.replaced_id(new)
     members = {one: group.members[one] for one in group.members if one != replaced}
     members[new.member_id] = new
     return members
@@ -98,16 +85,10 @@ def _members(change: EpochChange) -> dict[str, ConsumerGroupMember]:
 
 def _old_ids(change: EpochChange) -> list[tuple[str, str]]:
     """Returns pairs of a member id and the id under which the group has the member's target."""
-    replaced = _replaced_id(change)
+    replaced = change.group.replaced_id(change.member)
     new = change.member.member_id
     pairs = [(one, one) for one in change.group.members if one not in (replaced, new)]
     return [*pairs, (new, new if replaced is None else replaced)]
-
-
-def _replaced_id(change: EpochChange) -> str | None:
-    instance = change.member.instance_id
-    known = None if instance is None else change.group.static_members.get(instance)
-    return None if known == change.member.member_id else known
 
 
 def _view(
@@ -116,6 +97,24 @@ def _view(
     names = subscribed_names(group, member)
     known = Member(member.member_id, (), group_instance_id=member.instance_id)
     return targets.MemberView(known, len(names), tuple(cluster.ids(names)), table_of(present))
+
+
+def group_view(
+    members: Iterable[targets.MemberView], cluster: ClusterTopics, is_homogeneous: bool
+) -> targets.View:
+    """Returns a group as an assignor reads it, with all topics of the cluster."""
+    return targets.View(
+        tuple(members),
+        {topic: one.partitions for topic, one in cluster.by_id.items()},
+        {topic: one.name for topic, one in cluster.by_id.items()},
+        is_homogeneous,
+    )
+
+
+def target_in(answer: Mapping[str, HashMap[Uuid, Any]], member_id: str) -> Target:
+    """Returns the target that an assignor computed for a member."""
+    found = answer.get(member_id)
+    return {} if found is None else {topic: tuple(numbers) for topic, numbers in found.items()}
 
 
 def table_of(present: Target) -> targets.Target:

@@ -12,7 +12,7 @@ Source   GroupCoordinatorShard.sharePartitionDeleteRequests,
 from kafka_rebalance.java.hash_map import HashMap, Uuid, uuid_hash
 from kafka_rebalance.protocol.messages import DeleteGroups
 
-from ..consumer_group import log
+from ..assigning_group import log
 from ..continuations import ContinueDeletion
 from ..coordinator_state import CoordinatorState
 from .group import ShareGroup

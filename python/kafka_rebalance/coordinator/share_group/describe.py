@@ -4,7 +4,8 @@
 Source   ShareGroup.asDescribedGroup, ShareGroupMember.asShareGroupDescribeMember (Kafka 4.4.0).
 """
 
-from kafka_rebalance.protocol.error_codes import ErrorCode
+from functools import partial
+
 from kafka_rebalance.protocol.modern_messages import (
     DescribedShareGroup,
     DescribedShareMember,
@@ -12,6 +13,7 @@ from kafka_rebalance.protocol.modern_messages import (
     ShareGroupDescribeResponse,
 )
 
+from ..assigning_group.describe import described_groups
 from ..consumer_group.describe import described_partitions
 from ..coordinator_state import CoordinatorState
 from ..interface import Received
@@ -24,19 +26,11 @@ _ASSIGNOR = "simple"
 def share_group_describe(
     state: CoordinatorState, event: Received, request: ShareGroupDescribe
 ) -> None:
-    """Describes groups, at once; those with an empty id are first in the response."""
-    described = [
-        DescribedShareGroup(group_id, ErrorCode.INVALID_GROUP_ID)
-        for group_id in request.group_ids
-        if not group_id
-    ]
-    for group_id in filter(None, request.group_ids):
-        group = state.durable_group(group_id)
-        if isinstance(group, ShareGroup):
-            described.append(_group(state, group))
-        else:
-            described.append(DescribedShareGroup(group_id, ErrorCode.GROUP_ID_NOT_FOUND))
-    state.respond(event.request_id, ShareGroupDescribeResponse(groups=tuple(described)))
+    """Describes groups, at once."""
+    groups = described_groups(
+        state, request.group_ids, ShareGroup, partial(_group, state), DescribedShareGroup
+    )
+    state.respond(event.request_id, ShareGroupDescribeResponse(groups=groups))
 
 
 def _group(state: CoordinatorState, group: ShareGroup) -> DescribedShareGroup:

@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A share group as the broker keeps it: epochs, members, targets, share state.
 
-    epoch             grows with each change that needs a new target
-    assignment_epoch  the epoch of the targets; smaller than `epoch` while a target is missing
-    members           in the order of a `TimelineHashMap`
-    targets           member id -> partitions that the member will have
-    counts            how many members name a topic
+    epoch, members, …   those of every group whose broker assigns: `assigning_group/group.py`
+    counts              how many members name a topic
 
 A group is Empty without members, else Stable.
 
@@ -14,35 +11,27 @@ Source   ShareGroup.java, ModernGroup.java (Kafka 4.4.0); KIP-932.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from kafka_rebalance.java.hash_map import HashMap
 from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
 from kafka_rebalance.protocol.group_state import ConsumerGroupState
 
-from ..consumer_group.group import INITIAL_EPOCH, NO_TARGET, NOT_ASSIGNED_MS, Target
+from ..assigning_group.group import AssigningGroup
+from ..consumer_group.group import NO_TARGET, Target
 from ..consumer_group.subscription_counts import copied_counts, recount, step_count
 from .member import ShareGroupMember
 from .share_state import ShareState
 
 
 @dataclass(slots=True)
-class ShareGroup:
-    """A group; its methods return facts, or change the group as one record does.
+class ShareGroup(AssigningGroup[ShareGroupMember, Target]):
+    """A group; its methods return facts, or change the group as one record does."""
 
-    `refresh_at` is the time, and the epoch, from which the topics' metadata is looked at again.
-    """
+    group_type: ClassVar[str] = "share"
 
-    group_id: str
-    epoch: int = INITIAL_EPOCH
-    metadata_hash: int = 0
-    assignment_epoch: int = INITIAL_EPOCH
-    assignment_timestamp_ms: int = NOT_ASSIGNED_MS
-    members: TimelineHashMap[str, ShareGroupMember] = field(default_factory=TimelineHashMap)
-    targets: dict[str, Target] = field(default_factory=dict)
     counts: TimelineHashMap[str, int] = field(default_factory=TimelineHashMap)
     share_state: ShareState | None = None
-    refresh_at: tuple[int, int] = (0, 0)
 
     def copy(self) -> "ShareGroup":
         """Returns a copy that can be changed; both share the immutable members and targets."""
@@ -55,7 +44,6 @@ class ShareGroup:
 
     @property
     def tables(self) -> tuple[TimelineHashMap[str, Any], ...]:
-        """The tables whose order depends on what has happened to them."""
         return (self.members, self.counts)
 
     # Facts ----------------------------------------------------------------------------------------
@@ -63,10 +51,6 @@ class ShareGroup:
     @property
     def state(self) -> ConsumerGroupState:
         return ConsumerGroupState.EMPTY if self.is_empty else ConsumerGroupState.STABLE
-
-    @property
-    def is_empty(self) -> bool:
-        return not len(self.members)
 
     @property
     def is_homogeneous(self) -> bool:
@@ -77,10 +61,6 @@ class ShareGroup:
 
     def target_of(self, member_id: str) -> Target:
         return self.targets.get(member_id, NO_TARGET)
-
-    def must_refresh(self, now_ms: int) -> bool:
-        deadline_ms, epoch = self.refresh_at
-        return now_ms >= deadline_ms or self.epoch < epoch
 
     def counts_with(self, old: ShareGroupMember, new: ShareGroupMember | None) -> HashMap[str, int]:
         """Returns the counts of topics as if `new` had replaced `old`; None: `old` leaves."""

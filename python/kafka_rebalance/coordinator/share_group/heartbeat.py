@@ -24,11 +24,12 @@ from kafka_rebalance.protocol.modern_messages import (
     TopicPartitions,
 )
 
-from ..consumer_group import log
-from ..consumer_group.heartbeat import is_blank
-from ..consumer_group.refused import RequestRefused
+from ..assigning_group import log
+from ..assigning_group.heartbeat import is_blank
+from ..assigning_group.members import known_member
+from ..assigning_group.refused import RequestRefused
+from ..assigning_group.timeouts import arm_session
 from ..consumer_group.table_order import name_set
-from ..consumer_group.timeouts import arm_session
 from ..continuations import SendResponse
 from ..coordinator_state import CoordinatorState
 from ..interface import Received
@@ -36,7 +37,7 @@ from .group import ShareGroup
 from .initialization import ask_for_share_state
 from .leaving import leave_share_group
 from .member import ShareGroupMember
-from .members import check_epoch, group_of, known_share_member
+from .members import check_epoch, group_of
 from .reconciliation import share_step
 from .records import current_record, member_record
 from .target import next_share_epoch, share_target_for
@@ -45,15 +46,11 @@ from .target import next_share_epoch, share_target_for
 def share_group_heartbeat(
     state: CoordinatorState, event: Received, request: ShareGroupHeartbeat
 ) -> None:
-    """Answers a heartbeat; the response is sent when its records are durable."""
-    try:
-        if request.member_epoch == LEAVE_EPOCH:
-            leave_share_group(state, event, request)
-        else:
-            _beat(state, event, request)
-    except RequestRefused as refused:
-        response = ShareGroupHeartbeatResponse(error_code=refused.error)
-        state.respond(event.request_id, response)
+    """Answers a heartbeat when its records are durable. Errors: RequestRefused."""
+    if request.member_epoch == LEAVE_EPOCH:
+        leave_share_group(state, event, request)
+    else:
+        _beat(state, event, request)
 
 
 def refuse_share_fields(request: ShareGroupHeartbeat) -> ErrorCode:
@@ -70,7 +67,7 @@ def _beat(state: CoordinatorState, event: Received, request: ShareGroupHeartbeat
     # 2.
     group, member_id = group_of(state, request), request.member_id
     if request.member_epoch != JOIN_EPOCH:
-        check_epoch(known_share_member(group, member_id), request.member_epoch)
+        check_epoch(known_member(group, member_id), request.member_epoch)
     if member_id in group.members:
         _answer(state, event, request, group, group)
         return

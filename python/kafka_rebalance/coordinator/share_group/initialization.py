@@ -19,8 +19,8 @@ from functools import partial
 from kafka_rebalance.java.hash_map import HashMap, HashSet, Uuid, integer_hash, uuid_hash
 from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
 
-from ..consumer_group import log
-from ..consumer_group.refused import RequestRefused
+from ..assigning_group import log
+from ..assigning_group.refused import RequestRefused
 from ..consumer_group.table_order import copied_map_slots
 from ..continuations import ForgetInitializing
 from ..coordinator_state import CoordinatorState

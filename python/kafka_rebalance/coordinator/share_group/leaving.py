@@ -12,16 +12,17 @@ from kafka_rebalance.protocol.modern_messages import (
     ShareGroupHeartbeatResponse,
 )
 
-from ..consumer_group import log
-from ..consumer_group.group import NOT_ASSIGNED_MS
-from ..consumer_group.timeouts import cancel_all
+from ..assigning_group import log
+from ..assigning_group.group import NOT_ASSIGNED_MS
+from ..assigning_group.members import known_member
+from ..assigning_group.timeouts import cancel_all
 from ..continuations import Continuation, Retry, SendResponse
 from ..coordinator_state import CoordinatorState
 from ..deadlines import SESSION, DeadlineKey
 from ..interface import Received
 from .group import ShareGroup
 from .member import ShareGroupMember
-from .members import known_share_group, known_share_member
+from .members import known_share_group
 from .records import epoch_record, member_tombstones, target_epoch_record
 
 
@@ -30,7 +31,7 @@ def leave_share_group(
 ) -> None:
     """Handles a heartbeat with epoch -1. Errors: RequestRefused."""
     group = known_share_group(state, request.group_id)
-    member = known_share_member(group, request.member_id)
+    member = known_member(group, request.member_id)
     response = ShareGroupHeartbeatResponse(
         member_id=request.member_id, member_epoch=request.member_epoch
     )
@@ -55,13 +56,3 @@ def share_deadline(state: CoordinatorState, group: ShareGroup, key: DeadlineKey)
     member = group.members.get(key.member_id)
     if member is not None and key.kind == SESSION:
         _remove(state, group, member, Retry(key, None))
-
-
-def fall_silent_in_share_group(
-    state: CoordinatorState, group: ShareGroup, member_id: str, since_ms: int
-) -> None:
-    """Starts the session timeout of a silent member at `since_ms`."""
-    if member_id in group.members:
-        key = DeadlineKey(SESSION, group.group_id, member_id)
-        at_ms = since_ms + state.config.group_share_session_timeout_ms
-        state.deadlines.arm(key, max(at_ms, state.now_ms))

@@ -15,7 +15,7 @@ Source   GroupMetadataManager.getOrMaybeCreateShareGroup, throwIfShareGroupIsFul
 from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.protocol.modern_messages import JOIN_EPOCH, ShareGroupHeartbeat
 
-from ..consumer_group.refused import RequestRefused
+from ..assigning_group.refused import RequestRefused
 from ..coordinator_state import CoordinatorState
 from .group import ShareGroup
 from .member import ShareGroupMember
@@ -26,13 +26,6 @@ def known_share_group(state: CoordinatorState, group_id: str) -> ShareGroup:
     if not isinstance(group, ShareGroup):
         raise RequestRefused(ErrorCode.GROUP_ID_NOT_FOUND)
     return group
-
-
-def known_share_member(group: ShareGroup, member_id: str) -> ShareGroupMember:
-    member = group.members.get(member_id)
-    if member is None:
-        raise RequestRefused(ErrorCode.UNKNOWN_MEMBER_ID)
-    return member
 
 
 def group_of(state: CoordinatorState, request: ShareGroupHeartbeat) -> ShareGroup:

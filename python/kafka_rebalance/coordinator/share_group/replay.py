@@ -17,16 +17,21 @@ from kafka_rebalance.wire import share_group_records as wire
 from kafka_rebalance.wire.consumer_group_records import TargetEpochValue, TargetTopic, TargetValue
 from kafka_rebalance.wire.share_group_records import ShareGroupRecord, ShareRecordType
 
-from ..consumer_group.group import DELETED_EPOCH, NOT_ASSIGNED_MS
+from ..assigning_group.replay import (
+    LEFT_EPOCH,
+    Groups,
+    IllegalRecord,
+    check_has_left,
+    delete_group,
+    delete_target_epoch,
+)
 from ..consumer_group.member import ReconciliationState
-from ..consumer_group.replay import Groups, IllegalRecord
 from ..consumer_group.table_order import in_copied_set, name_set, topic_map
 from .group import ShareGroup
 from .member import ShareGroupMember
 from .share_state import NamedPartitions, ShareState, StateTopics
 
 _T = ShareRecordType
-_LEFT_EPOCH = -1
 
 
 def replay_share(groups: Groups, record: ShareGroupRecord, now_ms: int) -> None:
@@ -76,12 +81,11 @@ def _with_fields(member: ShareGroupMember, value: wire.ShareMemberValue) -> Shar
 
 
 def _with_current(member: ShareGroupMember, value: wire.ShareCurrentValue) -> ShareGroupMember:
-    known = value.state in (state.value for state in ReconciliationState)
     return replace(
         member,
         member_epoch=value.member_epoch,
         previous_member_epoch=value.previous_member_epoch,
-        state=ReconciliationState(value.state) if known else ReconciliationState.UNKNOWN,
+        state=ReconciliationState(value.state),
         assigned={t: dict.fromkeys(each) for t, each in _partitions(value.assigned).items()},
     )
 
@@ -108,23 +112,18 @@ def _state_topics(topics: tuple[wire.ShareStateTopic, ...]) -> StateTopics:
 
 def _bury(groups: Groups, group: ShareGroup, kind: ShareRecordType, member_id: str) -> None:
     if kind is _T.SHARE_GROUP_METADATA:
-        if len(group.members) or group.targets or group.assignment_epoch != DELETED_EPOCH:
-            raise IllegalRecord(f"group {group.group_id!r} is deleted while it has members")
-        del groups[group.group_id]
+        delete_group(groups, group)
     elif kind is _T.SHARE_GROUP_STATE_PARTITION_METADATA:
         group.share_state = None
     elif kind is _T.SHARE_GROUP_TARGET_ASSIGNMENT_METADATA:
-        if group.targets:
-            raise IllegalRecord(f"group {group.group_id!r} still has targets")
-        group.assignment_epoch, group.assignment_timestamp_ms = DELETED_EPOCH, NOT_ASSIGNED_MS
+        delete_target_epoch(group)
     elif kind is _T.SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER:
         group.targets.pop(member_id, None)
     elif member_id in group.members:
         member = group.members[member_id]
         if kind is _T.SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT:
-            gone = replace(member, member_epoch=_LEFT_EPOCH, previous_member_epoch=_LEFT_EPOCH)
+            gone = replace(member, member_epoch=LEFT_EPOCH, previous_member_epoch=LEFT_EPOCH)
             group.update(replace(gone, assigned={}))
-            return
-        if member.member_epoch != _LEFT_EPOCH or member_id in group.targets:
-            raise IllegalRecord(f"member {member_id!r} is deleted while it has an assignment")
-        group.remove(member_id)
+        else:
+            check_has_left(group, member)
+            group.remove(member_id)

@@ -24,11 +24,10 @@ from kafka_rebalance.group.model import Member
 from kafka_rebalance.java.order import java_hash_order
 from kafka_rebalance.protocol.error_codes import ErrorCode
 
-from ..consumer_group import log
-from ..consumer_group.epochs import METADATA_REFRESH_INTERVAL_MS
-from ..consumer_group.group import NO_TARGET, NOT_ASSIGNED_MS, Target
-from ..consumer_group.refused import RequestRefused
-from ..consumer_group.target import has_changed, table_of
+from ..assigning_group import log
+from ..assigning_group.refused import RequestRefused
+from ..consumer_group.group import Target
+from ..consumer_group.target import group_view, has_changed, table_of, target_in
 from ..coordinator_state import CoordinatorState
 from .group import ShareGroup, is_homogeneous
 from .member import ShareGroupMember
@@ -69,7 +68,7 @@ def next_share_epoch(
     if is_new:
         epoch += 1
         records.append(epoch_record(group.group_id, epoch, metadata_hash))
-    group.refresh_at = (state.now_ms + METADATA_REFRESH_INTERVAL_MS, epoch)
+    group.refreshed(state.now_ms, epoch)
     every = is_homogeneous((count for _, count in counts.items()), len(group.members))
     return ShareEpochChange(group, new, epoch, every, counts, is_new)
 
@@ -84,9 +83,7 @@ def share_target_for(
     # 2.
     group = change.group
     interval = state.config.group_share_assignment_interval_ms
-    assigned_ms = group.assignment_timestamp_ms
-    is_early = assigned_ms != NOT_ASSIGNED_MS and state.now_ms < assigned_ms + interval
-    if group.assignment_epoch >= change.epoch or is_early:
+    if group.assignment_epoch >= change.epoch or group.has_recent_targets(interval, state.now_ms):
         return group.assignment_epoch, group.target_of(change.member.member_id)
     try:
         return change.epoch, _computed(state, change, records)
@@ -98,12 +95,8 @@ def _computed(state: CoordinatorState, change: ShareEpochChange, records: log.Re
     group, cluster = change.group, state.cluster
     # 3.
     order = java_hash_order(list(group.members))
-    view = targets.View(
-        tuple(_view(state, change, member_id) for member_id in order),
-        {topic: one.partitions for topic, one in cluster.by_id.items()},
-        {topic: one.name for topic, one in cluster.by_id.items()},
-        change.is_homogeneous,
-    )
+    views = [_view(state, change, member_id) for member_id in order]
+    view = group_view(views, cluster, change.is_homogeneous)
     initialized = {} if group.share_state is None else group.share_state.initialized
     assignable = {
         topic: [p for p in range(one.partitions) if p in initialized[topic].partitions]
@@ -112,16 +105,11 @@ def _computed(state: CoordinatorState, change: ShareEpochChange, records: log.Re
     }
     answer = simple.targets_of(view, assignable)
     # 4.
-    own = NO_TARGET
-    for member_id in order:
-        found = answer.get(member_id)
-        new = {} if found is None else {topic: tuple(numbers) for topic, numbers in found.items()}
-        if member_id == change.member.member_id:
-            own = new
-        if has_changed(group.targets.get(member_id), new):
-            records.append(target_record(group.group_id, member_id, new))
+    new = {member_id: target_in(answer, member_id) for member_id in order}
+    changed = [one for one in order if has_changed(group.targets.get(one), new[one])]
+    records += [target_record(group.group_id, one, new[one]) for one in changed]
     records.append(target_epoch_record(group.group_id, change.epoch, state.now_ms))
-    return own
+    return new[change.member.member_id]
 
 
 def _view(state: CoordinatorState, change: ShareEpochChange, member_id: str) -> targets.MemberView:

@@ -7,7 +7,6 @@ Source   StreamsGroup.asDescribedGroup, StreamsGroupMember.asStreamsGroupDescrib
          (Kafka 4.4.0).
 """
 
-from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.protocol.streams_messages import (
     DescribedStreamsGroup,
     DescribedStreamsMember,
@@ -16,6 +15,7 @@ from kafka_rebalance.protocol.streams_messages import (
     StreamsGroupDescribeResponse,
 )
 
+from ..assigning_group.describe import described_groups
 from ..coordinator_state import CoordinatorState
 from ..interface import Received
 from .group import StreamsGroup
@@ -25,20 +25,9 @@ from .tasks import NOTHING, GroupTasks, task_list
 def streams_group_describe(
     state: CoordinatorState, event: Received, request: StreamsGroupDescribe
 ) -> None:
-    """Describes groups, at once; those with an empty id are first in the response."""
-    described = [
-        DescribedStreamsGroup(group_id, ErrorCode.INVALID_GROUP_ID)
-        for group_id in request.group_ids
-        if not group_id
-    ]
-    for group_id in filter(None, request.group_ids):
-        group = state.durable_group(group_id)
-        if isinstance(group, StreamsGroup):
-            described.append(_group(group))
-        else:
-            described.append(DescribedStreamsGroup(group_id, ErrorCode.GROUP_ID_NOT_FOUND))
-    response = StreamsGroupDescribeResponse(groups=tuple(described))
-    state.respond(event.request_id, response)
+    """Describes groups, at once."""
+    groups = described_groups(state, request.group_ids, StreamsGroup, _group, DescribedStreamsGroup)
+    state.respond(event.request_id, StreamsGroupDescribeResponse(groups=groups))
 
 
 def _group(group: StreamsGroup) -> DescribedStreamsGroup:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A streams group as the broker keeps it: epochs, members, targets, and who has which task.
 
-    epoch, assignment_epoch   as in a consumer group
-    topology                  the application's topology; its epoch in the last group epoch is
-                              `validated_topology_epoch` if it was ready, else -1
-    assignment_configs        the settings of the last group epoch
-    active                    task -> process that has it, or still has to revoke it
-    standby, warmup           task -> the processes that have it
+    epoch, members, …    those of every group whose broker assigns: `assigning_group/group.py`
+    topology             the application's topology; its epoch in the last group epoch is
+                         `validated_topology_epoch` if it was ready, else -1
+    assignment_configs   the settings of the last group epoch
+    active               task -> process that has it, or still has to revoke it
+    standby, warmup      task -> the processes that have it
 
     Empty         no members
     NotReady      the topology is not validated
@@ -22,13 +22,12 @@ Source   StreamsGroup.java (Kafka 4.4.0); KIP-1071.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import ClassVar, NamedTuple
 
-from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
 from kafka_rebalance.protocol.group_state import StreamsGroupState
 from kafka_rebalance.wire.streams_topology import StreamsTopology
 
-from ..consumer_group.group import INITIAL_EPOCH, NOT_ASSIGNED_MS
+from ..assigning_group.group import GroupWithStaticMembers
 from .member import NO_TOPOLOGY_EPOCH, StreamsGroupMember
 from .tasks import GroupTasks, MemberTasks, Task
 from .topology import ConfiguredTopology, required_topics, sources_by_name
@@ -58,31 +57,24 @@ _NOTHING_UNLOGGED = Unlogged()
 
 
 @dataclass(slots=True)
-class StreamsGroup:
+class StreamsGroup(GroupWithStaticMembers[StreamsGroupMember, GroupTasks]):
     """A group; its methods return facts, or change the group as one record does.
 
     `unlogged_before` has the id of the append that followed the last change of `unlogged`, and the
     value at the append before.
     """
 
-    group_id: str
-    epoch: int = INITIAL_EPOCH
-    metadata_hash: int = 0
+    group_type: ClassVar[str] = "streams"
+
     validated_topology_epoch: int = NO_TOPOLOGY_EPOCH
     assignment_configs: Mapping[str, str] = field(default_factory=dict)
     description_epochs: tuple[int, int] = (NO_TOPOLOGY_EPOCH, NO_TOPOLOGY_EPOCH)
-    assignment_epoch: int = INITIAL_EPOCH
-    assignment_timestamp_ms: int = NOT_ASSIGNED_MS
     topology: StreamsTopology | None = None
-    members: TimelineHashMap[str, StreamsGroupMember] = field(default_factory=TimelineHashMap)
-    targets: dict[str, GroupTasks] = field(default_factory=dict)
-    static_members: dict[str, str] = field(default_factory=dict)
     active: dict[Task, str] = field(default_factory=dict)
     standby: Owners = field(default_factory=dict)
     warmup: Owners = field(default_factory=dict)
     unlogged: Unlogged = _NOTHING_UNLOGGED
     unlogged_before: tuple[int, Unlogged] = (-1, _NOTHING_UNLOGGED)
-    refresh_at: tuple[int, int] = (0, 0)
     shutdown_member_id: str | None = None
 
     def copy(self) -> "StreamsGroup":
@@ -96,11 +88,6 @@ class StreamsGroup:
             standby={task: set(owners) for task, owners in self.standby.items()},
             warmup={task: set(owners) for task, owners in self.warmup.items()},
         )
-
-    @property
-    def tables(self) -> tuple[TimelineHashMap[str, Any], ...]:
-        """The tables whose order depends on what has happened to them."""
-        return (self.members,)
 
     # Facts ----------------------------------------------------------------------------------------
 
@@ -116,14 +103,6 @@ class StreamsGroup:
             return StreamsGroupState.STABLE
         return StreamsGroupState.RECONCILING
 
-    @property
-    def is_empty(self) -> bool:
-        return not len(self.members)
-
-    def static_member(self, instance_id: str | None) -> StreamsGroupMember | None:
-        known = None if instance_id is None else self.static_members.get(instance_id)
-        return None if known is None else self.members.get(known)
-
     def is_subscribed(self, topic: str) -> bool:
         """Returns whether members process the topic, so that its offsets are kept."""
         return (
@@ -135,10 +114,6 @@ class StreamsGroup:
     def requires(self, topic: str) -> bool:
         return self.topology is not None and topic in required_topics(self.topology)
 
-    def must_refresh(self, now_ms: int) -> bool:
-        deadline_ms, epoch = self.refresh_at
-        return now_ms >= deadline_ms or self.epoch < epoch
-
     # Changes, one for each kind of record ---------------------------------------------------------
 
     def update(self, new: StreamsGroupMember) -> None:
@@ -149,18 +124,14 @@ class StreamsGroup:
             self._disown(old)
         for tasks in (new.assigned, new.pending_revocation):
             self._own(tasks, new.process_id)
-        if old is not None and old.instance_id is not None:
-            self.static_members.pop(old.instance_id, None)
-        if new.instance_id is not None:
-            self.static_members[new.instance_id] = new.member_id
+        self._hold_instance(old, new)
 
     def remove(self, member_id: str) -> None:
         old = self.members.remove(member_id)
         if old is None:
             return
         self._disown(old)
-        if old.instance_id is not None:
-            self.static_members.pop(old.instance_id, None)
+        self._hold_instance(old, None)
         if self.is_empty:
             self.shutdown_member_id = None
 

@@ -32,16 +32,16 @@ from kafka_rebalance.protocol.modern_messages import (
 )
 from kafka_rebalance.protocol.streams_messages import (
     StreamsGroupHeartbeat,
-    StreamsGroupHeartbeatResponse,
     StreamsStatus,
     TaskList,
 )
 from kafka_rebalance.wire.streams_topology import StreamsTopology
 
-from ..consumer_group import log
-from ..consumer_group.epochs import METADATA_REFRESH_INTERVAL_MS
-from ..consumer_group.heartbeat import UNCHANGED_MS, is_blank
-from ..consumer_group.refused import RequestRefused
+from ..assigning_group import log
+from ..assigning_group.heartbeat import UNCHANGED_MS, is_blank
+from ..assigning_group.members import has_room
+from ..assigning_group.refused import RequestRefused
+from ..assigning_group.timeouts import arm_session
 from ..continuations import SendResponse
 from ..coordinator_state import AnyGroup, CoordinatorState
 from ..group import Group
@@ -51,27 +51,23 @@ from .answer import TAGS, group_status, response_of
 from .group import RefinedTargets, StreamsGroup
 from .leaving import ask_shutdown, leave
 from .member import StreamsGroupMember
-from .members import find_member, has_room
+from .members import find_member
 from .reconciliation import TaskReconciliation
 from .records import current_record, epoch_record, member_record, topology_record
 from .target import NUM_STANDBY_REPLICAS, StreamsChange, targets_for
 from .tasks import NOTHING, GroupTasks, task_set
-from .timeouts import after_step, arm_initial, arm_session
+from .timeouts import after_step, arm_initial
 from .topology import ConfiguredTopology, configure, is_same, required_topics
 
 
 def streams_group_heartbeat(
     state: CoordinatorState, event: Received, request: StreamsGroupHeartbeat
 ) -> None:
-    """Answers a heartbeat; the response is sent when its records are durable."""
-    try:
-        if request.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
-            leave(state, event, request)
-        else:
-            _beat(state, event, request)
-    except RequestRefused as refused:
-        response = StreamsGroupHeartbeatResponse(error_code=refused.error)
-        state.respond(event.request_id, response)
+    """Answers a heartbeat when its records are durable. Errors: RequestRefused."""
+    if request.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
+        leave(state, event, request)
+    else:
+        _beat(state, event, request)
 
 
 def refuse_streams_fields(request: StreamsGroupHeartbeat) -> ErrorCode:
@@ -100,7 +96,9 @@ def _beat(state: CoordinatorState, event: Received, request: StreamsGroupHeartbe
     records: log.Records = []
     # 2. and 3.
     group, converted = _group(state, request, records)
-    if request.member_epoch == JOIN_EPOCH and not has_room(state, group, request):
+    size = state.config.group_streams_max_size
+    joins = request.member_epoch == JOIN_EPOCH
+    if joins and not has_room(group, size, request.member_id, request.instance_id):
         raise RequestRefused(ErrorCode.GROUP_MAX_SIZE_REACHED)
     # 4.
     old = find_member(state, group, request, records)
@@ -124,11 +122,12 @@ def _beat(state: CoordinatorState, event: Received, request: StreamsGroupHeartbe
     if change.epoch > group.epoch:
         validated = configured.validated_epoch
         records.append(epoch_record(group, change.epoch, metadata_hash, validated, change.configs))
-        group.refresh_at = (state.now_ms + METADATA_REFRESH_INTERVAL_MS, change.epoch)
+        group.refreshed(state.now_ms, change.epoch)
     arm_initial(state, group)
     # 7.
     new = _reconciled(state, change, new, request, records, status)
-    arm_session(state, group.group_id, new.member_id)
+    timeout_ms = state.config.group_streams_session_timeout_ms
+    arm_session(state, group.group_id, new.member_id, timeout_ms)
     ask_shutdown(group, request)
     status += group_status(event, group, change, new)
     response = response_of(state, request, (old, new), configured, status)

@@ -19,17 +19,17 @@ from kafka_rebalance.protocol.streams_messages import (
     StreamsGroupHeartbeatResponse,
 )
 
-from ..consumer_group import log
-from ..consumer_group.group import NOT_ASSIGNED_MS
-from ..consumer_group.refused import RequestRefused
-from ..consumer_group.timeouts import cancel_all
-from ..continuations import Continuation, Retry, SendResponse
+from ..assigning_group import log
+from ..assigning_group.group import NOT_ASSIGNED_MS
+from ..assigning_group.members import known_sender
+from ..assigning_group.refused import RequestRefused
+from ..assigning_group.timeouts import cancel_all, overdue_member
+from ..continuations import Continuation, SendResponse
 from ..coordinator_state import CoordinatorState
-from ..deadlines import REBALANCE, DeadlineKey
+from ..deadlines import DeadlineKey
 from ..interface import Received
 from .group import StreamsGroup
 from .member import StreamsGroupMember
-from .members import known_member, known_static
 from .records import current_record, epoch_record, member_tombstones, target_epoch_record
 from .tasks import NOTHING_ASSIGNED
 
@@ -43,14 +43,11 @@ def leave(state: CoordinatorState, event: Received, request: StreamsGroupHeartbe
     epoch = request.member_epoch
     response = StreamsGroupHeartbeatResponse(member_id=request.member_id, member_epoch=epoch)
     then = SendResponse(event.request_id, response, request)
-    if request.instance_id is None:
-        member = known_member(group, request.member_id)
-    else:
-        member = known_static(group, request.member_id, request.instance_id)
-        if epoch == LEAVE_STATIC_EPOCH:
-            away = current_record(group.group_id, _away(member))
-            log.write(state, group.group_id, [away], then)
-            return
+    member = known_sender(group, request.member_id, request.instance_id)
+    if request.instance_id is not None and epoch == LEAVE_STATIC_EPOCH:
+        away = current_record(group.group_id, _away(member))
+        log.write(state, group.group_id, [away], then)
+        return
     _remove(state, group, member, then)
 
 
@@ -86,8 +83,6 @@ def _remove(
 
 def member_deadline(state: CoordinatorState, group: StreamsGroup, key: DeadlineKey) -> None:
     """Removes the member of a deadline that has passed, unless it has revoked in time."""
-    epoch = state.revocations.pop(key, None)
-    member = group.members.get(key.member_id)
-    if member is None or (key.kind == REBALANCE and member.member_epoch != epoch):
-        return
-    _remove(state, group, member, Retry(key, epoch))
+    overdue = overdue_member(state, group, key)
+    if overdue is not None:
+        _remove(state, group, *overdue)

@@ -26,6 +26,11 @@ class TasksState(IntEnum):
     UNRELEASED_TASKS = 3
     UNKNOWN = 127
 
+    @classmethod
+    def _missing_(cls, value: object) -> "TasksState":
+        """Returns the state of a number that only other versions know."""
+        return cls.UNKNOWN
+
 
 @dataclass(frozen=True, slots=True)
 class StreamsGroupMember:

@@ -18,38 +18,14 @@ from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.protocol.modern_messages import JOIN_EPOCH, LEAVE_STATIC_EPOCH
 from kafka_rebalance.protocol.streams_messages import StreamsGroupHeartbeat, TaskList
 
-from ..consumer_group import log
-from ..consumer_group.refused import RequestRefused
+from ..assigning_group import log
+from ..assigning_group.members import known_sender
+from ..assigning_group.refused import RequestRefused
 from ..coordinator_state import CoordinatorState
 from .group import StreamsGroup
 from .member import StreamsGroupMember
 from .records import current_record, member_record, member_tombstones, target_record
 from .tasks import NOTHING, Task
-
-
-def has_room(state: CoordinatorState, group: StreamsGroup, request: StreamsGroupHeartbeat) -> bool:
-    return (
-        request.instance_id in group.static_members
-        or len(group.members) < state.config.group_streams_max_size
-        or request.member_id in group.members
-    )
-
-
-def known_member(group: StreamsGroup, member_id: str) -> StreamsGroupMember:
-    member = group.members.get(member_id)
-    if member is None:
-        raise RequestRefused(ErrorCode.UNKNOWN_MEMBER_ID)
-    return member
-
-
-def known_static(group: StreamsGroup, member_id: str, instance_id: str) -> StreamsGroupMember:
-    """Returns the member with both ids."""
-    member = group.static_member(instance_id)
-    if member is None:
-        raise RequestRefused(ErrorCode.UNKNOWN_MEMBER_ID)
-    if member.member_id != member_id:
-        raise RequestRefused(ErrorCode.FENCED_INSTANCE_ID)
-    return member
 
 
 def find_member(
@@ -63,10 +39,7 @@ def find_member(
     if holder is not None and holder.member_id != member_id:
         _relabel(state, group, holder.member_id, member_id)
     if request.member_epoch != JOIN_EPOCH:
-        if request.instance_id is None:
-            member = known_member(group, member_id)
-        else:
-            member = known_static(group, member_id, request.instance_id)
+        member = known_sender(group, member_id, request.instance_id)
         _check_epoch(member, request)
         return member
     if holder is not None:

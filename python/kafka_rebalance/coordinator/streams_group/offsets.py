@@ -11,14 +11,13 @@ from collections.abc import Iterable
 
 from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.protocol.messages import (
-    NO_GENERATION,
-    UNKNOWN_MEMBER,
     OffsetCommit,
     OffsetFetch,
     OffsetToCommit,
     TxnOffsetCommit,
 )
 
+from ..assigning_group.offsets import committing_member, stale_member
 from ..interface import Received
 from .group import StreamsGroup
 from .member import StreamsGroupMember
@@ -35,14 +34,9 @@ def refuse_streams_commit(
 ) -> ErrorCode:
     """Returns the error of the whole request, else NONE; `offsets` are those to be stored."""
     epoch, is_transaction = request.generation_id, isinstance(request, TxnOffsetCommit)
-    ids = (epoch, request.member_id, request.group_instance_id)
-    if epoch < 0 and group.is_empty:
-        return ErrorCode.NONE
-    if is_transaction and ids == (NO_GENERATION, UNKNOWN_MEMBER, None):
-        return ErrorCode.NONE
-    member = group.members.get(request.member_id)
-    if member is None:
-        return ErrorCode.UNKNOWN_MEMBER_ID
+    member = committing_member(group, request)
+    if isinstance(member, ErrorCode):
+        return member
     version = event.api_version
     if not is_transaction and version is not None and version < _KNOWS_EPOCHS:
         return ErrorCode.UNSUPPORTED_VERSION
@@ -56,13 +50,8 @@ def refuse_streams_commit(
 
 def refuse_streams_fetch(group: StreamsGroup, request: OffsetFetch) -> ErrorCode:
     """Returns the error of the whole request, else NONE."""
-    if request.member_id is None and request.member_epoch < 0:
-        return ErrorCode.NONE
-    member = group.members.get(request.member_id or UNKNOWN_MEMBER)
-    if member is None:
-        return ErrorCode.UNKNOWN_MEMBER_ID
-    is_present = request.member_epoch == member.member_epoch
-    return ErrorCode.NONE if is_present else ErrorCode.STALE_MEMBER_EPOCH
+    found = stale_member(group, request)
+    return found if isinstance(found, ErrorCode) else ErrorCode.STALE_MEMBER_EPOCH
 
 
 def _had(

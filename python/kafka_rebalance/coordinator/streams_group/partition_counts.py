@@ -24,7 +24,7 @@ from kafka_rebalance.java.order import java_hash_order
 from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.wire.streams_topology import StreamsSubtopology, StreamsTopology
 
-from ..consumer_group.refused import RequestRefused
+from ..assigning_group.refused import RequestRefused
 
 Counts = Mapping[str, int]
 

@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 
 from kafka_rebalance.protocol.error_codes import ErrorCode
 
-from ..consumer_group.refused import RequestRefused
+from ..assigning_group.refused import RequestRefused
 from .group import Owners, StreamsGroup
 from .member import StreamsGroupMember, TasksState
 from .tasks import NOTHING, NOTHING_ASSIGNED, GroupTasks, MemberTasks, Task, has_one_of

@@ -19,21 +19,26 @@ from kafka_rebalance.wire.streams_group_records import (
 )
 from kafka_rebalance.wire.streams_topology import StreamsTopology
 
-from ..consumer_group.group import DELETED_EPOCH, NOT_ASSIGNED_MS
-from ..consumer_group.replay import Groups, IllegalRecord
-from ..group import Group
+from ..assigning_group.group import DELETED_EPOCH
+from ..assigning_group.replay import (
+    LEFT_EPOCH,
+    Groups,
+    IllegalRecord,
+    check_has_left,
+    delete_target_epoch,
+    group_of_record,
+)
 from .group import StreamsGroup
 from .member import StreamsGroupMember, TasksState
 from .tasks import NOTHING_ASSIGNED, GroupTasks, MemberTasks, Task
 
 _T = StreamsRecordType
-_LEFT_EPOCH = -1
 
 
 def replay_streams(groups: Groups, record: StreamsGroupRecord) -> None:
     """Applies one record. Errors: IllegalRecord."""
     (_, group_id, name), value = record
-    group = _group(groups, group_id, creates=value is not None)
+    group = group_of_record(groups, group_id, StreamsGroup, creates=value is not None)
     if group is None:
         return
     match value:
@@ -56,18 +61,6 @@ def replay_streams(groups: Groups, record: StreamsGroupRecord) -> None:
             group.topology = value
         case None:
             _bury(groups, group, record.key)
-
-
-def _group(groups: Groups, group_id: str, *, creates: bool) -> StreamsGroup | None:
-    group = groups.get(group_id)
-    if isinstance(group, StreamsGroup):
-        return group
-    if group is None and not creates:
-        return None
-    if not isinstance(group, Group | None) or (group is not None and not group.is_simple()):
-        raise IllegalRecord(f"group {group_id!r} is not a streams group")
-    new = groups[group_id] = StreamsGroup(group_id)
-    return new
 
 
 def _member(group: StreamsGroup, member_id: str | None) -> StreamsGroupMember:
@@ -93,13 +86,12 @@ def _with_fields(member: StreamsGroupMember, value: wire.StreamsMemberValue) -> 
 def _with_current(
     member: StreamsGroupMember, value: wire.StreamsCurrentValue
 ) -> StreamsGroupMember:
-    known = value.state in (state.value for state in TasksState)
     epoch = value.member_epoch
     return replace(
         member,
         member_epoch=epoch,
         previous_member_epoch=value.previous_member_epoch,
-        state=TasksState(value.state) if known else TasksState.UNKNOWN,
+        state=TasksState(value.state),
         assigned=MemberTasks(
             _epochs(value.active, epoch), _tasks(value.standby), _tasks(value.warmup)
         ),
@@ -134,18 +126,15 @@ def _bury(groups: Groups, group: StreamsGroup, key: StreamsGroupKey) -> None:
     elif kind is _T.STREAMS_GROUP_TOPOLOGY:
         group.topology = None
     elif kind is _T.STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA:
-        if group.targets:
-            raise IllegalRecord(f"group {group.group_id!r} still has targets")
-        group.assignment_epoch, group.assignment_timestamp_ms = DELETED_EPOCH, NOT_ASSIGNED_MS
+        delete_target_epoch(group)
     elif kind is _T.STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER:
         group.targets.pop(member_id, None)
     elif member_id in group.members:
         member = group.members[member_id]
         if kind is _T.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT:
-            gone = replace(member, member_epoch=_LEFT_EPOCH, previous_member_epoch=_LEFT_EPOCH)
+            gone = replace(member, member_epoch=LEFT_EPOCH, previous_member_epoch=LEFT_EPOCH)
             nothing = NOTHING_ASSIGNED
             group.update(replace(gone, assigned=nothing, pending_revocation=nothing))
-            return
-        if member.member_epoch != _LEFT_EPOCH or member_id in group.targets:
-            raise IllegalRecord(f"member {member_id!r} is deleted while it has an assignment")
-        group.remove(member_id)
+        else:
+            check_has_left(group, member)
+            group.remove(member_id)

@@ -25,7 +25,6 @@ from kafka_rebalance.java.order import java_hash_order
 from kafka_rebalance.protocol.streams_messages import StreamsStatus
 from kafka_rebalance.wire.streams_group_records import StreamsGroupRecord
 
-from ..consumer_group.group import NOT_ASSIGNED_MS
 from ..coordinator_state import CoordinatorState
 from ..deadlines import INITIAL_REBALANCE, DeadlineKey
 from .group import StreamsGroup
@@ -78,13 +77,12 @@ def targets_for(state: CoordinatorState, change: StreamsChange) -> Targets:
     present = _present(change)
     if epoch >= change.epoch:
         return Targets(epoch, present)
-    assigned_ms = group.assignment_timestamp_ms
     if change.refined is not None and epoch >= group.epoch:
-        record = target_epoch_record(group_id, change.epoch, assigned_ms)
+        record = target_epoch_record(group_id, change.epoch, group.assignment_timestamp_ms)
         return Targets(change.epoch, present, (record,))
     # 3.
     interval = state.config.group_streams_assignment_interval_ms
-    if assigned_ms != NOT_ASSIGNED_MS and state.now_ms < assigned_ms + interval:
+    if group.has_recent_targets(interval, state.now_ms):
         return Targets(epoch, present, status=delayed)
     # 4.
     order = java_hash_order(list(members := _members(change)))
@@ -113,10 +111,7 @@ def _present(change: StreamsChange) -> dict[str, GroupTasks]:
 
 
 def _replaced_id(change: StreamsChange) -> str | None:
-    if change.member is None or change.member.instance_id is None:
-        return None
-    known = change.group.static_members.get(change.member.instance_id)
-    return None if known == change.member.member_id else known
+    return None if change.member is None else change.group.replaced_id(change.member)
 
 
 def _computed(change: StreamsChange, members: list[StreamsGroupMember]) -> dict[str, GroupTasks]:

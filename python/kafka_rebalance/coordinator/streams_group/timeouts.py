@@ -1,31 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """The deadlines of a streams group and of its members.
 
-    session-timeout             starts anew with each accepted heartbeat
-    rebalance-timeout           the member must give up its pending tasks; void in another epoch
+    session-timeout             as in `assigning_group/timeouts.py`
+    rebalance-timeout           as there; the member must give up its pending tasks
     initial-rebalance-timeout   started by a join to an empty group, and not prolonged; then the
                                 first targets are computed
 
 Quirk    the first targets are not computed if the group's topology was never configured: the first
          heartbeat configures it for a group that its own records replace. Then the next heartbeat
          computes them.
-Source   GroupMetadataManager.scheduleStreamsGroupSessionTimeout, …RebalanceTimeout,
-         computeDelayedTargetAssignment (Kafka 4.4.0).
+Source   GroupMetadataManager.computeDelayedTargetAssignment (Kafka 4.4.0).
 """
 
-from ..consumer_group import log
-from ..consumer_group.timeouts import cancel
+from ..assigning_group import log
+from ..assigning_group.timeouts import arm_or_cancel_rebalance, arm_session
 from ..coordinator_state import CoordinatorState
 from ..deadlines import INITIAL_REBALANCE, REBALANCE, SESSION, DeadlineKey
 from .group import StreamsGroup
 from .leaving import member_deadline
 from .member import StreamsGroupMember, TasksState
 from .target import StreamsChange, initial_key, targets_for
-
-
-def arm_session(state: CoordinatorState, group_id: str, member_id: str) -> None:
-    key = DeadlineKey(SESSION, group_id, member_id)
-    state.start_session(key, state.config.group_streams_session_timeout_ms)
 
 
 def arm_initial(state: CoordinatorState, group: StreamsGroup) -> None:
@@ -38,30 +32,17 @@ def arm_initial(state: CoordinatorState, group: StreamsGroup) -> None:
 
 def after_step(state: CoordinatorState, group_id: str, member: StreamsGroupMember) -> None:
     """Arms or cancels the rebalance timeout after a written step of a reconciliation."""
-    key = DeadlineKey(REBALANCE, group_id, member.member_id)
-    if member.state is TasksState.UNREVOKED_TASKS:
-        state.deadlines.arm(key, state.now_ms + member.rebalance_timeout_ms)
-        state.revocations[key] = member.member_epoch
-    else:
-        cancel(state, key)
+    revokes = member.state is TasksState.UNREVOKED_TASKS
+    arm_or_cancel_rebalance(state, group_id, member, revokes=revokes)
 
 
 def start_members(state: CoordinatorState, group: StreamsGroup) -> None:
     """Arms the deadlines of the members of a group that was loaded."""
+    timeout_ms = state.config.group_streams_session_timeout_ms
     for member in group.members.values():
-        arm_session(state, group.group_id, member.member_id)
+        arm_session(state, group.group_id, member.member_id, timeout_ms)
         if member.state is TasksState.UNREVOKED_TASKS:
             after_step(state, group.group_id, member)
-
-
-def fall_silent(
-    state: CoordinatorState, group: StreamsGroup, member_id: str, since_ms: int
-) -> None:
-    """Starts the session timeout of a silent member at `since_ms`."""
-    if member_id in group.members:
-        key = DeadlineKey(SESSION, group.group_id, member_id)
-        due = since_ms + state.config.group_streams_session_timeout_ms
-        state.deadlines.arm(key, max(due, state.now_ms))
 
 
 def deadline(state: CoordinatorState, group: StreamsGroup, key: DeadlineKey) -> None:

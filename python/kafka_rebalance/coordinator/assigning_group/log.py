@@ -17,16 +17,18 @@ from kafka_rebalance.wire.consumer_group_records import ConsumerGroupRecord
 from kafka_rebalance.wire.share_group_records import ShareGroupRecord
 from kafka_rebalance.wire.streams_group_records import StreamsGroupRecord
 
+from ..consumer_group.group import OwnedTwice
+from ..consumer_group.replay import replay
 from ..continuations import Continuation
-from ..coordinator_state import AnyGroup, AssigningGroup, CoordinatorState, Write
+from ..coordinator_state import AnyGroup, CoordinatorState, Write
 from ..group import Group
 from ..interface import LogRecord
 from ..share_group.replay import replay_share
 from ..streams_group.group import StreamsGroup
 from ..streams_group.replay import replay_streams
-from .group import OwnedTwice
+from .group import AssigningGroup
 from .refused import RequestRefused
-from .replay import Groups, IllegalRecord, replay
+from .replay import Groups, IllegalRecord
 
 Records = list[AssigningRecord | LogRecord]
 """Records of a group whose broker assigns; those of a classic group are bytes already."""

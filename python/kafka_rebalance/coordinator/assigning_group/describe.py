@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Describes groups to administrators, at once, as the log has them.
+
+Groups with an empty id are first in the response, as INVALID_GROUP_ID. An absent group, and one of
+another kind, is GROUP_ID_NOT_FOUND.
+
+Source   GroupCoordinatorService.consumerGroupDescribe, shareGroupDescribe, streamsGroupDescribe;
+         GroupMetadataManager.consumerGroupDescribe and its twins (Kafka 4.4.0).
+"""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from kafka_rebalance.protocol.error_codes import ErrorCode
+
+from ..coordinator_state import CoordinatorState
+
+_Group = TypeVar("_Group")
+_Described = TypeVar("_Described")
+
+
+def described_groups(
+    state: CoordinatorState,
+    group_ids: tuple[str, ...],
+    kind: type[_Group],
+    describe: Callable[[_Group], _Described],
+    refuse: Callable[[str, ErrorCode], _Described],
+) -> tuple[_Described, ...]:
+    """Returns the descriptions of the groups of this kind; `refuse` describes another group."""
+    described = [refuse(one, ErrorCode.INVALID_GROUP_ID) for one in group_ids if not one]
+    for group_id in filter(None, group_ids):
+        group = state.durable_group(group_id)
+        if isinstance(group, kind):
+            described.append(describe(group))
+        else:
+            described.append(refuse(group_id, ErrorCode.GROUP_ID_NOT_FOUND))
+    return tuple(described)

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the member of a request, or refuses the request.
+
+    unknown member id, or unknown instance id       UNKNOWN_MEMBER_ID
+    another member has the instance id              FENCED_INSTANCE_ID
+
+Source   GroupMetadataManager.validateConsumerGroupMember, throwIfStaticMemberIsUnknown,
+         throwIfInstanceIdIsFenced, getMemberOrThrow (Kafka 4.4.0); KIP-345.
+"""
+
+from typing import Any, TypeVar
+
+from kafka_rebalance.protocol.error_codes import ErrorCode
+
+from .group import AssigningGroup, GroupWithStaticMembers, StaticMember
+from .refused import RequestRefused
+
+_Member = TypeVar("_Member")
+_Static = TypeVar("_Static", bound=StaticMember)
+
+
+def has_room(
+    group: GroupWithStaticMembers[Any, Any], size: int, member_id: str, instance_id: str | None
+) -> bool:
+    """Returns whether the member is in the group already, or the group has less than `size`."""
+    return (
+        instance_id in group.static_members
+        or len(group.members) < size
+        or member_id in group.members
+    )
+
+
+def known_member(group: AssigningGroup[_Member, Any], member_id: str) -> _Member:
+    member = group.members.get(member_id)
+    if member is None:
+        raise RequestRefused(ErrorCode.UNKNOWN_MEMBER_ID)
+    return member
+
+
+def known_static(
+    group: GroupWithStaticMembers[_Static, Any], member_id: str, instance_id: str
+) -> _Static:
+    """Returns the member with both ids."""
+    member = group.static_member(instance_id)
+    if member is None:
+        raise RequestRefused(ErrorCode.UNKNOWN_MEMBER_ID)
+    if member.member_id != member_id:
+        raise RequestRefused(ErrorCode.FENCED_INSTANCE_ID)
+    return member
+
+
+def known_sender(
+    group: GroupWithStaticMembers[_Static, Any], member_id: str, instance_id: str | None
+) -> _Static:
+    """Returns the member that sends a request with these ids."""
+    if instance_id is None:
+        return known_member(group, member_id)
+    return known_static(group, member_id, instance_id)

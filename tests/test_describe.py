@@ -158,10 +158,7 @@ def test_more_members_than_partitions_is_nothing_that_another_assignor_changes(
     assert idle.ask is None
     members = _member("x", "ab", "a0", "b0"), _member("y", "ab")
     uneven = describe(_group({"a": 1, "b": 1}, *members, assignor="range"))
-    assert {one.kind: one.ask for one in uneven.findings} == {
-        "idle": "compare",
-        "uneven": "compare",
-    }
+    assert {one.kind for one in uneven.findings if one.ask == "compare"} == {"idle", "uneven"}
     streams = _group({"a": 1}, _member("x", "a", "a0"), _member("y", "a"), assignor="stream")
     assert "add partitions" not in str([one.text for one in describe(streams).findings])
     print_description(describe(streams), "FILE", everything=False)
@@ -173,7 +170,7 @@ def test_partitions_without_a_leader_are_named_and_their_lag_is_unknown(
 ) -> None:
     members = _member("x", "a", "a0", "a1"), _member("y", "a", "a2")
     group = _group({"a": 3}, *members)
-    (here, other, lost) = _tps("a0", "a1", "a2")
+    (here, lost) = _tps("a0", "a2")
     nobodys = TopicPartition("b", 0)
     one = describe(group, lags={here: 5}, leaderless=[lost, nobodys])
     (found,) = one.findings
@@ -183,8 +180,8 @@ def test_partitions_without_a_leader_are_named_and_their_lag_is_unknown(
     print_description(one, "FILE", everything=False)
     printed = " ".join(capsys.readouterr().out.split())
     assert (
-        "1 partition without a committed offset: its lag is unknown (-), and in no sum; 1 partition "
-        "without a leader: its lag is unknown (-), and in no sum."
+        "1 partition without a committed offset: its lag is unknown (-), and in no sum; "
+        "1 partition without a leader: its lag is unknown (-), and in no sum."
     ) in printed
     assert "leaderless: a[2]: no leader answers for them: no member can read them" in printed
     print_descriptions([one, one])

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-kafka = pytest.importorskip("kafka", reason="no kafka-python: pip install -e '.[kafka]'")
-from kafka import errors
+errors = pytest.importorskip("kafka.errors", reason="no kafka-python: pip install -e '.[kafka]'")
 
 LEADERS = {0: 7, 1: -1, 2: 8, 3: 9}
 """The leaders of the partitions of `t`: 8 does not answer, and -1 is none."""
@@ -139,7 +138,7 @@ def test_a_plan_names_partitions_without_a_leader(run: Any, command: str) -> Non
 @pytest.mark.parametrize("noted", ["1", [True, "1"], {"1": 1}, None, []])
 def test_a_note_of_another_form_is_ignored(run: Any, noted: Any) -> None:
     code, _, told = run([_line("g", leaderless=noted)], "plan")
-    assert (code, "[0" in told) == (0, False)
+    assert (code, told) == (0, "")
 
 
 def test_a_rack_that_is_lost_already_has_no_name_in_metadata(run: Any) -> None:

@@ -188,8 +188,8 @@ def test_describe_of_all_groups_asks_for_the_lag_of_source_topics(
     monkeypatch.setattr(live, "group_lags", group_lags)
     assert main(["describe", "--bootstrap-server", "broker:9092", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    read = {task: tps for task, tps in tasks_of(GROUP).items()}
-    assert sorted(asked["app"]) == sorted(tp for tps in read.values() for tp in tps)
+    read = tasks_of(GROUP).values()
+    assert sorted(asked["app"]) == sorted(tp for tps in read for tp in tps)
     assert found["lag"] == 2 * len(asked["app"]) == 10
 
 

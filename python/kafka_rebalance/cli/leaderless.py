@@ -49,4 +49,5 @@ class Leaderless:
 
 
 def _numbers(value: Any) -> list[int]:
-    return [one for one in value if isinstance(one, int)] if isinstance(value, list) else []
+    numbers = value if isinstance(value, list) else []
+    return [one for one in numbers if isinstance(one, int) and not isinstance(one, bool)]

@@ -16,7 +16,7 @@ import kafka_rebalance as kr
 from kafka_rebalance import Member, Topic, TopicPartition, live
 from kafka_rebalance.cli import main
 from kafka_rebalance.plans import describe
-from kafka_rebalance.plans.description import FINDING_KINDS
+from kafka_rebalance.plans.findings import FINDING_KINDS
 from kafka_rebalance.plans.leaders import plans_by_leader
 from kafka_rebalance.report.plans.description import print_description, print_descriptions
 
@@ -144,7 +144,48 @@ def test_a_move_that_depends_on_the_leader_names_its_assignor() -> None:
 
 
 def test_every_kind_has_a_case() -> None:
-    assert {kind for _, expected in CASES for kind in expected} | {"hangs"} == set(FINDING_KINDS)
+    """The last kinds are those of groups that the broker or Connect's leader assigns."""
+    shown = {kind for _, expected in CASES for kind in expected} | {"hangs", "leaderless"}
+    of_others = {"not ready", "assigning", "reconciling", "old topology", "no standby", "behind"}
+    assert shown | of_others | {"waits", "mismatch"} == set(FINDING_KINDS)
+
+
+def test_more_members_than_partitions_is_nothing_that_another_assignor_changes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (idle,) = describe(_group({"a": 1}, _member("x", "a", "a0"), _member("y", "a"))).findings
+    assert idle.text.endswith("than members for their topics: remove members or add partitions")
+    assert idle.ask is None
+    members = _member("x", "ab", "a0", "b0"), _member("y", "ab")
+    uneven = describe(_group({"a": 1, "b": 1}, *members, assignor="range"))
+    assert {one.kind for one in uneven.findings if one.ask == "compare"} == {"idle", "uneven"}
+    streams = _group({"a": 1}, _member("x", "a", "a0"), _member("y", "a"), assignor="stream")
+    assert "add partitions" not in str([one.text for one in describe(streams).findings])
+    print_description(describe(streams), "FILE", everything=False)
+    assert "compare" not in capsys.readouterr().out
+
+
+def test_partitions_without_a_leader_are_named_and_their_lag_is_unknown(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    members = _member("x", "a", "a0", "a1"), _member("y", "a", "a2")
+    group = _group({"a": 3}, *members)
+    (here, lost) = _tps("a0", "a2")
+    nobodys = TopicPartition("b", 0)
+    one = describe(group, lags={here: 5}, leaderless=[lost, nobodys])
+    (found,) = one.findings
+    assert (found.kind, found.partitions) == ("leaderless", (lost,))
+    assert [one.lag_of(m.member_id) for m in members] == [5, None]
+    assert one.without_committed_offset == 1  # a1
+    print_description(one, "FILE", everything=False)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert (
+        "1 partition without a committed offset: its lag is unknown (-), and in no sum; "
+        "1 partition without a leader: its lag is unknown (-), and in no sum."
+    ) in printed
+    assert "leaderless: a[2]: no leader answers for them: no member can read them" in printed
+    print_descriptions([one, one])
+    assert "with a committed offset and a leader; -" in " ".join(capsys.readouterr().out.split())
 
 
 def test_lags_are_added_up_by_member() -> None:

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from kafka_rebalance import GroupError, TopicPartition, WireError
+from kafka_rebalance import GroupError, GroupSpec, Topic, TopicPartition, WireError
 from kafka_rebalance.live import broker_groups, other_groups
 from kafka_rebalance.live.broker_groups import broker_line
+from kafka_rebalance.plans import describe
 from kafka_rebalance.plans.assigned_by_broker import AssignedByBroker
 from kafka_rebalance.report.plans.assigned_by_broker import print_assigned_by_broker
 from kafka_rebalance.wire.group_descriptions import (
@@ -153,10 +154,10 @@ def test_a_member_that_moves_shows_its_target(capsys: pytest.CaptureFixture[str]
     moving = replace(first, assigned=_partitions("t0", "t2", "t4", "t5"), topic_regex="^t")
     idle = replace(others[0], assigned=(), target=(), is_classic=True)
     changed = AssignedByBroker(replace(group, epoch=5, members=(moving, idle, others[1])))
-    words = [note.partition(":")[0] for note in changed.notes]
-    assert words == ["reconciling", "assigning", "idle", "mixed"]
-    assert "modern-1" in changed.notes[0]
-    assert "modern-0" in changed.notes[2]
+    found = {one.kind: one.member_ids for one in changed.findings}
+    assert list(found) == ["reconciling", "assigning", "idle", "mixed"]
+    assert (found["reconciling"], found["idle"]) == ((first.member_id,), (others[0].member_id,))
+    assert [one["kind"] for one in changed.to_dict()["findings"]] == list(found)
     assert changed.to_dict()["members"][0]["target_partitions"] == ["t-0", "t-2", "t-4"]
     assert (changed.balance.min, changed.balance.max) == (0, 4)
     print_assigned_by_broker(changed, "GIVEN", everything=False)
@@ -164,6 +165,36 @@ def test_a_member_that_moves_shows_its_target(capsys: pytest.CaptureFixture[str]
     assert "t[0, 2, 4-5]   t[0, 2, 4]" in printed
     assert "Partitions a member: 0-4.\n" in printed
     assert "Subscribed: t, u, pattern ^t.\n" in printed
+
+
+def test_racks_and_leaders_are_those_of_the_table_of_all_groups(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The table has them from the snapshot's topics: the description has no racks of replicas."""
+    described = _decoded(CONSUMER, MODERN)
+    members = tuple(replace(one, rack_id="a") for one in described.members)
+    group = replace(described, members=members)
+    topics = Topic("t", 6, (("a",),) * 4 + (("b",), (None,))), Topic("u", 3)
+    (lost,) = _partitions("u1")
+    one = AssignedByBroker(group, {}, [lost, *_partitions("v0")], topics)
+    far = {found.kind: found for found in one.findings}
+    assert far["far"].partitions == _partitions("t4")
+    assert far["far"].member_ids == (members[0].member_id,)
+    assert far["leaderless"].partitions == (lost,)
+    assert (one.rack_share, one.without_committed_offset) == (4 / 5, 8)
+    ids = {"t": "AAAAAAAAAAEAAAAAAAAAAg", "u": "AAAAAAAAAAEAAAAAAAAAAw"}
+    with_ids = tuple(replace(topic, topic_id=ids[topic.name]) for topic in topics)
+    spec = GroupSpec.from_dict(broker_line(group, ())).edited(topics=with_ids)
+    table = describe(spec, lags={}, leaderless=[lost])
+    assert table.rack_share == one.rack_share
+    shown = {found.kind: found.partitions for found in table.findings}
+    assert {kind: shown[kind] for kind in ("far", "leaderless")} == {
+        kind: far[kind].partitions for kind in ("far", "leaderless")
+    }
+    print_assigned_by_broker(one, "GIVEN", everything=False)
+    printed = capsys.readouterr().out
+    assert "Read in the rack of a replica: 80%." in printed
+    assert "far: modern-1-unVy: t[4]: no replica of them" in " ".join(printed.split())
 
 
 class _Admin:

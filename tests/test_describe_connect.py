@@ -99,7 +99,7 @@ def test_recorded_workers() -> None:
     ]
     assert {worker["config_offset"] for worker in one["members"]} == {10}
     assert (one["balance_tasks"]["min"], one["balance_tasks"]["max"]) == (2, 3)
-    assert one["notes"] == []
+    assert one["findings"] == []
 
 
 def test_recorded_workers_in_a_table(capsys: pytest.CaptureFixture[str]) -> None:
@@ -147,9 +147,9 @@ def test_an_eager_assignment_is_all_work() -> None:
         ([_worker(n, None) for n in range(2)], []),
     ],
 )
-def test_notes(workers: list[Any], words: list[str]) -> None:
-    notes = connect_group(_described(*workers)).notes
-    assert [note.partition(":")[0] for note in notes] == words
+def test_findings(workers: list[Any], words: list[str]) -> None:
+    findings = connect_group(_described(*workers)).findings
+    assert [one.kind for one in findings] == words
 
 
 @pytest.mark.parametrize(

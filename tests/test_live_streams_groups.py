@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import kafka_rebalance as kr
-from kafka_rebalance import TopicPartition
+from kafka_rebalance import Description, TopicPartition, live
 from kafka_rebalance.cli import main
 from kafka_rebalance.group.model import TaskOffset
 from kafka_rebalance.live.streams_groups import StreamsSettings, streams_line, streams_settings
-from kafka_rebalance.plans.streams_group import StreamsGroupWithLag
+from kafka_rebalance.plans import describe
+from kafka_rebalance.plans.streams_group import StreamsGroupWithLag, tasks_of
 from kafka_rebalance.report.plans.streams_group import print_streams_group
 from kafka_rebalance.wire.streams_group_descriptions import (
     StreamsGroupDescription,
@@ -136,7 +137,9 @@ def test_describe_shows_who_runs_what_where(capsys: pytest.CaptureFixture[str]) 
         "their lag is unknown (-), and in no sum."
     ) in " ".join(printed.split())
     assert [shown.lag_of(one) for one in GROUP.members] == [3, 4]
-    assert shown.notes == ("behind: app-m0: records missing in its copies: 0_2 4",)
+    (behind,) = shown.findings
+    assert (behind.kind, behind.member_ids) == ("behind", ("m0",))
+    assert "behind: app-m0: 0[2]: records missing in its copies: 0_2 4" in printed
     answer = shown.to_dict()
     assert answer["members"][1]["tasks"]["standby"] == ["0_0", "0_1"]
     assert answer["subtopologies"][1]["repartition_source_topics"] == ["app-by-repartition"]
@@ -147,14 +150,47 @@ def test_describe_names_what_is_wrong() -> None:
     second = replace(GROUP.members[1], topology_epoch=-1, assigned=SECOND._replace(standby=()))
     idle = streams_member("m2", "p2")
     group = replace(GROUP, epoch=8, members=(first, second, idle))
-    notes = [note.partition(":")[0] for note in StreamsGroupWithLag(group, {}).notes]
-    assert notes == ["assigning", "reconciling", "old topology", "idle", "no standby"]
-    waiting = replace(GROUP, state="NotReady", assignment_epoch=1)
-    assert (
-        StreamsGroupWithLag(waiting, {})
-        .notes[0]
-        .startswith("not ready: the broker has not validated")
-    )
+    found = [one.kind for one in StreamsGroupWithLag(group, {}).findings]
+    assert found == ["assigning", "reconciling", "old topology", "idle", "no standby"]
+    waiting = StreamsGroupWithLag(replace(GROUP, state="NotReady", assignment_epoch=1), {})
+    assert waiting.findings[0].kind == "not ready"
+    assert waiting.to_dict()["findings"][0]["text"].startswith("the broker has not validated")
+
+
+def test_the_table_of_all_groups_has_the_lag_of_the_detail() -> None:
+    """Tasks are owned, and the partitions that they read have the lag."""
+    lags = {TopicPartition("orders", 0): 3, TopicPartition("app-by-repartition", 1): 4}
+    lost = TopicPartition("orders", 2)
+    detail, table = StreamsGroupWithLag(GROUP, lags, [lost]), _described(lags, [lost])
+    assert (table.lag, table.without_committed_offset) == (7, 2)
+    assert (detail.lag, detail.without_committed_offset) == (7, 2)
+    assert [table.lag_of(one.member_id) for one in GROUP.members] == [3, 4]
+    kinds = [{one.kind: one.partitions for one in which.findings} for which in (detail, table)]
+    assert [found["leaderless"] for found in kinds] == [(lost,), (lost,)]
+    assert _described({}, []).lag is None
+
+
+def _described(lags: Any, leaderless: Any) -> Description:
+    return describe(_group(), lags=lags, leaderless=leaderless)
+
+
+def test_describe_of_all_groups_asks_for_the_lag_of_source_topics(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = streams_line(GROUP, COUNTS.__getitem__, ONE)
+    asked: dict[str, list[TopicPartition]] = {}
+
+    def group_lags(_: str, partitions: Any, **__: Any) -> Any:
+        asked.update(partitions)
+        return {group_id: dict.fromkeys(tps, 2) for group_id, tps in partitions.items()}
+
+    monkeypatch.setattr(live, "snapshot", lambda *_, **__: iter([line]))
+    monkeypatch.setattr(live, "group_lags", group_lags)
+    assert main(["describe", "--bootstrap-server", "broker:9092", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    read = tasks_of(GROUP).values()
+    assert sorted(asked["app"]) == sorted(tp for tps in read for tp in tps)
+    assert found["lag"] == 2 * len(asked["app"]) == 10
 
 
 # Plans --------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance.cli import main
-from kafka_rebalance.cli.groups import Tally
+from kafka_rebalance.cli.tally import Tally
 from kafka_rebalance.data import captured_lines
 from kafka_rebalance.plans.leaders import LedPlan
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A broker of three dies: `snapshot` shows the groups of the others, and tells of the missing.
 
+`describe` shows the lags that can be read, and names the partitions without a leader.
+
 First the dead broker is still in the metadata and does not answer. Later the controller has fenced
 it, and its partitions of `__consumer_offsets` have no leader.
 """
@@ -9,6 +11,7 @@ from __future__ import annotations
 
 import json
 import time
+from typing import Any
 
 import pytest
 
@@ -42,11 +45,22 @@ def coordinators(server: str) -> dict[str, int]:
 
 
 def create_topic(server: str) -> None:
-    """Creates a topic that stays when the broker dies."""
+    """Creates a topic that stays when the broker dies, and one that loses a partition."""
     from kafka import KafkaAdminClient
 
     with KafkaAdminClient(bootstrap_servers=server) as admin:
-        admin.create_topics({"t": {"assignments": {0: [0]}}}, wait_for_metadata=True)
+        topics = {"t": {"assignments": {0: [0]}}, "lost": {"assignments": {0: [0], 1: [DEAD]}}}
+        admin.create_topics(topics, wait_for_metadata=True)
+
+
+def commit(server: str, group_id: str, partitions: tuple[kr.TopicPartition, ...]) -> None:
+    """Commits the beginning of each partition, for a group without members."""
+    import kafka
+
+    with kafka.KafkaConsumer(bootstrap_servers=server, group_id=group_id) as consumer:
+        wanted = [kafka.TopicPartition(*tp) for tp in partitions]
+        consumer.assign(wanted)
+        consumer.commit({tp: kafka.OffsetAndMetadata(0, "", -1) for tp in wanted})
 
 
 def await_fenced(server: str) -> None:
@@ -73,9 +87,11 @@ def test_groups_of_a_dead_broker_are_missing_and_said_to_be(
         server = broker.bootstrap_server
         create_topic(server)
         await_coordinators(server, GROUPS)
-        subscription = wire.encode_subscription(wire.Subscription(("t",)))
-        assignment = wire.encode_assignment(wire.AssignmentData((kr.TopicPartition("t", 0),)))
+        subscription = wire.encode_subscription(wire.Subscription(("t", "lost")))
+        owned = (kr.TopicPartition("t", 0), *(kr.TopicPartition("lost", p) for p in range(2)))
+        assignment = wire.encode_assignment(wire.AssignmentData(owned))
         for group_id in GROUPS:
+            commit(server, group_id, owned)
             join_by_hand(server, group_id, subscription, assignment=assignment)
         of = coordinators(server)
         there = {group_id for group_id, broker_id in of.items() if broker_id != DEAD}
@@ -88,12 +104,34 @@ def test_groups_of_a_dead_broker_are_missing_and_said_to_be(
             shown = {one["group_id"] for one in lines if "error" not in one}
             return code, shown, [one["error"] for one in lines if "error" in one], said.err
 
+        def described() -> list[dict[str, Any]]:
+            main(["describe", "--bootstrap-server", server, "--json"])
+            lines = map(json.loads, capsys.readouterr().out.splitlines())
+            return [one for one in lines if one.get("group_id") in there and "error" not in one]
+
         assert snapshot()[:3] == (0, set(GROUPS), [])
+        before = described()
         broker.kill(DEAD)
         silent = snapshot()
+        while_silent = described()
         await_fenced(server)
         fenced = snapshot()
+        while_fenced = described()
+        some_group = min(there)
+        main(["describe", "--bootstrap-server", server, "--group", some_group])
+        detail = " ".join(capsys.readouterr().out.split())
+        main(["plan", "--bootstrap-server", server, "--group", some_group])
+        planned = capsys.readouterr().err
 
+    for answers, unread in ((before, []), (while_silent, ["lost-1"]), (while_fenced, ["lost-1"])):
+        assert {one["group_id"] for one in answers} == there
+        for one in answers:
+            assert (one["lag"], one["without_committed_offset"]) == (0, 0)
+            found = [f["partitions"] for f in one["findings"] if f["kind"] == "leaderless"]
+            assert found == ([unread] if unread else [])
+    assert "leaderless: lost[1]: no leader answers for them" in detail
+    assert "Lag: 0 records in 2 partitions; 1 partition without a leader: its lag" in detail
+    assert f"{some_group} reads 1 partition without a leader: lost[1]. Kafka assigns it" in planned
     for code, shown, errors, said in (silent, fenced):
         assert code == 3
         assert shown == there

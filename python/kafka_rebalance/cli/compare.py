@@ -25,7 +25,8 @@ from kafka_rebalance.plans.rebalance_plan import parse_changes
 from kafka_rebalance.simulator.timing import Timed, assumed, timed, why_untimed
 
 from . import plan as plan_command
-from .groups import Tally, add_arguments, answers
+from .groups import add_arguments, answers
+from .tally import Tally
 
 # Each assignor is asked as if the group ran it, so a switch is no change here.
 _COMPARED = [

@@ -4,13 +4,17 @@
 import argparse
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans import describe
+from kafka_rebalance.plans.assigned_by_broker import AssignedByBroker
+from kafka_rebalance.plans.description import read_partitions
 
 from .exit_codes import of_errors
 from .groups import BadGroup, add_input, read_groups, report_bad
@@ -35,12 +39,13 @@ def run(args: argparse.Namespace) -> int:
     if args.bootstrap_server and args.group and _is_other(found[0]):
         found = _show_other(args, found[0])
     groups = [one for one in found if not isinstance(one, BadGroup)]
-    lags = _lags(args, groups)
+    lags, leaderless = _lags(args, groups)
     for one in found:
         if isinstance(one, BadGroup):
             report_bad(one, as_json=args.json)
     described = (
-        describe(group, lags=lags.get(group.group_id), engine=args.engine) for group in groups
+        describe(group, lags=lags.get(group.group_id), leaderless=leaderless, engine=args.engine)
+        for group in groups
     )
     if args.json:
         for description in described:
@@ -60,18 +65,22 @@ def run(args: argparse.Namespace) -> int:
 
 def _lags(
     args: argparse.Namespace, groups: Sequence[GroupSpec]
-) -> Mapping[str, Mapping[TopicPartition, int]]:
-    """Returns the lags by group id; groups from a file have none."""
+) -> tuple[Mapping[str, Mapping[TopicPartition, int]], list[TopicPartition]]:
+    """Returns the lags by group id, and the partitions without a leader; none from a file."""
     if args.bootstrap_server is None:
-        return {}
+        return {}, []
     from kafka_rebalance.live import group_lags
 
-    owned = {
-        group.group_id: [tp for member in group.members for tp in member.owned_partitions]
+    read = {
+        group.group_id: [
+            tp for owned in Assignment.owned(group).values() for tp in read_partitions(group, owned)
+        ]
         for group in groups
-        if group.subtopologies is None  # --group shows the lag of a streams group
     }
-    return group_lags(args.bootstrap_server, owned, configs=cluster_configs(args))
+    leaderless: list[TopicPartition] = []
+    configs = cluster_configs(args)
+    lags = group_lags(args.bootstrap_server, read, configs=configs, on_leaderless=leaderless.append)
+    return lags, leaderless
 
 
 def _is_other(one: GroupSpec | BadGroup) -> bool:
@@ -91,6 +100,8 @@ def _show_other(args: argparse.Namespace, one: GroupSpec | BadGroup) -> list[Gro
         return [BadGroup(args.group, str(error))]
     if group is None:
         return [one]
+    if isinstance(group, AssignedByBroker) and isinstance(one, GroupSpec):
+        group = replace(group, topics=one.topics)  # a description has no racks of replicas
     if args.json:
         print(contract.dumps(group.to_dict()), flush=True)
         return []

@@ -4,27 +4,27 @@
 import argparse
 import sys
 from collections.abc import Callable, Container, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from kafka_rebalance.assignors.registry import FOREIGN, IN_PLACE_OF_STREAM, STREAM
+from kafka_rebalance.assignors.registry import STREAM
 from kafka_rebalance.bulk.line_files import MAX_LINE_BYTES, read_lines
 from kafka_rebalance.bulk.lines import group_id_of, line_error
 from kafka_rebalance.errors import GroupError, NeverEnds, NotAffected
 from kafka_rebalance.group import contract
-from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans import Endless, as_far_as_affected, endless
 from kafka_rebalance.plans.changes import Change, RemoveMembers, apply
 from kafka_rebalance.plans.changes import text as changes_text
+from kafka_rebalance.plans.grown_sources import STOPS, check_sources, may_stop
 from kafka_rebalance.plans.leaders import named_leader
 from kafka_rebalance.plans.playing import NOT_PLAYED, is_played
 from kafka_rebalance.report.text.names import counted
 
-from .exit_codes import SOME_ERRORS, of_errors
+from .leaderless import Leaderless
 from .lines import no_groups, open_input
 from .options import add_cluster, add_engine, cluster_configs
+from .tally import OF_APPLICATION, LeftOut, Tally
 
 GroupAnswer = TypeVar("GroupAnswer")
 
@@ -43,26 +43,6 @@ class BadGroup(NamedTuple):
     def to_dict(self) -> dict[str, Any]:
         found = {} if self.never_ends is None else {"never_ends": self.never_ends.to_dict()}
         return {"group_id": self.group_id, "error": self.error, **found}
-
-
-class LeftOut(NamedTuple):
-    """A group of Kafka Streams for which nothing is played, and the contents of its line."""
-
-    group_id: str
-    why: str
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"group_id": self.group_id, "left_out": self.why}
-
-
-_OF_APPLICATION = f"its assignor is {FOREIGN[STREAM]}; {IN_PLACE_OF_STREAM}"
-_WHY = {
-    _OF_APPLICATION: "of Kafka Streams, whose assignor is in the application (docs/faq.md)",
-    NOT_PLAYED: f"of Kafka Streams under KIP-1071: {NOT_PLAYED}",
-}
-"""The reason in a group's line -> in the line below a report."""
-
-_MOST_NAMES = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser, only: Container[str] | None = None) -> None:
@@ -125,18 +105,23 @@ class _Append(argparse.Action):
         namespace.changes = [*namespace.changes, change]
 
 
-def read_groups(args: argparse.Namespace) -> Iterator[GroupSpec | BadGroup]:
+def read_groups(
+    args: argparse.Namespace, leaderless: Leaderless | None = None
+) -> Iterator[GroupSpec | BadGroup]:
     """Yields every group of the input, or only the one with the id in `--group`.
 
-    If there is none, this is said on standard error, because nothing else would be printed.
+    The partitions without a leader are kept in `leaderless`. If there is no group, this is said on
+    standard error, because nothing else would be printed.
     """
     if (args.file is None) == (args.bootstrap_server is None):
         args.parser.error("give either FILE or --bootstrap-server")
     found, is_empty = False, True
-    for one in _cluster(args) if args.file is None else _file(args.file):
+    for one, line in _cluster(args) if args.file is None else _file(args.file):
         is_empty = False
         if args.group in (None, one.group_id):
             found = True
+            if leaderless is not None:
+                leaderless.note(one.group_id, line)
             yield one
     if args.group is not None and not found:
         raise GroupError("--group", f"there is no group {args.group}")
@@ -156,7 +141,8 @@ def report_bad(group: BadGroup, *, as_json: bool) -> None:
         print(f"{place}{group.error}", file=sys.stderr)
 
 
-def _file(file: str) -> Iterator[GroupSpec | BadGroup]:
+def _file(file: str) -> Iterator[tuple[GroupSpec | BadGroup, Any]]:
+    """Yields each group with its line's value, which is None if it cannot be parsed."""
     with open_input(file) as source:
         for number, line in enumerate(read_lines(source, MAX_LINE_BYTES), 1):
             if line is not None and not line.strip():
@@ -166,89 +152,21 @@ def _file(file: str) -> Iterator[GroupSpec | BadGroup]:
                 if line is None:
                     raise GroupError("line", f"more than {MAX_LINE_BYTES} bytes")
                 value = contract.parse(line)
-                yield GroupSpec.from_dict(value)
+                yield GroupSpec.from_dict(value), value
             except GroupError as error:
                 place = "" if error.path == "line" else f"line {number}: "
-                yield BadGroup(group_id_of(value), line_error(error, number), place=place)
+                yield BadGroup(group_id_of(value), line_error(error, number), place=place), value
 
 
-def _cluster(args: argparse.Namespace) -> Iterator[GroupSpec | BadGroup]:
+def _cluster(args: argparse.Namespace) -> Iterator[tuple[GroupSpec | BadGroup, Any]]:
     from kafka_rebalance.live import snapshot
 
     groups = None if args.group is None else [args.group]
     for line in snapshot(args.bootstrap_server, groups, configs=cluster_configs(args)):
         try:
-            yield GroupSpec.from_dict(line)
+            yield GroupSpec.from_dict(line), line
         except GroupError as error:
-            yield BadGroup(group_id_of(line), str(error))
-
-
-@dataclass(slots=True)
-class Tally:
-    """Counts of groups, for the lines below a report and for the exit code.
-
-    bad           groups with an error
-    unreadable    bad groups that could not be read
-    unaffected    groups that no change affects
-    not_affected  change -> the number of groups that it does not affect, and the first reason
-    led           groups that have the member of `--leader`, or several with its shortened id
-    streams       why groups are left out (`LeftOut`) -> their ids
-    """
-
-    groups: int = 0
-    bad: int = 0
-    unreadable: int = 0
-    unaffected: int = 0
-    not_affected: dict[str, tuple[int, str]] = field(default_factory=dict)
-    led: int = 0
-    streams: dict[str, list[str]] = field(default_factory=dict)
-
-    def leave_out(self, lines: Sequence[str], *, all_of_them: bool) -> None:
-        """Counts a group for each change that does not affect it; a line is `CHANGE: problem`."""
-        self.unaffected += all_of_them
-        for line in lines:
-            change = line.partition(": ")[0]
-            count, first = self.not_affected.get(change, (0, line))
-            self.not_affected[change] = (count + 1, first)
-
-    def lines(self) -> list[str]:
-        """Returns lines such as `Not affected by partitions orders=24: 19 groups.`"""
-        lines = [
-            f"Not affected by {change}: {counted(count, 'group')}."
-            for change, (count, _) in self.not_affected.items()
-        ]
-        return [*lines, *(_left_out(ids, why) for why, ids in self.streams.items())]
-
-    def finish(self, args: argparse.Namespace) -> int:
-        """Prints the counts (the number of errors on standard error), and returns the exit code."""
-        lines = [] if args.json else self.lines()
-        if lines:
-            from kafka_rebalance.report.plans.plan import print_wrapped
-
-            for line in lines:
-                print_wrapped(line)
-        if self.bad:
-            problem = f"{self.bad} of {counted(self.groups, 'group')} had errors"
-            print(f"kafka-rebalance: {problem}", file=sys.stderr)
-        without = self.unaffected + sum(map(len, self.streams.values()))
-        if without and without + self.unreadable == self.groups:
-            problem = "; ".join(first for _, first in self.not_affected.values())
-            left = f"no group is left: {'; '.join(self.streams)}"
-            problem = f"no group is affected: {problem}" if problem else left
-            print(f"kafka-rebalance: {problem}", file=sys.stderr)
-            return SOME_ERRORS
-        leader = vars(args).get("leader")
-        if leader is not None and not self.led and self.unreadable < self.groups > 1:
-            problem = f"no group has a member {quoted(leader)}; the answers are without --leader"
-            print(f"kafka-rebalance: {problem}", file=sys.stderr)
-            return SOME_ERRORS
-        return of_errors(self.bad)
-
-
-def _left_out(ids: Sequence[str], why: str) -> str:
-    more = len(ids) - _MOST_NAMES
-    names = ", ".join(ids[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
-    return f"Left out: {counted(len(ids), 'group')} {_WHY[why]}: {names}."
+            yield BadGroup(group_id_of(line), str(error)), line
 
 
 class AnsweredGroup(NamedTuple, Generic[GroupAnswer]):
@@ -273,7 +191,7 @@ def answers(
     has an answer.
     A group that lacks the member of `--leader` keeps its own leader, if there are several groups.
     """
-    groups = read_groups(args)
+    groups = read_groups(args, tally.leaderless)
     first = list(islice(groups, 2))
     for group in chain(first, groups):
         tally.groups += 1
@@ -333,6 +251,7 @@ def _answer(
         return group
 
     def played(changes: Sequence[Change]) -> GroupAnswer | BadGroup:
+        check_sources(group, changes)
         try:
             return work(group, changes)
         except NeverEnds as error:
@@ -348,24 +267,45 @@ def _answer(
         if error.path == "assignor" and not alone and (left_out := _unaffected(group, args)):
             return None, left_out  # nobody asks for a rebalance of this group
         own = vars(args).get("assignor") is None
+        stops = STOPS if may_stop(group, args.changes) else None
         if own and error.path == "assignor" and group.assignor == STREAM:
-            return LeftOut(group.group_id, _OF_APPLICATION)
-        if not all(is_played(group, change) for change in args.changes):
-            return LeftOut(group.group_id, NOT_PLAYED)
+            return LeftOut(group.group_id, stops or OF_APPLICATION)
+        is_left_out = not all(is_played(group, change) for change in args.changes)
+        if is_left_out and not isinstance(error, NotAffected):
+            return LeftOut(group.group_id, stops or NOT_PLAYED)
         return BadGroup(group.group_id, error_text(error, args.changes) + _hint(error, group, args))
-    return answer if isinstance(answer, BadGroup) else (answer, left_out)
+    if isinstance(answer, BadGroup):
+        return answer
+    return answer, [line + _lost_already(line, group) for line in left_out]
 
 
 def _hint(error: GroupError, group: GroupSpec, args: argparse.Namespace) -> str:
-    """Returns the option to use if `--remove-member` names no member, but a client id."""
+    """Returns what to do instead, if a change names no member or rack, but something else."""
     if not isinstance(error, NotAffected):
         return ""
+    if lost := _lost_already(error_text(error, args.changes), group):
+        return lost
     ids = {one for member in group.members for one in (member.member_id, member.group_instance_id)}
     clients = {member.client_id for member in group.members} - {None} - ids
     for change in args.changes:
         if isinstance(change, RemoveMembers) and change.member in clients:
             return f"; it is a client_id: --remove-client {change.member}"
     return ""
+
+
+def _lost_already(problem: str, group: GroupSpec) -> str:
+    """Returns what to do if a rack that is to be lost is nowhere, but some racks are not known.
+
+    Metadata has no rack for a replica on a broker that is down (MetadataResponse).
+    """
+    replicas = [r for t in group.topics for racks in t.racks or () for r in racks]
+    if not problem.startswith("remove-rack=") or None not in replicas:
+        return ""
+    return (
+        f"; the racks of {counted(replicas.count(None), 'replica')} are unknown, as those of "
+        "brokers that are down: if the rack is lost already, remove the members that ran there "
+        "with --remove-member, or plan the next rebalance without a change"
+    )
 
 
 def _unaffected(group: GroupSpec, args: argparse.Namespace) -> list[str]:

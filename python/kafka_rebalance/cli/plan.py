@@ -33,8 +33,9 @@ from kafka_rebalance.plans.switched import by_plug_ins, not_rolling
 from kafka_rebalance.report.plans import lost_rack
 from kafka_rebalance.report.text.names import counted
 
-from .groups import Tally, add_arguments, answers
+from .groups import add_arguments, answers
 from .options import whole
+from .tally import Tally
 
 if TYPE_CHECKING:
     from kafka_rebalance.simulator.timing import Timed

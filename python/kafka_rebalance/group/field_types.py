@@ -57,6 +57,8 @@ def _walk(group: Any, topic: type, member: type, pair: type) -> None:
             _integer(one.tasks, f"subtopologies[{i}].tasks", "count")
             if not isinstance(one.stateful, bool):
                 raise _wrong(one.stateful, f"subtopologies[{i}].stateful", "boolean", "a bool")
+            for n, name in enumerate(_list(one.source_topics, f"subtopologies[{i}].source_topics")):
+                _text(name, f"subtopologies[{i}].source_topics[{n}]")
 
 
 def _walk_member(member: Any, at: str, pair: type) -> None:

@@ -62,12 +62,15 @@ class Topic:
 class Subtopology:
     """A part of a streams group's topology; only a `stateful` one has standby tasks (KIP-1071).
 
-    A task is a `TopicPartition`: its topic is the id of the subtopology.
+    A task is a `TopicPartition`: its topic is the id of the subtopology. `source_topics` are the
+    topics that it reads, those for repartitioning too; empty if they are not known. No assignor
+    reads them.
     """
 
     subtopology_id: str
     tasks: int
     stateful: bool = False
+    source_topics: tuple[str, ...] = ()
 
 
 class TaskOffset(NamedTuple):

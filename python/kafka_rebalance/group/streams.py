@@ -31,7 +31,14 @@ def _subtopology(value: Any, at: str) -> Subtopology:
         string(fields, "subtopology_id", at),
         integer(required(fields, "tasks", at), f"{at}.tasks", "count", 1),
         flag(fields, "stateful", at),
+        _source_topics(fields.get("source_topics")),
     )
+
+
+def _source_topics(value: Any) -> tuple[str, ...]:
+    """Returns the names, or none if the value has another form: no answer depends on this field."""
+    names = value if isinstance(value, list) else []
+    return tuple(names) if all(isinstance(name, str) for name in names) else ()
 
 
 def read_member(fields: Mapping[str, Any], at: str) -> StreamsMember | None:
@@ -104,7 +111,12 @@ def _check_count(count: int, at: str, *, least: int) -> None:
 
 def topology_to_dict(subtopologies: Sequence[Subtopology]) -> list[dict[str, Any]]:
     return [
-        {"subtopology_id": one.subtopology_id, "tasks": one.tasks, "stateful": one.stateful}
+        {
+            "subtopology_id": one.subtopology_id,
+            "tasks": one.tasks,
+            "stateful": one.stateful,
+            **({"source_topics": list(one.source_topics)} if one.source_topics else {}),
+        }
         for one in subtopologies
     ]
 

@@ -48,6 +48,12 @@ def kafka_module() -> Any:
     return kafka
 
 
+def may_pass(error: Exception) -> bool:
+    """Returns whether a later attempt may succeed: after an election, for example."""
+    unknown = isinstance(error, importlib.import_module("kafka.errors").UnknownBrokerIdError)
+    return unknown or bool(getattr(error, "retriable", False))
+
+
 @contextmanager
 def admin_client(bootstrap_server: str, configs: Mapping[str, Any] | None) -> Iterator[Any]:
     """Yields a KafkaAdminClient that is connected. Errors of the client become ClusterError.

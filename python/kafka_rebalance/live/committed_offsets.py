@@ -3,18 +3,22 @@
 
 Lag      the end of the partition minus the committed offset, at least 0. The end is the last stable
          offset, up to which a consumer can read committed records. A partition without a committed
-         offset has no lag, because it is unknown where its consumer would begin.
+         offset has no lag, because it is unknown where its consumer would begin. Only the leader
+         of a partition knows the end: without a leader that answers, the lag is unknown, too.
 Errors   ClusterError if the cluster cannot be read.
-Source   Kafka's OffsetFetch and ListOffsets messages.
+Source   Kafka's OffsetFetch, Metadata and ListOffsets messages.
 """
 
 import importlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kafka_rebalance.group.model import TopicPartition
 
-from .cluster import admin_client, kafka_module
+from .cluster import admin_client, kafka_module, may_pass
+
+NO_LEADER = -1
+"""The leader of a partition without one, in Metadata."""
 
 
 def group_lags(
@@ -22,10 +26,14 @@ def group_lags(
     partitions: Mapping[str, Iterable[TopicPartition]],
     *,
     configs: Mapping[str, Any] | None = None,
+    on_leaderless: Callable[[TopicPartition], None] | None = None,
 ) -> dict[str, dict[TopicPartition, int]]:
-    """Returns group id -> partition -> lag; partitions without a committed offset are left out."""
+    """Returns group id -> partition -> lag; partitions without a committed offset are left out.
+
+    So are partitions without a leader, and those of a leader that does not answer:
+    `on_leaderless` is called with each of them.
+    """
     kafka = kafka_module()
-    offsets = importlib.import_module("kafka.protocol.consumer.offsets")
     asked = {
         group_id: [kafka.TopicPartition(*tp) for tp in dict.fromkeys(tps)]
         for group_id, tps in partitions.items()
@@ -38,14 +46,56 @@ def group_lags(
             for group_id, of_group in found.items()
         }
         known = {tp for of_group in committed.values() for tp in of_group}
-        latest = dict.fromkeys(known, offsets.OffsetSpec.LATEST)
-        level = offsets.IsolationLevel.READ_COMMITTED
-        ends = admin.list_partition_offsets(latest, level) if known else {}
+        leaders = _leaders(admin, {tp for tps in asked.values() for tp in tps})
+        ends, silent = _ends(admin, leaders, known)
+    if on_leaderless is not None:
+        for tp, leader in leaders.items():
+            if leader in silent:
+                on_leaderless(TopicPartition(*tp))
     # A committed offset beyond the end may come from an earlier topic with this name.
     return {
         group_id: {
-            TopicPartition(*tp): max(0, ends[tp].offset - offset)
+            TopicPartition(*tp): max(0, ends[tp] - offset)
             for tp, offset in committed.get(group_id, {}).items()
+            if tp in ends
         }
         for group_id in partitions
     }
+
+
+def _leaders(admin: Any, partitions: Iterable[Any]) -> dict[Any, int]:
+    """Returns the leader of each partition that exists; `NO_LEADER` if it has none."""
+    wanted = set(partitions)
+    topics = sorted({tp.topic for tp in wanted})
+    leaders = {
+        (topic["name"], int(one["partition_index"])): int(one["leader_id"])
+        for topic in (admin.describe_topics(topics) if topics else ())
+        for one in topic["partitions"]
+    }
+    return {tp: leaders[tp] for tp in sorted(wanted) if tp in leaders}
+
+
+def _ends(
+    admin: Any, leaders: Mapping[Any, int], partitions: Iterable[Any]
+) -> tuple[dict[Any, int], set[int]]:
+    """Returns the ends of partitions, and the leaders that do not answer, with `NO_LEADER`."""
+    offsets = importlib.import_module("kafka.protocol.consumer.offsets")
+    errors = importlib.import_module("kafka.errors")
+    level = offsets.IsolationLevel.READ_COMMITTED
+    of_leader: dict[int, list[Any]] = {}
+    for tp in partitions:
+        if leaders.get(tp, NO_LEADER) != NO_LEADER:
+            of_leader.setdefault(leaders[tp], []).append(tp)
+    ends: dict[Any, int] = {}
+    silent = {NO_LEADER}
+    for leader, tps in of_leader.items():
+        latest = dict.fromkeys(tps, offsets.OffsetSpec.LATEST)
+        try:
+            found = admin.list_partition_offsets(latest, level)
+        except errors.KafkaError as error:
+            if not may_pass(error):
+                raise
+            silent.add(leader)
+        else:
+            ends |= {tp: one.offset for tp, one in found.items()}
+    return ends, silent

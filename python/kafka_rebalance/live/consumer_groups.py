@@ -31,7 +31,8 @@ from kafka_rebalance.wire.streams_group_descriptions import StreamsGroupDescript
 
 from .broker_groups import API_KEYS, Described, broker_line, described_groups, has_pattern
 from .classic_groups import described_line
-from .cluster import admin_client
+from .cluster import admin_client, may_pass
+from .committed_offsets import NO_LEADER
 from .streams_groups import StreamsSettings, source_topics, streams_line, streams_settings
 from .unlisted import OFFSETS_TOPIC, problems
 
@@ -116,6 +117,8 @@ def snapshot(
 
     A member whose client is not Kafka's newest has `subscription_version` and `user_data`. They
     describe the form of the member's last subscription; its next one will have this form, too.
+
+    A topic has `leaderless` if some of its partitions have no leader: their numbers.
 
     A group of a cooperative assignor has `rebalance_protocol` if those subscriptions show whether
     its members are eager (`plans/seen_protocol.py`).
@@ -248,7 +251,7 @@ class _Reader:
                 self._admin.list_groups, broker_ids=[broker]
             )
         except self._errors.KafkaError as error:
-            if not self._may_pass(error):
+            if not may_pass(error):
                 raise
             self._silent[broker] = type(error).__name__
             if len(self._silent) == len(self._racks):
@@ -322,14 +325,9 @@ class _Reader:
             try:
                 return call(*arguments, **named)
             except self._errors.KafkaError as error:
-                if not self._may_pass(error) or time.monotonic() > deadline:
+                if not may_pass(error) or time.monotonic() > deadline:
                     raise
             time.sleep(0.1)
-
-    def _may_pass(self, error: Exception) -> bool:
-        """Returns whether a later attempt may succeed: after an election, for example."""
-        unknown = isinstance(error, self._errors.UnknownBrokerIdError)
-        return unknown or bool(getattr(error, "retriable", False))
 
     def _without_topics(self, group: Any) -> _Line:
         if group.error_code:
@@ -376,6 +374,8 @@ class _Reader:
                 [self._racks.get(node) for node in partition["replica_nodes"]]
                 for partition in partitions
             ]
+        if leaderless := [n for n, one in enumerate(partitions) if one["leader_id"] == NO_LEADER]:
+            topic["leaderless"] = leaderless
         return topic
 
 

@@ -7,12 +7,14 @@ Source   Kafka's ListGroups, DescribeGroups, ConsumerGroupDescribe, ShareGroupDe
 """
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kafka_rebalance.errors import GroupError, WireError
+from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.plans.assigned_by_broker import AssignedByBroker
 from kafka_rebalance.plans.connect.workers import ConnectGroup, ConnectWorker
+from kafka_rebalance.plans.lag import Lags
 from kafka_rebalance.plans.streams_group import StreamsGroupWithLag, tasks_of
 from kafka_rebalance.wire.connect_protocol import (
     decode_connect_assignment,
@@ -45,16 +47,21 @@ def other_group(
         described = None if api_key is None else _described(admin, group_id, api_key)
     if described is None:
         return None
+    leaderless: list[TopicPartition] = []
+
+    def lags(partitions: Iterable[TopicPartition]) -> Lags:
+        asked = {group_id: partitions}
+        return group_lags(
+            bootstrap_server, asked, configs=configs, on_leaderless=leaderless.append
+        )[group_id]
+
     if isinstance(described, StreamsGroupDescription):
-        read = {group_id: [tp for tps in tasks_of(described).values() for tp in tps]}
-        lags = group_lags(bootstrap_server, read, configs=configs)[group_id]
-        return StreamsGroupWithLag(described, lags)
+        read = lags(tp for tps in tasks_of(described).values() for tp in tps)
+        return StreamsGroupWithLag(described, read, leaderless)
     if described.group_type != "consumer":
         return AssignedByBroker(described)
-    owned = {group_id: [tp for member in described.members for tp in member.assigned]}
-    return AssignedByBroker(
-        described, group_lags(bootstrap_server, owned, configs=configs)[group_id]
-    )
+    owned = lags(tp for member in described.members for tp in member.assigned)
+    return AssignedByBroker(described, owned, leaderless)
 
 
 def _described(admin: Any, group_id: str, api_key: int) -> Described | None:

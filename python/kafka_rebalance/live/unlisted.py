@@ -15,9 +15,10 @@ Source   GroupMetadataManager.partitionFor, ListGroups, Metadata (Kafka 4.4.0).
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from .committed_offsets import NO_LEADER
+
 OFFSETS_TOPIC = "__consumer_offsets"
 
-_NO_LEADER = -1
 _MOST_NAMED = 10
 
 
@@ -33,7 +34,7 @@ def problems(silent: Mapping[int, str], offsets_topic: Mapping[str, Any]) -> Ite
     # 2.
     partitions = offsets_topic["partitions"]
     numbers = sorted(
-        int(one["partition_index"]) for one in partitions if one["leader_id"] == _NO_LEADER
+        int(one["partition_index"]) for one in partitions if one["leader_id"] == NO_LEADER
     )
     if numbers:
         more = len(numbers) - _MOST_NAMED

@@ -6,10 +6,10 @@ from .clients import Recipe as Recipe
 from .comparison import Comparison as Comparison
 from .comparison import compare as compare
 from .description import Description as Description
-from .description import Finding as Finding
 from .description import describe as describe
 from .explanation import partition_from_text as partition_from_text
 from .figures import Figures as Figures
+from .findings import Finding as Finding
 from .leaders import LedPlan as LedPlan
 from .leaders import plans_by_leader as plans_by_leader
 from .migrations import Migration as Migration

@@ -4,14 +4,16 @@
 In a share group several members own a partition: they share its records.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.group.ownership import Balance
 from kafka_rebalance.wire.group_descriptions import GroupDescription, MemberDescription
 
+from .figures import share_in_racks
+from .findings import Finding, Reader, far_finding, leaderless_finding
 from .lag import Lags, lag_in, without_committed_offset
 
 
@@ -20,20 +22,39 @@ class AssignedByBroker:
     """A group as its coordinator describes it, with its lag.
 
     `lags` counts the records not yet consumed, for each partition with a committed offset; None if
-    the offsets were not read, as for a share group.
+    the offsets were not read, as for a share group. `leaderless` has the partitions for which no
+    leader answers. `topics` are those of the cluster, with the racks of their replicas; none if
+    they are not known.
     """
 
     described: GroupDescription
     lags: Lags | None = None
+    leaderless: Collection[TopicPartition] = ()
+    topics: tuple[Topic, ...] = ()
 
     @property
     def balance(self) -> Balance:
         return Balance.of([len(one.assigned) for one in self.described.members])
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """Returns a sentence for each thing that may be wrong."""
-        return tuple(_notes(self.described))
+    def findings(self) -> tuple[Finding, ...]:
+        leaderless = sorted({*self._owned} & {*self.leaderless})
+        return (
+            *leaderless_finding(leaderless),
+            *_findings(self.described),
+            *far_finding(self.topics, self._readers),
+        )
+
+    @property
+    def rack_share(self) -> float | None:
+        """Returns the share of partitions that are read in the rack of a replica."""
+        return share_in_racks(self.topics, self._readers)
+
+    @property
+    def _readers(self) -> list[Reader]:
+        return [
+            (one.member_id, one.rack_id or None, one.assigned) for one in self.described.members
+        ]
 
     def lag_of(self, member: MemberDescription) -> int | None:
         """Returns the sum of the known lags of a member's partitions; None if none is known."""
@@ -42,7 +63,7 @@ class AssignedByBroker:
     @property
     def without_committed_offset(self) -> int | None:
         """Returns how many owned partitions have no committed offset; None if none was read."""
-        return without_committed_offset(self.lags, self._owned)
+        return without_committed_offset(self.lags, {*self._owned} - {*self.leaderless})
 
     @property
     def _owned(self) -> list[TopicPartition]:
@@ -59,9 +80,10 @@ class AssignedByBroker:
             "assignor": group.assignor,
             "members": [self._member(member) for member in group.members],
             "balance": self.balance.to_dict(),
+            "rack_share": self.rack_share,
             "lag": lag_in(self.lags, {*(self.lags or ()), *self._owned}),
             "without_committed_offset": self.without_committed_offset,
-            "notes": list(self.notes),
+            "findings": [finding.to_dict() for finding in self.findings],
         }
 
     def _member(self, member: MemberDescription) -> dict[str, Any]:
@@ -87,15 +109,16 @@ def is_reconciling(member: MemberDescription) -> bool:
     return member.target is not None and set(member.target) != set(member.assigned)
 
 
-def _notes(group: GroupDescription) -> Iterator[str]:
-    moving = [one.client_id for one in group.members if is_reconciling(one)]
+def _findings(group: GroupDescription) -> Iterator[Finding]:
+    moving = tuple(one.member_id for one in group.members if is_reconciling(one))
     if moving:
-        yield f"reconciling: {', '.join(moving)}: they do not own their target yet"
+        yield Finding("reconciling", "they do not own their target yet", moving)
     if group.members and group.assignment_epoch < group.epoch:
-        yield "assigning: the group has changed, and the broker has not computed a new target yet"
-    idle = [one.client_id for one in group.members if not one.assigned and not one.target]
+        text = "the group has changed, and the broker has not computed a new target yet"
+        yield Finding("assigning", text)
+    idle = tuple(one.member_id for one in group.members if not one.assigned and not one.target)
     if idle and len(idle) < len(group.members):
-        yield f"idle: {', '.join(idle)}: they own nothing"
-    classic = [one.client_id for one in group.members if one.is_classic]
+        yield Finding("idle", "they own nothing", idle)
+    classic = tuple(one.member_id for one in group.members if one.is_classic)
     if classic and len(classic) < len(group.members):
-        yield f"mixed: {', '.join(classic)}: they joined with the classic protocol"
+        yield Finding("mixed", "they joined with the classic protocol", classic)

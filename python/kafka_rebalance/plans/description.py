@@ -1,22 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Describes the present state of a group: who owns what, how even that is, and what is wrong.
 
-Every finding is computed from the group alone; most name the subcommand that shows more. A finding
-is not always a fault: a member may be idle on purpose.
-
-    unread      a member subscribes to the partition's topic, but no member owns the partition
-    doubled     several members own the partition
-    stale       a member owns a partition that does not exist, or does not subscribe to its topic
-    idle        members own nothing
-    uneven      a more even assignment is possible; with the cause, if it is known (`why_uneven.py`)
-    far         a member reads partitions of which no replica is in its rack
-    missing     members subscribe to a topic that does not exist
-    alone       only one member subscribes to a topic
-    mixed       members send different versions of the subscription, so their clients differ
-    moves       the next rebalance moves partitions, although nothing changes
-    hangs       the leader's next rebalance, or one after a simple change, never ends
-    eager       every rebalance stops all partitions, although the assignor is cooperative
-    foreign     the assignor, or the last leader's version of it, is not one of Kafka's
+`findings.py` lists the kinds of findings.
 
 The next rebalance is played by the assignor of the leader's library, as `plan` plays it. If the
 group's assignor is unknown, the findings about the next rebalance are left out.
@@ -25,9 +10,9 @@ Errors   those of GroupSpec.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any
 
 from kafka_rebalance.assignors.registry import (
     FOREIGN,
@@ -39,13 +24,14 @@ from kafka_rebalance.assignors.registry import (
 )
 from kafka_rebalance.errors import NeverEnds
 from kafka_rebalance.group.field_paths import a_type
-from kafka_rebalance.group.html_tables import clipped, small_table
+from kafka_rebalance.group.html_tables import small_table
 from kafka_rebalance.group.model import Member, TopicPartition
 from kafka_rebalance.group.ownership import Assignment, Balance
 from kafka_rebalance.group.spec import GroupSpec, require_group
 
 from .clients import library_evidence
 from .figures import rack_share
+from .findings import FINDING_KINDS, Finding, far_finding, leaderless_finding
 from .lag import Lags, lag_in, without_committed_offset
 from .leaders import LedPlan, plans_by_leader
 from .leaders import library as library_of_member
@@ -55,39 +41,6 @@ from .possible import best_possible
 from .rounds import lists_eager, subscribed_partitions
 from .why_uneven import why_uneven
 
-FindingKind = Literal[
-    "unread", "doubled", "stale", "idle", "uneven", "far", "missing", "alone", "mixed", "moves",
-    "hangs", "eager", "foreign",
-]  # fmt: skip
-FINDING_KINDS: tuple[FindingKind, ...] = get_args(FindingKind)
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """An observation on which a person who runs the group may want to act.
-
-    `member_ids` and `partitions` are the members and partitions concerned. `ask` is the subcommand
-    that shows more, such as "plan", or None.
-    """
-
-    kind: FindingKind
-    text: str
-    member_ids: tuple[str, ...] = ()
-    partitions: tuple[TopicPartition, ...] = ()
-    ask: str | None = None
-
-    def __repr__(self) -> str:
-        return f"<Finding {clipped(f'{self.kind}: {self.text}')}>"
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "text": self.text,
-            "member_ids": list(self.member_ids),
-            "partitions": [str(tp) for tp in self.partitions],
-            "ask": self.ask,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Description:
@@ -95,9 +48,11 @@ class Description:
 
     `assignment` has the partitions that the members own now. `balance` is that of these partitions,
     `possible` is the best one. `lags` counts the records not yet consumed, for each partition with
-    a committed offset; None if the offsets were not read (as for a group from a file). `assignors`
-    are those that may answer the next rebalance, as the leaders' libraries have them; none if the
-    group's assignor is not known.
+    a committed offset; None if the offsets were not read (as for a group from a file). In a streams
+    group (KIP-1071), members own tasks, and the lags are those of the partitions that these read.
+    `assignors` are those that may answer the next rebalance, as the leaders' libraries have them;
+    none if the group's assignor is not known. `leaderless` has the partitions that no member can
+    read because no leader answers for them.
     """
 
     group: GroupSpec
@@ -108,6 +63,7 @@ class Description:
     lags: Lags | None = field(hash=False)
     findings: tuple[Finding, ...]
     assignors: tuple[str, ...] = ()
+    leaderless: tuple[TopicPartition, ...] = ()
 
     def _repr_html_(self) -> str:
         def member(one: Member) -> tuple[object, ...]:
@@ -131,16 +87,21 @@ class Description:
 
     @property
     def without_committed_offset(self) -> int | None:
-        """Returns how many owned partitions have no committed offset; None if none was read."""
-        return without_committed_offset(self.lags, self._owned)
+        """Returns how many owned partitions have no committed offset; None if none was read.
+
+        Partitions without a leader do not count: their lag is unknown for another reason.
+        """
+        return without_committed_offset(self.lags, {*self._owned} - {*self.leaderless})
 
     @property
     def _owned(self) -> list[TopicPartition]:
-        return [tp for partitions in self.assignment.values() for tp in partitions]
+        return [
+            tp for owned in self.assignment.values() for tp in read_partitions(self.group, owned)
+        ]
 
     def lag_of(self, member_id: str) -> int | None:
         """Returns the sum of the known lags of a member's partitions; None if none is known."""
-        return lag_in(self.lags, self.assignment[member_id])
+        return lag_in(self.lags, read_partitions(self.group, self.assignment[member_id]))
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -180,9 +141,12 @@ def describe(
     group: GroupSpec,
     *,
     lags: Mapping[TopicPartition, int] | None = None,
+    leaderless: Collection[TopicPartition] = (),
     engine: Engine = "rust",
 ) -> Description:
     """Returns the group's present assignment, its balance, and what is wrong with it.
+
+    `leaderless` has partitions for which no leader answers; those that no member owns do not count.
 
     Errors   TypeError for what is no GroupSpec, and for `lags` without a number for each partition.
     """
@@ -194,7 +158,10 @@ def describe(
     if group.subtopologies is None and not shares_partitions(group.assignor):
         possible = best_possible(group, engine=engine).balance
     led = _led(group, engine)
+    read = {tp for owned in assignment.values() for tp in read_partitions(group, owned)}
+    without_leader = tuple(sorted(read & {*leaderless}))
     findings = [
+        *leaderless_finding(without_leader),
         *_faults(group, assignment),
         *_loads(group, assignment, possible, led),
         *_subscriptions(group),
@@ -203,7 +170,26 @@ def describe(
     findings.sort(key=lambda finding: FINDING_KINDS.index(finding.kind))
     share = rack_share(group, assignment)
     names = tuple(one.assignor for one in led)
-    return Description(group, assignment, balance, possible, share, lags, tuple(findings), names)
+    found = tuple(findings)
+    return Description(
+        group, assignment, balance, possible, share, lags, found, names, without_leader
+    )
+
+
+def read_partitions(group: GroupSpec, owned: Iterable[TopicPartition]) -> list[TopicPartition]:
+    """Returns the partitions that the owner of `owned` reads.
+
+    In a streams group (KIP-1071), these are tasks: each reads the partition of its own number of
+    every source topic of its subtopology. The list is empty if the source topics are not known.
+    """
+    if group.subtopologies is None:
+        return list(owned)
+    sources = {one.subtopology_id: one.source_topics for one in group.subtopologies}
+    return [
+        TopicPartition(name, task.partition)
+        for task in owned
+        for name in sources.get(task.topic, ())
+    ]
 
 
 def _check_lags(lags: object) -> None:
@@ -270,15 +256,7 @@ def _loads(
     held = {member_id: len(owned) for member_id, owned in assignment.items()}
     idle = tuple(member_id for member_id, count in held.items() if not count)
     if idle and len(idle) < len(held):
-        fewest = possible.min == 0
-        text = (
-            "there are fewer partitions than members for their topics"
-            if fewest
-            else "another assignment gives every member a partition"
-        )
-        if group.subtopologies is not None:
-            text = "they run no active task"
-        yield Finding("idle", text, idle, ask=None if group.assignor == STREAM else "compare")
+        yield _idle(group, idle, fewer_partitions=possible.min == 0)
     # Kafka Streams assigns tasks, of which nothing is known here.
     if any(held.values()) and balance.stddev > possible.stddev and group.assignor != STREAM:
         text = f"{balance.min} to {balance.max} partitions a member; possible is {possible.min}"
@@ -287,25 +265,21 @@ def _loads(
         cause = None if plan is None else why_uneven(group, assignment, plan)
         text += "" if cause is None else f"; the cause: {cause}"
         yield Finding("uneven", text, ask="compare")
-    far = _far(group, assignment)
-    if far:
-        ids = tuple(dict.fromkeys(member_id for member_id, _ in far))
-        text = "no replica of them is in the rack of the member that reads them"
-        ask = None if group.assignor == STREAM else "compare"
-        yield Finding("far", text, ids, tuple(tp for _, tp in far), ask)
+    ask = None if group.assignor == STREAM else "compare"
+    readers = [(one.member_id, one.rack, assignment[one.member_id]) for one in group.members]
+    yield from far_finding(group.topics, readers, ask)
 
 
-def _far(group: GroupSpec, assignment: Assignment) -> list[tuple[str, TopicPartition]]:
-    """Returns (member, partition) if both have known racks and no replica is in the member's."""
-    racks = {topic.name: topic.racks or () for topic in group.topics}
-    found = []
-    for member in group.members:
-        for tp in assignment[member.member_id] if member.rack is not None else ():
-            replicas = racks.get(tp.topic, ())[tp.partition : tp.partition + 1]
-            known = {rack for one in replicas for rack in one if rack is not None}
-            if known and member.rack not in known:
-                found.append((member.member_id, tp))
-    return found
+def _idle(group: GroupSpec, idle: tuple[str, ...], *, fewer_partitions: bool) -> Finding:
+    if group.subtopologies is not None:
+        return Finding("idle", "they run no active task", idle)
+    if not fewer_partitions:
+        text, ask = "another assignment gives every member a partition", "compare"
+        return Finding("idle", text, idle, ask=None if group.assignor == STREAM else ask)
+    text = "there are fewer partitions than members for their topics"
+    if group.assignor != STREAM:  # Kafka Streams does not allow that its topics grow
+        text += ": remove members or add partitions"
+    return Finding("idle", text, idle)
 
 
 def _subscriptions(group: GroupSpec) -> Iterator[Finding]:

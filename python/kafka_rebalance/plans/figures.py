@@ -2,13 +2,15 @@
 """The figures of a plan, with equal names in Python, JSON and Spark (`src/plans/figures.rs`)."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.group.ownership import Balance
 from kafka_rebalance.group.spec import GroupSpec
+
+from .findings import Reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,21 +95,29 @@ def share_text(share: float | None) -> str:
 def rack_share(
     group: GroupSpec, assignment: Mapping[str, Sequence[TopicPartition]]
 ) -> float | None:
+    """Returns the share of partitions that are read in the rack of a replica: `share_in_racks`."""
+    readers = (
+        (one.member_id, one.rack, assignment.get(one.member_id, ())) for one in group.members
+    )
+    return share_in_racks(group.topics, readers)
+
+
+def share_in_racks(topics: Iterable[Topic], readers: Iterable[Reader]) -> float | None:
     """Returns the share of partitions that are read in the rack of a replica.
 
     A partition counts only if the racks of its reader and of a replica are known; None if no
     partition counts.
     """
-    racks = {topic.name: topic.racks for topic in group.topics if topic.racks is not None}
+    racks = {topic.name: topic.racks for topic in topics if topic.racks is not None}
     known = near = 0
-    for member in group.members:
-        if member.rack is None:
+    for _, rack, partitions in readers:
+        if rack is None:
             continue
-        for topic, partition in assignment.get(member.member_id, ()):
+        for topic, partition in partitions:
             replicas = racks.get(topic, ())
-            if partition < len(replicas) and any(rack is not None for rack in replicas[partition]):
+            if partition < len(replicas) and any(one is not None for one in replicas[partition]):
                 known += 1
-                near += member.rack in replicas[partition]
+                near += rack in replicas[partition]
     return near / known if known else None
 
 

@@ -4,7 +4,7 @@
 A task reads the partition of its own number of each source topic of its subtopology.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from kafka_rebalance.wire.streams_group_descriptions import (
     TaskLists,
 )
 
+from .findings import Finding, leaderless_finding
 from .lag import Lags, lag_in, without_committed_offset
 
 _Tasks = Mapping[TopicPartition, Sequence[TopicPartition]]
@@ -42,11 +43,12 @@ class StreamsGroupWithLag:
     """A group as its coordinator describes it, with its lag.
 
     `lags` counts the records not yet consumed, for each partition of a source topic with a
-    committed offset.
+    committed offset. `leaderless` has the partitions for which no leader answers.
     """
 
     described: StreamsGroupDescription
     lags: Lags
+    leaderless: Collection[TopicPartition] = ()
 
     @property
     def balance(self) -> Balance:
@@ -62,9 +64,9 @@ class StreamsGroupWithLag:
         return found
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """Returns a sentence for each thing that may be wrong."""
-        return tuple(_notes(self.described))
+    def findings(self) -> tuple[Finding, ...]:
+        leaderless = sorted({*self._read} & {*self.leaderless})
+        return (*leaderless_finding(leaderless), *_findings(self.described))
 
     def lag_of(self, member: StreamsMemberDescription) -> int | None:
         """Returns the sum of the known lags of a member's active tasks; None if none is known."""
@@ -82,7 +84,7 @@ class StreamsGroupWithLag:
 
         They are those that the members' active tasks read, and the active tasks of their targets.
         """
-        return without_committed_offset(self.lags, self._read) or 0
+        return without_committed_offset(self.lags, {*self._read} - {*self.leaderless}) or 0
 
     @property
     def _read(self) -> list[TopicPartition]:
@@ -111,7 +113,7 @@ class StreamsGroupWithLag:
             "balance": self.balance.to_dict(),
             "lag": self.lag,
             "without_committed_offset": self.without_committed_offset,
-            "notes": list(self.notes),
+            "findings": [finding.to_dict() for finding in self.findings],
         }
 
     def _member(self, member: StreamsMemberDescription) -> dict[str, Any]:
@@ -135,23 +137,23 @@ def _texts(tasks: TaskLists) -> dict[str, list[str]]:
     return {kind: list(map(task_text, some)) for kind, some in tasks._asdict().items()}
 
 
-def _notes(group: StreamsGroupDescription) -> Iterator[str]:
+def _findings(group: StreamsGroupDescription) -> Iterator[Finding]:
     if group.state == "NotReady":
-        yield (
-            "not ready: the broker has not validated the topology, for example because a source "
-            "topic is missing or topics that are joined differ in partitions: nobody has a task"
-        )
+        text = "the broker has not validated the topology, for example because a source topic is "
+        text += "missing or topics that are joined differ in partitions: nobody has a task"
+        yield Finding("not ready", text)
     elif group.members and group.assignment_epoch < group.epoch:
-        yield "assigning: the group has changed, and the broker has not computed a new target yet"
-    moving = [one.client_id for one in group.members if one.is_reconciling]
+        text = "the group has changed, and the broker has not computed a new target yet"
+        yield Finding("assigning", text)
+    moving = tuple(one.member_id for one in group.members if one.is_reconciling)
     if moving:
-        yield f"reconciling: {', '.join(moving)}: they do not have their target yet"
-    old = [one.client_id for one in group.members if one.topology_epoch < _newest(group)]
+        yield Finding("reconciling", "they do not have their target yet", moving)
+    old = tuple(one.member_id for one in group.members if one.topology_epoch < _newest(group))
     if old:
-        yield f"old topology: {', '.join(old)}: they run an older version of the application"
-    idle = [one.client_id for one in group.members if not any(one.assigned + one.target)]
+        yield Finding("old topology", "they run an older version of the application", old)
+    idle = tuple(one.member_id for one in group.members if not any(one.assigned + one.target))
     if idle and len(idle) < len(group.members):
-        yield f"idle: {', '.join(idle)}: they have no task"
+        yield Finding("idle", "they have no task", idle)
     yield from _without_standby(group)
     yield from _behind(group)
 
@@ -160,19 +162,19 @@ def _newest(group: StreamsGroupDescription) -> int:
     return -1 if group.topology_epoch is None else group.topology_epoch
 
 
-def _without_standby(group: StreamsGroupDescription) -> Iterator[str]:
-    """Yields a note if some stateful tasks have a standby task, and others have none."""
+def _without_standby(group: StreamsGroupDescription) -> Iterator[Finding]:
+    """Yields a finding if some stateful tasks have a standby task, and others have none."""
     stateful = {one.subtopology_id for one in group.subtopologies or () if one.changelog_topics}
     standby = {task for one in group.members for task in one.assigned.standby}
     active = {task for one in group.members for task in one.assigned.active}
-    bare = sorted(task for task in active - standby if task.topic in stateful)
+    bare = tuple(sorted(task for task in active - standby if task.topic in stateful))
     if standby and bare:
-        names = ", ".join(map(task_text, bare[:10]))
-        yield f"no standby: {names}: if their member leaves, their state has to be restored"
+        text = "if the member of these tasks leaves, their state has to be restored"
+        yield Finding("no standby", text, partitions=bare)
 
 
-def _behind(group: StreamsGroupDescription) -> Iterator[str]:
-    """Yields a note on standby and warm-up tasks whose state is behind the changelog."""
+def _behind(group: StreamsGroupDescription) -> Iterator[Finding]:
+    """Yields a finding on standby and warm-up tasks whose state is behind the changelog."""
     for one in group.members:
         ends = dict(one.task_end_offsets)
         offsets = dict(one.task_offsets)
@@ -184,4 +186,5 @@ def _behind(group: StreamsGroupDescription) -> Iterator[str]:
         }
         if behind:
             texts = (f"{task_text(task)} {records:,}" for task, records in behind.items())
-            yield f"behind: {one.client_id}: records missing in its copies: {', '.join(texts)}"
+            text = f"records missing in its copies: {', '.join(texts)}"
+            yield Finding("behind", text, (one.member_id,), tuple(behind))

@@ -8,6 +8,7 @@ from typing import Any
 
 from kafka_rebalance.assignors.connect import Task, Work
 from kafka_rebalance.group.ownership import Balance
+from kafka_rebalance.plans.findings import Finding
 from kafka_rebalance.wire.connect_protocol import (
     ConnectAssignment,
     ConnectMetadata,
@@ -76,9 +77,8 @@ class ConnectGroup:
         return Balance.of([len(one.work.tasks) for one in self.workers])
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """Returns a sentence for each thing that may be wrong."""
-        return tuple(_notes(self))
+    def findings(self) -> tuple[Finding, ...]:
+        return tuple(_findings(self))
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -91,7 +91,7 @@ class ConnectGroup:
             "members": [one.to_dict() for one in self.workers],
             "balance_connectors": self.connector_balance.to_dict(),
             "balance_tasks": self.task_balance.to_dict(),
-            "notes": list(self.notes),
+            "findings": [finding.to_dict() for finding in self.findings],
         }
 
 
@@ -99,12 +99,12 @@ def _work(connectors: Connectors, tasks: Tasks) -> Work:
     return Work.of(connectors, (Task(*task) for task in tasks))
 
 
-def _notes(group: ConnectGroup) -> Iterator[str]:
-    idle = [
-        one.metadata.url for one in group.workers if not one.work.connectors and not one.work.tasks
-    ]
+def _findings(group: ConnectGroup) -> Iterator[Finding]:
+    idle = tuple(
+        one.member_id for one in group.workers if not one.work.connectors and not one.work.tasks
+    )
     if idle and len(idle) < len(group.workers):
-        yield f"idle: {', '.join(idle)}: nothing runs there"
+        yield Finding("idle", "nothing runs there", idle)
     counts = Counter(
         what
         for one in group.workers
@@ -115,14 +115,13 @@ def _notes(group: ConnectGroup) -> Iterator[str]:
     )
     doubled = [what for what, count in counts.items() if count > 1]
     if doubled:
-        yield f"doubled: {', '.join(doubled)}: several workers run them"
+        yield Finding("doubled", f"several workers run {', '.join(doubled)}")
     delay = max((one.assignment.delay_ms for one in group.workers), default=0)
     if delay:
-        yield (
-            f"waits: at the last rebalance, work of a lost worker was held back for "
-            f"{delay / 1000:g} s (scheduled.rebalance.max.delay.ms)"
-        )
+        text = "at the last rebalance, work of a lost worker was held back for "
+        yield Finding("waits", f"{text}{delay / 1000:g} s (scheduled.rebalance.max.delay.ms)")
     if any(one.assignment.error for one in group.workers):
-        yield "mismatch: the leader had not read the newest connector configurations"
+        text = "the leader had not read the newest connector configurations"
+        yield Finding("mismatch", text)
     if len({one.metadata.version for one in group.workers}) > 1:
-        yield "mixed: workers send different versions of Connect's protocol"
+        yield Finding("mixed", "workers send different versions of Connect's protocol")

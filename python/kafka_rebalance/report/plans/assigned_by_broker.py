@@ -2,10 +2,12 @@
 """Prints the present state of a group that the broker assigns."""
 
 from kafka_rebalance.plans.assigned_by_broker import AssignedByBroker, is_reconciling
+from kafka_rebalance.plans.figures import share_text
 from kafka_rebalance.report.text.names import counted, cut, member_names, partitions_text
 from kafka_rebalance.report.text.tables import print_filled_table
-from kafka_rebalance.wire.group_descriptions import MemberDescription
+from kafka_rebalance.wire.group_descriptions import GroupDescription, MemberDescription
 
+from .description import leaderless_in, print_findings
 from .lag import lag_cell, lag_text
 from .plan import print_wrapped
 
@@ -35,12 +37,17 @@ def print_assigned_by_broker(one: AssignedByBroker, given: str, *, everything: b
         print(f"… and {len(group.members) - len(shown)} more (--all shows them)")
     even = ", as even as possible" if one.balance.max - one.balance.min <= 1 else ""
     print_wrapped(f"Partitions a member: {one.balance.least_to_most}{even}.")
+    if one.rack_share is not None:
+        print_wrapped(f"Read in the rack of a replica: {share_text(one.rack_share)}.")
     print_wrapped(f"Subscribed: {_subscribed(group.members)}.")
     if one.lags is not None:
-        print_wrapped(lag_text(one.lags, one.without_committed_offset or 0))
+        print_wrapped(
+            lag_text(
+                one.lags, one.without_committed_offset or 0, leaderless=leaderless_in(one.findings)
+            )
+        )
     print()
-    for note in one.notes or ("Nothing to report.",):
-        print_wrapped(note, "", "  ")
+    print_findings(one.findings, _names(group))
     print(f"\nThis shows the offsets:\n  {command} --describe {option} {given}")
 
 
@@ -48,7 +55,7 @@ def _print_members(
     one: AssignedByBroker, members: tuple[MemberDescription, ...], *, everything: bool
 ) -> None:
     most = None if everything else _MOST_CHARACTERS
-    names = member_names({member.member_id: member.client_id for member in one.described.members})
+    names = _names(one.described)
     rows = [
         (
             cut(f"{names[member.member_id]}", 24),
@@ -68,6 +75,10 @@ def _print_members(
     ]
     columns = ["member", "client", "instance", "host", "rack", "epoch", "owned", "partitions"]
     print_filled_table([*columns, "target", "lag"], rows, right=("epoch", "owned", "lag"))
+
+
+def _names(group: GroupDescription) -> dict[str, str]:
+    return member_names({member.member_id: member.client_id for member in group.members})
 
 
 def _subscribed(members: tuple[MemberDescription, ...]) -> str:

@@ -9,6 +9,7 @@ from kafka_rebalance.plans.connect.workers import ConnectGroup, ConnectWorker
 from kafka_rebalance.report.text.names import counted, cut, partitions_text
 from kafka_rebalance.report.text.tables import print_filled_table
 
+from .description import print_findings
 from .plan import print_wrapped
 
 _MOST_ROWS = 20
@@ -37,8 +38,7 @@ def print_connect_group(group: ConnectGroup, *, everything: bool) -> None:
     print_wrapped(f"Connectors a worker: {_even(group.connector_balance)}.")
     print_wrapped(f"Tasks a worker: {_even(group.task_balance)}.")
     print()
-    for note in group.notes or ("Nothing to report.",):
-        print_wrapped(note, "", "  ")
+    print_findings(group.findings, {one.member_id: one.metadata.url for one in group.workers})
     print("\nThis shows what a change would do:")
     worker = group.workers[-1].metadata.url
     event = shlex.quote(f"worker {_address(worker)} leaves")

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 
 from kafka_rebalance.group.model import Member
 from kafka_rebalance.plans.clients import library_evidence
-from kafka_rebalance.plans.description import Description, Finding
+from kafka_rebalance.plans.description import Description
 from kafka_rebalance.plans.figures import share_text
+from kafka_rebalance.plans.findings import Finding
 from kafka_rebalance.plans.listed import may_list_eager
 from kafka_rebalance.report.text.names import (
     counted,
@@ -47,10 +48,7 @@ def print_description(one: Description, given: str, *, everything: bool) -> None
     if one.lags is not None:
         print_wrapped(_lag(one, names))
     print()
-    if not one.findings:
-        print("Nothing to report.")
-    for finding in one.findings:
-        print_wrapped(finding_text(finding, names), "", "  ")
+    print_findings(one.findings, names)
     if note := own_lists_note(group):
         print_wrapped(note)
     asks = dict.fromkeys(finding.ask for finding in one.findings if finding.ask)
@@ -83,13 +81,26 @@ def print_descriptions(rows: Sequence[Description]) -> None:
     ]
     shown = [column for column in columns if live or column != "lag"]
     print_table(shown, cells, left=(1, len(shown) - 1), whole=True, names=2)
-    if any(one.without_committed_offset for one in rows):
-        print_wrapped(
-            "lag: only of partitions with a committed offset; - if a group has none of these."
-        )
+    if any(one.without_committed_offset or one.leaderless for one in rows):
+        leader = " and a leader" if any(one.leaderless for one in rows) else ""
+        which = f"only of partitions with a committed offset{leader}"
+        print_wrapped(f"lag: {which}; - if a group has none of these.")
     unknown = sum(may_list_eager(one.group, one.group.assignor) for one in rows)
     if note := lists_note(unknown):
         print_wrapped(note)
+
+
+def print_findings(findings: Sequence[Finding], names: dict[str, str]) -> None:
+    """Prints a line for each finding; `names` are those of the members in the table above."""
+    if not findings:
+        print("Nothing to report.")
+    for finding in findings:
+        print_wrapped(finding_text(finding, names), "", "  ")
+
+
+def leaderless_in(findings: Sequence[Finding]) -> int:
+    """Returns how many partitions have no leader."""
+    return sum(len(one.partitions) for one in findings if one.kind == "leaderless")
 
 
 def finding_text(finding: Finding, names: dict[str, str]) -> str:
@@ -141,4 +152,5 @@ def _lag(one: Description, names: dict[str, str]) -> str:
         whose = f", read by {names[reader]}" if reader else ""
         least = min(one.lags.values())
         spread = f", {least:,} to {one.lags[worst]:,} a partition; most: {worst}{whose}"
-    return lag_text(one.lags, one.without_committed_offset or 0, spread)
+    unknown = one.without_committed_offset or 0
+    return lag_text(one.lags, unknown, spread, leaderless=len(one.leaderless))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shows lags; a lag is unknown (`-`) where no offset was committed."""
+"""Shows lags; a lag is unknown (`-`) where no offset was committed or no leader answers."""
 
 from kafka_rebalance.plans.lag import Lags
 from kafka_rebalance.report.text.names import counted
@@ -12,15 +12,19 @@ def lag_cell(lag: int | None) -> str:
     return "-" if lag is None else f"{lag:,}"
 
 
-def lag_text(lags: Lags, without_committed_offset: int, more: str = "") -> str:
-    """Returns a sentence on the lag of a group; some of its partitions have no committed offset.
+def lag_text(
+    lags: Lags, without_committed_offset: int, more: str = "", *, leaderless: int = 0
+) -> str:
+    """Returns a sentence on the lag of a group; of some partitions, the lag is not known.
 
-    `more` follows the number of partitions with an offset, such as ` of source topics`.
+    `more` follows the number of partitions with a lag, such as ` of source topics`.
     """
-    count = without_committed_offset
-    unknown = f"{counted(count, 'partition')} without a committed offset: {its(count)} lag is "
-    unknown += "unknown (-), and in no sum"
-    if count and not lags:
-        return f"Lag: {unknown}."
+    reasons = ((without_committed_offset, "a committed offset"), (leaderless, "a leader"))
+    unknown = [
+        f"{counted(count, 'partition')} without {what}: {its(count)} lag is unknown (-), and in no "
+        "sum"
+        for count, what in reasons
+        if count
+    ]
     known = f"{counted(sum(lags.values()), 'record')} in {counted(len(lags), 'partition')}{more}"
-    return f"Lag: {known}; {unknown}." if count else f"Lag: {known}."
+    return f"Lag: {'; '.join(unknown if unknown and not lags else [known, *unknown])}."

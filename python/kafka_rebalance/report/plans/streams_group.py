@@ -12,6 +12,7 @@ from kafka_rebalance.wire.streams_group_descriptions import (
     TaskLists,
 )
 
+from .description import leaderless_in, print_findings
 from .lag import lag_cell, lag_text
 from .plan import print_wrapped
 
@@ -42,10 +43,16 @@ def print_streams_group(one: StreamsGroupWithLag, given: str, *, everything: boo
         print(f"… and {len(members) - len(shown)} more (--all shows them)")
     even = ", as even as possible" if one.balance.max - one.balance.min <= 1 else ""
     print_wrapped(f"Active tasks a member: {one.balance.least_to_most}{even}.")
-    print_wrapped(lag_text(one.lags, one.without_committed_offset, " of source topics"))
+    print_wrapped(
+        lag_text(
+            one.lags,
+            one.without_committed_offset,
+            " of source topics",
+            leaderless=leaderless_in(one.findings),
+        )
+    )
     print()
-    for note in one.notes or ("Nothing to report.",):
-        print_wrapped(note, "", "  ")
+    print_findings(one.findings, {member.member_id: member.client_id for member in group.members})
     print(f"\nThis shows what a change would do:\n  kafka-rebalance plan {given} --add-members 1")
 
 

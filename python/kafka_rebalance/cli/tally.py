@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counts the groups of a command, for the lines below its report and for its exit code."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from kafka_rebalance.assignors.registry import FOREIGN, IN_PLACE_OF_STREAM, STREAM
+from kafka_rebalance.group.model import quoted
+from kafka_rebalance.plans.grown_sources import STOPS
+from kafka_rebalance.plans.playing import NOT_PLAYED
+from kafka_rebalance.report.text.names import counted
+
+from .exit_codes import SOME_ERRORS, of_errors
+from .leaderless import Leaderless
+
+
+class LeftOut(NamedTuple):
+    """A group of Kafka Streams for which nothing is played, and the contents of its line."""
+
+    group_id: str
+    why: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"group_id": self.group_id, "left_out": self.why}
+
+
+OF_APPLICATION = f"its assignor is {FOREIGN[STREAM]}; {IN_PLACE_OF_STREAM}"
+_WHY = {
+    OF_APPLICATION: "of Kafka Streams, whose assignor is in the application (docs/faq.md)",
+    NOT_PLAYED: f"of Kafka Streams under KIP-1071: {NOT_PLAYED}",
+    STOPS: f"of Kafka Streams that may stop: {STOPS}",
+}
+"""The reason in a group's line -> in the line below a report."""
+
+_MOST_NAMES = 3
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts of groups, for the lines below a report and for the exit code.
+
+    bad           groups with an error
+    unreadable    bad groups that could not be read
+    unaffected    groups that no change affects
+    not_affected  change -> the number of groups that it does not affect, and the first reason
+    led           groups that have the member of `--leader`, or several with its shortened id
+    streams       why groups are left out (`LeftOut`) -> their ids
+    leaderless    the partitions without a leader that the groups read
+    """
+
+    groups: int = 0
+    bad: int = 0
+    unreadable: int = 0
+    unaffected: int = 0
+    not_affected: dict[str, tuple[int, str]] = field(default_factory=dict)
+    led: int = 0
+    streams: dict[str, list[str]] = field(default_factory=dict)
+    leaderless: Leaderless = field(default_factory=Leaderless)
+
+    def leave_out(self, lines: Sequence[str], *, all_of_them: bool) -> None:
+        """Counts a group for each change that does not affect it; a line is `CHANGE: problem`."""
+        self.unaffected += all_of_them
+        for line in lines:
+            change = line.partition(": ")[0]
+            count, first = self.not_affected.get(change, (0, line))
+            self.not_affected[change] = (count + 1, first)
+
+    def lines(self) -> list[str]:
+        """Returns lines such as `Not affected by partitions orders=24: 19 groups.`"""
+        lines = [
+            f"Not affected by {change}: {counted(count, 'group')}."
+            for change, (count, _) in self.not_affected.items()
+        ]
+        return [*lines, *(_left_out(ids, why) for why, ids in self.streams.items())]
+
+    def finish(self, args: argparse.Namespace) -> int:
+        """Prints the counts (the number of errors on standard error), and returns the exit code."""
+        lines = [] if args.json else self.lines()
+        if lines:
+            from kafka_rebalance.report.plans.plan import print_wrapped
+
+            for line in lines:
+                print_wrapped(line)
+        self.leaderless.show()
+        if self.bad:
+            problem = f"{self.bad} of {counted(self.groups, 'group')} had errors"
+            print(f"kafka-rebalance: {problem}", file=sys.stderr)
+        without = self.unaffected + sum(map(len, self.streams.values()))
+        if without and without + self.unreadable == self.groups:
+            problem = "; ".join(first for _, first in self.not_affected.values())
+            left = f"no group is left: {'; '.join(self.streams)}"
+            problem = f"no group is affected: {problem}" if problem else left
+            print(f"kafka-rebalance: {problem}", file=sys.stderr)
+            return SOME_ERRORS
+        leader = vars(args).get("leader")
+        if leader is not None and not self.led and self.unreadable < self.groups > 1:
+            problem = f"no group has a member {quoted(leader)}; the answers are without --leader"
+            print(f"kafka-rebalance: {problem}", file=sys.stderr)
+            return SOME_ERRORS
+        return of_errors(self.bad)
+
+
+def _left_out(ids: Sequence[str], why: str) -> str:
+    more = len(ids) - _MOST_NAMES
+    names = ", ".join(ids[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+    return f"Left out: {counted(len(ids), 'group')} {_WHY[why]}: {names}."

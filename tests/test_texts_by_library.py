@@ -71,6 +71,8 @@ def test_the_bytes_name_the_libraries_where_no_client_id_does(
     assert "aiokafka: not possible" in text
     assert "Java: two rolling" not in text
     assert "librdkafka" not in text
+    text = said(capsys, tmp_path, [group("g", "range", "java", (4, 1))], "compare")
+    assert "they are Java's, which this project's plug-ins for kafka-python and aiokafka" in text
     unknown = group("g", "range", "python").edited(
         members=(*group("g", "range", "python").members, kr.Member("x", ("t",)))
     )

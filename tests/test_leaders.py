@@ -149,6 +149,34 @@ def test_plan_shows_each_leaders_answer(tmp_path: Path, capsys: pytest.CaptureFi
     assert "leaders" not in answer
 
 
+def test_a_made_up_leader_is_short_with_a_star_and_named_as_what_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """After a restart, the broker's map decides who leads: perhaps a member under a new id."""
+    members = tuple(
+        kr.Member(
+            f"c-{n}-0b5c2d1e-0000-4000-8000-12345678900{n}",
+            ("t",),
+            client_id=f"c-{n}",
+            client_library="librdkafka",
+        )
+        for n in range(3)
+    )
+    one = kr.GroupSpec("g", (kr.Topic("t", 5),), members, "range", leader_library="librdkafka")
+    text, answer = told(["plan", "--bounce-members"], one, tmp_path, capsys)
+    made_up = {new["member_id"] for new in answer["made_up"]}
+    (new,) = made_up.intersection(answer["leaders"][:3])
+    said = text[text.index("The figures are those of") :]
+    short = new[: len("c-0-1234")]
+    assert f"{short}*" in said
+    assert new not in said
+    for name in (new, short, f"{short}*"):
+        with pytest.raises(kr.NotAffected, match="this id is made up, for a member that a plan"):
+            named_leader(one, name)
+    with pytest.raises(kr.NotAffected, match=r'there is no member "c-9-1234"$'):
+        named_leader(one, "c-9-1234")
+
+
 def test_explain_and_compare_use_the_leaders_assignor(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -246,7 +274,13 @@ def test_describe_shows_the_library_and_the_evidence(
     members = (empty, default, java, python)
     one = kr.GroupSpec("g", (kr.Topic("t", 4),), members, "range", 1, leader="d")
     text, answer = told(["describe"], one, tmp_path, capsys)
-    assert all(name in text for name in ("librdkafka", "Java", "kafka-python or aiokafka"))
+    assert all(
+        name in text for name in ("librdkafka", "Java or plug-in", "kafka-python or aiokafka")
+    )
+    by_id = replace(java, client_id="consumer-g-1")
+    sure, _ = told(["describe"], one.edited(members=(by_id,), leader=None), tmp_path, capsys)
+    assert "Java" in sure
+    assert "plug-in" not in sure
     assert answer["leader"] == "d"
     assert [(m["client_library"], m["client_evidence"]) for m in answer["members"]] == [
         ("librdkafka", "bytes: subscription version 3, an empty rack"),

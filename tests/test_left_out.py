@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -121,6 +122,20 @@ def test_a_lost_rack_says_when_it_is_missed_and_which_partitions_have_no_leader(
     assert "1 partition without a leader, because all known replicas were there: a[0]" in run.stdout
 
 
+def test_members_whose_rack_is_unknown_are_in_the_json_as_in_the_text() -> None:
+    lost = ("-", "--remove-rack", "a")
+    racked = [replace(m, rack_id=r) for m, r in zip(SETTLED.members, ("a", "", None), strict=True)]
+    line = SETTLED.edited(members=tuple(racked)).to_json()
+    text = command("plan", *lost, stdin=line).stdout
+    assert "2 members have no client.rack. The plan keeps them" in " ".join(text.split())
+    unknown = [member.member_id for member in racked[1:]]
+    for word in ("plan", "compare"):
+        answer = json.loads(command(word, *lost, "--json", stdin=line).stdout)
+        assert answer["rack_unknown"] == unknown
+    other = json.loads(command("plan", "-", "--add-members", 1, "--json", stdin=line).stdout)
+    assert "rack_unknown" not in other
+
+
 def test_an_unknown_generation_is_counted_from_now(sample: Path) -> None:
     unknown = command("plan", sample, "--group", "audit", "--add-members", 1)
     assert "round 1 (eager), generation +1" in unknown.stdout
@@ -158,7 +173,7 @@ def test_a_made_up_member_can_be_named_by_its_short_id_though_draws_have_others(
 def test_a_switch_that_all_clients_can_make_points_to_compare() -> None:
     line = SETTLED.to_json()
     switch = command("plan", "-", "--switch-assignor", "cooperative-sticky", stdin=line)
-    assert "`compare` has the whole switch" in switch.stdout
+    assert "This has the whole switch" in switch.stdout
     other = command("plan", "-", "--add-members", 1, stdin=line)
     assert "whole switch" not in other.stdout
 

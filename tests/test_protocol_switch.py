@@ -92,11 +92,11 @@ def test_the_way_back_ends_with_the_leaders_assignor() -> None:
     [
         ("range", "newest", '"newest" is not consumer or classic'),
         ("range", "consumer/sticky", '"sticky" is none of uniform, range'),
-        ("range", "classic", 'the broker does not assign the group: "range"'),
         ("consumer/range", "consumer", 'the broker assigns the group already: "consumer/range"'),
         ("kafka-python/range", "consumer", "kafka-python and aiokafka have no consumer protocol"),
         ("range", "consumer/", '"consumer/" names no assignor after the slash'),
-        ("share/simple", "classic", 'the broker does not assign the group: "share/simple"'),
+        ("share/simple", "classic", 'this is a share group, which runs "share/simple"'),
+        ("share/simple", "consumer", "only consumer groups have two protocols"),
         ("librdkafka/cooperative-sticky", "consumer", "whose assignments have user data"),
     ],
 )

@@ -336,7 +336,9 @@ def test_one_group_is_told_what_is_assumed_or_known(words: list[str]) -> None:
 def test_many_groups_are_told_for_how_many_it_is_assumed() -> None:
     groups = [between(), eager(), replace_id(between(), "h")]
     text = told(["plan", "-"], *groups)
-    assert f"Assumed for 2 cooperative groups: {ASSUMED}" in text
+    assert f"Assumed for 2 cooperative groups (kp-range, h): {ASSUMED}" in text
+    more = [replace_id(between(), f"g{n}") for n in range(4)]
+    assert f"Assumed for 4 cooperative groups: {ASSUMED}" in told(["plan", "-"], *more)
     assert SET in text
     assert "Assumed for" not in told(["plan", "-"], eager(), replace_id(eager(), "h"))
 

@@ -71,6 +71,8 @@ def test_the_bytes_name_the_libraries_where_no_client_id_does(
     assert "aiokafka: not possible" in text
     assert "Java: two rolling" not in text
     assert "librdkafka" not in text
+    text = said(capsys, tmp_path, [group("g", "range", "java", (4, 1))], "compare")
+    assert "they are Java's, which this project's plug-ins for kafka-python and aiokafka" in text
     unknown = group("g", "range", "python").edited(
         members=(*group("g", "range", "python").members, kr.Member("x", ("t",)))
     )
@@ -404,6 +406,22 @@ def test_a_planned_switch_has_one_heading(
     assert at == sorted(at)
     assert ("So this group cannot switch" in text) == any("So this" in part for part in parts)
     assert ("run several clients" in text) == any("several" in part for part in parts)
+
+
+@pytest.mark.parametrize("library", ["kafka-python", "java"])
+def test_a_switch_by_plug_ins_names_the_command_with_its_cost(
+    library: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The present leader may have kafka-python's own range, or the plug-in."""
+    one = group("g", "range", "kafka-python")
+    one = replace(one, leader_library=library, max_partitions=one.limit)
+    text = said(capsys, tmp_path, [one], "plan", "--switch-assignor", "cooperative-sticky")
+    command = f"compare {tmp_path / 'groups.jsonl'} --group g --assignors cooperative-sticky"
+    assert f"moves of both bounces: kafka-rebalance {command}" in text
+    settings = said(
+        capsys, tmp_path, [one], *command.replace(f" {tmp_path}/groups.jsonl", "").split()
+    )
+    assert "partition_assignment_strategy=[CooperativeSticky" in settings
 
 
 def recipes_of(one: kr.GroupSpec, new: str, capsys: pytest.CaptureFixture[str]) -> str:

@@ -171,17 +171,14 @@ const MEASURES: [Measure; 4] = [
     Measure {
         of: |f| f.unavailable_rounds as f64,
         words: |mine, other, its| {
-            let s = if mine == 1.0 { "" } else { "s" };
-            format!("{mine} partition-round{s} without a reader to {other}'s {its}")
+            let mine = counted(mine, "partition-round");
+            format!("{mine} without a reader to {other}'s {its}")
         },
         equal: ", and is as even",
     },
     Measure {
         of: |f| f.moves as f64,
-        words: |mine, other, its| {
-            let s = if mine == 1.0 { "" } else { "s" };
-            format!("{mine} move{s} to {other}'s {its}")
-        },
+        words: |mine, other, its| format!("{} to {other}'s {its}", counted(mine, "move")),
         equal: ", is as even and stops as little",
     },
     Measure {
@@ -193,6 +190,11 @@ const MEASURES: [Measure; 4] = [
         equal: ", and is equal in all else",
     },
 ];
+
+fn counted(number: f64, noun: &str) -> String {
+    let s = if number == 1.0 { "" } else { "s" };
+    format!("{number} {noun}{s}")
+}
 
 /// Returns why the best candidate is better than the group's own assignor, or than the next best.
 /// If `alone`, the own assignor's figures are those of members that list it alone.

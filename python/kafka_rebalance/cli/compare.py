@@ -14,7 +14,7 @@ from kafka_rebalance.assignors.registry import (
 from kafka_rebalance.errors import AssignorThrows, GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.plans import Comparison, Endless, compare, endless
+from kafka_rebalance.plans import Comparison, Endless, compare, endless, lost_rack
 from kafka_rebalance.plans.changes import Change, SwitchAssignor, SwitchProtocol
 from kafka_rebalance.plans.changes.text import CHANGES
 from kafka_rebalance.plans.comparison import alone_label
@@ -25,7 +25,7 @@ from kafka_rebalance.plans.rebalance_plan import parse_changes
 from kafka_rebalance.simulator.timing import Timed, assumed, timed, why_untimed
 
 from . import plan as plan_command
-from .groups import add_arguments, answers
+from .groups import add_arguments, answers, given
 from .tally import Tally
 
 # Each assignor is asked as if the group ran it, so a switch is no change here.
@@ -105,6 +105,8 @@ def _json(
         line["times_assumed" if times else "times_missing"] = why
     if may_list_eager(one.group, one.group.assignor):
         line["assumes_cooperative_lists"] = True
+    if (unknown := lost_rack.at_first(one.group, one.changes)) is not None:
+        line["rack_unknown"] = unknown
     if not_affected:
         line["not_affected"] = not_affected
     return line
@@ -141,7 +143,8 @@ def _show_one(compared: Comparison, led: Sequence[LedPlan], args: argparse.Names
     from kafka_rebalance.report.plans.plan import print_wrapped
     from kafka_rebalance.report.plans.traps import print_traps
 
-    print_comparison(compared, *_times(compared))
+    select = given(args, compared.group.group_id)
+    print_comparison(compared, *_times(compared), select)
     never_ends, traps, notes = _endless(compared, args), _traps(compared), _notes(compared, led)
     if never_ends or traps or notes:
         print()
@@ -153,13 +156,13 @@ def _show_one(compared: Comparison, led: Sequence[LedPlan], args: argparse.Names
 
 
 def _notes(compared: Comparison, led: Sequence[LedPlan]) -> list[str]:
-    from kafka_rebalance.report.plans import lost_rack
     from kafka_rebalance.report.plans.leader import leader_note, other_leaders, own_rows_note
+    from kafka_rebalance.report.plans.lost_rack import groups_note
     from kafka_rebalance.report.plans.recipes import own_lists_note
 
     group = compared.group
     notes = [
-        lost_rack.groups_note([lost_rack.at_first(group, compared.changes)], before=True),
+        groups_note([lost_rack.at_first(group, compared.changes)], before=True),
         leader_note(group, group.assignor, [one.assignor for one in compared.candidates]),
         own_rows_note(group.assignor),
         *other_leaders(led),
@@ -169,9 +172,9 @@ def _notes(compared: Comparison, led: Sequence[LedPlan]) -> list[str]:
 
 
 def _show_many(compared: Sequence[Comparison]) -> None:
-    from kafka_rebalance.report.plans import lost_rack
     from kafka_rebalance.report.plans.compare import print_comparisons
     from kafka_rebalance.report.plans.leader import leaders_note
+    from kafka_rebalance.report.plans.lost_rack import groups_note
     from kafka_rebalance.report.plans.plan import print_wrapped
     from kafka_rebalance.report.plans.recipes import lists_note
 
@@ -180,9 +183,10 @@ def _show_many(compared: Sequence[Comparison]) -> None:
     if note := leaders_note(group.leader_library for group in kafkas):
         print_wrapped(note)
     each = (lost_rack.at_first(one.group, one.changes) for one in compared)
-    if note := lost_rack.groups_note(each, before=True):
+    if note := groups_note(each, before=True):
         print_wrapped(note)
-    unknown = sum(may_list_eager(one.group, one.group.assignor) for one in compared)
+    groups = (one.group for one in compared)
+    unknown = [one.group_id for one in groups if may_list_eager(one, one.assignor)]
     if note := lists_note(unknown):
         print_wrapped(note)
     print("The last two columns: with the group's own assignor -> with the recommended one.")

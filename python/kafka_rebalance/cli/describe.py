@@ -2,7 +2,6 @@
 """`kafka-rebalance describe`: shows the present state of a group, and its problems."""
 
 import argparse
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -17,7 +16,7 @@ from kafka_rebalance.plans.assigned_by_broker import AssignedByBroker
 from kafka_rebalance.plans.description import read_partitions
 
 from .exit_codes import of_errors
-from .groups import BadGroup, add_input, read_groups, report_bad
+from .groups import BadGroup, add_input, given, read_groups, report_bad
 from .options import cluster_configs
 
 
@@ -54,9 +53,7 @@ def run(args: argparse.Namespace) -> int:
         from kafka_rebalance.report.plans.description import print_description, print_descriptions
 
         if len(groups) == 1:
-            print_description(
-                next(described), _given(args, groups[0].group_id), everything=args.all
-            )
+            print_description(next(described), given(args, groups[0].group_id), everything=args.all)
         else:
             print_descriptions(list(described))
             print("--group G shows one group in detail.")
@@ -112,19 +109,9 @@ def _show_other(args: argparse.Namespace, one: GroupSpec | BadGroup) -> list[Gro
     elif isinstance(group, StreamsGroupWithLag):
         from kafka_rebalance.report.plans.streams_group import print_streams_group
 
-        print_streams_group(group, _given(args, args.group), everything=args.all)
+        print_streams_group(group, given(args, args.group), everything=args.all)
     else:
         from kafka_rebalance.report.plans.assigned_by_broker import print_assigned_by_broker
 
-        print_assigned_by_broker(group, _given(args, args.group), everything=args.all)
+        print_assigned_by_broker(group, given(args, args.group), everything=args.all)
     return []
-
-
-def _given(args: argparse.Namespace, group_id: str) -> str:
-    """Returns the arguments that select this input and group, quoted for a shell."""
-    source = [args.file]
-    if args.file is None:
-        source = ["--bootstrap-server", args.bootstrap_server]
-        if args.command_config is not None:
-            source += ["--command-config", args.command_config]
-    return shlex.join([*source, "--group", group_id])

@@ -2,6 +2,7 @@
 """Adds and reads the options that name groups and changes, for all commands that have them."""
 
 import argparse
+import shlex
 import sys
 from collections.abc import Callable, Container, Iterator, Sequence
 from itertools import chain, islice
@@ -167,6 +168,16 @@ def _cluster(args: argparse.Namespace) -> Iterator[tuple[GroupSpec | BadGroup, A
             yield GroupSpec.from_dict(line), line
         except GroupError as error:
             yield BadGroup(group_id_of(line), str(error)), line
+
+
+def given(args: argparse.Namespace, group_id: str) -> str:
+    """Returns the arguments that select this input and group, quoted for a shell."""
+    source: list[str] = [args.file]
+    if args.file is None:
+        source = ["--bootstrap-server", args.bootstrap_server]
+        if args.command_config is not None:
+            source += ["--command-config", args.command_config]
+    return shlex.join([*source, "--group", group_id])
 
 
 class AnsweredGroup(NamedTuple, Generic[GroupAnswer]):

@@ -21,19 +21,26 @@ from kafka_rebalance.errors import GroupError, NotAffected
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.plans import Endless, Figures, RebalancePlan, Samples, endless, plan
+from kafka_rebalance.plans import (
+    Endless,
+    Figures,
+    RebalancePlan,
+    Samples,
+    endless,
+    lost_rack,
+    plan,
+)
 from kafka_rebalance.plans.broker_notes import broker_notes
-from kafka_rebalance.plans.changes import Change, SwitchAssignor
+from kafka_rebalance.plans.changes import Change
 from kafka_rebalance.plans.clients import unknown_libraries
 from kafka_rebalance.plans.leaders import LedPlan, plans_by_leader
 from kafka_rebalance.plans.librdkafka_traps import Trap, librdkafka_traps
 from kafka_rebalance.plans.listed import may_list_eager
 from kafka_rebalance.plans.rebalance_plan import parse_changes
 from kafka_rebalance.plans.switched import by_plug_ins, not_rolling
-from kafka_rebalance.report.plans import lost_rack
 from kafka_rebalance.report.text.names import counted
 
-from .groups import add_arguments, answers
+from .groups import add_arguments, answers, given
 from .options import whole
 from .tally import Tally
 
@@ -163,28 +170,31 @@ class _Table:
     """The rows of many groups, and the numbers for the notes below them.
 
     `leaders` has the `leader_library` of each group whose rebalances Kafka's own assignor answers.
-    `racks_unknown` is that of `lost_rack.in_plan` for each group.
+    `racks_unknown` is that of `lost_rack.in_plan` for each group. `lists_unknown` are the ids of
+    groups whose plans depend on lists that are not known.
     """
 
     rows: list[tuple[str, str, Figures]] = field(default_factory=list)
     leaders: list[str | None] = field(default_factory=list)
-    racks_unknown: list[int | None] = field(default_factory=list)
-    lists_unknown: int = 0
+    racks_unknown: list[list[str] | None] = field(default_factory=list)
+    lists_unknown: list[str] = field(default_factory=list)
 
     def add(self, planned: RebalancePlan) -> None:
         self.rows.append((planned.group.group_id, planned.assignor, planned.figures()))
         self.racks_unknown.append(lost_rack.in_plan(planned))
-        self.lists_unknown += _assumes_lists(planned)
+        if _assumes_lists(planned):
+            self.lists_unknown.append(planned.group.group_id)
         if planned.rounds and not library_of(planned.assignor):
             self.leaders.append(planned.group.leader_library)
 
     def show(self) -> None:
         from kafka_rebalance.report.plans.leader import leaders_note
+        from kafka_rebalance.report.plans.lost_rack import groups_note
         from kafka_rebalance.report.plans.plan import print_plans, print_wrapped
         from kafka_rebalance.report.plans.recipes import lists_note
 
         print_plans(self.rows)
-        notes = lost_rack.groups_note(self.racks_unknown), leaders_note(self.leaders)
+        notes = groups_note(self.racks_unknown), leaders_note(self.leaders)
         for note in filter(None, (*notes, lists_note(self.lists_unknown))):
             print_wrapped(note)
         print("--group G shows one group in detail.")
@@ -241,9 +251,10 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
     else:
         from kafka_rebalance.report.plans.broker_notes import print_broker_notes
         from kafka_rebalance.report.plans.never_ends import print_endless
-        from kafka_rebalance.report.plans.recipes import WHOLE_SWITCH, print_switches
+        from kafka_rebalance.report.plans.recipes import print_switches
         from kafka_rebalance.report.plans.times import print_times
         from kafka_rebalance.report.plans.traps import print_traps
+        from kafka_rebalance.report.plans.whole_switch import print_whole_switch
 
         print_plan(planned, _samples(planned, args), everything=args.all)
         if args.how_long:
@@ -253,17 +264,15 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
         print_broker_notes(planned, everything=args.all)
         switches = (planned.group, planned.changes, planned.assignor)
         rolling, refusing = by_plug_ins(*switches), not_rolling(*switches)
-        print_switches(rolling, refusing, planned.group)
-        if _switches(planned) and not (rolling or refusing):
-            print_wrapped(WHOLE_SWITCH)
+        # `compare` asks the group's own assignor, not that of --assignor.
+        select = "" if args.assignor else given(args, planned.group.group_id)
+        print_switches(rolling, refusing, planned.group, select)
+        if not (rolling or refusing):
+            print_whole_switch(planned, select)
     if note := _lists_note(planned):
         print_wrapped(note)
     _show_leaders(answer)
     _draw(planned, args)
-
-
-def _switches(planned: RebalancePlan) -> bool:
-    return any(isinstance(one, SwitchAssignor) for one in parse_changes(planned.changes))
 
 
 def _samples(planned: RebalancePlan, args: argparse.Namespace) -> Samples | None:

@@ -160,10 +160,11 @@ def _from_group(args: argparse.Namespace) -> Scenario:
         scenario = scenario_from_group(group, args.changes, config=config, work=work)
     except GroupError as error:
         raise GroupError(where, f"{group.group_id}: {error_text(error, args.changes)}") from None
-    from kafka_rebalance.report.plans import lost_rack
+    from kafka_rebalance.plans import lost_rack
+    from kafka_rebalance.report.plans.lost_rack import groups_note
 
     unknown = lost_rack.at_first(group, map(str, args.changes))
-    if note := lost_rack.groups_note([unknown], before=True):
+    if note := groups_note([unknown], before=True):
         print(f"kafka-rebalance: {note}", file=sys.stderr)
     return scenario
 

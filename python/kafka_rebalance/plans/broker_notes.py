@@ -91,13 +91,19 @@ def _of_consumers(plan: RebalancePlan) -> Iterator[Note]:
             text += f" Here each member has its own target; {_together(plan)}."
         yield Note("interval", text)
     switched = [_before(plan, one) for one in plan.changes if isinstance(one, SwitchAssignor)]
-    if any(one.assignor in SERVER_SIDE and len(one.members) % 2 == 0 for one in switched):
+    if any(one.assignor in SERVER_SIDE and _has_pair(one) for one in switched):
         yield Note(
             "tie",
-            "If all members name an assignor (group.remote.assignor), half of them name each one "
-            "half-way through the rolling change. The broker then computes a new target at every "
-            "heartbeat, until the next member changes: do not stop there.",
+            "While only two members name an assignor (group.remote.assignor), and each another "
+            "one, the broker computes new targets with both in turns, at their heartbeats, until "
+            "the next member changes: do not stop there.",
         )
+
+
+def _has_pair(group: GroupSpec) -> bool:
+    """Returns whether only two members are there at a time of a rolling change."""
+    a_dynamic = any(member.group_instance_id is None for member in group.members)
+    return len(group.members) == 2 or (len(group.members) == 3 and a_dynamic)
 
 
 def _together(plan: RebalancePlan) -> str:

@@ -119,6 +119,9 @@ LACK_CONSUMER_PROTOCOL = {
 }
 """A library as in `client_library`, without the consumer protocol (KIP-848) -> a sentence."""
 
+HAVE_CONSUMER_PROTOCOL = (JAVA, LIBRDKAFKA)
+"""The libraries that have the consumer protocol."""
+
 _BY_BYTES = {
     "java": (JAVA, KAFKA_PYTHON, AIOKAFKA),  # this project's plug-ins send Java's bytes
     "python": (KAFKA_PYTHON, AIOKAFKA),
@@ -218,6 +221,11 @@ def recipe(client: ClientLibrary, old: str, new: str) -> Recipe:
         return Recipe(client.name, "stop all", (client.setting([new]),), client.needs([new]))
     steps = ([new],) if one_name else ([new, old], [new])
     return Recipe(client.name, "rolling", tuple(map(client.setting, steps)), client.needs(steps[0]))
+
+
+def remote_recipe(client: ClientLibrary, new: str) -> Recipe:
+    """Returns the recipe for a change of the brokers' assignor: one bounce, one setting for all."""
+    return Recipe(client.name, "rolling", (f"group.remote.assignor={protocol_name(new)}",))
 
 
 def refuses(client: ClientLibrary, *assignors: str) -> bool:

@@ -34,6 +34,7 @@ from kafka_rebalance.group.spec import GroupSpec, require_group
 
 from .changes import Change, SwitchAssignor, SwitchProtocol
 from .changes.edits import AS_IT_IS
+from .group_kinds import by_switch_protocol, never_runs
 from .migrations import Migration, migration
 from .rebalance_plan import parse_changes, plan
 from .recommendation import Candidate, recommend
@@ -98,12 +99,19 @@ class Comparison:
     def migration(self) -> Migration | None:
         """Plays the migration to the recommended assignor; None if there is nothing to change.
 
-        For an eager group with the own assignor recommended, this is `completion`.
+        For an eager group with the own assignor recommended, this is `completion`. None also if
+        `switch_protocol` is the change.
         """
         old, new = self.group.assignor, self.recommended
-        if old is None or new is None:
+        if old is None or new is None or self.switch_protocol is not None:
             return None
         return self.completion if old == new else migration(self.group, old, new, self.engine)
+
+    @property
+    def switch_protocol(self) -> str | None:
+        """Returns the value of the change `switch-protocol` to the recommended assignor, if any."""
+        old, new = self.group.assignor, self.recommended
+        return None if old is None or new is None else by_switch_protocol(old, new)
 
     @property
     def completion(self) -> Migration | None:
@@ -125,6 +133,8 @@ class Comparison:
             "reason": self.reason,
             "migration": None if steps is None else steps.to_dict(),
         }
+        if self.switch_protocol is not None:
+            answer["switch_protocol"] = self.switch_protocol
         completion = steps if self.keeps_assignor else self.completion
         if self.alone is not None and completion is not None:
             (bounce,) = completion.bounces
@@ -150,13 +160,17 @@ def compare(
 
     Errors   GroupError at `changes[i]` for a change that does not fit the group; at `assignor` if
              the group's own assignor is not known here, for example that of Kafka Streams; at
-             `assignors[i]` for another unknown name; TypeError.
+             `assignors[i]` for another unknown name, or for an assignor that the group's kind can
+             never run (`group_kinds.py`); TypeError.
     """
     require_group(group)
     if assignors is not None:
         _check_names(assignors)
     if group.assignor is not None:
         protocol_of(group.assignor)  # raises if the assignor is not known
+    for i, name in enumerate(assignors or ()):
+        if problem := never_runs(group, name):
+            raise GroupError(f"assignors[{i}]", problem)
     changes = parse_changes(changes)
     for i, change in enumerate(changes):
         if isinstance(change, SwitchAssignor | SwitchProtocol):

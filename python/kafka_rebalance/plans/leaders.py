@@ -35,9 +35,11 @@ from kafka_rebalance.group.spec import GroupSpec
 
 from .changes import Change, SwitchProtocol
 from .changes.edits import find_member
+from .changes.made_up import was_made_up
 from .changes.other_assignor import run_by
-from .changes.protocol import CONSUMER, lacking
+from .changes.protocol import lacking
 from .clients import LACK_CONSUMER_PROTOCOL, client_of, library_evidence
+from .group_kinds import CONSUMER
 from .rebalance_plan import RebalancePlan, parse_changes, plan
 from .rounds import Step
 
@@ -92,9 +94,20 @@ def named_leader(group: GroupSpec, member: str | None) -> GroupSpec:
     try:
         return group.edited(leader=find_member(group, member).member_id)
     except NotAffected:
-        raise NotAffected("leader", f"there is no member {quoted(member)}") from None
+        raise NotAffected("leader", _no_member(group, member)) from None
     except GroupError as error:
         raise GroupError("leader", error.problem) from None
+
+
+def _no_member(group: GroupSpec, name: str) -> str:
+    """Returns the text of an error about a leader that is not there, perhaps with a made-up id."""
+    problem = f"there is no member {quoted(name)}"
+    if name.endswith("*") or was_made_up(name, group.group_id, len(group.members)):
+        problem += (
+            ": this id is made up, for a member that a plan adds or restarts. Only a member that "
+            "is there now can be named; the plan has the other leaders' answers as well"
+        )
+    return problem
 
 
 def plans_by_leader(

@@ -8,7 +8,16 @@ from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
 from kafka_rebalance.assignors.registry import BUILT_IN, Engine, protocol_name
 from kafka_rebalance.group.spec import GroupSpec
 
-from .clients import Recipe, clients_of, clients_that_fit, recipe
+from .clients import (
+    HAVE_CONSUMER_PROTOCOL,
+    Recipe,
+    clients_of,
+    clients_that_fit,
+    recipe,
+    remote_recipe,
+)
+from .group_kinds import CONSUMER, protocol_kind
+from .remote_assignor import remote_bounce
 from .switch import Bounce, bounce_of_one_name, one_bounce, two_bounces
 
 _KAFKAS_DEFAULT = ("range", "cooperative-sticky")
@@ -19,8 +28,9 @@ _KAFKAS_DEFAULT = ("range", "cooperative-sticky")
 class Migration:
     """The rolling bounces from `old` to `new`, as played, and a recipe for each client library.
 
-    There are two bounces, or one if the assignors have one protocol name. If `old` is `new`, the
-    group is eager (`lists_eager`), and afterwards its members list this assignor alone.
+    There are two bounces, or one if the assignors have one protocol name, or if the brokers run
+    them (KIP-848, `remote_assignor.py`). If `old` is `new`, the group is eager (`lists_eager`), and
+    afterwards its members list this assignor alone.
 
     `from_default` is None, except from range to cooperative-sticky: then it is the single bounce
     that Java members with Kafka's default list need, because that list has both. If `is_known`,
@@ -39,6 +49,11 @@ class Migration:
     dynamic_members: int
 
     @property
+    def is_by_brokers(self) -> bool:
+        """Returns whether the brokers run both assignors."""
+        return protocol_kind(self.new) == CONSUMER
+
+    @property
     def rebalances(self) -> int:
         """Returns the rebalances of all bounces, a lower bound unless each is exact."""
         return sum(one.rebalances for one in self.bounces)
@@ -55,6 +70,7 @@ class Migration:
             "to": self.new,
             "moves": self.moves,
             "bounces": [one.to_dict() for one in self.bounces],
+            "dynamic_members": self.dynamic_members,
             "from_default": None if self.from_default is None else self.from_default.to_dict(),
             "client_is_known": self.is_known,
             "recipes": [one.to_dict() for one in self.recipes],
@@ -62,7 +78,9 @@ class Migration:
 
 
 def migration(group: GroupSpec, old: str, new: str, engine: Engine = "rust") -> Migration:
-    """Returns the migration from `old` to `new`, known assignors."""
+    """Returns the migration from `old` to `new`, known assignors of one `protocol_kind`."""
+    if protocol_kind(new) == CONSUMER:
+        return _by_brokers(group, old, new, engine)
     if protocol_name(old) == protocol_name(new):
         bounces: tuple[Bounce, ...] = (bounce_of_one_name(group, old, new, engine),)
     else:
@@ -83,5 +101,21 @@ def migration(group: GroupSpec, old: str, new: str, engine: Engine = "rust") -> 
         from_default,
         bool(clients),
         tuple(recipe(client, old, new) for client in named),
+        sum(member.group_instance_id is None for member in group.members),
+    )
+
+
+def _by_brokers(group: GroupSpec, old: str, new: str, engine: Engine) -> Migration:
+    found = clients_of(group)
+    clients = tuple(
+        one for one in HAVE_CONSUMER_PROTOCOL if one in (found or clients_that_fit(group))
+    )
+    return Migration(
+        old,
+        new,
+        (remote_bounce(group, new, engine),),
+        None,
+        bool(found),
+        tuple(remote_recipe(client, new) for client in clients),
         sum(member.group_instance_id is None for member in group.members),
     )

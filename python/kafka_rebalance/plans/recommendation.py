@@ -31,8 +31,9 @@ from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
 from kafka_rebalance.assignors.registry import BUILT_IN, library_of, protocol_name
 from kafka_rebalance.group.spec import GroupSpec
 
-from .clients import CLIENTS, clients_for
+from .clients import CLIENTS, HAVE_CONSUMER_PROTOCOL, ClientLibrary, clients_for
 from .figures import Figures
+from .group_kinds import CONSUMER, protocol_kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,22 +104,31 @@ def lacking_clients(group: GroupSpec, assignor: str) -> list[str]:
 
     A member cannot if all clients that it may run lack it. Any client may have a custom assignor.
     """
-    if assignor == group.assignor or assignor not in (*BUILT_IN, *PYTHON_LIBRARIES):
+    known = (*BUILT_IN, *PYTHON_LIBRARIES)
+    if assignor == group.assignor or not (assignor in known or protocol_kind(assignor) == CONSUMER):
         return []
     may_run = {clients_for(member, group.group_id) for member in group.members}
-    lack = [client for client in CLIENTS if assignor not in client.assignors]
+    lack = [client for client in CLIENTS if not _has(client, assignor)]
     named = {client for clients in may_run if {*clients} <= {*lack} for client in clients}
     return [client.name for client in lack if client in named]
+
+
+def _has(client: ClientLibrary, assignor: str) -> bool:
+    if protocol_kind(assignor) == CONSUMER:
+        return client in HAVE_CONSUMER_PROTOCOL
+    return assignor in client.assignors
 
 
 class _Measure(NamedTuple):
     """A criterion of the rule; the candidate with the smallest value is the best.
 
     `words` is a text that compares the values of two candidates; `show` is the format of a value.
+    `unit` is the unit of the first value, without an s, which is added unless the value is 1.
     `equal` is the text after `words`: it says that both are equal in all earlier criteria.
     """
 
     words: str
+    unit: str
     of: Callable[[Figures], float]
     show: str
     equal: str
@@ -126,17 +136,23 @@ class _Measure(NamedTuple):
 
 _MEASURES = (
     _Measure(
-        "a spread of {} to {}'s {}", lambda f: f.balance_after.max - f.balance_after.min, "d", ""
+        "a spread of {} to {}'s {}",
+        "",
+        lambda f: f.balance_after.max - f.balance_after.min,
+        "d",
+        "",
     ),
     _Measure(
-        "{} partition-round{s} without a reader to {}'s {}",
+        "{} without a reader to {}'s {}",
+        "partition-round",
         lambda f: f.unavailable_rounds,
         "d",
         ", and is as even",
     ),
-    _Measure("{} move{s} to {}'s {}", lambda f: f.moves, "d", ", is as even and stops as little"),
+    _Measure("{} to {}'s {}", "move", lambda f: f.moves, "d", ", is as even and stops as little"),
     _Measure(
         "{} read in another rack to {}'s {}",
+        "",
         lambda f: 1 - (f.rack_share_after or 0.0),
         ".0%",
         ", and is equal in all else",
@@ -167,12 +183,10 @@ def _reason(
     for measure in _MEASURES:
         mine, its = measure.of(best.figures), measure.of(other.figures)
         if mine != its:
-            how = measure.words.format(
-                format(mine, measure.show),
-                other.assignor,
-                format(its, measure.show),
-                s="" if mine == 1 else "s",
-            )
+            shown = format(mine, measure.show)
+            if measure.unit:
+                shown += f" {measure.unit}{'' if mine == 1 else 's'}"
+            how = measure.words.format(shown, other.assignor, format(its, measure.show))
             how += " if listed alone" if other is alone else ""
             return f"{name} has {how}{measure.equal}"
     if best is alone:

@@ -55,7 +55,8 @@ class Bounce(NamedTuple):
 
     `rebalances` is a lower bound unless `is_exact`. `moves` is how many partitions members gain in
     all these rebalances, under made-up ids; None if not exact. `takes_over` is the event, in words,
-    after which the group uses another assignor; None if this bounce does not change the assignor.
+    after which the group uses another assignor; None if this bounce does not change the assignor,
+    or if that is not played.
     """
 
     assignors: AssignorNames
@@ -100,11 +101,7 @@ def _bounces(
     too_many = len(group.members) > MOST_MEMBERS and any(map(_is_cooperative, played))
     in_python = not PYTHON_LIBRARIES.keys().isdisjoint([*first, *lists[0]])
     if too_many or (in_python and is_large(group)):
-        dynamic = sum(member.group_instance_id is None for member in group.members)
-        # A member that leaves starts a rebalance of the others, if there are any.
-        least = dynamic if len(group.members) == 1 else 2 * dynamic
-        restarts = len(group.members)
-        return tuple(Bounce(names, restarts, least, None, is_exact=False) for names in lists)
+        return tuple(at_least(group, names) for names in lists)
     moment = _Moment(
         group,
         {m.member_id: first for m in group.members},
@@ -112,6 +109,14 @@ def _bounces(
         eager={m.member_id for m in group.members} if eager else set(),
     )
     return tuple(moment.bounce(names) for names in lists)
+
+
+def at_least(group: GroupSpec, names: AssignorNames) -> Bounce:
+    """Returns a bounce that is not played: a lower bound of its rebalances."""
+    dynamic = sum(member.group_instance_id is None for member in group.members)
+    # A member that leaves starts a rebalance of the others, if there are any.
+    least = dynamic if len(group.members) == 1 else 2 * dynamic
+    return Bounce(names, len(group.members), least, None, is_exact=False)
 
 
 def is_large(group: GroupSpec) -> bool:

@@ -36,6 +36,9 @@ _OWN_ID = 22
 """The length of an id that a member of the consumer protocol chooses: a UUID in base64."""
 
 
+_MOST_LOOKED_AT = 10_000
+
+
 class Basis(Enum):
     """The origin of a newcomer's name."""
 
@@ -110,10 +113,9 @@ class MadeUp:
         With `is_own`, a member of the consumer protocol chose the id: a UUID in base64.
         """
         while True:
-            random = uuid.uuid5(uuid.NAMESPACE_OID, f"{self._group_id}/{self._draw}/{self._count}")
+            chosen = _chosen(self._group_id, self._draw, self._count)
             self._count += 1
-            chosen = uuid.UUID(bytes=random.bytes, version=4)
-            in_base64 = base64.urlsafe_b64encode(chosen.bytes).decode().rstrip("=")
+            in_base64 = _in_base64(chosen)
             member_id = in_base64 if is_own else f"{name}-{chosen}"
             if member_id not in taken:
                 break
@@ -163,6 +165,27 @@ class MadeUp:
         while drawn in taken:
             drawn += "."
         return drawn
+
+
+def was_made_up(name: str, group_id: str, members: int) -> bool:
+    """Returns whether a plan of this group makes up this id, or one that `name` shortens.
+
+    Looked at are the first ids of draw 0: those of a bounce of all members, and a few more.
+    """
+    first = (_chosen(group_id, 0, number) for number in range(min(members, _MOST_LOOKED_AT) + 10))
+    return any(
+        name.endswith((f"-{one}", f"-{str(one)[:4]}", f"-{_in_base64(one)[:4]}", _in_base64(one)))
+        for one in first
+    )
+
+
+def _chosen(group_id: str, draw: int, count: int) -> uuid.UUID:
+    random = uuid.uuid5(uuid.NAMESPACE_OID, f"{group_id}/{draw}/{count}")
+    return uuid.UUID(bytes=random.bytes, version=4)
+
+
+def _in_base64(chosen: uuid.UUID) -> str:
+    return base64.urlsafe_b64encode(chosen.bytes).decode().rstrip("=")
 
 
 def prefix_of(client_id: str | None, member_id: str) -> str:

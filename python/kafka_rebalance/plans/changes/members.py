@@ -9,6 +9,7 @@ from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known, unknown
 from kafka_rebalance.errors import NotAffected
 from kafka_rebalance.group.model import Member, StreamsMember, TopicPartition, quoted
 from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.plans.group_kinds import never_runs
 
 from .change import Change, Verb, check_fields, check_least, count, some
 from .edits import Edited, GroupEvent, error, find_member, held_by, restarted, without
@@ -314,6 +315,8 @@ class SwitchAssignor(Change):
         if group.assignor == self.assignor:
             ends = _ENDS_EAGER if group.rebalance_protocol == "eager" else ""
             raise error(f"{quoted(self.assignor)} is the group's assignor already{ends}")
+        if problem := never_runs(group, self.assignor):
+            raise error(problem)
         by_broker = self.assignor in SERVER_SIDE
         if by_broker != (group.assignor in SERVER_SIDE):
             protocol = "consumer" if by_broker else "classic"

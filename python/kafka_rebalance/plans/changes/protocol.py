@@ -37,6 +37,7 @@ from kafka_rebalance.assignors.registry import (
 from kafka_rebalance.group.model import Member, quoted
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.java.order import java_hash_order
+from kafka_rebalance.plans.group_kinds import CLASSIC, CONSUMER, protocol_kind
 from kafka_rebalance.plans.rounds import lists_eager
 
 from .change import Change, Verb, check_fields
@@ -44,7 +45,6 @@ from .edits import Edited, GroupEvent, error, held_by, restarted, without
 from .made_up import MadeUp
 from .member_table import in_table_order
 
-CONSUMER, CLASSIC = "consumer", "classic"
 _DEFAULTS = {CONSUMER: "uniform", CLASSIC: "range"}
 _OFFERED = {CONSUMER: ("uniform", "range"), CLASSIC: tuple(BUILT_IN)}
 
@@ -90,12 +90,17 @@ class SwitchProtocol(Change):
 
     def events(self, group: GroupSpec) -> list[GroupEvent]:
         name = self.assignor or _DEFAULTS[self.protocol]
-        family, _, _ = (group.assignor or "").partition("/")
+        kind = protocol_kind(group.assignor or "")
+        if kind not in _DEFAULTS:
+            raise error(
+                f"only consumer groups have two protocols, and this is a {kind} group, which runs "
+                f"{quoted(group.assignor or '')}: it never changes its protocol"
+            )
         if group.assignor in FOREIGN:
             raise error(f"{quoted(group.assignor or '')} is {FOREIGN[group.assignor or '']}")
         if self.protocol == CONSUMER:
             _check_classic(group)
-        if self.protocol == CLASSIC and family != CONSUMER:
+        if self.protocol == CLASSIC and kind != CONSUMER:
             raise error(f"the broker does not assign the group: {quoted(group.assignor or '')}")
         if self.protocol == CONSUMER and copies_user_data(group) and _joins_again(group):
             raise error(

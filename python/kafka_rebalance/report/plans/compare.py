@@ -21,12 +21,14 @@ from .times import median_text, seconds_text
 Times = Mapping[str, Timed]
 
 
-def print_comparison(comparison: Comparison, times: Times, assumed: str) -> None:
+def print_comparison(
+    comparison: Comparison, times: Times, assumed: str, given: str = "FILE"
+) -> None:
     """Prints all assignors, the recommendation with its reason, and how to change to it.
 
     `times` has the figures in seconds of the simulated assignors, and of `alone` at its label.
     `assumed` is the text of the simulation's assumptions; without times, it is the reason why there
-    are none.
+    are none. `given` is the part of the command line that selects input and group.
     """
     group = comparison.group
     print_wrapped(comparison.title, "", "  ")
@@ -65,6 +67,13 @@ def print_comparison(comparison: Comparison, times: Times, assumed: str) -> None
     _print_clock(comparison, times)
     if not comparison.keeps_assignor and comparison.completion is not None:
         print_completion(comparison.completion)
+    if comparison.switch_protocol is not None:
+        protocol = comparison.switch_protocol.partition("/")[0]
+        print_wrapped(
+            f"{comparison.recommended} needs group.protocol={protocol}. This plays the change, and "
+            "has its settings:"
+        )
+        print(f"  kafka-rebalance plan {given} --switch-protocol {comparison.switch_protocol}")
     migration = comparison.migration
     if migration is not None:
         print_migration(migration, group.group_id)

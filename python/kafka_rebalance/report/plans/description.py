@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 
 from kafka_rebalance.group.model import Member
-from kafka_rebalance.plans.clients import library_evidence
+from kafka_rebalance.plans.clients import client_of, library_evidence
 from kafka_rebalance.plans.description import Description
 from kafka_rebalance.plans.figures import share_text
 from kafka_rebalance.plans.findings import Finding
@@ -85,7 +85,8 @@ def print_descriptions(rows: Sequence[Description]) -> None:
         leader = " and a leader" if any(one.leaderless for one in rows) else ""
         which = f"only of partitions with a committed offset{leader}"
         print_wrapped(f"lag: {which}; - if a group has none of these.")
-    unknown = sum(may_list_eager(one.group, one.group.assignor) for one in rows)
+    groups = (one.group for one in rows)
+    unknown = [one.group_id for one in groups if may_list_eager(one, one.assignor)]
     if note := lists_note(unknown):
         print_wrapped(note)
 
@@ -114,10 +115,15 @@ def finding_text(finding: Finding, names: dict[str, str]) -> str:
 
 
 _LIBRARIES = {"java": "Java", "python": "kafka-python or aiokafka"}
+_JAVAS_BYTES = (
+    "Java or plug-in"  # this project's plug-ins of the Python libraries send Java's bytes
+)
 
 
 def _library(member: Member, group_id: str) -> str:
     found = library_evidence(member, group_id)
+    if found is not None and found[0] == "java" and client_of(member, group_id) is None:
+        return _JAVAS_BYTES
     return "" if found is None else _LIBRARIES.get(found[0], found[0])
 
 

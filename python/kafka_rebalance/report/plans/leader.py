@@ -7,12 +7,14 @@ warning.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kafka_rebalance.assignors.registry import is_known, library_of
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.leaders import LedPlan
 from kafka_rebalance.report.text.names import counted
+
+from .plan import names_in_plan
 
 _OTHERS = {
     "librdkafka": "librdkafka (confluent-kafka and others)",
@@ -28,23 +30,26 @@ _DIALECTS = {
 def leading_lines(led: Sequence[LedPlan], shown: LedPlan) -> Iterator[str]:
     """Yields sentences about the leaders whose answer is shown, and about each other answer.
 
-    Yields nothing if only Kafka's own assignor can answer.
+    Yields nothing if only Kafka's own assignor can answer. Made-up ids are short, with a star.
     """
+    made_up = _made_up(led)
     if library_of(shown.assignor) and shown.leaders:
-        yield f"The figures are those of {_answering(shown)}: {_lead(shown)}."
+        yield f"The figures are those of {_answering(shown)}: {_lead(shown, made_up)}."
     elif len(led) > 1:
-        yield f"The figures are those of {_answering(shown)}{_where(shown)}."
+        yield f"The figures are those of {_answering(shown)}{_where(shown, made_up)}."
     for one in led:
         if one is not shown:
-            yield f"If {_names(one)} with {one.assignor}: {_answer(one)}."
+            yield f"If {_names(one, made_up)} with {one.assignor}: {_answer(one)}."
 
 
 def other_leaders(led: Sequence[LedPlan]) -> Iterator[str]:
     """Yields a sentence for each answer of another leader than the first that has one."""
     shown = next((one for one in led if one.plan is not None), None)
+    made_up = _made_up(led)
     for one in led:
         if one is not shown:
-            yield f"If {_names(one)} with {one.assignor}: {_answer(one)} (--leader MEMBER)."
+            who = _names(one, made_up)
+            yield f"If {who} with {one.assignor}: {_answer(one)} (--leader MEMBER)."
 
 
 def _answering(one: LedPlan) -> str:
@@ -57,20 +62,28 @@ def _answering(one: LedPlan) -> str:
     return f"{text} (switch-assignor={known[0]} has the library's own)" if known else text
 
 
-def _lead(one: LedPlan) -> str:
-    return f"{_members(one)} {'leads' if len(one.leaders) == 1 else 'may lead'}"
+def _made_up(led: Sequence[LedPlan]) -> dict[str, str]:
+    """Returns made-up id -> its short name with a star, as in the tables of the plans."""
+    plans = [one.plan for one in led if one.plan is not None and one.plan.made_up]
+    return {
+        id_: names[id_] for plan in plans for names in [names_in_plan(plan)] for id_ in plan.made_up
+    }
 
 
-def _where(one: LedPlan) -> str:
-    return f": {_lead(one)}" if one.leaders else ", though no member that may lead has it"
+def _lead(one: LedPlan, made_up: Mapping[str, str]) -> str:
+    return f"{_members(one, made_up)} {'leads' if len(one.leaders) == 1 else 'may lead'}"
 
 
-def _names(one: LedPlan) -> str:
-    return f"{_members(one)} lead{'s' if len(one.leaders) == 1 else ''}"
+def _where(one: LedPlan, made_up: Mapping[str, str]) -> str:
+    return f": {_lead(one, made_up)}" if one.leaders else ", though no member that may lead has it"
 
 
-def _members(one: LedPlan) -> str:
-    named = ", ".join(one.leaders[:_MOST_LEADERS])
+def _names(one: LedPlan, made_up: Mapping[str, str]) -> str:
+    return f"{_members(one, made_up)} lead{'s' if len(one.leaders) == 1 else ''}"
+
+
+def _members(one: LedPlan, made_up: Mapping[str, str]) -> str:
+    named = ", ".join(made_up.get(leader, leader) for leader in one.leaders[:_MOST_LEADERS])
     more = len(one.leaders) - _MOST_LEADERS
     return f"{named} or {more} more" if more > 0 else named.replace(", ", " or ")
 

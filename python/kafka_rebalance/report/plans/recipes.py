@@ -15,10 +15,17 @@ from kafka_rebalance.plans.switched import Switched
 from kafka_rebalance.report.text.names import counted
 
 from .plan import print_wrapped
+from .remote_switch import print_remote_switch
+from .whole_switch import compare_command
 
 _HOW = "How to switch depends on the client library, and no client id shows it:"
 _TOGETHER = "The members run several clients: stop all of them together."
 _HOW_BY_BYTES = "How to switch, for each client library that the members' bytes fit:"
+_HOW_BY_JAVAS_BYTES = (
+    "How to switch, for each client library that the members' bytes fit: they are Java's, which "
+    "this project's plug-ins for kafka-python and aiokafka send too:"
+)
+_MOST_NAMED = 3
 
 
 def _new_ids(migration: Migration) -> str:
@@ -40,8 +47,11 @@ def print_migration(migration: Migration, group_id: str) -> None:
             f"{counted(migration.rebalances, 'rebalance')}, if the members restart one after "
             f"another.{_new_ids(migration)}"
         )
+    if migration.is_by_brokers:
+        print_remote_switch(migration, _cost(migration.bounces[0], migration))
+        return
     if not migration.is_known and migration.recipes:
-        print_wrapped(_HOW if len(migration.recipes) == len(CLIENTS) else _HOW_BY_BYTES)
+        print_wrapped(_how(migration))
     for one in migration.recipes:
         _print_recipe(one, migration)
     if not migration.recipes:
@@ -51,6 +61,13 @@ def print_migration(migration: Migration, group_id: str) -> None:
         print_wrapped(_TOGETHER)
     if "stop all" in ways:
         _print_way_back(group_id)
+
+
+def _how(migration: Migration) -> str:
+    clients = {one.client for one in migration.recipes}
+    if len(clients) == len(CLIENTS):
+        return _HOW
+    return _HOW_BY_JAVAS_BYTES if "Java" in clients else _HOW_BY_BYTES
 
 
 def print_completion(migration: Migration) -> None:
@@ -64,11 +81,12 @@ def print_completion(migration: Migration) -> None:
 
 
 def print_switches(
-    rolling: Sequence[Switched], refusing: Sequence[Switched], group: GroupSpec
+    rolling: Sequence[Switched], refusing: Sequence[Switched], group: GroupSpec, given: str
 ) -> None:
     """Prints, for each switch of a plan that needs it, which clients can make it, and how.
 
-    `rolling` are those of `by_plug_ins`, `refusing` those of `not_rolling`.
+    `rolling` are those of `by_plug_ins`, `refusing` those of `not_rolling`. `given` is the part of
+    the command line that selects input and group; empty if `compare` has no such switch.
     """
     ways: set[str] = set()
     for old, new in dict.fromkeys((one.old, one.new) for one in (*rolling, *refusing)):
@@ -86,7 +104,11 @@ def print_switches(
             )
             continue
         ways |= {recipe.way for recipe in recipes.values()}
-        _print_rolling([one for one in recipes.values() if one.way == "rolling"], old, new)
+        can = [one for one in recipes.values() if one.way == "rolling"]
+        _print_rolling(can, old, new)
+        if can and given and group.assignor == old:
+            print_wrapped("This has the rebalances and moves of both bounces:")
+            print(compare_command(given, new))
         _print_refusing([one for one in recipes.values() if one.way != "rolling"], old, new)
     if "stop all" in ways:
         _print_stop_all(group)
@@ -101,7 +123,6 @@ def _print_rolling(recipes: Sequence[Recipe], old: str, new: str) -> None:
         for number, setting in enumerate(recipe.settings, 1):
             print_wrapped(f"{number}. restart one member after another with", "  ", "   ")
             _print_settings(recipe.needs if number == 1 else None, setting)
-    print_wrapped("`compare` has the rebalances and moves of both bounces.")
 
 
 def _print_refusing(recipes: Sequence[Recipe], old: str, new: str) -> None:
@@ -133,19 +154,14 @@ COOPERATIVE_LISTS = (
 """The note on a cooperative group whose members may have mixed lists (`plans/listed.py`)."""
 
 
-WHOLE_SWITCH = (
-    "This is the rebalance in which the new assignor takes over. `compare` has the whole switch: "
-    "settings, restarts, and the rebalances and moves of both bounces."
-)
-"""The note below the plan of a switch that all clients of the group can make."""
-
-
-def lists_note(count: int) -> str | None:
-    """Returns the note for many groups, `count` of which may have mixed lists."""
-    if not count:
+def lists_note(group_ids: Sequence[str]) -> str | None:
+    """Returns the note for many groups; `group_ids` are those that may have mixed lists."""
+    if not group_ids:
         return None
+    few = len(group_ids) <= _MOST_NAMED
     return (
-        f"Assumed for {counted(count, 'cooperative group')}: every member lists only cooperative "
+        f"Assumed for {counted(len(group_ids), 'cooperative group')}"
+        f"{' (' + ', '.join(group_ids) + ')' if few else ''}: every member lists only cooperative "
         'assignors. For members that list others, set "rebalance_protocol": "eager" in the '
         "line of the group. --group G prints details."
     )
@@ -259,6 +275,9 @@ def _counts(bounce: Bounce) -> str:
 def _cost(bounce: Bounce, migration: Migration) -> str:
     text = _counts(bounce)
     old, new = _listed(migration)
+    if migration.is_by_brokers:
+        until = f"; {old} assigns until {bounce.takes_over}, then {new} assigns"
+        return text + (until if bounce.takes_over else "")
     if bounce.takes_over is not None:
         text += (
             f"; {old} assigns until the last member without {new} "

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tells which assignors the groups of each kind can run.
+
+    group      its assignors
+    consumer   those of the leader (classic protocol), and the brokers' consumer/… (KIP-848); a
+               group goes from the one to the other by `SwitchProtocol` only
+    share      share/… (KIP-932)
+    streams    streams/… (KIP-1071)
+
+A broker never turns a group of one of these kinds into one of another.
+"""
+
+from kafka_rebalance.assignors.registry import KAFKAS, SERVER_SIDE, library_of
+from kafka_rebalance.group.model import quoted
+from kafka_rebalance.group.spec import GroupSpec
+
+CLASSIC, CONSUMER = "classic", "consumer"
+
+
+def protocol_kind(assignor: str) -> str:
+    """Returns "classic" for an assignor that a leader runs, else "consumer", "share" or "streams".
+
+    >>> protocol_kind("librdkafka/range"), protocol_kind("consumer/range")
+    ('classic', 'consumer')
+    """
+    return library_of(assignor) or "" if assignor in SERVER_SIDE else CLASSIC
+
+
+def never_runs(group: GroupSpec, assignor: str) -> str | None:
+    """Returns the text of an error about an assignor that the group's kind can never run, or None.
+
+    Nothing is known about a group without an assignor.
+    """
+    if group.assignor is None or _kind(group.assignor) == _kind(assignor):
+        return None
+    own = _kind(group.assignor)
+    return (
+        f"{quoted(assignor)} assigns {_kind(assignor)} groups only, and this is a {own} group, "
+        f"which runs {quoted(group.assignor)}; assignors that fit: {', '.join(_fitting(own))}"
+    )
+
+
+def by_switch_protocol(old: str, new: str) -> str | None:
+    """Returns the value of `switch-protocol` that leads from `old` to `new`; None if none does.
+
+    >>> by_switch_protocol("range", "consumer/uniform"), by_switch_protocol("range", "sticky")
+    ('consumer/uniform', None)
+    """
+    kinds = protocol_kind(old), protocol_kind(new)
+    if kinds == (CLASSIC, CONSUMER):
+        return new
+    return f"{CLASSIC}/{new}" if kinds == (CONSUMER, CLASSIC) else None
+
+
+def _kind(assignor: str) -> str:
+    kind = protocol_kind(assignor)
+    return CONSUMER if kind == CLASSIC else kind
+
+
+def _fitting(kind: str) -> list[str]:
+    brokers = [name for name in SERVER_SIDE if _kind(name) == kind]
+    return [*KAFKAS, *brokers] if kind == CONSUMER else brokers

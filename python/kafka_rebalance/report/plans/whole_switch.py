@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Points from one rebalance of a switch to the command that shows the whole switch."""
+
+import shlex
+
+from kafka_rebalance.assignors.registry import SERVER_SIDE
+from kafka_rebalance.plans import RebalancePlan
+from kafka_rebalance.plans.changes import SwitchAssignor
+
+from .plan import print_wrapped
+
+
+def print_whole_switch(plan: RebalancePlan, given: str) -> None:
+    """Prints the note below the plan of a switch that all clients of the group can make.
+
+    `given` is the part of the command line that selects input and group. It is empty if `compare`
+    has no such switch.
+    """
+    new = next((one.assignor for one in plan.changes if isinstance(one, SwitchAssignor)), None)
+    if new is None:
+        return
+    text = "This is the rebalance in which the new assignor takes over."
+    if not given:
+        print_wrapped(text)
+        return
+    parts = "the setting, restarts, group epochs and moves"
+    if new not in SERVER_SIDE:
+        parts = "settings, restarts, and the rebalances and moves of each bounce"
+    print_wrapped(f"{text} This has the whole switch ({parts}):")
+    print(compare_command(given, new))
+
+
+def compare_command(given: str, new: str) -> str:
+    """Returns the indented command that prints the switch to `new`, to be copied."""
+    return f"  kafka-rebalance compare {given} --assignors {shlex.quote(new)}"

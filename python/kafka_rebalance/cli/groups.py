@@ -55,9 +55,9 @@ class LeftOut(NamedTuple):
         return {"group_id": self.group_id, "left_out": self.why}
 
 
-_OF_APPLICATION = f"its assignor is {FOREIGN[STREAM]}; {IN_PLACE_OF_STREAM}"
+OF_APPLICATION = f"its assignor is {FOREIGN[STREAM]}; {IN_PLACE_OF_STREAM}"
 _WHY = {
-    _OF_APPLICATION: "of Kafka Streams, whose assignor is in the application (docs/faq.md)",
+    OF_APPLICATION: "of Kafka Streams, whose assignor is in the application (docs/faq.md)",
     NOT_PLAYED: f"of Kafka Streams under KIP-1071: {NOT_PLAYED}",
 }
 """The reason in a group's line -> in the line below a report."""
@@ -349,7 +349,7 @@ def _answer(
             return None, left_out  # nobody asks for a rebalance of this group
         own = vars(args).get("assignor") is None
         if own and error.path == "assignor" and group.assignor == STREAM:
-            return LeftOut(group.group_id, _OF_APPLICATION)
+            return LeftOut(group.group_id, OF_APPLICATION)
         if not all(is_played(group, change) for change in args.changes):
             return LeftOut(group.group_id, NOT_PLAYED)
         return BadGroup(group.group_id, error_text(error, args.changes) + _hint(error, group, args))

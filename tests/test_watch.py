@@ -408,6 +408,23 @@ def test_a_real_log_is_as_predicted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert logged("aiokafka", monkeypatch, at_first=3) == python[1:]
 
 
+def test_a_group_without_members_is_waited_for_and_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first record of this group has no members; the second one has."""
+    waits: list[str] = []
+    states = watched_log.logged_states
+
+    def told(*where: Any, **how: Any) -> Iterator[tuple[kr.GroupSpec, kr.GroupSpec]]:
+        return states(*where, **how, on_waiting=waits.append)
+
+    monkeypatch.setattr(watched_log, "logged_states", told)
+    logged("aiokafka", monkeypatch, at_first=2)
+    assert waits == []
+    logged("aiokafka", monkeypatch, at_first=1)
+    assert waits == ["state: Empty, it has no members"]
+
+
 def test_a_log_without_the_group(monkeypatch: pytest.MonkeyPatch) -> None:
     for group_id, at_first in (("no-such-group", 1), ("raw-deleted", 1), ("raw-connect", 2)):
         with pytest.raises(NoLogError, match=f"no record of a classic consumer group {group_id}"):

@@ -8,6 +8,7 @@ import json
 import signal
 import subprocess
 import sys
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -247,6 +248,20 @@ def test_an_epoch_is_one_state(monkeypatch: pytest.MonkeyPatch) -> None:
     # A new topic is described before it has an epoch.
     grown = {**first, "topics": [{**first["topics"][0], "partitions": 3}]}
     assert len(looks(monkeypatch, first, *[grown] * 20).settled) == 1
+
+
+def test_a_static_member_of_a_consumer_group_comes_back_in_its_epoch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = described(5, ("a", 5, [0]), ("b", 5, [1]))
+    before["members"][0]["group_instance_id"] = "pod"
+    away, back = deepcopy(before), deepcopy(before)
+    away["members"][0]["generation_id"] = -2
+    back["members"][0]["member_id"] = "a2"
+    found = looks(monkeypatch, before, away, back)
+    assert len(found.settled) == 2
+    one = seen_rebalance(*found.settled)
+    assert (one.event, one.is_predicted) == ("back: a2", True)
 
 
 def test_a_share_group_is_settled_when_all_members_are_in_its_epoch(

@@ -114,6 +114,13 @@ def test_a_task_is_explained_as_the_tables_print_it(text: str) -> None:
     ]
 
 
+def test_a_task_has_the_form_of_streams_too() -> None:
+    plan = kr.plan(streams_group())
+    assert plan.explain("0_3") == plan.explain("0-3") == plan.explain("0[3]")
+    with pytest.raises(kr.GroupError, match="there is no 0-9"):
+        plan.explain("0_9")
+
+
 def test_a_source_topic_of_a_streams_group_is_no_task() -> None:
-    with pytest.raises(kr.GroupError, match=r"no payments-1.*give SUBTOPOLOGY\[NUMBER\]"):
+    with pytest.raises(kr.GroupError, match=r"no payments-1.*give SUBTOPOLOGY_NUMBER"):
         kr.plan(streams_group()).explain("payments-1")

@@ -15,6 +15,7 @@ from kafka_rebalance.cli import main
 from kafka_rebalance.group.model import TaskOffset
 from kafka_rebalance.live.streams_groups import StreamsSettings, streams_line, streams_settings
 from kafka_rebalance.plans import describe
+from kafka_rebalance.plans.broker_notes import broker_notes
 from kafka_rebalance.plans.streams_group import StreamsGroupWithLag, tasks_of
 from kafka_rebalance.report.plans.streams_group import print_streams_group
 from kafka_rebalance.wire.streams_group_descriptions import (
@@ -237,6 +238,25 @@ def test_a_group_that_changes_nothing_keeps_its_tasks() -> None:
 def test_standby_replicas_need_as_many_processes() -> None:
     plan = kr.plan(_group(num_standby_replicas=2), None, [])
     assert "same place" in note_kinds(plan)
+
+
+def test_a_bounce_restarts_threads_and_not_their_process() -> None:
+    group = _group()
+    assert "threads" not in note_kinds(kr.plan(group, None, ["bounce-members"]))
+    first = group.members[0].streams
+    assert first is not None
+    together = tuple(
+        replace(one, streams=one.streams and replace(one.streams, process_id=first.process_id))
+        for one in group.members
+    )
+    one_process = group.edited(members=together)
+    plan = kr.plan(one_process, None, ["bounce-members=*,dynamic"])
+    (note,) = (one for one in broker_notes(plan) if one.kind == "threads")
+    names = ", ".join(member.member_id for member in group.members)
+    assert f"{names} are process {first.process_id}" in note.text
+    # Each thread leaves, and comes back to its process, before the next one does.
+    assert [step.cause.split()[-1] for step in plan.steps[:2]] == ["leaves", "back"]
+    assert "threads" not in note_kinds(kr.plan(one_process, None, ["add-members=1"]))
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.report.plans.grid import Cell, grid_of
 from kafka_rebalance.report.plans.page import plan_page
 from kafka_rebalance.report.text.names import cut, partitions_text, short_names
+from tests.support.broker_groups import broker_line
 from tests.support.prompt import command
 
 
@@ -95,10 +96,9 @@ WRONG = {
     ("plan", "FILE", "--output", "x.png"): "--explain and --output need one group",
     ("plan",): "give either FILE or --bootstrap-server",
     ("plan", "FILE", "--bootstrap-server", "x:1"): "give either FILE or --bootstrap-server",
-    ("plan", "FILE", "--group", "none"): "--group: there is no group none",
+    ("explain", "t-0", "FILE"): "there are several groups: name that of PARTITION with --group",
     ("plan", "nowhere.jsonl"): "No such file",
     ("plan", "FILE", "--group", "orders", "--explain", "orders-99"): "there is no orders-99",
-    ("compare", "FILE", "--group", "none"): "--group: there is no group none",
 }
 
 
@@ -109,6 +109,19 @@ def test_wrong_usage(arguments: tuple[str, ...], sample: Path, tmp_path: Path) -
     assert run.returncode == 2
     assert WRONG[arguments] in run.stderr
     assert "Traceback" not in run.stderr
+
+
+@pytest.mark.parametrize("word", ["plan", "compare", "describe", "simulate"])
+def test_a_group_that_is_not_in_the_file_is_an_error_as_on_a_cluster(
+    word: str, sample: Path
+) -> None:
+    source = ("--from", sample) if word == "simulate" else (sample,)
+    run = command(word, *source, "--group", "none")
+    assert (run.returncode, run.stdout) == (3, "")
+    assert run.stderr.splitlines()[0] == f"none: group_id: no such group in {sample}"
+    as_json = command(word, *source, "--group", "none", "--json")
+    answer = {"group_id": "none", "error": f"group_id: no such group in {sample}"}
+    assert (as_json.returncode, json.loads(as_json.stdout)) == (3, answer)
 
 
 def test_a_change_that_does_not_fit_is_named(sample: Path) -> None:
@@ -246,6 +259,33 @@ def test_how_long_is_what_simulate_measures(sample: Path) -> None:
     assert "heartbeats every 3 s" in planned["times_assumed"]
     shown = command("plan", sample, *options[:-1], "--how-long").stdout
     assert f"Without a reader: {unread['median'] / 1000:.1f} partition-seconds" in shown
+
+
+def test_how_long_plays_consumer_groups_of_the_broker(tmp_path: Path) -> None:
+    path = tmp_path / "g.jsonl"
+    path.write_text(json.dumps(broker_line("consumer/uniform", [[0, 1, 2], [3, 4, 5]])))
+    options = (path, "--add-members", "1")
+    planned = json.loads(command("plan", *options, "--how-long", "--json").stdout)
+    simulated = command("simulate", "--from", *options, "--seeds", "5", "--json")
+    unread = json.loads(simulated.stdout)["totals"]["unavailable_ms"]
+    assert 0 < unread["least"] < unread["most"]
+    assert planned["times"]["unread_partition_ms"] == {
+        key: unread[key] for key in ("least", "median", "most")
+    }
+    assert planned["times_assumed"].endswith("heartbeats every 5 s, sessions of 45 s")
+    shown = command("plan", *options, "--how-long").stdout
+    assert "it is no bound on a real group." in " ".join(shown.split())
+    compared = json.loads(command("compare", *options, "--json").stdout)
+    assert compared["times"]["consumer/uniform"] == planned["times"]
+    both = "sessions of 45 s (consumer protocol); heartbeats every 3 s, sessions of 45 s (classic"
+    assert both in compared["times_assumed"]
+
+
+def test_share_groups_have_no_seconds(tmp_path: Path) -> None:
+    path = tmp_path / "g.jsonl"
+    path.write_text(json.dumps(broker_line("share/simple", [[0, 1, 2], [3, 4, 5]])))
+    shown = command("plan", path, "--add-members", "1", "--how-long").stdout
+    assert 'No figures in seconds: assignor: "share/simple" runs in the brokers' in shown
 
 
 def test_how_long_names_the_reason_if_nothing_can_be_timed(sample: Path) -> None:

@@ -112,7 +112,9 @@ def test_what_the_simulator_cannot_play_is_named() -> None:
     with pytest.raises(GroupError, match=r"changes\[0\]: no member has the member_id"):
         _scenario("remove-member=nobody")
     nameless = kr.GroupSpec("g", GROUP.topics, GROUP.members)
-    with pytest.raises(GroupError, match="assignor: the group has none"):
+    with pytest.raises(
+        GroupError, match='the group has none; write it into its line, as "assignor"'
+    ):
         scenario_from_group(nameless)
     with pytest.raises(GroupError, match='assignor: "stream" cannot be played'):
         scenario_from_group(nameless, assignor="stream")
@@ -142,14 +144,12 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     ("options", "problem"),
     [
         ([], "--from: needs exactly one group"),
-        (["--group", "nobody"], "--group: there is no group nobody"),
         (
             ["--group", "audit", "--change", "resubscribe=audit"],
             "audit: resubscribe=audit: the sim",
         ),
         (["--group", "audit", "--member", "process=500"], "process: '500' has no unit"),
         (["--group", "audit", "--member", "client_rack=a"], "client_rack: is set by the group"),
-        (["--group", "checkout"], "--from: state: PreparingRebalance"),
     ],
 )
 def test_wrong_usage_of_the_command(
@@ -162,6 +162,19 @@ def test_wrong_usage_of_the_command(
         codes.append(main(["simulate", "--from", str(path), *options]))
     assert set(codes) == {2}
     assert problem in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("group", "problem"),
+    [("nobody", "group_id: no such group in "), ("checkout", "state: PreparingRebalance")],
+)
+def test_a_group_that_could_not_be_read(
+    group: str, problem: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "groups.jsonl"
+    path.write_text("\n".join(captured_lines()), encoding="utf-8")
+    assert main(["simulate", "--from", str(path), "--group", group]) == 3
+    assert capsys.readouterr().err.startswith(f"{group}: {problem}")
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import signal
 import subprocess
 import sys
-from dataclasses import replace
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import kafka_rebalance as kr
-from kafka_rebalance.live import watched_log
+from kafka_rebalance.cli import main
+from kafka_rebalance.cli import watch as watch_command
+from kafka_rebalance.live import watched_group, watched_log
 from kafka_rebalance.live.offsets_log import NoLogError, ReadRecord
 from kafka_rebalance.plans.seen_rebalance import (
     EAGER_MEMBERS,
@@ -26,7 +30,7 @@ from kafka_rebalance.plans.seen_rebalance import (
 from kafka_rebalance.wire.group_records import GroupMetadataKey, encode_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from kafka_rebalance.assignors.registry import Engine
 
@@ -113,6 +117,260 @@ def test_a_static_member_that_comes_back_is_no_rebalance() -> None:
     assert NO_REBALANCE.startswith("no rebalance")
 
 
+# Groups that the broker assigns -------------------------------------------------------------------
+
+DATA = Path(__file__).parent / "data"
+
+
+def recorded(name: str) -> list[dict[str, Any]]:
+    """Returns what a real broker did: `python -m tests.modern_live --record`."""
+    with gzip.open(DATA / name, "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+@pytest.mark.parametrize(
+    "observed",
+    [*recorded("modern_live_assigned.jsonl.gz"), *recorded("modern_live.jsonl.gz")],
+    ids=lambda one: one["what"].partition(",")[0],
+)
+def test_what_a_broker_did_is_as_predicted(observed: dict[str, Any]) -> None:
+    """Consumer, share and streams groups; among them restarts of which only the end was seen."""
+    states = [kr.GroupSpec.from_dict(line) for line in (observed["before"], *observed["seen"])]
+    for before, later in pairwise(states):
+        one = seen_rebalance(before, later)
+        assert one.is_predicted, one
+
+
+def share_group(*owned: tuple[int, ...], generation_id: int) -> kr.GroupSpec:
+    """Returns a share group of one topic; `owned` has each member's partitions."""
+    members = tuple(
+        kr.Member(
+            f"m{i}",
+            ("t",),
+            owned_partitions=tuple(kr.TopicPartition("t", p) for p in each),
+            generation_id=generation_id,
+        )
+        for i, each in enumerate(owned)
+    )
+    topic = kr.Topic("t", 2, topic_id="AAAAAAAAAAEAAAAAAAAAAg")
+    return kr.GroupSpec("g", (topic,), members, "share/simple", generation_id)
+
+
+def test_all_owners_of_a_shared_partition_count() -> None:
+    """The partition of the member that joined has another owner too, which it then lacks."""
+    before = share_group((0,), (1,), generation_id=5)
+    new = kr.Member("m2", ("t",))
+    later = kr.plan(before.edited(members=(*before.members, new))).final
+    assert seen_rebalance(before, later).is_predicted
+    owned = {one.member_id: one.owned_partitions for one in later.members}
+    assert sum(map(len, owned.values())) > 2
+    shared = owned["m2"][0]
+    other = next(m for m in ("m0", "m1") if shared in owned[m])
+    less = tuple(tp for tp in owned[other] if tp != shared)
+    one = seen_rebalance(before, later.owning({**owned, other: less}))
+    assert (one.event, one.cause, one.elsewhere, one.partitions) == ("joined: m2", "unknown", 1, 2)
+
+
+def streams_state(observed: dict[str, Any]) -> tuple[kr.GroupSpec, kr.GroupSpec]:
+    return kr.GroupSpec.from_dict(observed["before"]), kr.GroupSpec.from_dict(observed["seen"][0])
+
+
+def test_a_standby_task_of_another_member_is_not_as_predicted() -> None:
+    states = map(streams_state, recorded("modern_live_assigned.jsonl.gz")[30:])
+    before, later = next(
+        two for two in states if any(m.streams and m.streams.standby_tasks for m in two[1].members)
+    )
+    bare = tuple(
+        replace(m, streams=m.streams and replace(m.streams, standby_tasks=()))
+        for m in later.members
+    )
+    standby = {tp for m in later.members if m.streams for tp in m.streams.standby_tasks}
+    one = seen_rebalance(before, later.edited(members=bare))
+    assert (one.cause, one.elsewhere) == ("unknown", len(standby))
+
+
+@dataclass(frozen=True, slots=True)
+class _Looks:
+    """Descriptions of a group, one after another; `settled` are the states that are yielded."""
+
+    settled: list[kr.GroupSpec]
+    waits: list[str]
+
+
+def looks(monkeypatch: pytest.MonkeyPatch, *lines: dict[str, Any]) -> _Looks:
+    left = iter(lines)
+
+    def snapshot(*_: object, **__: object) -> list[dict[str, Any]]:
+        line = next(left, None)
+        if line is None:
+            raise KeyboardInterrupt
+        return [line]
+
+    monkeypatch.setattr(watched_group, "snapshot", snapshot)
+    found = _Looks([], [])
+    states = watched_group.settled_states("", "g", every_s=0, on_waiting=found.waits.append)
+    with pytest.raises(KeyboardInterrupt):
+        found.settled.extend(states)
+    return found
+
+
+def described(
+    epoch: int, *members: tuple[str, int, list[int]], assigned: int | None = None
+) -> dict[str, Any]:
+    """Returns a look at a consumer group; a member has its epoch, and its target in topic t."""
+    return {
+        "group_id": "g",
+        "generation_id": epoch,
+        "assignment_epoch": epoch if assigned is None else assigned,
+        "assignor": "consumer/uniform",
+        "topics": [{"name": "t", "partitions": 2, "topic_id": "AAAAAAAAAAEAAAAAAAAAAg"}],
+        "members": [
+            {
+                "member_id": member_id,
+                "topics": ["t"],
+                "generation_id": member_epoch,
+                "owned_partitions": [{"topic": "t", "partitions": target}],
+            }
+            for member_id, member_epoch, target in members
+        ],
+    }
+
+
+def test_an_epoch_is_one_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Members reach their target in steps, each of which is another description."""
+    first = described(5, ("a", 5, [0, 1]))
+    joined = described(6, ("a", 5, [0, 1]), ("b", 6, []), assigned=5)
+    target = described(6, ("a", 5, [0]), ("b", 6, [1]))
+    half = described(6, ("a", 6, [0]), ("b", 6, [1]))
+    found = looks(monkeypatch, *[first] * 4, joined, *[target] * 4, *[half] * 4)
+    assert [one.generation_id for one in found.settled] == [5, 6]
+    assert seen_rebalance(*found.settled).event == "joined: b"
+    # A new topic is described before it has an epoch.
+    grown = {**first, "topics": [{**first["topics"][0], "partitions": 3}]}
+    assert len(looks(monkeypatch, first, *[grown] * 20).settled) == 1
+
+
+def test_a_static_member_of_a_consumer_group_comes_back_in_its_epoch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = described(5, ("a", 5, [0]), ("b", 5, [1]))
+    before["members"][0]["group_instance_id"] = "pod"
+    away, back = deepcopy(before), deepcopy(before)
+    away["members"][0]["generation_id"] = -2
+    back["members"][0]["member_id"] = "a2"
+    found = looks(monkeypatch, before, away, back)
+    assert len(found.settled) == 2
+    one = seen_rebalance(*found.settled)
+    assert (one.event, one.is_predicted) == ("back: a2", True)
+
+
+def test_a_share_group_is_settled_when_all_members_are_in_its_epoch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lines = [
+        described(5, ("a", 5, [0, 1])),
+        described(6, ("a", 5, [0, 1]), ("b", 6, [1])),
+        described(6, ("a", 6, [0]), ("b", 6, [1])),
+    ]
+    found = looks(monkeypatch, *({**line, "assignor": "share/simple"} for line in lines))
+    assert [len(one.members[0].owned_partitions) for one in found.settled] == [2, 1]
+
+
+def test_offsets_of_running_tasks_are_no_new_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    observed = recorded("modern_live_assigned.jsonl.gz")[30]
+    line = {**observed["seen"][0], "assignment_epoch": observed["seen"][0]["generation_id"]}
+    task = {"subtopology_id": "0", "partition": 0}
+    later = [
+        {
+            **line,
+            "members": [{**m, "task_offsets": [{**task, "offset": n}]} for m in line["members"]],
+        }
+        for n in range(3)
+    ]
+    moving = {**line, "members": [{**m, "target_active_tasks": []} for m in line["members"]]}
+    found = looks(monkeypatch, moving, *later)
+    assert [one.generation_id for one in found.settled] == [line["generation_id"]]
+
+
+def test_each_reason_to_wait_is_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    none = {"group_id": "g", "error": "group_id: no such group, or no permission Describe on it"}
+    empty = {"group_id": "g", "error": "state: Empty, it has no members"}
+    found = looks(monkeypatch, *[none] * 3, empty, described(5, ("a", 5, [0, 1])), empty)
+    assert found.waits == [none["error"], empty["error"]]
+
+
+# The command --------------------------------------------------------------------------------------
+
+
+def watch_states(
+    monkeypatch: pytest.MonkeyPatch, states: Sequence[kr.GroupSpec], *options: str, why: str = ""
+) -> int:
+    """Runs the command over these states, after one reason to wait for them."""
+
+    def logged(*_: object, **__: object) -> Iterator[tuple[kr.GroupSpec, kr.GroupSpec]]:
+        raise NoLogError("no records")
+        yield
+
+    def settled_ones(*_: object, on_waiting: Any, **__: object) -> Iterator[kr.GroupSpec]:
+        if why:
+            on_waiting(why)
+        yield from states
+
+    monkeypatch.setattr(watch_command, "logged_states", logged)
+    monkeypatch.setattr(watch_command, "settled_states", settled_ones)
+    return main(["watch", "--bootstrap-server", "broker:9092", "--group", "g", *options])
+
+
+def test_a_group_that_never_comes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    none = "group_id: no such group, or no permission Describe on it"
+    assert watch_states(monkeypatch, [], why=none) == 3
+    assert capsys.readouterr().err.splitlines()[1:] == [
+        "kafka-rebalance: there is no group g yet, or no permission Describe on it; waiting",
+        "kafka-rebalance: group g was never seen settled and with members: nothing was judged",
+    ]
+
+
+def test_a_classic_streams_group_is_refused_as_plan_does(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    group = kr.GroupSpec("g", TOPICS, (kr.Member("a-1", ("t",)),), "stream", 1)
+    assert watch_states(monkeypatch, [group, group]) == 3
+    refused = capsys.readouterr()
+    path = tmp_path / "g.jsonl"
+    path.write_text(group.to_json(), encoding="utf-8")
+    assert main(["plan", str(path)]) == 3
+    why = capsys.readouterr().err.removeprefix("kafka-rebalance: no group is left: ")
+    assert refused.out == ""
+    assert refused.err.splitlines()[-1] == f"kafka-rebalance: g: {why.strip()}"
+
+
+def test_a_change_that_does_not_fit_ends_the_watch_at_the_start(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = settled("range", "b", "c")
+    assert watch_states(monkeypatch, [before, before], "--remove-member", "x") == 3
+    err = capsys.readouterr().err
+    assert 'g: remove-member=x: no member has the member_id or group_instance_id "x"' in err
+
+
+def test_a_plan_is_compared_when_all_its_members_are_there(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two members join a consumer group, which is seen after each."""
+    lines = [
+        described(5, ("a", 5, [0, 1])),
+        described(6, ("a", 6, [0]), ("b", 6, [1])),
+        described(7, ("a", 7, [0]), ("b", 7, [1]), ("c", 7, [])),
+    ]
+    states = [kr.GroupSpec.from_dict(line) for line in lines]
+    assert watch_states(monkeypatch, states, "--add-members", "2", "--json") == 0
+    first, second = map(json.loads, capsys.readouterr().out.splitlines())
+    assert "told_elsewhere" not in first
+    assert "told_elsewhere" in second
+
+
 # The log ------------------------------------------------------------------------------------------
 
 LOG = Path(__file__).parent / "data" / "consumer_offsets.jsonl"
@@ -163,6 +421,23 @@ def test_a_real_log_is_as_predicted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert logged("aiokafka", monkeypatch) == python
     # Records that were there at the beginning are not reported: the newest is the first state.
     assert logged("aiokafka", monkeypatch, at_first=3) == python[1:]
+
+
+def test_a_group_without_members_is_waited_for_and_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first record of this group has no members; the second one has."""
+    waits: list[str] = []
+    states = watched_log.logged_states
+
+    def told(*where: Any, **how: Any) -> Iterator[tuple[kr.GroupSpec, kr.GroupSpec]]:
+        return states(*where, **how, on_waiting=waits.append)
+
+    monkeypatch.setattr(watched_log, "logged_states", told)
+    logged("aiokafka", monkeypatch, at_first=2)
+    assert waits == []
+    logged("aiokafka", monkeypatch, at_first=1)
+    assert waits == ["state: Empty, it has no members"]
 
 
 def test_a_log_without_the_group(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,7 +511,7 @@ def test_watch_ends_at_ctrl_c_and_after_its_time() -> None:
         watch.send_signal(signal.SIGINT)
         assert watch.wait(60) == 130
         assert "Traceback" not in watch.stderr.read()
-        timed = watching(broker.address, "--for", "1")
+        timed = watching(broker.address, "--for", "4")
         out, err = timed.communicate(timeout=60)
         assert (timed.returncode, out) == (0, "")
         assert "0 rebalances, 0 not as predicted" in err

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from kafka_rebalance.assignors.registry import (
-    SERVER_SIDE,
     is_known,
     library_of,
     unknown,
@@ -22,6 +21,7 @@ from kafka_rebalance.plans.leaders import LedPlan, as_led, plans_by_leader
 from kafka_rebalance.plans.librdkafka_traps import Trap, librdkafka_traps
 from kafka_rebalance.plans.listed import may_list_eager
 from kafka_rebalance.plans.rebalance_plan import parse_changes
+from kafka_rebalance.simulator.from_group import is_playable
 from kafka_rebalance.simulator.timing import Timed, assumed, timed, why_untimed
 
 from . import plan as plan_command
@@ -198,13 +198,13 @@ def _times(one: Comparison) -> tuple[dict[str, Timed], str]:
     changes = parse_changes(one.changes)
     times: dict[str, Timed] = {}
     played = (each.assignor for each in one.candidates if each.figures is not None)
-    names = [name for name in played if name not in SERVER_SIDE]
+    names = [name for name in played if is_playable(name)]
     try:
         for name in names:
             times[name] = timed(one.group, changes, name)
         if one.alone is not None:
             cooperative = one.group.edited(rebalance_protocol="cooperative")
             times[alone_label(one.alone.assignor)] = timed(cooperative, changes, one.alone.assignor)
-        return times, assumed(one.group, changes, names[0]) if names else ""
+        return times, assumed(one.group, changes, names) if names else ""
     except GroupError as error:
         return {}, why_untimed(error)

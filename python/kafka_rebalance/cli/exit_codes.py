@@ -9,7 +9,7 @@ USAGE = 2
 """An option, a file name or a change is wrong."""
 SOME_ERRORS = 3
 """Some groups or scripts had errors, no group has an answer or the member of `--leader`, or `watch`
-predicted wrongly."""
+predicted wrongly or judged nothing."""
 INTERRUPTED = 130
 
 

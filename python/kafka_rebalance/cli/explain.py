@@ -18,6 +18,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     plan.add_assignor(parser)
     parser.set_defaults(run=run, parser=parser, output=None, samples=None)
     parser.set_defaults(all=False, how_long=False)
+    parser.set_defaults(one_group="there are several groups: name that of PARTITION with --group")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -111,8 +111,9 @@ def read_groups(
 ) -> Iterator[GroupSpec | BadGroup]:
     """Yields every group of the input, or only the one with the id in `--group`.
 
-    The partitions without a leader are kept in `leaderless`. If there is no group, this is said on
-    standard error, because nothing else would be printed.
+    The partitions without a leader are kept in `leaderless`. A file without the group in `--group`
+    yields its error, as a cluster does. If there is no group at all, this is said on standard
+    error, because nothing else would be printed.
     """
     if (args.file is None) == (args.bootstrap_server is None):
         args.parser.error("give either FILE or --bootstrap-server")
@@ -125,8 +126,8 @@ def read_groups(
                 leaderless.note(one.group_id, line)
             yield one
     if args.group is not None and not found:
-        raise GroupError("--group", f"there is no group {args.group}")
-    if is_empty and args.file is not None:
+        yield BadGroup(args.group, f"group_id: no such group in {args.file}")
+    elif is_empty and args.file is not None:
         no_groups(args.file)
     elif is_empty:
         problem = "no group has members that own partitions, so there is nothing to show"

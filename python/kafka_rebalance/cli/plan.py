@@ -79,6 +79,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--output", type=Path, metavar="FILE", help="draw the plan: FILE.html or FILE.png"
     )
     parser.set_defaults(run=run, parser=parser)
+    parser.set_defaults(one_group="--explain and --output need one group: name it with --group")
 
 
 def add_assignor(parser: argparse.ArgumentParser) -> None:
@@ -137,7 +138,7 @@ def run(args: argparse.Namespace) -> int:
     libraries: Counter[str] = Counter()
     for answer, not_affected, alone in answers(args, tally, partial(_answer, args)):
         if only_one and first is not None:
-            args.parser.error("--explain and --output need one group: name it with --group")
+            args.parser.error(args.one_group)
         first = first or answer
         if answer.planned.assignor not in SERVER_SIDE:
             libraries.update(unknown_libraries(answer.planned.group))
@@ -314,7 +315,7 @@ def _how_long(planned: RebalancePlan) -> "tuple[Timed | None, str]":
     changes = parse_changes(planned.changes)
     try:
         times = timed(planned.group, changes, planned.assignor)
-        return times, assumed(planned.group, changes, planned.assignor)
+        return times, assumed(planned.group, changes, [planned.assignor])
     except GroupError as error:
         return None, why_untimed(error)
 

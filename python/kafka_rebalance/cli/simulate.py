@@ -26,8 +26,8 @@ from kafka_rebalance.simulator.scenario_files import load, member_settings, read
 from kafka_rebalance.simulator.seeds import SeedRuns, Spread, simulate_seeds
 from kafka_rebalance.tracing.text import milliseconds
 
-from .exit_codes import DONE
-from .groups import BadGroup, add_changes, error_text, read_groups
+from .exit_codes import DONE, SOME_ERRORS
+from .groups import BadGroup, add_changes, error_text, read_groups, report_bad
 from .options import add_cluster, whole
 
 _VARIANTS = ("eager", "cooperative", "static", "consumer", "static-consumer")
@@ -116,6 +116,8 @@ def run(args: argparse.Namespace) -> int:
         )
     _check(args)
     scenario = _from_group(args) if args.scenario is None else load(args.scenario)
+    if scenario is None:
+        return SOME_ERRORS
     if args.seed is not None:
         scenario = dataclasses.replace(scenario, seed=args.seed)
     if args.trace:
@@ -145,8 +147,11 @@ def run(args: argparse.Namespace) -> int:
     return DONE
 
 
-def _from_group(args: argparse.Namespace) -> Scenario:
-    """Returns a scenario made from the selected group of a file or a cluster."""
+def _from_group(args: argparse.Namespace) -> Scenario | None:
+    """Returns a scenario made from the selected group of a file or a cluster.
+
+    The error of a group that could not be read is reported; then there is no scenario.
+    """
     args.file = args.source
     where = "--bootstrap-server" if args.source is None else "--from"
     groups = list(islice(read_groups(args), 2))
@@ -154,7 +159,8 @@ def _from_group(args: argparse.Namespace) -> Scenario:
         args.parser.error(f"{where}: needs exactly one group; name it with --group")
     group = groups[0]
     if isinstance(group, BadGroup):
-        raise GroupError(where, group.error)
+        report_bad(group, as_json=args.json)
+        return None
     config, work = member_settings("--member", _settings(args))
     try:
         scenario = scenario_from_group(group, args.changes, config=config, work=work)

@@ -4,26 +4,32 @@
 import argparse
 import sys
 from collections.abc import Iterator
+from typing import Any
 
-from kafka_rebalance.errors import GroupError
+from kafka_rebalance.assignors.registry import STREAM
+from kafka_rebalance.errors import AssignorThrows, GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.live.consumer_groups import NO_SUCH_GROUP
 from kafka_rebalance.live.offsets_log import NoLogError
 from kafka_rebalance.live.watched_group import settled_states
 from kafka_rebalance.live.watched_log import logged_states
 from kafka_rebalance.plans.leaders import plans_by_leader
+from kafka_rebalance.plans.owners import owners
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 from kafka_rebalance.plans.seen_rebalance import (
     NO_REBALANCE,
     SeenRebalance,
     distance,
+    is_reached,
     seen_rebalance,
 )
 from kafka_rebalance.report.text.names import counted
 
-from .exit_codes import of_errors
-from .groups import add_changes
+from .exit_codes import SOME_ERRORS, of_errors
+from .groups import add_changes, error_text
 from .options import add_cluster, add_engine, cluster_configs, seconds, whole
+from .tally import OF_APPLICATION
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -32,8 +38,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "topic, else by its descriptions. After each rebalance, it prints whether the group ended "
         "as predicted from the state before, with the ids of the members that joined, or else what "
         "made the difference. With changes, it follows the descriptions, plans the changes at the "
-        "start, and says after the first rebalance how many partitions went elsewhere. Ctrl-C "
-        "ends it."
+        "start, and says once they are made how many partitions went elsewhere. Ctrl-C ends it."
     )
     add_cluster(parser)
     parser.add_argument("--group", metavar="G", required=True, help="the group to follow")
@@ -53,14 +58,23 @@ def run(args: argparse.Namespace) -> int:
     seen = wrong = 0
     for after, sent in _states(args):
         if before is None:
-            told = _told(after, "descriptions" if sent is None else "records", args)
+            _say(_beginning(after, "descriptions" if sent is None else "records"))
+            try:
+                told = _told(after, args)
+            except GroupError as error:
+                _say(f"{after.group_id}: {_refusal(error, after, args)}")
+                return SOME_ERRORS
         else:
-            wrong += not _report(before, after, sent, told, args)
-            told = None
+            due = told if told is not None and is_reached(told, after) else None
+            wrong += not _report(before, after, sent, due, args)
+            told = None if due else told
             seen += 1
         before = after
         if seen == args.rebalances:
             break
+    if before is None:
+        _say(f"group {args.group} was never seen settled and with members: nothing was judged")
+        return SOME_ERRORS
     _say(f"{counted(seen, 'rebalance')}, {wrong} not as predicted")
     return of_errors(wrong)
 
@@ -71,7 +85,11 @@ def _states(args: argparse.Namespace) -> Iterator[tuple[GroupSpec, GroupSpec | N
     A plan of changes is compared with a settled group, and a record may lie between two rounds.
     """
     where = (args.bootstrap_server, args.group)
-    how = {"configs": cluster_configs(args), "for_s": args.for_s}
+    how: dict[str, Any] = {
+        "configs": cluster_configs(args),
+        "for_s": args.for_s,
+        "on_waiting": lambda why: _say(_waiting(args.group, why)),
+    }
     if not args.changes:
         try:
             yield from logged_states(*where, **how)
@@ -81,15 +99,38 @@ def _states(args: argparse.Namespace) -> Iterator[tuple[GroupSpec, GroupSpec | N
     yield from ((after, None) for after in settled_states(*where, **how))
 
 
-def _told(group: GroupSpec, source: str, args: argparse.Namespace) -> RebalancePlan | None:
-    """Reports the state in which the watch begins, and plans the changes if there are any."""
-    owned = sum(len(member.owned_partitions) for member in group.members)
-    size = f"{counted(len(group.members), 'member')}, {counted(owned, 'partition')}"
-    _say(f"watching {group.group_id} by its {source}: {group.assignor}, {size}")
-    if not args.changes:
+def _waiting(group_id: str, why: str) -> str:
+    if why.startswith(NO_SUCH_GROUP):
+        more = why.removeprefix(NO_SUCH_GROUP)
+        return f"there is no group {group_id} yet{more}; waiting"
+    return f"{group_id}: {why}; waiting"
+
+
+def _beginning(group: GroupSpec, source: str) -> str:
+    """Returns a line about the state in which the watch begins."""
+    noun = "partition" if group.subtopologies is None else "task"
+    size = f"{counted(len(group.members), 'member')}, {counted(len(owners(group)), noun)}"
+    return f"watching {group.group_id} by its {source}: {group.assignor}, {size}"
+
+
+def _told(group: GroupSpec, args: argparse.Namespace) -> RebalancePlan | None:
+    """Plans the changes; None without changes.
+
+    Errors: those of `plan`. Without changes only one at `assignor`, if no plan is possible at all:
+    an assignor that throws now may answer after a change.
+    """
+    try:
+        led = plans_by_leader(group, args.changes, engine=args.engine)
+    except GroupError as error:
+        if args.changes or (error.path == "assignor" and not isinstance(error, AssignorThrows)):
+            raise
         return None
-    led = plans_by_leader(group, args.changes, engine=args.engine)
-    return next(one.plan for one in led if one.plan is not None)
+    return next(one.plan for one in led if one.plan is not None) if args.changes else None
+
+
+def _refusal(error: GroupError, group: GroupSpec, args: argparse.Namespace) -> str:
+    is_stream = error.path == "assignor" and group.assignor == STREAM
+    return OF_APPLICATION if is_stream else error_text(error, args.changes)
 
 
 def _report(

@@ -55,6 +55,10 @@ _OTHER_PROTOCOLS = {
     "sr": "a Schema Registry's nodes, which own no partitions",
 }
 
+_NO_SUCH_GROUP = "no such group"
+NO_SUCH_GROUP = f"group_id: {_NO_SUCH_GROUP}"
+"""The beginning of the error of a group that the cluster does not list."""
+
 _Line = dict[str, Any]
 _A = TypeVar("_A")
 _T = TypeVar("_T")
@@ -391,7 +395,7 @@ def _names(line: Mapping[str, Any]) -> dict[str, None]:
 def _fit(listed: _Listed | None) -> _Listed:
     """Returns the group; raises an error if no known assignor assigns it."""
     if listed is None:
-        raise _NotAssignedError("group_id", "no such group, or no permission Describe on it")
+        raise _NotAssignedError("group_id", f"{_NO_SUCH_GROUP}, or no permission Describe on it")
     if listed.group_type.lower() not in ("classic", *API_KEYS):
         why = "no plan plays it: the broker assigns it, by an unknown assignor"
         raise _NotAssignedError("group_type", f"{listed.group_type}, {why}")

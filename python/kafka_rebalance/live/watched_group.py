@@ -7,21 +7,33 @@
    because a cooperative group may then be between two rounds.
 3. A settled state is yielded if it differs from the one yielded before.
 
+A group that the broker assigns has an epoch for each change. One description is enough, unless a
+partition has no owner: a new pattern, topic or share state comes with a later epoch. A state is
+yielded if its epoch or its members differ from those yielded before:
+
+    consumer groups   the newest target belongs to the epoch. Members reach it later, in steps
+    share groups      all members are in the epoch; descriptions have no target
+    streams groups    both: the next target depends on the tasks that members then have
+
 Reading changes nothing. Rebalances between two settled states are seen as one.
 """
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from kafka_rebalance.assignors.registry import assigns_tasks, shares_partitions
 from kafka_rebalance.group.spec import GroupSpec
 
 from .consumer_groups import snapshot
 
 EVERY_S = 0.5
-_EQUAL, _EQUAL_WITH_HOLES = 3, 12
+_EQUAL, _EQUAL_WITH_HOLES, _EQUAL_BY_BROKER = 3, 12, 1
 """How many equal descriptions in a row mean that the group has settled; holes are partitions that
 have no owner."""
+
+_AWAY = -2
+"""The epoch of a static member that has left, and whose session has not ended."""
 
 
 def settled_states(
@@ -31,25 +43,77 @@ def settled_states(
     configs: Mapping[str, Any] | None = None,
     every_s: float = EVERY_S,
     for_s: float | None = None,
+    on_waiting: Callable[[str], None] = lambda _: None,
 ) -> Iterator[GroupSpec]:
     """Yields the group each time it has settled in another state; ends after `for_s` seconds.
+
+    Until the first state, `on_waiting` is called with each new reason for which there is none, such
+    as "group_id: no such group, …".
 
     Errors: ClusterError, and GroupError for a description that is no valid group.
     """
     ends_s = None if for_s is None else time.monotonic() + for_s
-    last: dict[str, Any] = {}
-    yielded: dict[str, Any] | None = None
+    looked: object = None
+    why = ""
+    yielded: object = None
     equal = 0
     while ends_s is None or time.monotonic() < ends_s:
         (line,) = snapshot(bootstrap_server, [group_id], configs=configs)
-        equal = equal + 1 if line == last else 1
-        last = line
-        if "error" not in line and line != yielded:
+        if "error" in line and yielded is None and line["error"] != why:
+            why = line["error"]
+            on_waiting(why)
+        look = _look(line)
+        equal = equal + 1 if look == looked else 1
+        looked = look
+        if "error" not in line and _rests(line) and _state(line) != yielded:
             group = GroupSpec.from_dict(line)
-            if equal >= (_EQUAL_WITH_HOLES if _has_holes(group) else _EQUAL):
-                yielded = line
+            if equal >= _enough(group, line):
+                yielded = _state(line)
                 yield group
         time.sleep(every_s)
+
+
+def _enough(group: GroupSpec, line: Mapping[str, Any]) -> int:
+    if _has_holes(group):
+        return _EQUAL_WITH_HOLES
+    return _EQUAL_BY_BROKER if _is_by_broker(line) else _EQUAL
+
+
+def _is_by_broker(line: Mapping[str, Any]) -> bool:
+    return line.get("assignment_epoch") is not None
+
+
+def _look(line: Mapping[str, Any]) -> object:
+    """Returns what must not change while the group settles: not the offsets of running tasks."""
+    if not _is_by_broker(line):
+        return line
+    parts = ("member_id", "owned_partitions", "active_tasks", "standby_tasks")
+    owned = [[member.get(part) for part in parts] for member in line["members"]]
+    return line["generation_id"], owned
+
+
+def _state(line: Mapping[str, Any]) -> object:
+    """Returns what a new state differs in."""
+    if not _is_by_broker(line):
+        return line
+    return line["generation_id"], {member["member_id"] for member in line["members"]}
+
+
+def _rests(line: Mapping[str, Any]) -> bool:
+    """Returns whether a group that the broker assigns shows the target of its epoch."""
+    epoch = line.get("assignment_epoch")
+    if epoch is None:
+        return True
+    if not shares_partitions(line["assignor"]):
+        return bool(epoch == line["generation_id"])
+    if assigns_tasks(line["assignor"]) and any(_is_moving(member) for member in line["members"]):
+        return False
+    epochs = {member["generation_id"] for member in line["members"]} - {_AWAY}
+    return epochs | {epoch} == {line["generation_id"]}
+
+
+def _is_moving(member: Mapping[str, Any]) -> bool:
+    return "target_active_tasks" in member or "target_standby_tasks" in member
 
 
 def _has_holes(group: GroupSpec) -> bool:

@@ -12,7 +12,7 @@ Reading changes nothing. A cooperative group has one state after each round.
 """
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -33,10 +33,11 @@ def logged_states(
     configs: Mapping[str, Any] | None = None,
     every_s: float = EVERY_S,
     for_s: float | None = None,
+    on_waiting: Callable[[str], None] = lambda _: None,
 ) -> Iterator[tuple[GroupSpec, GroupSpec]]:
     """Yields the group after each of its rebalances, and the group as its leader saw it.
 
-    Ends after `for_s` seconds.
+    Ends after `for_s` seconds. If the newest record has no members, `on_waiting` is called.
 
     Errors: NoLogError if this user may not read the topic, or if it has no record of a classic
     consumer group of this name; ClusterError; GroupError for a record that is no valid group.
@@ -50,6 +51,8 @@ def logged_states(
         # 1.
         if is_first and not any(groups):
             raise NoLogError(f"{TOPIC} has no record of a classic consumer group {group_id}")
+        if is_first and not any(group and group.members for group in groups):
+            on_waiting("state: Empty, it has no members")
         is_first = False
         # 2.
         for group in groups:

@@ -9,6 +9,7 @@
     delay       a streams group that was empty waits before its first target
     warm-up     no warm-up task is assigned, so a task moves before its state is there
     same place  members of one process, of which no second one takes a standby task
+    threads     members that restart alone, of a process that would restart all of its members
     blocks      members whose client library lacks the protocol, or user data in assignments
     unknown     members whose client library is not known
     policy      the broker's setting that the conversion needs
@@ -30,14 +31,14 @@ from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
 
 from .broker_rounds import joined_together
-from .changes import Change, SwitchAssignor, SwitchProtocol
+from .changes import BounceMembers, Change, SwitchAssignor, SwitchProtocol
 from .changes.protocol import copies_user_data
 from .clients import LACK_CONSUMER_PROTOCOL, library_evidence
 from .rebalance_plan import RebalancePlan
 
 NoteKind = Literal[
     "stops", "interval", "tie", "ignored", "blocks", "unknown", "policy", "first join", "owners",
-    "tasks", "delay", "warm-up", "same place",
+    "tasks", "delay", "warm-up", "same place", "threads",
 ]  # fmt: skip
 
 _HAS = {"java": "Kafka's Java client has it from 4.0 on", "librdkafka": "librdkafka from 2.12.0 on"}
@@ -186,6 +187,26 @@ def _of_streams(plan: RebalancePlan) -> Iterator[Note]:
             "had a standby task.",
         )
     yield from _standby_places(plan.final)
+    if any(isinstance(one, BounceMembers) for one in plan.changes):
+        yield from _threads(plan.group)
+
+
+def _threads(group: GroupSpec) -> Iterator[Note]:
+    """Yields a note if members share a process: a bounce restarts each of them alone."""
+    by_process: dict[str, list[str]] = {}
+    for member in group.members:
+        if member.streams is not None:
+            by_process.setdefault(member.streams.process_id, []).append(member.member_id)
+    shared = {one: ids for one, ids in by_process.items() if len(ids) > 1}
+    if shared:
+        process_id, ids = next(iter(shared.items()))
+        yield Note(
+            "threads",
+            "A member is a thread, and bounce-members restarts each thread alone. A process that "
+            f"restarts takes all its threads with it: {', '.join(ids)} are process {process_id}. "
+            "No change plays that at once: --bounce-members for each of these restarts them one "
+            "after another, and the group settles after each stop and each start.",
+        )
 
 
 def _standby_places(group: GroupSpec) -> Iterator[Note]:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Explains, round by round, why a partition got its owner."""
 
+import re
 from collections.abc import Sequence
 
 from kafka_rebalance.errors import GroupError
@@ -12,6 +13,9 @@ from kafka_rebalance.group.spec import GroupSpec
 from .facts import lines
 from .reasons import reasons
 from .rounds import Round, Step
+
+_TASK = re.compile(r"(.+)_([0-9]+)")
+"""As TaskId.toString writes it: 0_3 is task 3 of subtopology 0."""
 
 
 def partition_from_text(text: str) -> TopicPartition:
@@ -27,12 +31,12 @@ def partition_from_text(text: str) -> TopicPartition:
 
 def explain(group: GroupSpec, steps: Sequence[Step], partition: TopicPartition | str) -> list[str]:
     """Returns the lines of `RebalancePlan.explain` for the steps of a plan of this group."""
-    tp = _partition(partition)
+    tp = _partition(partition, group)
     groups = (group, *(step.before for step in steps))
     if not any(tp.partition < _counts(one).get(tp.topic, 0) for one in groups):
         problem = f"there is no {tp}, and no change makes it"
         if group.subtopologies is not None:
-            problem += "; a streams group has tasks, as 0[1]: give SUBTOPOLOGY[NUMBER]"
+            problem += "; a streams group has tasks, as 0_1 or 0[1]: give SUBTOPOLOGY_NUMBER"
         raise GroupError("partition", problem)
     text: list[str] = []
     for step in steps:
@@ -52,8 +56,12 @@ def _counts(group: GroupSpec) -> dict[str, int]:
     return {one.subtopology_id: one.tasks for one in group.subtopologies}
 
 
-def _partition(given: TopicPartition | str) -> TopicPartition:
+def _partition(given: TopicPartition | str, group: GroupSpec) -> TopicPartition:
+    """Returns the partition; a task of a streams group may have the form that Streams prints."""
     if isinstance(given, str):
+        task = _TASK.fullmatch(given)
+        if task is not None and group.subtopologies is not None:
+            return TopicPartition(task[1], int(task[2]))
         return partition_from_text(given)
     if isinstance(given, tuple) and len(given) == 2:
         return TopicPartition(*given)

@@ -15,6 +15,9 @@ A state is a description of the group at rest, or is read from a record of its l
    did. The first one is what the members sent, if a record shows it. An assignor that no possible
    leader had is tried as a cause, too.
 
+A group that the broker assigns has neither a leader nor claims. It is compared with the ends of
+all courses of events between the two states (`seen_target.py`), and its only cause is "unknown".
+
 Differs  between descriptions, what the members sent is unknown, and a group that rebalanced twice
          is compared with one rebalance. Records have neither limit.
 """
@@ -24,17 +27,16 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from kafka_rebalance.assignors.assigning import assign
-from kafka_rebalance.assignors.registry import Engine, is_known
+from kafka_rebalance.assignors.registry import SERVER_SIDE, Engine, is_known
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import Member
-from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 
 from .leaders import possible_dialects
 from .listed import is_cooperative
+from .owners import Owners, elsewhere, owners, owners_in, renamed
 from .rebalance_plan import RebalancePlan, plan
-
-Owners = dict[tuple[str, int], str]
+from .seen_target import possible_ends
 
 _PREFIXES = ("", "librdkafka/", "kafka-python/", "aiokafka/")
 EAGER_MEMBERS = "members claimed nothing, as those do that list an eager assignor too"
@@ -48,8 +50,8 @@ class SeenRebalance:
     `event`       the differences between the states, as a text
     `assignor`    the assignor whose plan ends as the group did; None if there is none
     `cause`       why the prediction was wrong; None if it was right
-    `elsewhere`   0 if predicted; else the number of partitions, of `partitions` in all, that the
-                  first plan has at other members
+    `elsewhere`   0 if predicted; else the number of partitions, of `partitions` in all, that have
+                  other owners in the first plan
     """
 
     group_id: str
@@ -77,34 +79,64 @@ def seen_rebalance(
     then the one after a single rebalance, so it is compared with the plan's first round, not with
     its end.
     """
+    if before.assignor in SERVER_SIDE and after.assignor in SERVER_SIDE:
+        return _of_broker(before, after, engine)
     event, found = _event(before, after), owners(after)
     one_round = sent is not None
 
-    def judged(assignor: str | None, cause: str | None, elsewhere: int) -> SeenRebalance:
-        place = after.group_id, after.generation_id, event
-        return SeenRebalance(*place, assignor, cause, elsewhere, len(found))
+    def judged(assignor: str | None, cause: str | None, far: int = 0) -> SeenRebalance:
+        return _judged(after, event, assignor, cause, far)
 
     # 1.
     started = _started(before, after)
     if owners(started) == found and event.startswith("back: "):
-        return judged(after.assignor, None, 0)
+        return judged(after.assignor, None)
     # 2.
     first: Owners | None = None
     tried = list(possible_dialects(started))
     for name in tried:
         end = _end(started, name, engine, one_round)
         if end == found:
-            return judged(name, None, 0)
+            return judged(name, None)
         first = first or end
-    elsewhere = _distance(first or {}, found)
+    far = elsewhere(first or {}, found)
     # 3.
     for name in tried if sent else ():
         if sent and _answer(sent, name, engine) == found:
-            return judged(name, _not_as_owned(started, sent), elsewhere)
+            return judged(name, _not_as_owned(started, sent), far)
     for cause, changed, name in _causes(started, tried):
         if _end(changed, name, engine, one_round) == found:
-            return judged(name, cause, elsewhere)
-    return judged(None, "unknown", elsewhere)
+            return judged(name, cause, far)
+    return judged(None, "unknown", far)
+
+
+def _of_broker(before: GroupSpec, after: GroupSpec, engine: Engine) -> SeenRebalance:
+    event, found, back = _event(before, after), owners(after), _old_ids(before, after)
+    kept = renamed(owners(before), {old: new for new, old in back.items()})
+    if kept == found and event.startswith("back: "):
+        return _judged(after, event, after.assignor, None)
+    first: Owners | None = None
+    for end in possible_ends(before, after, back, engine):
+        if end == found:
+            return _judged(after, event, after.assignor, None)
+        first = first or end
+    return _judged(after, event, None, "unknown", elsewhere(first or {}, found))
+
+
+def _judged(
+    after: GroupSpec, event: str, assignor: str | None, cause: str | None, far: int = 0
+) -> SeenRebalance:
+    place = after.group_id, after.generation_id, event
+    return SeenRebalance(*place, assignor, cause, far, len(owners(after)))
+
+
+def is_reached(told: RebalancePlan, after: GroupSpec) -> bool:
+    """Returns whether a plan that was made before may have ended: by its members and its epoch."""
+    end = told.final
+    if len(end.members) != len(after.members):
+        return False
+    by_broker = end.assignor in SERVER_SIDE and after.assignor in SERVER_SIDE
+    return not by_broker or (after.generation_id or 0) >= (end.generation_id or 0)
 
 
 def distance(told: RebalancePlan, after: GroupSpec) -> int:
@@ -117,21 +149,7 @@ def distance(told: RebalancePlan, after: GroupSpec) -> int:
     joined = [one.member_id for one in after.members if one.member_id not in known]
     made_up = [one.member_id for one in told.final.members if one.member_id not in there]
     names = dict(zip(made_up, joined, strict=False))
-    end = owners(told.final)
-    return _distance({tp: names.get(one, one) for tp, one in end.items()}, owners(after))
-
-
-def owners(group: GroupSpec) -> Owners:
-    """Returns the owner of each partition: the last member that has it."""
-    return _owners(Assignment.owned(group))
-
-
-def _owners(held: Assignment) -> Owners:
-    return {(tp.topic, tp.partition): member for member, owned in held.items() for tp in owned}
-
-
-def _distance(one: Owners, other: Owners) -> int:
-    return sum(one.get(tp) != other.get(tp) for tp in one.keys() | other.keys())
+    return elsewhere(renamed(owners(told.final), names), owners(after))
 
 
 # 1.
@@ -172,7 +190,8 @@ def _event(before: GroupSpec, after: GroupSpec) -> str:
     back = _old_ids(before, after)
     old = {member.member_id: member for member in before.members}
     new = {back.get(one.member_id, one.member_id): one for one in after.members}
-    counts, then = after.partition_counts(), before.partition_counts()
+    counts, then = _counts(after), _counts(before)
+    standby, stood = after.num_standby_replicas or 0, before.num_standby_replicas or 0
     again = [m.member_id for id_, m in new.items() if id_ in old and _differs(m, old[id_])]
     parts = {
         "joined": [new[one].member_id for one in new if one not in old],
@@ -183,10 +202,17 @@ def _event(before: GroupSpec, after: GroupSpec) -> str:
             for name, count in counts.items()
             if name in then and then[name] != count
         ],
+        "standby replicas": [f"{stood} -> {standby}"] if standby != stood else [],
         "back": list(back),
     }
     texts = [f"{what}: {', '.join(names)}" for what, names in parts.items() if names]
     return "; ".join(texts) or "nothing changed"
+
+
+def _counts(group: GroupSpec) -> dict[str, int]:
+    """Returns the numbers of partitions by topic, and those of tasks by subtopology."""
+    tasks = {one.subtopology_id: one.tasks for one in group.subtopologies or ()}
+    return group.partition_counts() | tasks
 
 
 def _differs(one: Member, other: Member) -> bool:
@@ -199,14 +225,14 @@ def _end(group: GroupSpec, assignor: str, engine: Engine, one_round: bool) -> Ow
         planned = plan(group, assignor, (), engine=engine)
     except GroupError:
         return None
-    return _owners(planned.rounds[0].assignment if one_round else planned.after)
+    return owners_in(planned.rounds[0].assignment if one_round else planned.after)
 
 
 # 3.
 def _answer(sent: GroupSpec, assignor: str, engine: Engine) -> Owners | None:
     """Returns what the leader computes from what the members sent."""
     try:
-        return _owners(assign(sent, assignor, engine=engine))
+        return owners_in(assign(sent, assignor, engine=engine))
     except GroupError:
         return None
 

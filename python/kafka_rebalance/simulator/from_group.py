@@ -58,6 +58,8 @@ PLAYABLE = (
 )
 """The verbs of the changes that can be played."""
 
+_NAMELESS = 'the group has none; write it into its line, as "assignor":"range"'
+
 _JOIN_STEP_MS = 10  # between two members' starts (less in large groups), so that they join in order
 _JOINED_WITHIN_MS = 2_000  # less than the broker's initial delay
 _EAGER = "range"
@@ -97,9 +99,8 @@ def scenario_from_group(
     """
     name = assignor or group.assignor
     if name is None:
-        raise GroupError("assignor", "the group has none; name the one to play")
-    if not is_known(name):
-        raise GroupError("assignor", f"{quoted(name)} cannot be played")
+        raise GroupError("assignor", _NAMELESS)
+    check_playable(name)
     config = _with_assignor(config or ConsumerConfig(), name)
     if lists_eager(group, name):
         config = replace(config, partition_assignment_strategy=(name, _EAGER))
@@ -114,17 +115,28 @@ def scenario_from_group(
     return maker.scenario(changes, seed)
 
 
-def _with_assignor(config: ConsumerConfig, name: str) -> ConsumerConfig:
-    """Returns the settings of members that the assignor assigns: in a client, or in the broker."""
-    if name not in SERVER_SIDE:
-        return replace(config, partition_assignment_strategy=(name,))
-    kind, _, remote = name.partition("/")
-    if kind != CONSUMER:
+def is_playable(name: str) -> bool:
+    """Returns whether the simulator plays it: a leader's assignor, or a broker's for consumers."""
+    return is_known(name) and (name not in SERVER_SIDE or name.partition("/")[0] == CONSUMER)
+
+
+def check_playable(name: str) -> None:
+    """Raises a GroupError at `assignor` for one that the simulator does not play."""
+    if not is_known(name):
+        raise GroupError("assignor", f"{quoted(name)} cannot be played")
+    if not is_playable(name):
         raise GroupError(
             "assignor",
             f"{quoted(name)} runs in the brokers, and of their groups, the simulator plays those "
             "of consumers; `plan` plays the targets of this one",
         )
+
+
+def _with_assignor(config: ConsumerConfig, name: str) -> ConsumerConfig:
+    """Returns the settings of members that the assignor assigns: in a client, or in the broker."""
+    if name not in SERVER_SIDE:
+        return replace(config, partition_assignment_strategy=(name,))
+    remote = name.partition("/")[2]
     return replace(config, group_protocol=CONSUMER, group_remote_assignor=remote)
 
 

@@ -13,10 +13,11 @@ from typing import Any
 
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.member import ConsumerConfig
+from kafka_rebalance.member.config import CLASSIC, CONSUMER
 from kafka_rebalance.plans.changes import Change
 
-from .from_group import Pace, scenario_from_group
+from .from_group import Pace, check_playable, scenario_from_group
+from .scenario import Scenario
 from .seeds import Part, Spread, simulate_seeds
 
 SEEDS = range(1, 6)
@@ -44,7 +45,7 @@ class Timed:
 def timed(group: GroupSpec, changes: Sequence[Change], assignor: str) -> Timed:
     """Plays the changes with default settings. Errors: GroupError if this is not possible."""
     partitions = sum(topic.partitions for topic in group.topics)
-    ConsumerConfig(partition_assignment_strategy=(assignor,))  # refuses an assignor of brokers
+    check_playable(assignor)
     if not changes:
         raise GroupError("changes", "none is given, and only a change is timed")
     if len(group.members) * partitions > MOST_WORK:
@@ -62,17 +63,34 @@ def why_untimed(error: GroupError) -> str:
     return "no change is given" if error.path == "changes" else str(error)
 
 
-def assumed(group: GroupSpec, changes: Sequence[Change], assignor: str) -> str:
-    """Returns a line of text with the assumptions of `timed`."""
-    scenario = scenario_from_group(group, changes, assignor=assignor)
-    config = scenario.members[0].config
+def assumed(group: GroupSpec, changes: Sequence[Change], assignors: Sequence[str]) -> str:
+    """Returns a line of text with the assumptions of `timed` under these assignors, one or more."""
+    played = [scenario_from_group(group, changes, assignor=one) for one in assignors]
+    each = {_protocol(scenario): _heartbeats(scenario) for scenario in played}
+    heartbeats = "; ".join(
+        text if len(each) == 1 else f"{text} ({protocol} protocol)"
+        for protocol, text in each.items()
+    )
     return (
         f"medians of {len(SEEDS)} seeds (--json has the ranges), from the assignor's own first "
         "assignment, "
-        f"{scenario.assumed().removeprefix('assumed: ')}, members that restart are away for "
-        f"{Pace().down_ms // 1000} s, heartbeats every {config.heartbeat_interval_ms / 1000:g} s, "
-        f"sessions of {config.session_timeout_ms / 1000:g} s"
+        f"{played[0].assumed().removeprefix('assumed: ')}, members that restart are away for "
+        f"{Pace().down_ms // 1000} s, {heartbeats}"
     )
+
+
+def _protocol(scenario: Scenario) -> str:
+    return CONSUMER if scenario.has_consumer_protocol else CLASSIC
+
+
+def _heartbeats(scenario: Scenario) -> str:
+    """Returns the times that the members have, or, under the consumer protocol, the broker."""
+    config = scenario.members[0].config
+    session_ms = config.session_timeout_ms
+    if scenario.has_consumer_protocol:
+        session_ms = scenario.broker.group_consumer_session_timeout_ms
+    every = f"heartbeats every {scenario.heartbeat_interval_ms / 1000:g} s"
+    return f"{every}, sessions of {session_ms / 1000:g} s"
 
 
 def _longest(parts: Sequence[Part[int | None]]) -> int | None:

@@ -4,6 +4,7 @@
 from collections.abc import Mapping, Sequence
 
 from kafka_rebalance.assignors import RebalanceProtocol
+from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans import Candidate, Comparison
 from kafka_rebalance.plans.comparison import alone_label
@@ -80,9 +81,11 @@ def print_comparison(
 
 
 _LENGTHS = (
-    " Rounds differ in length: an eager round stops all members, but only for a short time; in a "
-    "cooperative group a moving partition waits for the second round."
+    " Rounds differ in length: an eager round stops all members, but only for a short time; "
+    "{} a moving partition waits for {}."
 )
+_COOPERATIVE = ("in a cooperative group", "the second round")
+_BY_BROKER = ("where the broker assigns,", "a heartbeat of its old owner, then of its new one")
 
 
 def _print_clock(comparison: Comparison, times: Times) -> None:
@@ -100,10 +103,12 @@ def _print_clock(comparison: Comparison, times: Times) -> None:
         return
     best = [name for name, unread in known.items() if unread == least]
     is_mixed = len({_is_eager(group, name) for name in (*best, recommended)}) > 1
+    waits_for = _BY_BROKER if recommended in SERVER_SIDE else _COOPERATIVE
+    lengths = _LENGTHS.format(*waits_for) if is_mixed else ""
     are_best = f"{in_words(best)} {'is' if len(best) == 1 else 'are'} best"
     print_wrapped(
         f"In seconds, {are_best}: {seconds_text(least)} partition-seconds unread, "
-        f"{seconds_text(known[recommended])} under {recommended}." + (_LENGTHS if is_mixed else "")
+        f"{seconds_text(known[recommended])} under {recommended}.{lengths}"
     )
 
 

@@ -7,6 +7,11 @@ from kafka_rebalance.simulator.timing import Timed
 
 from .plan import print_wrapped
 
+_NO_BOUNDS = (
+    "A range shows how the simulated runs differ under these assumptions: it is no bound on a real "
+    "group."
+)
+
 
 def print_times(times: Timed | None, assumed: str) -> None:
     """Prints the times and the assumptions; without times, `assumed` is the reason."""
@@ -15,7 +20,7 @@ def print_times(times: Timed | None, assumed: str) -> None:
         return
     unread, settled = _range(times.unread, " partition-seconds"), _range(times.settled, " s")
     print_wrapped(f"Without a reader: {unread}. Until the group has settled, at most: {settled}.")
-    print_wrapped(f"Simulated, as `simulate --from` does it: {assumed}.")
+    print_wrapped(f"Simulated, as `simulate --from` does it: {assumed}. {_NO_BOUNDS}")
 
 
 def median_text(spread: Spread) -> str:

@@ -232,6 +232,7 @@ def _json(
 
 
 def _show(answer: _Answer, args: argparse.Namespace) -> None:
+    from kafka_rebalance.report.plans.extra_rebalances import extra_rebalances_note
     from kafka_rebalance.report.plans.plan import print_explanation, print_plan, print_wrapped
 
     planned = answer.planned
@@ -256,6 +257,8 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
         if _switches(planned) and not (rolling or refusing):
             print_wrapped(WHOLE_SWITCH)
     if note := _lists_note(planned):
+        print_wrapped(note)
+    if args.explain is None and planned.rounds and (note := extra_rebalances_note(planned.group)):
         print_wrapped(note)
     _show_leaders(answer)
     _draw(planned, args)

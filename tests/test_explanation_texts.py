@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance import GroupSpec, Member, Topic, TopicPartition
+from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
 from kafka_rebalance.plans.explanation import partition_from_text
 from kafka_rebalance.plans.reasons import reasons
 
@@ -205,3 +206,39 @@ def test_a_withheld_partition_is_not_explained_by_steps_that_name_another_member
         ),
         "  m0 -> nobody",
     ]
+
+
+@pytest.mark.parametrize(
+    ("library", "user_data", "generation"),
+    [("kafka-python", "none", "generation 4"), ("aiokafka", "partitions", "no generation")],
+)
+def test_claims_are_those_that_the_librarys_class_reads(
+    library: str, user_data: Literal["none", "partitions"], generation: str
+) -> None:
+    """Kafka's sticky cannot read kafka-python's user data; the library's own class reads them."""
+    owned = tuple(TopicPartition("t", p) for p in range(6))
+    member = Member(
+        "m",
+        ("t",),
+        owned_partitions=owned,
+        generation_id=4,
+        subscription_version=0,
+        user_data=user_data,
+        client_library=library,
+    )
+    group = GroupSpec("g", (Topic("t", 6),), (member,), f"{library}/sticky", 4)
+    assert read_by_the_class(library, member) == (set(owned), 4 if generation[-1] == "4" else -1)
+    text = kr.plan(group).explain("t-5")
+    assert f"  2. claims: m claims it ({generation})" in text
+    assert "from the claims that this class reads" in text[1]
+    assert "m keeps it" in text[4]
+
+
+def read_by_the_class(library: str, member: Member) -> tuple[set[TopicPartition], int]:
+    """Returns the claims and the generation that the class reads from what the member sends."""
+    package = {"kafka-python": "kafka", "aiokafka": "aiokafka"}[library]
+    module = f"{package}.coordinator.assignors.sticky.sticky_assignor"
+    made = pytest.importorskip(module).StickyPartitionAssignor
+    sent = PYTHON_LIBRARIES[f"{library}/sticky"]._library.sends(made, member)
+    read = made.parse_member_metadata(sent)
+    return {TopicPartition(*tp) for tp in read.partitions}, read.generation

@@ -156,6 +156,7 @@ def _show_one(compared: Comparison, led: Sequence[LedPlan], args: argparse.Names
 
 
 def _notes(compared: Comparison, led: Sequence[LedPlan]) -> list[str]:
+    from kafka_rebalance.report.plans.extra_rebalances import extra_rebalances_note
     from kafka_rebalance.report.plans.leader import leader_note, other_leaders, own_rows_note
     from kafka_rebalance.report.plans.lost_rack import groups_note
     from kafka_rebalance.report.plans.recipes import own_lists_note
@@ -167,6 +168,7 @@ def _notes(compared: Comparison, led: Sequence[LedPlan]) -> list[str]:
         own_rows_note(group.assignor),
         *other_leaders(led),
         own_lists_note(group),
+        extra_rebalances_note(group),
     ]
     return [note for note in notes if note]
 

@@ -60,7 +60,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--samples",
         type=whole(0),
         metavar="N",
-        help="play again with N draws of ids for new members "
+        help="play again with N draws of what is guessed, as ids for new members "
         "(default: 8 to 32 in the table of one group, else 0)",
     )
     parser.add_argument(
@@ -244,6 +244,7 @@ def _json(
 
 
 def _show(answer: _Answer, args: argparse.Namespace) -> None:
+    from kafka_rebalance.report.plans.extra_rebalances import extra_rebalances_note
     from kafka_rebalance.report.plans.plan import print_explanation, print_plan, print_wrapped
 
     planned = answer.planned
@@ -271,6 +272,8 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
         if not (rolling or refusing):
             print_whole_switch(planned, select)
     if note := _lists_note(planned):
+        print_wrapped(note)
+    if args.explain is None and planned.rounds and (note := extra_rebalances_note(planned.group)):
         print_wrapped(note)
     _show_leaders(answer)
     _draw(planned, args)

@@ -53,17 +53,20 @@ class Alike:
     """The steps are unknown; Kafka's assignor `kafkas` has the same answer, and its steps follow.
 
     Each member gets the same partitions from both in this round. Partitions that both withhold may
-    go to different members in the next one.
+    go to different members in the next one. `reads_other_claims` is True for a class that reads its
+    own library's user data: Kafka's assignor then has the claims that this class reads.
     """
 
     assignor: str
     kafkas: str
+    reads_other_claims: bool = False
     step = "assignor"
 
     def __str__(self) -> str:
+        given = ", from the claims that this class reads," if self.reads_other_claims else ""
         return (
-            f"{self.assignor} has steps of its own; for this group, Kafka's {self.kafkas} gives "
-            "every member the same partitions in this round, by these steps"
+            f"{self.assignor} has steps of its own; for this group, Kafka's {self.kafkas}{given} "
+            "gives every member the same partitions in this round, by these steps"
         )
 
 

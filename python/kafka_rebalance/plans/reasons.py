@@ -6,6 +6,7 @@ partition, and why. The results are facts (`facts.py`), which print as sentences
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from kafka_rebalance.assignors import assign
@@ -16,7 +17,7 @@ from kafka_rebalance.assignors.classic.racks import Racks
 from kafka_rebalance.assignors.classic.subscriptions import members_in_order
 from kafka_rebalance.assignors.registry import BUILT_IN, library_of, protocol_name
 from kafka_rebalance.errors import AssignorThrows
-from kafka_rebalance.group.model import TopicPartition, static_first
+from kafka_rebalance.group.model import TopicPartition, UserData, static_first
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.java.order import by_name
 
@@ -86,8 +87,9 @@ def _by_most_like(
     if not _holders(mine, tp):
         yield facts.GivenToNobody(assignor, _page(assignor))
         return
+    read = _as_read(group, assignor)
     try:
-        its = assign(group, kafkas)
+        its = assign(read, kafkas)
     except AssignorThrows:  # Kafka's class does, in a general group
         yield _unknown(group, assignor, tp)
         return
@@ -97,8 +99,30 @@ def _by_most_like(
             return
         yield facts.NotAlike(assignor, _page(assignor), kafkas)
         return
-    yield facts.Alike(assignor, kafkas)
-    yield from _STEPS[kafkas](group, tp)
+    yield facts.Alike(assignor, kafkas, reads_other_claims=read is not group)
+    yield from _STEPS[kafkas](read, tp)
+
+
+_USER_DATA_READ: dict[str, UserData | None] = {
+    "kafka-python/sticky": None,
+    "aiokafka/sticky": "partitions",
+}
+"""A class that reads the user data of its own library -> what it reads, as in `Member.user_data`.
+
+Kafka's sticky cannot read kafka-python's partitions; aiokafka's have no generation.
+"""
+
+
+def _as_read(group: GroupSpec, assignor: str) -> GroupSpec:
+    """Returns the group with the claims that the library's class reads, in a form Kafka's reads."""
+    if assignor not in _USER_DATA_READ:
+        return group
+    reads = _USER_DATA_READ[assignor]
+    members = tuple(
+        replace(member, subscription_version=None, user_data=reads, user_data_generation_id=None)
+        for member in group.members
+    )
+    return group.edited(members=members)
 
 
 def _outcome(group: GroupSpec, assignor: str, tp: TopicPartition) -> facts.Outcome:

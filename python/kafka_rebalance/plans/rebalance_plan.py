@@ -66,7 +66,8 @@ class RebalancePlan:
 
     `possible` is the best result that was possible from the beginning. `newcomers` are members that
     do not exist yet: their real ids will differ, and ids break ties (`samples.py`). If
-    `places_guessed`, the racks of new partitions' replicas are guesses, too.
+    `places_guessed`, the racks of new partitions' replicas are guesses, too; if `topics_guessed`,
+    the order of topics in new subscriptions is one (`changes/topic_order.py`).
     """
 
     group: GroupSpec
@@ -77,6 +78,7 @@ class RebalancePlan:
     newcomers: tuple[Newcomer, ...]
     engine: Engine
     places_guessed: bool = False
+    topics_guessed: bool = False
     _core: "_core.Plan | None" = field(default=None, repr=False, compare=False)
 
     @property
@@ -106,7 +108,7 @@ class RebalancePlan:
     @property
     def has_guesses(self) -> bool:
         """Returns whether the plan contains guesses; `sample` plays it with other guesses."""
-        return bool(self.newcomers) or self.places_guessed
+        return bool(self.newcomers) or self.places_guessed or self.topics_guessed
 
     @property
     def made_up(self) -> tuple[str, ...]:
@@ -201,7 +203,7 @@ class RebalancePlan:
     def sample(self, draws: int | None = None) -> Samples:
         """Plays the plan again `draws` times, each time (a draw) with other ids.
 
-        None means 8 draws, or up to 32 if the plan guesses names or racks. For a given group, draw
+        None means 8 draws, or up to 32 if the plan guesses more than UUIDs. For a given group, draw
         i of n always has the same ids. Errors: TypeError; GroupError at `draws` below 1.
         """
         draws = enough_draws(self) if draws is None else draws
@@ -294,6 +296,7 @@ def played(
         tuple(ids.made),
         engine,
         ids.places_guessed,
+        ids.topics_guessed,
     )
 
 
@@ -328,7 +331,7 @@ def _of_core(
         ),
         "rust",
         core.places_guessed,
-        core,
+        _core=core,
     )
 
 

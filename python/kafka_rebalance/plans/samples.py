@@ -10,8 +10,9 @@ chosen at random from a seed. Then a partition
 
 A draw changes the UUIDs. If the name before a new member's UUID is a guess, a draw changes it too:
 the draws spread it over the positions among the sorted names of the other members
-(`changes.made_up`). A name that is given, or that all members share, is certain. All new members
-count as one, because nothing distinguishes them.
+(`changes.made_up`). A name that is given, or that all members share, is certain. A draw also lists
+the topics of new subscriptions in another order, if the answer can depend on it
+(`changes.topic_order`). All new members count as one, because nothing distinguishes them.
 """
 
 from collections import Counter
@@ -36,7 +37,8 @@ class Samples:
     the draws by the last owner: a member id of the given group, or NEW. `planned[tp]` is the last
     owner in the plan itself, which is not among the draws. `moves` has the moves of each draw.
     `varied` is True if names before the UUID were drawn too, `has_newcomers` if any id was drawn,
-    and `places_guessed` if racks of new partitions' replicas were drawn.
+    `places_guessed` if racks of new partitions' replicas were drawn, and `topics_guessed` if the
+    order of topics in new subscriptions was.
     """
 
     draws: int
@@ -47,6 +49,7 @@ class Samples:
     moves: tuple[int, ...]
     has_newcomers: bool = True
     places_guessed: bool = False
+    topics_guessed: bool = False
 
     @property
     def depends(self) -> frozenset[TopicPartition]:
@@ -65,6 +68,7 @@ class Samples:
                     ("uuid", self.has_newcomers),
                     ("name", self.varied),
                     ("racks", self.places_guessed),
+                    ("topic_order", self.topics_guessed),
                 )
                 if is_drawn
             ],
@@ -84,10 +88,13 @@ class Samples:
 
 
 def enough_draws(plan: "RebalancePlan") -> int:
-    """Returns how many draws a plan needs: 32 if racks are guessed, 8 to 32 if names, else 8."""
+    """Returns how many draws a plan needs.
+
+    32 if racks are guessed, 8 to 32 if names or the order of topics, else 8.
+    """
     if plan.places_guessed:
         return MOST_DRAWS
-    if not any(newcomer.basis.is_guess for newcomer in plan.newcomers):
+    if not plan.topics_guessed and not any(one.basis.is_guess for one in plan.newcomers):
         return FEWEST_DRAWS
     return max(FEWEST_DRAWS, min(MOST_DRAWS, len(plan.group.members) + 1))
 
@@ -113,6 +120,7 @@ def count_ends(plan: "RebalancePlan", draws: Iterable["RebalancePlan"]) -> Sampl
         tuple(moves),
         bool(plan.newcomers),
         plan.places_guessed,
+        plan.topics_guessed,
     )
 
 

@@ -82,7 +82,7 @@ class MadeUp:
 
     `made` are the newcomers so far, in order. `aliases` maps member ids and instance ids of draw 0
     to those of this draw, `client_aliases` maps client ids. `places_guessed` is True if the racks
-    of new replicas were guessed.
+    of new replicas were guessed, `topics_guessed` if the order of topics in a subscription was.
     """
 
     def __init__(self, group_id: str, draw: Draw = PLANNED) -> None:
@@ -91,7 +91,7 @@ class MadeUp:
         self._count = 0
         self._instead_of = iter(instead_of)
         self.made: list[Newcomer] = []
-        self.places_guessed = False
+        self.places_guessed = self.topics_guessed = False
         self.aliases: dict[str, str] = {}
         self.client_aliases: dict[str, str] = {}
 
@@ -141,6 +141,27 @@ class MadeUp:
             racks = sorted({*racks, *perhaps})
         seed = f"{self._group_id}/{self._draw}/{self._count}/racks"
         return sorted(racks, key=lambda rack: uuid.uuid5(uuid.NAMESPACE_OID, f"{seed}/{rack}").int)
+
+    def listed(
+        self, member_id: str, topics: tuple[str, ...], alike: tuple[str, ...]
+    ) -> tuple[str, ...]:
+        """Returns the two or more `topics` of a new process in a guessed order.
+
+        The first process of a draw lists them as another member does (`alike`) in even draws, and
+        in another order in odd ones; each later process, at random. Draw 0 keeps `topics`.
+        """
+        is_first, self.topics_guessed = not self.topics_guessed, True
+        if self._draw == 0:
+            return topics
+
+        def random(text: str) -> int:
+            seed = f"{self._group_id}/{self._draw}/{self._count}/{member_id}"
+            return uuid.uuid5(uuid.NAMESPACE_OID, f"{seed}/{text}").int
+
+        if (self._draw if is_first else random("order")) % 2 == 0:
+            return alike
+        drawn = tuple(sorted(topics, key=lambda topic: random(f"topics/{topic}")))
+        return drawn if drawn != alike else drawn[::-1]
 
     def place(
         self, name: str, basis: Basis, names: Sequence[str], taken: Collection[str] = ()

@@ -15,6 +15,7 @@ from .change import Change, Verb, check_fields, check_least, count, some
 from .edits import Edited, GroupEvent, error, find_member, held_by, restarted, without
 from .made_up import MadeUp, client_names, instance_names, prefix_of
 from .other_assignor import run_by
+from .topic_order import listed_anew
 
 MOST_NEW_MEMBERS = 100_000
 """The most members that may join at once: far more than any real group has."""
@@ -126,7 +127,8 @@ class AddMembers(Change):
                     streams=model.streams and StreamsMember(ids.process_id(made.member_id)),
                 )
             )
-        return Edited(group.edited(members=(*group.members, *joined)))
+        new = {member.member_id for member in joined}
+        return Edited(listed_anew(group.edited(members=(*group.members, *joined)), ids, new))
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,8 +324,9 @@ class SwitchAssignor(Change):
             protocol = "consumer" if by_broker else "classic"
             raise error(f"{quoted(self.assignor)} needs switch-protocol={protocol} first")
 
-        def edit(group: GroupSpec, _: MadeUp) -> Edited:
-            return Edited(run_by(group, self.assignor), starts_over=not by_broker)
+        def edit(group: GroupSpec, ids: MadeUp) -> Edited:
+            switched = listed_anew(run_by(group, self.assignor), ids)
+            return Edited(switched, starts_over=not by_broker)
 
         return [GroupEvent(str(self), edit)]
 
@@ -367,7 +370,8 @@ def _join_again(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
     others = tuple(m for m in group.members if m.member_id != member.member_id)
     taken = {m.member_id for m in group.members}
     back = restarted(member, ids, taken, is_own=group.assignor in SERVER_SIDE)
-    return Edited(group.edited(members=(*others, back)), renamed={back.member_id: member.member_id})
+    after = listed_anew(group.edited(members=(*others, back)), ids, {back.member_id})
+    return Edited(after, renamed={back.member_id: member.member_id})
 
 
 def _restart(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
@@ -383,7 +387,7 @@ def _restart(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
     )
     leader = back.member_id if group.leader == member.member_id else None
     return Edited(
-        group.edited(members=members, leader=leader),
+        listed_anew(group.edited(members=members, leader=leader), ids, {back.member_id}),
         renamed={back.member_id: member.member_id},
         rebalances=False,
         waiting=waiting,

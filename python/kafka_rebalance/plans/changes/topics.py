@@ -11,6 +11,7 @@ from kafka_rebalance.group.spec import GroupSpec
 from .change import Change, Verb, check_fields, check_least, topic_count, topic_names
 from .edits import Edited, GroupEvent, check_limit, error, find_member, find_topic
 from .made_up import MadeUp
+from .topic_order import listed_anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,14 +110,15 @@ class AddTopics(Change):
             known.add(name)
         check_limit(group, sum(count for _, count in self.topics))
 
-        def edit(group: GroupSpec, _: MadeUp) -> Edited:
+        def edit(group: GroupSpec, ids: MadeUp) -> Edited:
             created = tuple(Topic(name, count) for name, count in self.topics)
             names = tuple(name for name, _ in self.topics)
             members = tuple(
                 replace(m, topics=m.topics + tuple(n for n in names if n not in m.topics))
                 for m in group.members
             )
-            return Edited(group.edited(topics=group.topics + created, members=members))
+            after = group.edited(topics=group.topics + created, members=members)
+            return Edited(listed_anew(after, ids))
 
         return [GroupEvent(str(self), edit)]
 
@@ -182,18 +184,20 @@ class Resubscribe(Change):
             find_topic(group, name)
         who = None if self.member is None else find_member(group, self.member).member_id
 
-        def edit(group: GroupSpec, _: MadeUp) -> Edited:
+        def edit(group: GroupSpec, ids: MadeUp) -> Edited:
             members = tuple(
                 replace(m, topics=self.topics) if who in (None, m.member_id) else m
                 for m in group.members
             )
             # A broker that assigns compares the topics; a leader's member joins again in any case.
-            differs = any(
-                set(old.topics) != set(new.topics)
+            differ = {
+                new.member_id
                 for old, new in zip(group.members, members, strict=True)
-            )
-            rebalances = differs or group.assignor not in SERVER_SIDE
-            return Edited(group.edited(members=members), rebalances=rebalances)
+                if set(old.topics) != set(new.topics)
+            }
+            rebalances = bool(differ) or group.assignor not in SERVER_SIDE
+            after = listed_anew(group.edited(members=members), ids, differ)
+            return Edited(after, rebalances=rebalances)
 
         return [GroupEvent(str(self), edit)]
 

@@ -259,6 +259,8 @@ def _print_ids(plan: RebalancePlan, samples: Samples | None, names: dict[str, st
         print_wrapped(
             "The racks of the new partitions' replicas are a guess: brokers choose them.", "  "
         )
+    if plan.topics_guessed:
+        print_wrapped(_ANY_ORDER, "  ")
     for line in _assumed(plan):
         print_wrapped(line, "  ")
     if samples is None or not samples.draws:
@@ -267,8 +269,11 @@ def _print_ids(plan: RebalancePlan, samples: Samples | None, names: dict[str, st
     depends = samples.depends
     drawn = ["racks of new replicas"] if samples.places_guessed else []
     if samples.has_newcomers:
-        drawn.append("client ids and UUIDs" if samples.varied else "UUIDs")
-    varied = " and ".join(drawn)
+        drawn += ["client ids", "UUIDs"] if samples.varied else ["UUIDs"]
+    if samples.topics_guessed:
+        drawn.append("the order of topics")
+    *first, last = drawn
+    varied = f"{', '.join(first)} and {last}" if first else last
     if not depends:
         alike = " (all new members count as one)" if samples.has_newcomers else ""
         print_wrapped(
@@ -299,6 +304,11 @@ def _print_ids(plan: RebalancePlan, samples: Samples | None, names: dict[str, st
     if len(depends) > _MOST_ROWS:
         print(f"  … and {len(depends) - _MOST_ROWS} more (--json has all)")
 
+
+_ANY_ORDER = (
+    "Each process of kafka-python or aiokafka lists its topics in an order of its own, on which "
+    "this assignor's answer can depend: the order of new subscriptions is a guess."
+)
 
 _ASSUMED = {
     Basis.COUNTED: "{} is a guess, the next number after the others; set {} to change it",

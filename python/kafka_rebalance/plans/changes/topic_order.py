@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The order of topics in the subscriptions that members send for the first time.
+
+kafka-python and aiokafka keep the topics of a consumer in a set, and send them in the order of this
+set. It follows the hashes of the names, which have another seed in each process (unless
+PYTHONHASHSEED is set). The sticky classes of both libraries compare the members' *lists*: if equal
+topics are in different orders, the class takes the subscriptions for unequal ones, and may assign
+otherwise. No other assignor's answer depends on this order.
+
+So the order in a new process, or of a new subscription, is a guess. A plan has that of the group's
+line or of the change; each draw has its own (`MadeUp.listed`). These classes run in Python only, so
+there is no mirror in Rust.
+
+Source   kafka-python 3.0.12, aiokafka 0.14.0 (SubscriptionState; _are_subscriptions_identical of
+         the sticky class). Java has a TreeSet; librdkafka and kafka-python's cooperative-sticky
+         sort.
+"""
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from kafka_rebalance.group.model import Member
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.plans.clients import AIOKAFKA, KAFKA_PYTHON, clients_for
+
+from .made_up import MadeUp
+
+_COMPARE_LISTS = ("kafka-python/sticky", "aiokafka/sticky")
+"""The assignors whose answers depend on the order of topics in a subscription."""
+
+
+def listed_anew(group: GroupSpec, ids: MadeUp, who: Collection[str] | None = None) -> GroupSpec:
+    """Returns the group after these members (None: all) listed their topics for the first time.
+
+    Only members change whose library lists a set, and only if the assignor reads the order.
+    """
+    if group.assignor not in _COMPARE_LISTS:
+        return group
+    new = {member.member_id for member in group.members} if who is None else who
+    listed = [member for member in group.members if member.member_id not in new]
+    changed: dict[str, Member] = {}
+    for member in group.members:
+        topics = tuple(dict.fromkeys(member.topics))
+        if member.member_id not in new or len(topics) < 2 or not _lists_a_set(member, group):
+            continue
+        same = (other.topics for other in listed if {*other.topics} == {*topics})
+        alike = tuple(dict.fromkeys(next(same, topics)))
+        one = replace(member, topics=ids.listed(member.member_id, topics, alike))
+        changed[member.member_id] = one
+        listed.append(one)
+    return group.edited(members=tuple(changed.get(m.member_id, m) for m in group.members))
+
+
+def _lists_a_set(member: Member, group: GroupSpec) -> bool:
+    """Returns whether the member may run a Python library's own class, which does not sort.
+
+    Java's bytes are also those of this project's plug-ins, which sort as Java does.
+    """
+    if member.client_library in ("java", "librdkafka"):
+        return False
+    return not {KAFKA_PYTHON, AIOKAFKA}.isdisjoint(clients_for(member, group.group_id))

@@ -15,7 +15,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from kafka_rebalance.errors import ClusterError, MissingExtra
+from kafka_rebalance.errors import ClusterError, GroupError, MissingExtra
+from kafka_rebalance.group.field_paths import a_type
+from kafka_rebalance.group.model import quoted
 
 from .tls import tls_problem
 
@@ -50,7 +52,8 @@ def admin_client(bootstrap_server: str, configs: Mapping[str, Any] | None) -> It
     """Yields a KafkaAdminClient that is connected. Errors of the client become ClusterError.
 
     `bootstrap_server` is "host:port", or several separated by commas; `configs` are settings of
-    KafkaAdminClient, made by `client_configs`.
+    KafkaAdminClient, made by `client_configs`. Errors: GroupError at `bootstrap_server` for a port
+    that is none; TypeError for no text.
     """
     with _connected("KafkaAdminClient", bootstrap_server, configs) as admin:
         yield admin
@@ -77,8 +80,7 @@ def _connected(
 ) -> Iterator[Any]:
     kafka = kafka_module()
     errors: Any = importlib.import_module("kafka.errors")
-    servers = [server.strip() for server in bootstrap_server.split(",")]
-    settings = {"bootstrap_servers": servers, **(configs or {})}
+    settings = {"bootstrap_servers": _servers(bootstrap_server), **(configs or {})}
     watched = _Connections(errors, settings)
     hidden = _WithoutSecrets([str(settings[name]) for name in _SECRETS if settings.get(name)])
     loggers = [logging.getLogger(name) for name in _LOGGERS]
@@ -95,6 +97,27 @@ def _connected(
         watched.stop()
         for logger in loggers:
             logger.removeFilter(hidden)
+
+
+def _servers(bootstrap_server: str) -> list[str]:
+    """Returns the addresses; kafka-python would try in vain to connect to a port that is none."""
+    if not isinstance(bootstrap_server, str):
+        problem = f"{a_type(bootstrap_server)} is not a text, as localhost:9092"
+        raise TypeError(f"bootstrap_server: {problem}")
+    servers = [server.strip() for server in bootstrap_server.split(",")]
+    for server in servers:
+        found = _PORT.search(server)
+        port = found[1] if found else "9092"
+        if not (port.isascii() and port.isdigit() and 0 < int(port[:6]) <= _LAST_PORT):
+            problem = f"{quoted(port)} is not a port from 1 to {_LAST_PORT}"
+            raise GroupError("bootstrap_server", f"{quoted(server)}: {problem}")
+    return servers
+
+
+_PORT = re.compile(r"^(?:[^:]*|.*\]):([^:\]]*)$")
+"""The port, behind the only colon or the bracket of an IPv6 address."""
+
+_LAST_PORT = 2**16 - 1
 
 
 class _Failure(NamedTuple):

@@ -12,6 +12,7 @@ import importlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import TopicPartition
 
 from .cluster import admin_client, kafka_module
@@ -23,7 +24,13 @@ def group_lags(
     *,
     configs: Mapping[str, Any] | None = None,
 ) -> dict[str, dict[TopicPartition, int]]:
-    """Returns group id -> partition -> lag; partitions without a committed offset are left out."""
+    """Returns group id -> partition -> lag; partitions without a committed offset are left out.
+
+    Errors: ClusterError; TypeError for no mapping.
+    """
+    if not isinstance(partitions, Mapping):
+        how = "give {group_id: [TopicPartition(topic, partition), …]}"
+        raise TypeError(f"partitions: {a_type(partitions)} is not a mapping; {how}")
     kafka = kafka_module()
     offsets = importlib.import_module("kafka.protocol.consumer.offsets")
     asked = {

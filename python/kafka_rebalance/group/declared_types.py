@@ -2,7 +2,7 @@
 """Checks that the fields of a dataclass have their declared types, which Python does not check.
 
 `field_types.py` checks groups, which are made in large numbers; this module reads the types from
-the class, and costs about a microsecond a field.
+the class, and suits objects of which there is one for each member at most.
 """
 
 from collections.abc import Mapping
@@ -22,14 +22,16 @@ def check_fields(value: Any, *names: str) -> None:
     """
     hints = _hints(value.__class__)
     for name in names or hints:
-        if not fits(getattr(value, name), hints[name]):
-            raise GroupError(name, f"{getattr(value, name)!r} is not {_named(hints[name])}")
+        given, hint = getattr(value, name), hints[name]
+        is_plain = given.__class__ is hint and hint in _PLAIN
+        if not (is_plain or fits(given, hint)):
+            raise GroupError(name, f"{given!r} is not {_named(hint)}")
 
 
 def check_times(value: Any) -> None:
     """Raises a GroupError with the name of the first field in ms that is below 0."""
-    for name in _hints(value.__class__):
-        if name.endswith("_ms") and getattr(value, name) < 0:
+    for name in _times(value.__class__):
+        if getattr(value, name) < 0:
             raise GroupError(name, f"{getattr(value, name)} is less than 0")
 
 
@@ -38,8 +40,6 @@ def fits(value: Any, hint: Any) -> bool:
 
     A list is accepted for a tuple, and a whole number for a float.
     """
-    if value.__class__ is hint and hint in _PLAIN:
-        return True
     inner = get_args(hint)
     if isinstance(hint, UnionType):
         return any(fits(value, one) for one in inner)
@@ -61,14 +61,20 @@ def fits(value: Any, hint: Any) -> bool:
     return all(fits(getattr(value, name), one) for name, one in _hints(hint).items())
 
 
-_PLAIN = frozenset((bool, bytes, int, str, float))
-
-
 @cache
 def _hints(kind: type) -> dict[str, Any]:
     """Returns the types of the fields of a dataclass or a NamedTuple; empty for other classes."""
     names = getattr(kind, "__dataclass_fields__", getattr(kind, "_fields", ()))
     return {name: hint for name, hint in get_type_hints(kind).items() if name in names}
+
+
+_PLAIN = frozenset((bool, int, str))
+"""Types of most fields: their values need no further look."""
+
+
+@cache
+def _times(kind: type) -> list[str]:
+    return [name for name in _hints(kind) if name.endswith("_ms")]
 
 
 def _named(hint: Any) -> str:

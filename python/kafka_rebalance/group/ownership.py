@@ -299,7 +299,7 @@ def _are_numbers(partitions: Sequence[Any]) -> bool:
 
 
 def _is_integer(kind: type) -> bool:
-    return issubclass(kind, Integral) and kind is not bool
+    return issubclass(kind, Integral) and not issubclass(kind, bool)
 
 
 def _no_pairs(

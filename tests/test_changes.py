@@ -70,7 +70,7 @@ BAD = {
     "add-members=1000000": "1000000 is not a number of members from 1 to 100000",
     "add-members=1,like=C9": 'no member has the member_id or group_instance_id "C9"',
     "remove-members=0": "0 is not a number of members from 1 on",
-    "remove-members=4": "4 is not a number of members from 1 to 3",
+    "remove-members=4": "4 is not a number of members from 1 to 2: one member must stay",
     "remove-members=3": "no member would be left",
     "remove-member=": "a value is missing, as in add-members=2",
     "remove-member=C9": 'no member has the member_id or group_instance_id "C9"',

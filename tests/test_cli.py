@@ -112,6 +112,9 @@ def test_standard_input_and_an_assignor_for_all(engine: Engine) -> None:
         (["connect"], 2, "give either FILE or --url"),
         (["snapshot", "--bootstrap-server", "127.0.0.1:1", "--timeout", "0"], 2, "--timeout"),
         (["snapshot", "--bootstrap-server", "127.0.0.1:1"], 1, "127.0.0.1:1"),
+        (["snapshot", "--bootstrap-server", "127.0.0.1:abc"], 2, '"abc" is not a port from 1'),
+        (["snapshot", "--bootstrap-server", "127.0.0.1:65536"], 2, '"65536" is not a port'),
+        (["connect", "--url", "localhost:8083"], 2, '"localhost:8083" is not a URL, as http'),
     ],
 )
 def test_wrong_usage_is_told_in_one_line(arguments: list[str], code: int, said: str) -> None:
@@ -120,6 +123,20 @@ def test_wrong_usage_is_told_in_one_line(arguments: list[str], code: int, said: 
     assert said in run.stderr.decode()
     assert b"Traceback" not in run.stderr
     assert run.stdout == b""
+
+
+def test_a_trace_with_a_wrong_command_is_played_to_its_end(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.txt"
+    trace.write_text("join\n\nconfig initial_delay=0\njoin c0 version=3\n")
+    run = command("coordinator", trace)
+    assert run.returncode == 3
+    assert run.stdout.decode().splitlines()[2].startswith("error: ")
+    assert b"g Empty -> PreparingRebalance" in run.stdout
+    trace.write_text("config initial_delay=0\njoin c0 version=3\n")
+    assert command("coordinator", trace).returncode == 0
+    driver = command("coordinator", "--json", given=b'{"op": "nothing"}\n{"op": "state"}\n')
+    answers = [json.loads(line) for line in driver.stdout.splitlines()]
+    assert (driver.returncode, answers[0], answers[1]["id"]) == (0, {"bad": "nothing"}, 1)
 
 
 def test_help_lists_every_command_and_each_has_its_own_help() -> None:

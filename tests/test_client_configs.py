@@ -141,8 +141,6 @@ def test_no_cluster_there() -> None:
         ("127.0.0.1:1", "not connected: Connection refused"),
         ("no-such-host.invalid:9092", "^no-such-host.invalid:9092: not connected: DNS"),
         ("no-such-host.invalid", "^no-such-host.invalid: no port is given, so 9092 is used: not"),
-        ("127.0.0.1:nine", "^127.0.0.1:nine: the port is not a number from 1 to 65535$"),
-        ("127.0.0.1:1,127.0.0.1:65536", "^127.0.0.1:65536: the port is not a number"),
     ):
         with pytest.raises(ClusterError, match=problem):
             group_lags(server, {"g": []}, configs=client_configs({}, timeout_s=0.3))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafka_rebalance.cli import main
+from kafka_rebalance.errors import GroupError
 from kafka_rebalance.live import ClusterError
 from kafka_rebalance.live.connect_rest import read_cluster
 from kafka_rebalance.plans.connect import run_script
@@ -152,14 +153,24 @@ def test_rest_answers_of_a_wrong_form_are_errors(
     [
         ("http://127.0.0.1:1", "http://127.0.0.1:1: not reached: "),
         ("http://no-such-host.invalid", "http://no-such-host.invalid: not reached: "),
-        ("localhost:8083", "not a URL like"),
-        ("ftp://me:secret@host", "host: not a URL like"),
-        ("file:///etc/passwd", "not a URL like"),
-        ("http://host:port", "the URL cannot be read: "),
     ],
 )
-def test_urls_of_a_wrong_form_are_errors(url: str, problem: str) -> None:
-    with pytest.raises(ClusterError) as raised:
+def test_hosts_that_do_not_answer_are_errors(url: str, problem: str) -> None:
+    with pytest.raises(ClusterError, match=problem):
+        read_cluster(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("localhost:8083", 'url: "localhost:8083" is not a URL, as http://host:8083'),
+        ("ftp://me:secret@host", 'url: "ftp://host" is not a URL, as http'),
+        ("file:///etc/passwd", 'url: "file:///etc/passwd" is not a URL, as http'),
+        ("http://host:port", "url: cannot be read: "),
+    ],
+)
+def test_urls_of_a_wrong_form_are_wrong_usage(url: str, problem: str) -> None:
+    with pytest.raises(GroupError) as raised:
         read_cluster(url)
     assert problem in str(raised.value)
     assert "secret" not in str(raised.value)

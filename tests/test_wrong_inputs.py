@@ -9,9 +9,12 @@ import pyarrow as pa
 import pytest
 
 import kafka_rebalance as kr
+from kafka_rebalance.coordinator import CoordinatorConfig
 from kafka_rebalance.data import captured_lines
-from kafka_rebalance.member import ConsumerConfig
-from kafka_rebalance.simulator.scenario import MemberPlan, TopicPlan
+from kafka_rebalance.member import ConsumerConfig, WorkerConfig
+from kafka_rebalance.simulator import Network, scenario_from_group
+from kafka_rebalance.simulator.from_group import Pace
+from kafka_rebalance.simulator.scenario import Costs, Happening, Kind, MemberPlan, TopicPlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,6 +49,20 @@ def scenario(**fields: Any) -> object:
     members = (MemberPlan(name="a", config=ConsumerConfig(), topics=("t",)),)
     topics = {"t": TopicPlan(partitions=2)}
     return ANY.Scenario(**{"title": "x", "members": members, "topics": topics, **fields})
+
+
+def plan_of_member(**fields: Any) -> object:
+    given = {"name": "a", "config": ConsumerConfig(), "topics": ("t",)}
+    return untyped(MemberPlan)(**{**given, **fields})
+
+
+def happening(**fields: Any) -> object:
+    return untyped(Happening)(**{"at_ms": 5, "kind": Kind.STOP, "member": "a", **fields})
+
+
+def untyped(value: Any) -> Any:
+    """Returns the value without its type, which a wrong argument does not fit."""
+    return value
 
 
 def fractions() -> pa.Table:
@@ -254,9 +271,149 @@ CALLS: dict[str, tuple[str, Callable[[], object]]] = {
         lambda: ANY.compare_batch([GROUP], 5),
     ),
     "a batch of dicts": ("batch[0]: a dict is not", lambda: kr.plan_batch([NOT_A_GROUP])),
+    "no threads": (
+        "threads: 0 is not a number",
+        lambda: kr.assign_batch([GROUP], threads=0),
+    ),
+    "threads as text": ("threads: a string", lambda: ANY.assign_batch([GROUP], threads="x")),
+    "no threads for lines": ("threads: 0 is not a", lambda: kr.assign_lines([], threads=0)),
+    "a limit below 0": (
+        "max_partitions: -1 is not a number from 0",
+        lambda: kr.plan_batch([GROUP], max_partitions=-1),
+    ),
+    "a limit as text": (
+        "max_partitions: a string",
+        lambda: ANY.compare_batch([GROUP], max_partitions="x"),
+    ),
+    "a limit of lines": ("max_partitions: -1", lambda: kr.assign_lines([], max_partitions=-1)),
+    "a group's limit": ("max_partitions: a string", lambda: group(max_partitions="x")),
+    "a line's limit": (
+        "max_partitions: a string",
+        lambda: ANY.GroupSpec.from_json(GROUP.to_json(), max_partitions="x"),
+    ),
+    "lags below 0": (
+        "lags[TopicPartition(topic='t', partition=0)]: -5 is not a number of records from 0 on",
+        lambda: lags({kr.TopicPartition("t", 0): -5}),
+    ),
     "broken numbers": ("batch: a number is not whole", lambda: kr.assign_batch(fractions())),
 }
-WRONG = GROUPS | CALLS
+ASSIGNMENTS: dict[str, tuple[str, Callable[[], object]]] = {
+    "true as partition": (
+        'members["a"]: not a list of TopicPartition',
+        lambda: kr.Assignment.of({"a": [kr.TopicPartition("t", True)]}),
+    ),
+    "a negative partition": (
+        'members["b"]: -1 is not a partition from 0 to 2147483647',
+        lambda: ANY.Assignment.of({"a": [("t", 0)], "b": [("t", -1)]}),
+    ),
+    "a partition beyond Kafka's": (
+        'members["a"]: 2147483648 is not a partition from 0 to',
+        lambda: ANY.Assignment.of({"a": [("t", 2**31)]}),
+    ),
+    "a member's number": ("members: 5 is not a member_id", lambda: ANY.Assignment.of({5: []})),
+    "no member's id": ("members: None is not a member_id", lambda: ANY.Assignment.of({None: []})),
+    "anomalies": ("anomalies: an int", lambda: ANY.Assignment.of({}, anomalies=5)),
+    "an anomaly": (
+        "anomalies[0]: an int is not",
+        lambda: ANY.Assignment.of({}, anomalies=[5]),
+    ),
+    "standby tasks": ("standby: a list is not an", lambda: ANY.Assignment.of({}, standby=[1])),
+    "a group that owns": ("group: an int is not a GroupSpec", lambda: ANY.Assignment.owned(5)),
+    "a difference": (
+        "unsupported operand type(s) for -: 'Assignment' and 'int'",
+        lambda: untyped(kr.assign(GROUP)) - 5,
+    ),
+    "a cooperative group": ("group: an int is not", lambda: ANY.validate_cooperative(5, 5)),
+    "a cooperative assignment": (
+        "members: an int is not a mapping",
+        lambda: ANY.validate_cooperative(GROUP, 5),
+    ),
+    "a number as partition": (
+        "partition: an int is not a text, as payments-3",
+        lambda: ANY.partition_from_text(5),
+    ),
+    "no new topic": ("change: say which topics", lambda: kr.AddTopics(())),
+    "no topic to remove": ("change: say which topics", lambda: kr.RemoveTopics(())),
+    "no topic to read": ("change: say which topics", lambda: kr.Resubscribe(())),
+    "a text as count": ("change: AddMembers.count: '0'", lambda: ANY.AddMembers("0")),
+}
+HISTORIES: dict[str, tuple[str, Callable[[], object]]] = {
+    "records": ("records[0]: an int is not an Off", lambda: ANY.rebalance_history([5])),
+    "a number of records": ("records: an int is not a", lambda: ANY.recorded_generations(5)),
+    "rows": ("rows[0]: an int is not a RecordedRebalance", lambda: ANY.find_patterns([5])),
+    "a storm": ("storm: a string is not a number", lambda: ANY.find_patterns([], storm="x")),
+    "a window": ("window_ms: -1 is not a number", lambda: kr.find_patterns([], window_ms=-1)),
+    "what would have been": ("recorded[0]: an int is", lambda: ANY.counterfactuals([5])),
+    "rows with a log": ("rows: an int is not a list", lambda: ANY.with_log(5, 5)),
+    "a log": ("log: an int is not a CoordinatorLog", lambda: ANY.with_log([], 5)),
+    "a number as log": ("lines: an int is not a list", lambda: ANY.read_coordinator_log(5)),
+    "a text as log": ("lines: a str; give a list", lambda: kr.read_coordinator_log("a log")),
+    "replayed": ("replayed[0]: an int is not a Replayed", lambda: ANY.replay_shares([5])),
+    "a server": ("bootstrap_server: an int is not a", lambda: list(ANY.snapshot(5))),
+    "a port as text": (
+        'bootstrap_server: "localhost:abc": "abc" is not a port from 1 to 65535',
+        lambda: list(kr.snapshot("localhost:abc")),
+    ),
+    "a port beyond the last": (
+        'bootstrap_server: "[::1]:99999": "99999" is not a port',
+        lambda: list(kr.snapshot("broker:9092, [::1]:99999")),
+    ),
+    "settings": ("properties: an int is not a mapping", lambda: ANY.client_configs(5)),
+    "groups of lags": ("partitions: an int is not a", lambda: ANY.group_lags("x", 5)),
+}
+SCENARIOS: dict[str, tuple[str, Callable[[], object]]] = {
+    "a seed": ("seed: 'x' is not an int", lambda: scenario(seed="x")),
+    "half a seed": ("seed: 1.5 is not an int", lambda: scenario(seed=1.5)),
+    "an end": ("until_ms: True is not an int", lambda: scenario(until_ms=True)),
+    "an end as text": ("until_ms: '5' is not an int", lambda: scenario(until_ms="5")),
+    "an end before the start": ("until: is -1; nothing", lambda: scenario(until_ms=-1)),
+    "a title": ("title: 5 is not a str", lambda: scenario(title=5)),
+    "a scenario's group": ("group_id: 5 is not a str", lambda: scenario(group_id=5)),
+    "an empty group id": ("group_id: is empty; Kafka", lambda: scenario(group_id="")),
+    "a broker": ("broker: None is not a CoordinatorConfig", lambda: scenario(broker=None)),
+    "a network": ("network: 5 is not a Network", lambda: scenario(network=5)),
+    "tasks": (
+        "connectors: {'c': '3'} is not a mapping of str to int",
+        lambda: scenario(connectors={"c": "3"}),
+    ),
+    "partitions": ("partitions: True is not an int", lambda: TopicPlan(partitions=True)),
+    "partitions in text": ("partitions: '3' is", lambda: untyped(TopicPlan)(partitions="3")),
+    "a rate": (
+        "records_per_second: 'x' is not a float",
+        lambda: untyped(TopicPlan)(partitions=3, records_per_second="x"),
+    ),
+    "no config": (
+        "config: None is not a ConsumerConfig or a WorkerConfig",
+        lambda: plan_of_member(config=None),
+    ),
+    "no costs": ("work: None is not a Costs", lambda: plan_of_member(work=None)),
+    "a name": ("name: 5 is not a str", lambda: plan_of_member(name=5)),
+    "topics of a member": ("topics: 't' is not a tuple of str", lambda: plan_of_member(topics="t")),
+    "a start before 0": ("start_ms: -1 is less than 0", lambda: plan_of_member(start_ms=-1)),
+    "a broken start": ("start_ms: 1.5 is not an int", lambda: plan_of_member(start_ms=1.5)),
+    "a cost below 0": ("process_ms: -1 is less than 0", lambda: Costs(process_ms=-1)),
+    "a kind": ("kind: 'stop' is not a Kind", lambda: happening(kind="stop")),
+    "a time": ("at_ms: '5' is not an int", lambda: happening(at_ms="5")),
+    "a time below 0": ("for_ms: -1 is less than 0", lambda: happening(for_ms=-1)),
+    "a delay": ("delay_ms: '1' is not an int", lambda: untyped(Network)(delay_ms="1")),
+    "a delay below 0": ("log_ms: -1 is less than 0", lambda: Network(log_ms=-1)),
+    "a pace": ("apart_ms: -1 is less than 0", lambda: Pace(apart_ms=-1)),
+    "a session": (
+        "session_timeout_ms: '10s' is not an int",
+        lambda: untyped(ConsumerConfig)(session_timeout_ms="10s"),
+    ),
+    "a worker's session": (
+        "session_timeout_ms: None is not an int",
+        lambda: untyped(WorkerConfig)(session_timeout_ms=None),
+    ),
+    "a broker's limit": (
+        "group_max_size: 1.5 is not an int",
+        lambda: untyped(CoordinatorConfig)(group_max_size=1.5),
+    ),
+    "a group to play": ("group: a dict is not a", lambda: untyped(scenario_from_group)({})),
+}
+WRONG = GROUPS | CALLS | ASSIGNMENTS | HISTORIES | SCENARIOS
+assert len(WRONG) == sum(map(len, (GROUPS, CALLS, ASSIGNMENTS, HISTORIES, SCENARIOS)))
 
 
 @pytest.mark.parametrize("what", WRONG)
@@ -279,6 +436,8 @@ def test_spark_takes_no_list() -> None:
 
 def test_a_right_scenario_is_no_error() -> None:
     assert scenario() is not None  # so each wrong one above has a single fault
+    assert plan_of_member(topics=["t"]) != happening()
+    assert TopicPlan(partitions=3, records_per_second=5).records_per_second == 5
 
 
 @pytest.mark.parametrize("library", ["java", "librdkafka", "sarama"])

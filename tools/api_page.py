@@ -67,7 +67,8 @@ def _row(name: str) -> str:
     rows = [f"| `{name}{_signature(value)}` | {line} |\n"]
     for method in vars(value) if name in _WITH_METHODS else ():
         found = getattr(value, method)
-        if inspect.isroutine(found) and not method.startswith("_") and inspect.getdoc(found):
+        is_described = inspect.isroutine(found) or isinstance(found, property)
+        if is_described and not method.startswith("_") and inspect.getdoc(found):
             rows.append(f"| `.{method}{_signature(found)}` | {_first_line(found)} |\n")
     return "".join(rows)
 

@@ -295,3 +295,26 @@ def test_sql(spark: SparkSession) -> None:
         "array('add-members=1', 'bounce-members')) as x from groups"
     )
     assert [row["x"] for row in column.collect()] == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("select * from kafka_assign_table('groups', 'range')", "give one, as TABLE(groups)"),
+        ("select * from kafka_plan_table('groups', 'add-members=1')", "as TABLE(groups)"),
+        (
+            "select kafka_plan(group_id, topics, members, assignor, 'add-members=1') from groups",
+            "changes: a text; give an array of texts, as array('add-members=1')",
+        ),
+    ],
+)
+def test_wrong_arguments_in_sql_name_the_right_form(
+    spark: SparkSession, query: str, said: str
+) -> None:
+    from pyspark.errors import PythonException
+
+    register_functions(spark)
+    spark.createDataFrame(captured(), INPUT_SCHEMA).createOrReplaceTempView("groups")
+    with pytest.raises(PythonException) as raised:
+        spark.sql(query).collect()
+    assert said in str(raised.value)

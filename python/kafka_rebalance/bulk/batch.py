@@ -12,7 +12,6 @@ A reader's batches are read and answered one by one, so a stream of any length n
 one batch and its answers.
 """
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,9 @@ from kafka_rebalance import _core
 from kafka_rebalance.errors import MissingExtra
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import MAX_PARTITIONS, quoted
-from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.group.spec import GroupSpec, checked_limit
+
+from .lines import threads_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,9 +47,9 @@ def assign_batch(
     Answer   columns group_id, assignor, assignment, anomalies, standby, error, error_kind. A bad
              group has an error and a null assignment; a row that comes with an `error` keeps it.
     Errors   TypeError for a column that is missing or has another type; GroupError for an unknown
-             `assignor`.
+             `assignor`, and for `max_partitions` or `threads` out of range.
     """
-    most, cores = max_partitions, _threads(threads)
+    most, cores = checked_limit(max_partitions), threads_of(threads)
     return _answers(batch, lambda one: _core.assign_batch(one, assignor, most, cores))
 
 
@@ -72,7 +73,7 @@ def plan_batch(
              refers, this change is left out for the group and listed in not_affected. If no change
              is left, the figures are null.
     """
-    most, cores = max_partitions, _threads(threads)
+    most, cores = checked_limit(max_partitions), threads_of(threads)
     texts = None if changes is None else _texts(changes)
     return _answers(batch, lambda one: _core.plan_batch(one, assignor, texts, most, cores))
 
@@ -92,7 +93,7 @@ def compare_batch(
     Answer   columns group_id, assignor (the group's own), recommended, reason, candidates (the
              figures of each assignor, or its error), not_affected, error, error_kind.
     """
-    most, cores, texts = max_partitions, _threads(threads), _texts(changes)
+    most, cores, texts = checked_limit(max_partitions), threads_of(threads), _texts(changes)
     return _answers(batch, lambda one: _core.compare_batch(one, texts, most, cores))
 
 
@@ -204,7 +205,3 @@ def _pyarrow(part: str) -> Any:
     except ImportError:
         raise MissingExtra(part, "arrow") from None
     return pa
-
-
-def _threads(threads: int | None) -> int:
-    return os.cpu_count() or 1 if threads is None else threads

@@ -12,9 +12,9 @@ from kafka_rebalance.assignors import assign
 from kafka_rebalance.assignors.registry import ONLY_PYTHON, Engine, is_known, runs_in_core, unknown
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
-from kafka_rebalance.group.field_paths import a_type
+from kafka_rebalance.group.field_paths import a_type, integer
 from kafka_rebalance.group.model import MAX_PARTITIONS
-from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.group.spec import GroupSpec, checked_limit
 
 
 class LineAnswer(NamedTuple):
@@ -33,21 +33,22 @@ def assign_lines(
     max_partitions: int = MAX_PARTITIONS,
     threads: int | None = None,
 ) -> list[LineAnswer]:
-    """Answers contract lines, in order; the answer to a bad line is an error line.
+    """Answers contract lines, each as bytes, in order; a bad line's answer is an error line.
 
     If `assignor` is None, each line's own assignor is used. Messages number the lines from `first`
     on. If `threads` is None, all cores are used (engine "rust" only).
 
-    Errors   GroupError for an unknown `assignor`; TypeError for lines that are not bytes.
+    Errors   GroupError for an unknown `assignor`, and for `max_partitions` or `threads` out of
+             range; TypeError for lines that are not bytes.
     """
     _check_name(assignor)
     _check_lines(lines)
+    max_partitions, threads = checked_limit(max_partitions), threads_of(threads)
     if engine != "rust" or not runs_in_core(assignor):
         return [
             _assign_line(line, number, assignor, engine, max_partitions)
             for number, line in enumerate(lines, first)
         ]
-    threads = os.cpu_count() or 1 if threads is None else threads
     answers = _core.assign_lines(lines, first, assignor, max_partitions, threads)
     return [
         _assign_line(lines[i], first + i, assignor, engine, max_partitions)
@@ -97,6 +98,11 @@ def _check_lines(lines: Sequence[bytes]) -> None:
     for i, line in enumerate(lines):
         if not isinstance(line, bytes | bytearray):
             raise TypeError(f"lines[{i}]: {a_type(line)}; give bytes, as a file has them")
+
+
+def threads_of(threads: int | None) -> int:
+    """Returns the number of threads; None means all cores. Errors: GroupError below 1."""
+    return os.cpu_count() or 1 if threads is None else integer(threads, "threads", "number", 1)
 
 
 def _assign_line(

@@ -8,9 +8,9 @@ from pathlib import Path
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.tracing import coordinator_runs as trace
 from kafka_rebalance.tracing.driver import Driver
-from kafka_rebalance.tracing.text import play
+from kafka_rebalance.tracing.text import Command, play
 
-from .exit_codes import DONE
+from .exit_codes import DONE, of_errors
 
 _COMMANDS = (trace.__doc__ or "").partition("\n")[2]
 
@@ -42,5 +42,15 @@ def run(args: argparse.Namespace) -> int:
         text = sys.stdin.read() if str(args.trace) == "-" else args.trace.read_text("utf-8")
     except UnicodeDecodeError:
         raise GroupError("trace", f"{args.trace} is not text in UTF-8") from None
-    print(play(text, trace.Tracer().step), end="")
-    return DONE
+    tracer, errors = trace.Tracer(), 0
+
+    def step(command: Command) -> list[str]:
+        nonlocal errors
+        try:
+            return tracer.step(command)
+        except GroupError:
+            errors += 1
+            raise  # `play` shows it as the command's answer, and goes on
+
+    print(play(text, step), end="")
+    return of_errors(errors)

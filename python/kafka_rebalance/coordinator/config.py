@@ -4,6 +4,7 @@
 from dataclasses import dataclass
 
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.declared_types import check_fields
 
 # The first JoinGroup of a new member may be parked this long; Kafka has no setting for this time.
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
@@ -45,6 +46,7 @@ class CoordinatorConfig:
     group_streams_rack_aware_assignment_tags: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        check_fields(self)
         for name, least in _LEAST.items():
             if getattr(self, name) < least:
                 raise GroupError(name, f"{getattr(self, name)} is less than {least}")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads fields of parsed JSON, and checks their types; errors have the field's path."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from kafka_rebalance.errors import GroupError
@@ -119,5 +119,27 @@ def a_type(value: object) -> str:
     """
     if value is None:
         return "None"
-    name = type(value).__name__
+    return an(type(value).__name__)
+
+
+def an(name: str) -> str:
+    """Returns a name with its article.
+
+    >>> an("int"), an("str")
+    ('an int', 'a str')
+    """
     return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
+
+
+def each_of(values: Any, at: str, expected: type[_T], how: str) -> Iterator[_T]:
+    """Yields the values; `how` states where to get an `expected`.
+
+    Errors: TypeError if `values` is no list, or at the first that is no `expected`.
+    """
+    if not isinstance(values, Iterable):
+        raise TypeError(f"{at}: {a_type(values)} is not a list")
+    for i, value in enumerate(values):
+        if not isinstance(value, expected):
+            wrong = f"{a_type(value)} is not {an(expected.__name__)}"
+            raise TypeError(f"{at}[{i}]: {wrong}; {how}")
+        yield value

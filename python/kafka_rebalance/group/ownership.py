@@ -19,10 +19,10 @@ from typing import Any, Literal
 from kafka_rebalance import _core
 from kafka_rebalance.errors import GroupError
 
-from .field_paths import a_type
+from .field_paths import MAX_INT32, a_type, each_of
 from .html_tables import MOST_CHARACTERS, small_table
 from .model import TopicPartition, quoted
-from .spec import GroupSpec, counted
+from .spec import GroupSpec, counted, require_group
 
 # Makes a pair without the named-tuple constructor, in about a third of the time.
 _PAIR: Callable[[tuple[str, int]], TopicPartition] = partial(tuple.__new__, TopicPartition)
@@ -145,14 +145,21 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
     ) -> "Assignment":
         """Makes an assignment from member ids and their partitions; members keep their order.
 
-        Errors   TypeError if `members` is no mapping; GroupError at `members["ID"]` for a member
-                 whose value is not a list of pairs (topic, partition).
+        Errors   TypeError if `members` is no mapping, a member id no str, or `anomalies` or
+                 `standby` of another type; GroupError at `members["ID"]` for a member whose value
+                 is not a list of pairs (topic, partition).
         """
         if not isinstance(members, Mapping):
             raise TypeError(
                 f"members: {a_type(members)} is not a mapping; "
                 "give {member_id: [TopicPartition(topic, partition), …]}"
             )
+        for member_id in members:
+            if not isinstance(member_id, str):
+                raise TypeError(f"members: {member_id!r} is not a member_id; give a str")
+        if not isinstance(standby, Assignment | None):
+            raise TypeError(f"standby: {a_type(standby)} is not an Assignment")
+        anomalies = tuple(each_of(anomalies, "anomalies", Anomaly, "find_anomalies returns them"))
         topics: dict[str, int] = {}
         offsets, topic_ids, partitions = [0], [], []
         for member_id, owned in members.items():
@@ -161,9 +168,9 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
                     topic_ids.append(topics.setdefault(topic, len(topics)))
                     partitions.append(partition)
             except (TypeError, ValueError):  # no iterable, or an entry that is no pair
-                raise GroupError(f"members[{quoted(str(member_id))}]", _NO_PAIRS) from None
+                raise GroupError(f"members[{quoted(member_id)}]", _NO_PAIRS) from None
             offsets.append(len(partitions))
-        if not (_are_whole(partitions) and all(isinstance(topic, str) for topic in topics)):
+        if not (_are_numbers(partitions) and all(isinstance(topic, str) for topic in topics)):
             raise _no_pairs(tuple(members), tuple(topics), offsets, topic_ids, partitions)
         columns = (tuple(offsets), tuple(topic_ids), tuple(partitions))
         return cls(tuple(members), tuple(topics), *columns, anomalies, standby)
@@ -172,8 +179,9 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
     def owned(cls, group: GroupSpec) -> "Assignment":
         """Returns the partitions that the members of a group claim to own.
 
-        Those of a streams group have tasks.
+        Those of a streams group have tasks. Errors: TypeError for anything but a GroupSpec.
         """
+        require_group(group)
         if group.subtopologies is None:
             return cls.of({member.member_id: member.owned_partitions for member in group.members})
         running = {m.member_id: m.streams for m in group.members if m.streams is not None}
@@ -258,6 +266,8 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
 
     def __sub__(self, before: "Assignment") -> "Delta":
         """Returns the changes from `before` to this assignment."""
+        if not isinstance(before, Mapping):
+            return NotImplemented
         return Delta.between(before, self)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -278,15 +288,18 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
         return {member_id: [[t, p] for t, p in owned] for member_id, owned in self.items()}
 
 
-def _are_whole(numbers: Sequence[Any]) -> bool:
-    """Returns whether all are whole numbers, as int and the integers of NumPy.
+def _are_numbers(partitions: Sequence[Any]) -> bool:
+    """Returns whether all are numbers of partitions, as int or an integer of NumPy.
 
-    The sum is whole if all are, and `sum` is several times as fast as a look at each type.
+    The set of the types is several times as fast as a look at each number.
     """
-    try:
-        return isinstance(sum(numbers), Integral)
-    except TypeError:
+    if any(not _is_integer(kind) for kind in set(map(type, partitions))):
         return False
+    return not partitions or (min(partitions) >= 0 and max(partitions) <= MAX_INT32)
+
+
+def _is_integer(kind: type) -> bool:
+    return issubclass(kind, Integral) and not issubclass(kind, bool)
 
 
 def _no_pairs(
@@ -296,14 +309,14 @@ def _no_pairs(
     topic_ids: Sequence[int],
     partitions: Sequence[int],
 ) -> GroupError:
-    """Returns the error about the first pair of another type than (str, int)."""
-    wrong = next(
-        i
-        for i, partition in enumerate(partitions)
-        if not isinstance(partition, Integral) or not isinstance(topics[topic_ids[i]], str)
-    )
-    member_id = member_ids[bisect_right(offsets, wrong) - 1]
-    return GroupError(f"members[{quoted(str(member_id))}]", _NO_PAIRS)
+    """Returns the error about the first pair that is no (str, int), or no partition of Kafka's."""
+    for i, partition in enumerate(partitions):
+        at = f"members[{quoted(member_ids[bisect_right(offsets, i) - 1])}]"
+        if not (_is_integer(type(partition)) and isinstance(topics[topic_ids[i]], str)):
+            return GroupError(at, _NO_PAIRS)
+        if not 0 <= partition <= MAX_INT32:
+            return GroupError(at, f"{partition} is not a partition from 0 to {MAX_INT32}")
+    raise AssertionError("every pair is right")
 
 
 def answer_of(group: "_core.Interned", assignment: Assignment) -> Assignment:

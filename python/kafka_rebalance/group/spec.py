@@ -15,7 +15,7 @@ from kafka_rebalance import _core
 from kafka_rebalance.errors import GroupError
 
 from . import contract, streams
-from .field_paths import MAX_INT32, a_type
+from .field_paths import MAX_INT32, a_type, integer
 from .field_types import A_MEMBER, check_types, objects
 from .html_tables import MOST_CHARACTERS, clipped, small_table
 from .model import (
@@ -65,7 +65,7 @@ class GroupSpec:
     _interned: "_core.Interned | None" = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self, max_partitions: int) -> None:
-        _validate(self, max_partitions)
+        _validate(self, checked_limit(max_partitions))
 
     @classmethod
     def from_json(cls, line: str | bytes, *, max_partitions: int = MAX_PARTITIONS) -> "GroupSpec":
@@ -311,6 +311,11 @@ def require_group(group: object) -> None:
             f"group: {a_type(group)} is not a GroupSpec; "
             "GroupSpec.from_dict and GroupSpec.from_json read one"
         )
+
+
+def checked_limit(max_partitions: int) -> int:
+    """Returns the limit. Errors: GroupError for anything but a number from 0 on."""
+    return integer(max_partitions, "max_partitions", "number", 0, streams.MAX_INT64)
 
 
 def counted(number: int, noun: str) -> str:

@@ -19,6 +19,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from kafka_rebalance.group.field_paths import each_of
+
 _COORDINATOR = re.compile(r"\[(?:GroupCoordinator|GroupMetadataManager)\b[^\]]*\]:? ")
 _GROUP_LOGGER = re.compile(r"\b(?:INFO|WARN|ERROR|DEBUG) (?=.*\(kafka\.coordinator\.group\.)")
 _BEHIND = re.compile(r" \((?:kafka|org\.apache\.kafka)\.[\w.$]+\)(?: \[[^\]]*\])?\s*$")
@@ -71,11 +73,16 @@ class CoordinatorLog:
 
 
 def read_coordinator_log(lines: Iterable[str]) -> CoordinatorLog:
-    """Reads the lines of one or several brokers, and orders them by time."""
+    """Reads the lines of one or several brokers, and orders them by time.
+
+    Errors   TypeError at `lines` for anything but a list of texts.
+    """
+    if isinstance(lines, str):
+        raise TypeError("lines: a str; give a list of lines, or an open file")
     events: list[CoordinatorEvent] = []
     unknown: list[str] = []
     other = unknown_count = 0
-    for line in lines:
+    for line in each_of(lines, "lines", str, "open the file as text"):
         found = message_of(line)
         if found is None:
             other += 1

@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from kafka_rebalance.assignors.registry import KAFKAS, Engine
+from kafka_rebalance.group.field_paths import each_of
 from kafka_rebalance.group.model import Member, Topic, TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.rounds import Round, play
@@ -82,7 +83,12 @@ def counterfactuals(
 
     The plays with static members are left out if no member came back. The session timeout of static
     members is the shortest that covers 95% of the recorded absences.
+
+    Errors   TypeError at `recorded` or `topics` for anything else.
     """
+    pairs = "recorded_generations returns pairs, of a row and its generation"
+    recorded = [*each_of(recorded, "recorded", tuple, pairs)]
+    topics = each_of(topics, "topics", Topic, "Topic(name, partitions) makes one")
     inventory = {topic.name: topic for topic in topics}
     back = [one for row, _ in recorded for one in row.back]
     sessions = [None, session_for(back)] if back else [None]

@@ -22,6 +22,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 
+from kafka_rebalance.group.field_paths import a_type, each_of
+
 from .coordinator_log import CoordinatorEvent, CoordinatorLog
 from .group_history import AFTER_EFFECT_MS
 from .recorded import CAUSE_RANK, Cause, RecordedRebalance
@@ -81,7 +83,14 @@ class RoundLines:
 
 
 def with_log(rows: Sequence[RecordedRebalance], log: CoordinatorLog) -> list[RecordedRebalance]:
-    """Returns the rows with the causes that the log has; rows without lines stay as they are."""
+    """Returns the rows with the causes that the log has; rows without lines stay as they are.
+
+    Errors   TypeError at `rows` or `log` for anything else.
+    """
+    rows = [*each_of(rows, "rows", RecordedRebalance, "rebalance_history returns them")]
+    if not isinstance(log, CoordinatorLog):
+        how = "read_coordinator_log returns one"
+        raise TypeError(f"log: {a_type(log)} is not a CoordinatorLog; {how}")
     return with_events(rows, log.shifted(zone_ms(rows, log)).events)
 
 

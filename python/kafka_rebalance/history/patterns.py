@@ -20,6 +20,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from kafka_rebalance.group.field_paths import each_of, integer
+
 from .group_history import BACK_WITHIN_MS
 from .recorded import BackMember, RecordedRebalance
 
@@ -63,9 +65,14 @@ class Pattern:
 def find_patterns(
     rows: Iterable[RecordedRebalance], *, storm: int = STORM, window_ms: int = WINDOW_MS
 ) -> list[Pattern]:
-    """Returns the patterns of all groups in the rows, group by group."""
+    """Returns the patterns of all groups in the rows, group by group.
+
+    Errors   TypeError at `rows` for anything else; GroupError for `storm` or `window_ms`.
+    """
+    integer(storm, "storm", "number of rebalances")
+    integer(window_ms, "window_ms", "number of ms")
     groups: dict[str, list[RecordedRebalance]] = defaultdict(list)
-    for row in rows:
+    for row in each_of(rows, "rows", RecordedRebalance, "rebalance_history returns them"):
         if row.is_rebalance:
             groups[row.group_id].append(row)
     found: list[Pattern] = []

@@ -10,6 +10,7 @@ from itertools import groupby
 from operator import attrgetter
 
 from kafka_rebalance.errors import WireError
+from kafka_rebalance.group.field_paths import each_of
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.wire.group_records import GroupMetadataKey, Key, OffsetCommitKey, decode_key
 
@@ -30,6 +31,8 @@ def rebalance_history(records: Iterable[OffsetsRecord]) -> list[RecordedRebalanc
 
     The records may come in any order; tombstones and records of other kinds have no row. A record
     whose value cannot be read becomes a row with an `error`.
+
+    Errors   TypeError at `records` for anything else than records.
     """
     return [row for row, _ in recorded_generations(records)]
 
@@ -37,8 +40,12 @@ def rebalance_history(records: Iterable[OffsetsRecord]) -> list[RecordedRebalanc
 def recorded_generations(
     records: Iterable[OffsetsRecord],
 ) -> list[_Row]:
-    """Returns each row of `rebalance_history` with the generation that it was made from."""
-    return in_time(recorded_in_order(sorted(records, key=attrgetter("partition", "offset"))))
+    """Returns each row of `rebalance_history` with the generation that it was made from.
+
+    Errors   TypeError at `records` for anything else than records.
+    """
+    checked = each_of(records, "records", OffsetsRecord, "read_records yields them")
+    return in_time(recorded_in_order(sorted(checked, key=attrgetter("partition", "offset"))))
 
 
 def in_time(recorded: Iterable[_Row]) -> list[_Row]:

@@ -22,19 +22,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from kafka_rebalance import wire
 from kafka_rebalance.assignors.assigning import assign
 from kafka_rebalance.assignors.registry import Engine, is_known
 from kafka_rebalance.errors import KafkaRebalanceError
-from kafka_rebalance.group.field_paths import a_type
+from kafka_rebalance.group.field_paths import each_of
 from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
 
 from .group_log import CONSUMER, RecordedGeneration
-
-_T = TypeVar("_T")
 
 Owners = Mapping[str, Sequence[TopicPartition]]
 
@@ -91,12 +89,12 @@ def replay(
 
     Errors   TypeError at `generations` or `topics` for anything else.
     """
-    topics = tuple(_checked(topics, "topics", Topic, "Topic(name, partitions) makes one"))
+    topics = tuple(each_of(topics, "topics", Topic, "Topic(name, partitions) makes one"))
     inventory = {topic.name: topic for topic in topics}
     last: dict[str, int] = {}
     found = []
     made = "each row of recorded_generations has one, or None, as its second part"
-    for one in _checked(generations, "generations", RecordedGeneration, made):
+    for one in each_of(generations, "generations", RecordedGeneration, made):
         is_again = last.get(one.group_id) == one.generation_id
         last[one.group_id] = one.generation_id
         if one.members and not is_again and one.protocol_type == CONSUMER:
@@ -104,20 +102,14 @@ def replay(
     return found
 
 
-def _checked(values: Iterable[_T], at: str, expected: type[_T], how: str) -> Iterator[_T]:
-    """Yields the values. Errors: TypeError at the first that is no `expected`."""
-    if not isinstance(values, Iterable):
-        raise TypeError(f"{at}: {a_type(values)} is not a list")
-    for i, value in enumerate(values):
-        if not isinstance(value, expected):
-            raise TypeError(f"{at}[{i}]: {a_type(value)} is not a {expected.__name__}; {how}")
-        yield value
-
-
 def replay_shares(replayed: Iterable[ReplayedRebalance]) -> list[ReplayShare]:
-    """Returns the counts for each assignor and library of the leader, in the order of names."""
+    """Returns the counts for each assignor and library of the leader, in the order of names.
+
+    Errors   TypeError at `replayed` for anything else.
+    """
     counts: Counter[tuple[str, str, bool | None]] = Counter(
-        (one.protocol or "none", one.leader_library or "unknown", one.equal) for one in replayed
+        (one.protocol or "none", one.leader_library or "unknown", one.equal)
+        for one in each_of(replayed, "replayed", ReplayedRebalance, "replay returns them")
     )
     return [
         ReplayShare(

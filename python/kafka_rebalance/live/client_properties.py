@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_rebalance.errors import ClusterError
+from kafka_rebalance.group.field_paths import a_type
 
 from .java_properties import JaasEntry, Secret, parse_jaas, parse_properties
 from .oauth_tokens import token_source
@@ -108,8 +109,12 @@ def client_configs(
 
     `timeout_s` is how long the cluster may take for an answer; None means TIMEOUT_S.
 
-    Errors: ClusterError with the name of the setting, and without any secret.
+    Errors: ClusterError with the name of the setting, and without any secret; TypeError for no
+    mapping.
     """
+    if not isinstance(properties, Mapping):
+        how = "read_properties returns one"
+        raise TypeError(f"properties: {a_type(properties)} is not a mapping; {how}")
     check_settings(properties)
     timeout_s = timeout_s or TIMEOUT_S
     milliseconds = int(timeout_s * 1000)

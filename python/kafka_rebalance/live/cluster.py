@@ -16,7 +16,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
-from kafka_rebalance.errors import ClusterError, MissingExtra
+from kafka_rebalance.errors import ClusterError, GroupError, MissingExtra
+from kafka_rebalance.group.field_paths import a_type
+from kafka_rebalance.group.model import quoted
 
 from .tls import tls_problem
 
@@ -26,8 +28,6 @@ _ATTEMPTS = 3
 If there are several addresses, an attempt may take only the time for all divided by this number, so
 that the next address has a chance.
 """
-
-_LAST_PORT = 65_535
 
 _ENDED = "socket disconnected"
 
@@ -59,7 +59,8 @@ def admin_client(bootstrap_server: str, configs: Mapping[str, Any] | None) -> It
     """Yields a KafkaAdminClient that is connected. Errors of the client become ClusterError.
 
     `bootstrap_server` is "host:port", or several separated by commas; `configs` are settings of
-    KafkaAdminClient, made by `client_configs`.
+    KafkaAdminClient, made by `client_configs`. Errors: GroupError at `bootstrap_server` for a port
+    that is none; TypeError for no text.
     """
     with _connected("KafkaAdminClient", bootstrap_server, configs) as admin:
         yield admin
@@ -86,10 +87,7 @@ def _connected(
 ) -> Iterator[Any]:
     kafka = kafka_module()
     errors: Any = importlib.import_module("kafka.errors")
-    servers = [server.strip() for server in bootstrap_server.split(",")]
-    for server in servers:
-        _check_port(server)
-    settings = {"bootstrap_servers": servers, **(configs or {})}
+    settings = {"bootstrap_servers": _servers(bootstrap_server), **(configs or {})}
     watched = _Connections(errors, settings)
     hidden = _WithoutSecrets([str(settings[name]) for name in _SECRETS if settings.get(name)])
     loggers = [logging.getLogger(name) for name in _LOGGERS]
@@ -115,12 +113,25 @@ def _connected(
             logger.removeFilter(hidden)
 
 
-def _check_port(server: str) -> None:
-    host, _, port = server.rpartition(":")
-    if not host or (":" in host.strip("[]") and not host.endswith("]")):
-        return  # no port is given; a bare IPv6 address has none
-    if not port.isdecimal() or not 0 < int(port) <= _LAST_PORT:
-        raise ClusterError(f"{server}: the port is not a number from 1 to {_LAST_PORT}")
+def _servers(bootstrap_server: str) -> list[str]:
+    """Returns the addresses; kafka-python would try in vain to connect to a port that is none."""
+    if not isinstance(bootstrap_server, str):
+        problem = f"{a_type(bootstrap_server)} is not a text, as localhost:9092"
+        raise TypeError(f"bootstrap_server: {problem}")
+    servers = [server.strip() for server in bootstrap_server.split(",")]
+    for server in servers:
+        found = _PORT.search(server)
+        port = found[1] if found else "9092"
+        if not (port.isascii() and port.isdigit() and 0 < int(port[:6]) <= _LAST_PORT):
+            problem = f"{quoted(port)} is not a port from 1 to {_LAST_PORT}"
+            raise GroupError("bootstrap_server", f"{quoted(server)}: {problem}")
+    return servers
+
+
+_PORT = re.compile(r"^(?:[^:]*|.*\]):([^:\]]*)$")
+"""The port, behind the only colon or the bracket of an IPv6 address."""
+
+_LAST_PORT = 2**16 - 1
 
 
 class _Failure(NamedTuple):

@@ -13,6 +13,7 @@ import importlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import TopicPartition
 
 from .cluster import admin_client, kafka_module, may_pass
@@ -32,7 +33,12 @@ def group_lags(
 
     So are partitions without a leader, and those of a leader that does not answer:
     `on_leaderless` is called with each of them.
+
+    Errors: ClusterError; TypeError for no mapping.
     """
+    if not isinstance(partitions, Mapping):
+        how = "give {group_id: [TopicPartition(topic, partition), …]}"
+        raise TypeError(f"partitions: {a_type(partitions)} is not a mapping; {how}")
     kafka = kafka_module()
     asked = {
         group_id: [kafka.TopicPartition(*tp) for tp in dict.fromkeys(tps)]

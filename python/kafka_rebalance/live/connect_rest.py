@@ -20,7 +20,8 @@ import urllib.request
 from collections.abc import Mapping
 from typing import Any
 
-from kafka_rebalance.errors import ClusterError
+from kafka_rebalance.errors import ClusterError, GroupError
+from kafka_rebalance.group.model import quoted
 
 from .client_properties import TIMEOUT_S, check_settings
 from .http_json import fetch_json
@@ -49,7 +50,7 @@ def read_cluster(
     configured.
 
     Order    workers by id, connectors and tasks by name; the leader uses other orders.
-    Errors   ClusterError.
+    Errors   ClusterError; GroupError at `url`.
     """
     client = _Client(url, properties or {}, timeout_s or TIMEOUT_S)
     expanded = client.get("/connectors?expand=status&expand=info")
@@ -135,9 +136,10 @@ class _Client:
             parts = urllib.parse.urlsplit(url)
             host, port = parts.hostname, parts.port
         except ValueError as error:
-            raise ClusterError(f"the URL cannot be read: {error}") from None
+            raise GroupError("url", f"cannot be read: {error}") from None
         if parts.scheme not in ("http", "https") or not host:
-            raise ClusterError(f"{without_password(url)}: not a URL like http://host:8083")
+            shown = without_password(url)
+            raise GroupError("url", f"{quoted(shown)} is not a URL, as http://host:8083")
         place = (f"[{host}]" if ":" in host else host) + (f":{port}" if port is not None else "")
         self._base = f"{parts.scheme}://{place}{parts.path.rstrip('/')}"
         self._timeout_s = timeout_s

@@ -8,6 +8,7 @@ from kafka_rebalance.assignors.interface import Assignor, RebalanceProtocol
 from kafka_rebalance.assignors.objects import built_in
 from kafka_rebalance.assignors.registry import BUILT_IN, custom
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.declared_types import check_fields, check_times
 from kafka_rebalance.wire.connect_protocol import COMPATIBLE, EAGER, SESSIONED
 
 CLASSIC, CONSUMER = "classic", "consumer"
@@ -46,6 +47,7 @@ class ConsumerConfig:
     client_library: str = JAVA
 
     def __post_init__(self) -> None:
+        check_fields(self)
         _check_times(self)
         if not self.partition_assignment_strategy:
             raise GroupError("partition_assignment_strategy", "is empty; name an assignor")
@@ -108,6 +110,7 @@ class WorkerConfig:
     request_timeout_ms: int = 40_000
 
     def __post_init__(self) -> None:
+        check_fields(self)
         _check_times(self)
         if self.connect_protocol not in _VERSIONS:
             raise GroupError(
@@ -169,10 +172,11 @@ _OF_CLASSIC = {
 
 
 def _check_times(config: GroupConfig) -> None:
-    """Raises a GroupError: a time of `_NOT_0` is below 1 ms, or heartbeats are too far apart."""
+    """Raises a GroupError: a time is negative or too small, or heartbeats are too far apart."""
     for name in _NOT_0:
         if getattr(config, name, 1) < 1:
             raise GroupError(name, f"{getattr(config, name)} is less than 1 ms")
+    check_times(config)
     if config.heartbeat_interval_ms >= config.session_timeout_ms:
         raise GroupError(
             "heartbeat_interval_ms",

@@ -22,7 +22,7 @@ from kafka_rebalance.assignors.registry import (
     library_of,
     shares_partitions,
 )
-from kafka_rebalance.errors import NeverEnds
+from kafka_rebalance.errors import GroupError, NeverEnds
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.html_tables import small_table
 from kafka_rebalance.group.model import Member, TopicPartition
@@ -203,6 +203,8 @@ def _check_lags(lags: object) -> None:
             raise TypeError(f"lags: {tp!r} is not a TopicPartition; {example}")
         if not isinstance(lag, int) or isinstance(lag, bool):
             raise TypeError(f"lags[{tp!r}]: {lag!r} is not a number of records; {example}")
+        if lag < 0:
+            raise GroupError(f"lags[{tp!r}]", f"{lag} is not a number of records from 0 on")
 
 
 def _faults(group: GroupSpec, assignment: Assignment) -> Iterator[Finding]:

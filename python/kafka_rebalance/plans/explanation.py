@@ -19,7 +19,12 @@ _TASK = re.compile(r"(.+)_([0-9]+)")
 
 
 def partition_from_text(text: str) -> TopicPartition:
-    """Parses `payments-3`, or `payments[3]` as in printed plans; tasks are `0-3` or `0[3]`."""
+    """Parses `payments-3`, or `payments[3]` as in printed plans; tasks are `0-3` or `0[3]`.
+
+    Errors: GroupError at `partition`; TypeError for anything but a text.
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"partition: {a_type(text)} is not a text, as payments-3")
     if text.endswith("]"):
         topic, _, number = text[:-1].rpartition("[")
     else:

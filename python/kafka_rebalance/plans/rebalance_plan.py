@@ -122,20 +122,24 @@ class RebalancePlan:
 
     @property
     def before(self) -> Assignment:
+        """Returns the partitions that the members own before the changes."""
         return Assignment.owned(self.group)
 
     @property
     def after(self) -> Assignment:
+        """Returns the partitions that the members own at the end."""
         if self._core is None:
             return Assignment.owned(self.final)
         return from_columns(self._core.steps[-1].member_ids, self._core.after)
 
     @property
     def rounds(self) -> tuple[Round, ...]:
+        """Returns the rounds of all steps; a round is one rebalance."""
         return tuple(one for step in self.steps for one in step.rounds)
 
     @property
     def settled(self) -> bool:
+        """Returns whether every step ends in a group that rebalances no more."""
         return all(step.settled for step in self.steps)
 
     @property
@@ -178,6 +182,7 @@ class RebalancePlan:
         )
 
     def figures(self) -> Figures:
+        """Returns the plan's figures: its rounds, moves, unavailable partitions and balances."""
         unavailable = self.unavailable
         before, after = self.before, self.after
         return Figures(

@@ -26,8 +26,9 @@ from itertools import count
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.declared_types import check_fields, check_times
 from kafka_rebalance.group.model import Member, Topic, quoted
-from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.group.spec import GroupSpec, require_group
 from kafka_rebalance.member import ConsumerConfig
 from kafka_rebalance.member.config import CONSUMER
 from kafka_rebalance.plans.changes import (
@@ -81,6 +82,10 @@ class Pace:
     apart_ms: int = 60_000
     down_ms: int = 10_000
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+        check_times(self)
+
 
 def scenario_from_group(
     group: GroupSpec,
@@ -95,8 +100,9 @@ def scenario_from_group(
     """Returns the scenario; `config` has settings that a group lacks (default: Kafka's).
 
     Errors   GroupError at `assignor`, or at `changes[i]` for a change that does not fit the group
-             or cannot be played.
+             or cannot be played; TypeError for anything but a GroupSpec.
     """
+    require_group(group)
     name = assignor or group.assignor
     if name is None:
         raise GroupError("assignor", _NAMELESS)

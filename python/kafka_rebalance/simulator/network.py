@@ -4,14 +4,14 @@
 import random
 from dataclasses import dataclass, field
 
-from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.declared_types import check_fields, check_times
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Network:
     """The delays: a message takes `delay_ms` plus up to `spread_ms`, an append takes `log_ms`.
 
-    Errors: GroupError if `spread_ms` is negative.
+    Errors: GroupError for a negative delay.
     """
 
     delay_ms: int = 2
@@ -19,8 +19,8 @@ class Network:
     log_ms: int = 2
 
     def __post_init__(self) -> None:
-        if self.spread_ms < 0:
-            raise GroupError("spread_ms", f"{self.spread_ms} is less than 0")
+        check_fields(self)
+        check_times(self)
 
 
 @dataclass(eq=False, slots=True)

@@ -13,6 +13,7 @@ from enum import Enum
 from kafka_rebalance.coordinator import CoordinatorConfig
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.contract import check_topic_id
+from kafka_rebalance.group.declared_types import check_fields, check_times
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.field_types import objects
 from kafka_rebalance.member import ConsumerConfig, WorkerConfig
@@ -38,6 +39,7 @@ class TopicPlan:
     topic_id: str | None = None
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.topic_id is not None:
             check_topic_id(self.topic_id, "topic_id")
         if self.racks == ():
@@ -49,7 +51,7 @@ class TopicPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Costs:
-    """The time that a member's work takes.
+    """The time that a member's work takes. Errors: GroupError with the field.
 
     process_ms      between two calls of poll(), while the member has partitions
     start_cost_ms   to start a partition (state to restore, connections to open)
@@ -66,6 +68,8 @@ class Costs:
     cold_ms: int = 0
 
     def __post_init__(self) -> None:
+        check_fields(self)
+        check_times(self)
         if self.parallel < 1:
             raise GroupError("parallel", f"{self.parallel} is less than 1")
 
@@ -95,6 +99,8 @@ class MemberPlan:
     member_ids: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        check_fields(self)
+        check_times(self)
         if self.pattern is None:
             return
         if self.topics:
@@ -129,7 +135,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Happening:
-    """An event of the scenario, at `at_ms`.
+    """An event of the scenario, at `at_ms`. Errors: GroupError with the field.
 
     A broker that is AWAY leaves partitions without a leader: those of `topics` (if empty: of all
     topics), but with `rack` only those with all replicas in it. If `coordinates`, the broker is
@@ -149,6 +155,10 @@ class Happening:
     rack: str = ""
     coordinates: bool = True
     unseen_ms: int = 0
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        check_times(self)
 
     @property
     def is_whole_cluster(self) -> bool:
@@ -191,9 +201,11 @@ class Scenario:
     network: Network = field(default_factory=Network)
 
     def __post_init__(self) -> None:
-        if self.until_ms < 1:
-            raise GroupError("until", "is 0; nothing can happen")
         self._check_types()
+        if self.until_ms < 1:
+            raise GroupError("until", f"is {self.until_ms}; nothing can happen")
+        if not self.group_id:
+            raise GroupError("group_id", "is empty; Kafka refuses that with INVALID_GROUP_ID")
         names = [member.name for member in self.members]
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
@@ -248,6 +260,9 @@ class Scenario:
         if not isinstance(self.connectors, Mapping):
             problem = f'{a_type(self.connectors)} is not a mapping; give {{"connector": tasks}}'
             raise GroupError("connectors", problem)
+        check_fields(
+            self, "title", "connectors", "seed", "until_ms", "group_id", "broker", "network"
+        )
 
     def _check_growth(self) -> None:
         """Checks the changes of topics, in the order of time.

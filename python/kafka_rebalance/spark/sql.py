@@ -99,6 +99,8 @@ def _column(
     def run(*columns: pa.Array) -> pa.Array:
         if len(columns) != len(names):
             raise TypeError(f"{len(columns)} arguments in place of {', '.join(names)}")
+        if "changes" in names and pa.types.is_string(columns[-1].type):
+            raise TypeError("changes: a text; give an array of texts, as array('add-members=1')")
         batch = pa.record_batch(list(columns), names=names)
         before = (assignor, None) if "changes" in names else (assignor,)
         return answers_of(batch, *before, max_partitions, 1).to_struct_array()
@@ -132,13 +134,18 @@ def _in_core(function: str) -> "Callable[..., pa.RecordBatch]":
     return answers_of
 
 
+_NO_TABLE = "groups: not a table; give one, as TABLE(groups)"
+
+
 def _assign_table() -> Any:
     import pyarrow as pa
 
-    most, answers_of = MAX_PARTITIONS, _in_core("assign_batch")
+    most, answers_of, no_table = MAX_PARTITIONS, _in_core("assign_batch"), _NO_TABLE
 
     class AssignTable:
         def eval(self, groups: pa.RecordBatch, assignor: pa.Array) -> Iterator[pa.Table]:
+            if not isinstance(groups, pa.RecordBatch):
+                raise TypeError(no_table)
             name = assignor[0].as_py() if len(assignor) else None
             if name is not None:  # as each row's own, so an unknown one is an error of each row
                 columns = dict(zip(groups.schema.names, groups.columns, strict=True))
@@ -153,10 +160,12 @@ def _assign_table() -> Any:
 def _plan_table() -> Any:
     import pyarrow as pa
 
-    most, answers_of = MAX_PARTITIONS, _in_core("plan_batch")
+    most, answers_of, no_table = MAX_PARTITIONS, _in_core("plan_batch"), _NO_TABLE
 
     class PlanTable:
         def eval(self, groups: pa.RecordBatch, changes: pa.Array) -> Iterator[pa.Table]:
+            if not isinstance(groups, pa.RecordBatch):
+                raise TypeError(no_table)
             given = changes[0].as_py() if len(changes) else None
             if given is None:
                 given = []

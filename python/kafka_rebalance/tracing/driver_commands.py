@@ -16,12 +16,12 @@ from typing import Any
 
 from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.coordinator.interface import ClusterTopic
+from kafka_rebalance.group.declared_types import check_fields, fits
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.protocol import messages, modern_messages, streams_messages
 from kafka_rebalance.protocol.error_codes import ErrorCode
 
 from .driver_streams_commands import STREAMS_FIELDS
-from .field_types import check_fields, fits
 from .virtual_broker import VirtualBroker
 
 Json = dict[str, Any]
@@ -110,7 +110,7 @@ def start(command: Json, new_id: Callable[[], str] | None) -> VirtualBroker:
 
 def config_of(command: Json) -> CoordinatorConfig:
     """Returns the settings of an `init` command. Errors: those of `read`."""
-    config = CoordinatorConfig(
+    return CoordinatorConfig(
         group_initial_rebalance_delay_ms=command.get("init_delay", 3_000),
         group_max_size=command.get("max_size", 2**31 - 1),
         group_min_session_timeout_ms=command.get("min_st", 6_000),
@@ -137,8 +137,6 @@ def config_of(command: Json) -> CoordinatorConfig:
         group_streams_num_warmup_replicas=command.get("twu", 2),
         group_streams_rack_aware_assignment_tags=tuple(command.get("tags", ())),
     )
-    check_fields(config)
-    return config
 
 
 def group_id_of(command: Json) -> str:

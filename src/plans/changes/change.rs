@@ -50,11 +50,12 @@ impl Change {
             Self::RemoveLast(count) => {
                 let members = group.members.len();
                 let count = *count as usize;
-                if !(1..=members).contains(&count) {
-                    let problem = format!("{count} is not a number of members from 1 to {members}");
-                    return Err(error(problem));
+                if count > members && members > 1 {
+                    let most = members - 1;
+                    let problem = format!("{count} is not a number of members from 1 to {most}");
+                    return Err(error(format!("{problem}: one member must stay")));
                 }
-                members::remove(group, |m, _| m >= members - count)?
+                members::remove(group, |m, _| m >= members.saturating_sub(count))?
             }
             Self::RemoveMember(name) => {
                 let gone = find_member(group, name)?;

@@ -17,7 +17,6 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, ClassVar, NamedTuple, Self
 
-from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import GroupSpec, require_group
@@ -72,13 +71,12 @@ class Change(ABC):
 
 
 def check_fields(change: Any) -> None:
-    """Raises a GroupError with the path of the first field of a wrong type."""
+    """Raises a GroupError at `change` with the name of the first field of a wrong type."""
     for one in fields(change):
         value = getattr(change, one.name)
         name, fits = _TYPES.get(one.type, ("", lambda _: True))
         if not fits(value):
-            path = f"{type(change).__name__}.{one.name}"
-            raise GroupError(path, f"{value!r} is not {name}")
+            raise error(f"{type(change).__name__}.{one.name}: {value!r} is not {name}")
 
 
 def check_least(number: int, least: int, noun: str) -> None:

@@ -198,9 +198,11 @@ class RemoveMembers(Change):
     def _gone(self, group: GroupSpec) -> set[str]:
         members = group.members
         if self.count is not None:
-            if not 1 <= self.count <= len(members):
-                raise error(f"{self.count} is not a number of members from 1 to {len(members)}")
-            return {member.member_id for member in members[len(members) - self.count :]}
+            if self.count > len(members) > 1:
+                most = len(members) - 1
+                problem = f"{self.count} is not a number of members from 1 to {most}"
+                raise error(f"{problem}: one member must stay")
+            return {member.member_id for member in members[-self.count :]}
         if self.member is not None:
             return {find_member(group, self.member).member_id}
         if self.rack is not None:

@@ -82,6 +82,13 @@ def _known(racks: tuple[str | None, ...]) -> set[str]:
     return {rack for rack in racks if rack is not None}
 
 
+def _check_topics(change: "AddTopics | RemoveTopics | Resubscribe") -> None:
+    """Checks the fields, and that there is a topic: a change of none would have no text."""
+    check_fields(change)
+    if not change.topics:
+        raise error("say which topics: name one at least")
+
+
 @dataclass(frozen=True, slots=True)
 class AddTopics(Change):
     """Topics are created, and every member subscribes to them, as if by a pattern."""
@@ -91,7 +98,7 @@ class AddTopics(Change):
     VERBS = (Verb("add-topics", "TOPIC=N,…", "topics are created; all members subscribe to them"),)
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        _check_topics(self)
         for _, partitions in self.topics:
             check_least(partitions, 0, "partitions")
 
@@ -131,6 +138,9 @@ class RemoveTopics(Change):
 
     VERBS = (Verb("remove-topics", "TOPIC,…", "topics are deleted"),)
 
+    def __post_init__(self) -> None:
+        _check_topics(self)
+
     @classmethod
     def parse(cls, verb: str, value: str) -> Self:
         return cls(topic_names(value))
@@ -168,6 +178,9 @@ class Resubscribe(Change):
             "MEMBER, or every member, subscribes to these topics and to no others",
         ),
     )
+
+    def __post_init__(self) -> None:
+        _check_topics(self)
 
     @classmethod
     def parse(cls, verb: str, value: str) -> Self:

@@ -135,6 +135,18 @@ def test_a_plan_names_partitions_without_a_leader(run: Any, command: str) -> Non
     assert told == ""
 
 
+def test_describe_finds_them_in_a_file(run: Any) -> None:
+    code, out, _ = run([_line("g", leaderless=[1]), _line("h")], "describe", "--json")
+    lost, whole = (
+        {one["kind"]: one for one in json.loads(g)["findings"]} for g in out.splitlines()
+    )
+    assert (code, lost["leaderless"]["partitions"]) == (0, ["t-1"])
+    assert "leaderless" not in whole
+    _, table, _ = run([_line("g", leaderless=[1]), _line("h")], "describe")
+    assert "leaderless" in table
+    assert "lag" not in table
+
+
 @pytest.mark.parametrize("noted", ["1", [True, "1"], {"1": 1}, None, []])
 def test_a_note_of_another_form_is_ignored(run: Any, noted: Any) -> None:
     code, _, told = run([_line("g", leaderless=noted)], "plan")

@@ -17,6 +17,7 @@ from kafka_rebalance.plans.description import read_partitions
 
 from .exit_codes import of_errors
 from .groups import BadGroup, add_input, given, read_groups, report_bad
+from .leaderless import Leaderless
 from .options import cluster_configs
 
 
@@ -34,7 +35,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    found = list(read_groups(args))
+    noted = Leaderless()
+    found = list(read_groups(args, noted))
     if args.bootstrap_server and args.group and _is_other(found[0]):
         found = _show_other(args, found[0])
     groups = [one for one in found if not isinstance(one, BadGroup)]
@@ -43,7 +45,12 @@ def run(args: argparse.Namespace) -> int:
         if isinstance(one, BadGroup):
             report_bad(one, as_json=args.json)
     described = (
-        describe(group, lags=lags.get(group.group_id), leaderless=leaderless, engine=args.engine)
+        describe(
+            group,
+            lags=lags.get(group.group_id),
+            leaderless=[*leaderless, *noted.of_group.get(group.group_id, ())],
+            engine=args.engine,
+        )
         for group in groups
     )
     if args.json:
@@ -63,7 +70,10 @@ def run(args: argparse.Namespace) -> int:
 def _lags(
     args: argparse.Namespace, groups: Sequence[GroupSpec]
 ) -> tuple[Mapping[str, Mapping[TopicPartition, int]], list[TopicPartition]]:
-    """Returns the lags by group id, and the partitions without a leader; none from a file."""
+    """Returns the lags by group id, and the partitions without a leader; both are empty for a file.
+
+    The lines of a file have partitions without a leader too: `Leaderless`.
+    """
     if args.bootstrap_server is None:
         return {}, []
     from kafka_rebalance.live import group_lags

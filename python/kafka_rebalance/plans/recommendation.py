@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
 from kafka_rebalance.assignors.registry import BUILT_IN, library_of, protocol_name
-from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.group.spec import GroupSpec, counted
 
 from .clients import CLIENTS, HAVE_CONSUMER_PROTOCOL, ClientLibrary, clients_for
 from .figures import Figures
@@ -185,7 +185,7 @@ def _reason(
         if mine != its:
             shown = format(mine, measure.show)
             if measure.unit:
-                shown += f" {measure.unit}{'' if mine == 1 else 's'}"
+                shown = counted(int(mine), measure.unit)
             how = measure.words.format(shown, other.assignor, format(its, measure.show))
             how += " if listed alone" if other is alone else ""
             return f"{name} has {how}{measure.equal}"

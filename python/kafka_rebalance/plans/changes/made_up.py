@@ -35,8 +35,8 @@ _NUMBER = re.compile(r"[0-9]{0,9}\Z")
 _OWN_ID = 22
 """The length of an id that a member of the consumer protocol chooses: a UUID in base64."""
 
-
 _MOST_LOOKED_AT = 10_000
+"""The most ids that are made again to find out whether a plan made one up."""
 
 
 class Basis(Enum):

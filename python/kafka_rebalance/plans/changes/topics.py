@@ -6,7 +6,7 @@ from typing import Self
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.group.model import Topic, quoted
-from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.group.spec import GroupSpec, counted
 
 from .change import Change, Verb, check_fields, check_least, topic_count, topic_names
 from .edits import Edited, GroupEvent, check_limit, error, find_member, find_topic
@@ -42,9 +42,8 @@ class AddPartitions(Change):
     def events(self, group: GroupSpec) -> list[GroupEvent]:
         topic = find_topic(group, self.topic)
         if self.partitions <= topic.partitions:
-            s = "" if topic.partitions == 1 else "s"
             raise error(
-                f"{quoted(self.topic)} has {topic.partitions} partition{s} already; "
+                f"{quoted(self.topic)} has {counted(topic.partitions, 'partition')} already; "
                 "give the number that it shall have in all, Kafka never takes any away"
             )
         check_limit(group, self.partitions - topic.partitions)

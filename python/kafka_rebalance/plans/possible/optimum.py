@@ -36,7 +36,7 @@ from kafka_rebalance.assignors.assigning import from_columns
 from kafka_rebalance.assignors.registry import Engine, check_engine
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Assignment, Balance
-from kafka_rebalance.group.spec import GroupSpec, require_group
+from kafka_rebalance.group.spec import GroupSpec, counted, require_group
 
 from .classes import Classes, classify
 from .levels import ClassLevel, levels
@@ -80,7 +80,7 @@ class Possible:
         said = []
         for level in self.levels:
             members = len(level.members)
-            who = f"{members} member{'s' if members > 1 else ''}"
+            who = counted(members, "member")
             if not level.partitions:
                 said.append(f"nothing is left for {who}")
                 break
@@ -88,7 +88,7 @@ class Possible:
             load = f"each must hold {level.load}"
             if level.extra < members:
                 load = f"{level.extra} must hold {level.load}, the others {level.load - 1}"
-            which = f"{level.partitions} partition{'s' if level.partitions > 1 else ''}"
+            which = counted(level.partitions, "partition")
             said.append(f"{which} of {names} can go to {who} only{above}: {load}")
             above = " and to those above"
         return said

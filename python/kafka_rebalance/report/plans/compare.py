@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints comparisons at most 100 characters wide; settings to paste are never wrapped."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 
 from kafka_rebalance.assignors import RebalanceProtocol
@@ -31,7 +32,6 @@ def print_comparison(
     `assumed` is the text of the simulation's assumptions; without times, it is the reason why there
     are none. `given` is the part of the command line that selects input and group.
     """
-    group = comparison.group
     print_wrapped(comparison.title, "", "  ")
     rows = [
         _row(label, one, times.get(label.removesuffix(" <"))) for label, one in comparison.rows()
@@ -45,6 +45,18 @@ def print_comparison(
     ]
     shown = [[row[i] for i in there] for row in rows]
     print_table([columns[i] for i in there], shown, whole=True)
+    notes = _table_notes(comparison, times, assumed)
+    for note in notes:
+        print_wrapped(note)
+    if notes:
+        print()
+    print_wrapped(f"Recommended: {comparison.reason}.")
+    _print_clock(comparison, times)
+    _print_change(comparison, given)
+
+
+def _table_notes(comparison: Comparison, times: Times, assumed: str) -> list[str]:
+    """Returns the sentences below the table: seconds, members that are down, and errors."""
     notes = []
     if times:
         notes.append(
@@ -59,13 +71,11 @@ def print_comparison(
             f"Under every assignor {waits(waiting)} while {its(waiting)} member is down; rounds do "
             "not count that time."
         )
-    notes += [f"{one.assignor}: {one.error}" for one in comparison.candidates if one.error]
-    for note in notes:
-        print_wrapped(note)
-    if notes:
-        print()
-    print_wrapped(f"Recommended: {comparison.reason}.")
-    _print_clock(comparison, times)
+    return notes + [f"{one.assignor}: {one.error}" for one in comparison.candidates if one.error]
+
+
+def _print_change(comparison: Comparison, given: str) -> None:
+    """Prints the steps to the recommendation, if the group is to change."""
     if not comparison.keeps_assignor and comparison.completion is not None:
         print_completion(comparison.completion)
     if comparison.switch_protocol is not None:
@@ -74,10 +84,11 @@ def print_comparison(
             f"{comparison.recommended} needs group.protocol={protocol}. This plays the change, and "
             "has its settings:"
         )
-        print(f"  kafka-rebalance plan {given} --switch-protocol {comparison.switch_protocol}")
+        switch = shlex.quote(comparison.switch_protocol)
+        print(f"  kafka-rebalance plan {given} --switch-protocol {switch}")
     migration = comparison.migration
     if migration is not None:
-        print_migration(migration, group.group_id)
+        print_migration(migration, comparison.group.group_id)
 
 
 _LENGTHS = (

@@ -81,7 +81,7 @@ def print_descriptions(rows: Sequence[Description]) -> None:
     ]
     shown = [column for column in columns if live or column != "lag"]
     print_table(shown, cells, left=(1, len(shown) - 1), whole=True, names=2)
-    if any(one.without_committed_offset or one.leaderless for one in rows):
+    if live and any(one.without_committed_offset or one.leaderless for one in rows):
         leader = " and a leader" if any(one.leaderless for one in rows) else ""
         which = f"only of partitions with a committed offset{leader}"
         print_wrapped(f"lag: {which}; - if a group has none of these.")

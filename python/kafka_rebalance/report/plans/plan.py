@@ -12,6 +12,7 @@ from kafka_rebalance.plans.figures import figure_rows
 from kafka_rebalance.report.text.names import (
     counted,
     cut,
+    in_words,
     member_names,
     partitions_text,
     shortened,
@@ -272,8 +273,7 @@ def _print_ids(plan: RebalancePlan, samples: Samples | None, names: dict[str, st
         drawn += ["client ids", "UUIDs"] if samples.varied else ["UUIDs"]
     if samples.topics_guessed:
         drawn.append("the order of topics")
-    *first, last = drawn
-    varied = f"{', '.join(first)} and {last}" if first else last
+    varied = in_words(drawn)
     if not depends:
         alike = " (all new members count as one)" if samples.has_newcomers else ""
         print_wrapped(

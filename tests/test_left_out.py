@@ -173,7 +173,7 @@ def test_a_made_up_member_can_be_named_by_its_short_id_though_draws_have_others(
 def test_a_switch_that_all_clients_can_make_points_to_compare() -> None:
     line = SETTLED.to_json()
     switch = command("plan", "-", "--switch-assignor", "cooperative-sticky", stdin=line)
-    assert "This has the whole switch" in switch.stdout
+    assert "This command has the whole switch" in " ".join(switch.stdout.split())
     other = command("plan", "-", "--add-members", 1, stdin=line)
     assert "whole switch" not in other.stdout
 

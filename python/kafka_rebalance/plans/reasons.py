@@ -107,9 +107,10 @@ _USER_DATA_READ: dict[str, UserData | None] = {
     "kafka-python/sticky": None,
     "aiokafka/sticky": "partitions",
 }
-"""A class that reads the user data of its own library -> what it reads, as in `Member.user_data`.
+"""A class that reads its library's user data -> the `Member.user_data` with equal claims.
 
-Kafka's sticky cannot read kafka-python's partitions; aiokafka's have no generation.
+kafka-python writes partitions and a generation, in a form that Kafka's sticky cannot read; None is
+Java's form of them. aiokafka writes partitions without a generation.
 """
 
 

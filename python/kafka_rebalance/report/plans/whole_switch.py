@@ -16,17 +16,18 @@ def print_whole_switch(plan: RebalancePlan, given: str) -> None:
     `given` is the part of the command line that selects input and group. It is empty if `compare`
     has no such switch.
     """
-    new = next((one.assignor for one in plan.changes if isinstance(one, SwitchAssignor)), None)
-    if new is None:
+    switch = next((one for one in plan.changes if isinstance(one, SwitchAssignor)), None)
+    if switch is None:
         return
-    text = "This is the rebalance in which the new assignor takes over."
+    new = switch.assignor
+    text = f"{switch} is planned as the rebalance in which {new} takes over."
     if not given:
         print_wrapped(text)
         return
     parts = "the setting, restarts, group epochs and moves"
     if new not in SERVER_SIDE:
         parts = "settings, restarts, and the rebalances and moves of each bounce"
-    print_wrapped(f"{text} This has the whole switch ({parts}):")
+    print_wrapped(f"{text} This command has the whole switch ({parts}):")
     print(compare_command(given, new))
 
 

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`watch` follows groups that the broker assigns: their states, and what is as predicted."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kafka_rebalance as kr
+from kafka_rebalance.live import watched_group
+from kafka_rebalance.plans.seen_rebalance import seen_rebalance
+
+DATA = Path(__file__).parent / "data"
+
+
+def recorded(name: str) -> list[dict[str, Any]]:
+    """Returns what a real broker did: `python -m tests.modern_live --record`."""
+    with gzip.open(DATA / name, "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+@pytest.mark.parametrize(
+    "observed",
+    [*recorded("modern_live_assigned.jsonl.gz"), *recorded("modern_live.jsonl.gz")],
+    ids=lambda one: one["what"].partition(",")[0],
+)
+def test_what_a_broker_did_is_as_predicted(observed: dict[str, Any]) -> None:
+    """Consumer, share and streams groups; among them restarts of which only the end was seen."""
+    states = [kr.GroupSpec.from_dict(line) for line in (observed["before"], *observed["seen"])]
+    for before, later in pairwise(states):
+        one = seen_rebalance(before, later)
+        assert one.is_predicted, one
+
+
+def share_group(*owned: tuple[int, ...], generation_id: int) -> kr.GroupSpec:
+    """Returns a share group of one topic; `owned` has each member's partitions."""
+    members = tuple(
+        kr.Member(
+            f"m{i}",
+            ("t",),
+            owned_partitions=tuple(kr.TopicPartition("t", p) for p in each),
+            generation_id=generation_id,
+        )
+        for i, each in enumerate(owned)
+    )
+    topic = kr.Topic("t", 2, topic_id="AAAAAAAAAAEAAAAAAAAAAg")
+    return kr.GroupSpec("g", (topic,), members, "share/simple", generation_id)
+
+
+def test_all_owners_of_a_shared_partition_count() -> None:
+    """The partition of the member that joined has another owner too, which it then lacks."""
+    before = share_group((0,), (1,), generation_id=5)
+    new = kr.Member("m2", ("t",))
+    later = kr.plan(before.edited(members=(*before.members, new))).final
+    assert seen_rebalance(before, later).is_predicted
+    owned = {one.member_id: one.owned_partitions for one in later.members}
+    assert sum(map(len, owned.values())) > 2
+    shared = owned["m2"][0]
+    other = next(m for m in ("m0", "m1") if shared in owned[m])
+    less = tuple(tp for tp in owned[other] if tp != shared)
+    one = seen_rebalance(before, later.owning({**owned, other: less}))
+    assert (one.event, one.cause, one.elsewhere, one.partitions) == ("joined: m2", "unknown", 1, 2)
+
+
+def streams_state(observed: dict[str, Any]) -> tuple[kr.GroupSpec, kr.GroupSpec]:
+    return kr.GroupSpec.from_dict(observed["before"]), kr.GroupSpec.from_dict(observed["seen"][0])
+
+
+def test_a_standby_task_of_another_member_is_not_as_predicted() -> None:
+    states = map(streams_state, recorded("modern_live_assigned.jsonl.gz")[30:])
+    before, later = next(
+        two for two in states if any(m.streams and m.streams.standby_tasks for m in two[1].members)
+    )
+    bare = tuple(
+        replace(m, streams=m.streams and replace(m.streams, standby_tasks=()))
+        for m in later.members
+    )
+    standby = {tp for m in later.members if m.streams for tp in m.streams.standby_tasks}
+    one = seen_rebalance(before, later.edited(members=bare))
+    assert (one.cause, one.elsewhere) == ("unknown", len(standby))
+
+
+@dataclass(frozen=True, slots=True)
+class _Looks:
+    """Descriptions of a group, one after another; `settled` are the states that are yielded."""
+
+    settled: list[kr.GroupSpec]
+    waits: list[str]
+
+
+def looks(monkeypatch: pytest.MonkeyPatch, *lines: dict[str, Any]) -> _Looks:
+    left = iter(lines)
+
+    def snapshot(*_: object, **__: object) -> list[dict[str, Any]]:
+        line = next(left, None)
+        if line is None:
+            raise KeyboardInterrupt
+        return [line]
+
+    monkeypatch.setattr(watched_group, "snapshot", snapshot)
+    found = _Looks([], [])
+    states = watched_group.settled_states("", "g", every_s=0, on_waiting=found.waits.append)
+    with pytest.raises(KeyboardInterrupt):
+        found.settled.extend(states)
+    return found
+
+
+def described(
+    epoch: int, *members: tuple[str, int, list[int]], assigned: int | None = None
+) -> dict[str, Any]:
+    """Returns a look at a consumer group; a member has its epoch, and its target in topic t."""
+    return {
+        "group_id": "g",
+        "generation_id": epoch,
+        "assignment_epoch": epoch if assigned is None else assigned,
+        "assignor": "consumer/uniform",
+        "topics": [{"name": "t", "partitions": 2, "topic_id": "AAAAAAAAAAEAAAAAAAAAAg"}],
+        "members": [
+            {
+                "member_id": member_id,
+                "topics": ["t"],
+                "generation_id": member_epoch,
+                "owned_partitions": [{"topic": "t", "partitions": target}],
+            }
+            for member_id, member_epoch, target in members
+        ],
+    }
+
+
+def test_an_epoch_is_one_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Members reach their target in steps, each of which is another description."""
+    first = described(5, ("a", 5, [0, 1]))
+    joined = described(6, ("a", 5, [0, 1]), ("b", 6, []), assigned=5)
+    target = described(6, ("a", 5, [0]), ("b", 6, [1]))
+    half = described(6, ("a", 6, [0]), ("b", 6, [1]))
+    found = looks(monkeypatch, *[first] * 4, joined, *[target] * 4, *[half] * 4)
+    assert [one.generation_id for one in found.settled] == [5, 6]
+    assert seen_rebalance(*found.settled).event == "joined: b"
+    # A new topic is described before it has an epoch.
+    grown = {**first, "topics": [{**first["topics"][0], "partitions": 3}]}
+    assert len(looks(monkeypatch, first, *[grown] * 20).settled) == 1
+
+
+def test_a_static_member_of_a_consumer_group_comes_back_in_its_epoch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = described(5, ("a", 5, [0]), ("b", 5, [1]))
+    before["members"][0]["group_instance_id"] = "pod"
+    away, back = deepcopy(before), deepcopy(before)
+    away["members"][0]["generation_id"] = -2
+    back["members"][0]["member_id"] = "a2"
+    found = looks(monkeypatch, before, away, back)
+    assert len(found.settled) == 2
+    one = seen_rebalance(*found.settled)
+    assert (one.event, one.is_predicted) == ("back: a2", True)
+
+
+def test_a_share_group_is_settled_when_all_members_are_in_its_epoch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lines = [
+        described(5, ("a", 5, [0, 1])),
+        described(6, ("a", 5, [0, 1]), ("b", 6, [1])),
+        described(6, ("a", 6, [0]), ("b", 6, [1])),
+    ]
+    found = looks(monkeypatch, *({**line, "assignor": "share/simple"} for line in lines))
+    assert [len(one.members[0].owned_partitions) for one in found.settled] == [2, 1]
+
+
+def test_offsets_of_running_tasks_are_no_new_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    observed = recorded("modern_live_assigned.jsonl.gz")[30]
+    line = {**observed["seen"][0], "assignment_epoch": observed["seen"][0]["generation_id"]}
+    task = {"subtopology_id": "0", "partition": 0}
+    later = [
+        {
+            **line,
+            "members": [{**m, "task_offsets": [{**task, "offset": n}]} for m in line["members"]],
+        }
+        for n in range(3)
+    ]
+    moving = {**line, "members": [{**m, "target_active_tasks": []} for m in line["members"]]}
+    found = looks(monkeypatch, moving, *later)
+    assert [one.generation_id for one in found.settled] == [line["generation_id"]]
+
+
+def test_each_reason_to_wait_is_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    none = {"group_id": "g", "error": "group_id: no such group, or no permission Describe on it"}
+    empty = {"group_id": "g", "error": "state: Empty, it has no members"}
+    found = looks(monkeypatch, *[none] * 3, empty, described(5, ("a", 5, [0, 1])), empty)
+    assert found.waits == [none["error"], empty["error"]]

@@ -4,7 +4,7 @@
     tasks       partitions are tasks of a streams group
     stops       who stops, and for how long
     interval    a member that joins soon after another gets nothing at first
-    tie         members name assignors equally often
+    tie         only two members name an assignor, and each another one
     ignored     topics that nobody reads stay in a share group's target
     delay       a streams group that was empty waits before its first target
     warm-up     no warm-up task is assigned, so a task moves before its state is there

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tells which assignors the groups of each kind can run.
+"""Lists the assignors that groups of each kind can run.
 
     group      its assignors
     consumer   those of the leader (classic protocol), and the brokers' consumer/… (KIP-848); a

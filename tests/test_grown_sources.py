@@ -76,7 +76,7 @@ def test_which_applications_may_stop(line: dict[str, Any], stops: bool) -> None:
 def test_the_plan_says_so_alone_and_among_others(plan: Any, line: dict[str, Any]) -> None:
     code, out, told = plan(line, change="orders=8")
     name = line["group_id"]
-    text = f"Left out: 1 group of Kafka Streams that may stop: {STOPS}: {name}."
+    text = f"Left out: 1 group of Kafka Streams that may stop: {name}; {STOPS}."
     assert (code, out, told) == (3, text, f"kafka-rebalance: no group is left: {STOPS}\n")
     code, out, told = plan(line, _classic("orders", assignor="range"), change="orders=8")
     assert (code, told) == (0, "")

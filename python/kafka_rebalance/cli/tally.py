@@ -29,11 +29,11 @@ class LeftOut(NamedTuple):
 
 OF_APPLICATION = f"its assignor is {FOREIGN[STREAM]}; {IN_PLACE_OF_STREAM}"
 _WHY = {
-    OF_APPLICATION: "of Kafka Streams, whose assignor is in the application (docs/faq.md)",
-    NOT_PLAYED: f"of Kafka Streams under KIP-1071: {NOT_PLAYED}",
-    STOPS: f"of Kafka Streams that may stop: {STOPS}",
+    OF_APPLICATION: "of Kafka Streams, whose assignor is in the application (docs/faq.md): {}",
+    NOT_PLAYED: f"of Kafka Streams under KIP-1071: {NOT_PLAYED}: {{}}",
+    STOPS: f"of Kafka Streams that may stop: {{}}; {STOPS}",
 }
-"""The reason in a group's line -> in the line below a report."""
+"""The reason in a group's line -> in the line below a report, with a place for the groups' ids."""
 
 _MOST_NAMES = 3
 
@@ -106,4 +106,4 @@ class Tally:
 def _left_out(ids: Sequence[str], why: str) -> str:
     more = len(ids) - _MOST_NAMES
     names = ", ".join(ids[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
-    return f"Left out: {counted(len(ids), 'group')} {_WHY[why]}: {names}."
+    return f"Left out: {counted(len(ids), 'group')} {_WHY[why].format(names)}."

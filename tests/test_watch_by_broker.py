@@ -69,6 +69,17 @@ def test_all_owners_of_a_shared_partition_count() -> None:
     assert (one.event, one.cause, one.elsewhere, one.partitions) == ("joined: m2", "unknown", 1, 2)
 
 
+def test_all_members_are_replaced_between_two_descriptions() -> None:
+    """The new members join one after another, each with a target of its own."""
+    topic = kr.Topic("t", 5, topic_id="AAAAAAAAAAEAAAAAAAAAAg")
+    member = kr.Member("m0", ("t",))
+    before = kr.plan(kr.GroupSpec("g", (topic,), (member,), "consumer/uniform", 5)).final
+    later = kr.plan(before, changes=["bounce-members=m0", "add-members=2"]).final
+    one = seen_rebalance(before, later)
+    assert "left: m0" in one.event
+    assert one.is_predicted, one
+
+
 def streams_state(observed: dict[str, Any]) -> tuple[kr.GroupSpec, kr.GroupSpec]:
     return kr.GroupSpec.from_dict(observed["before"]), kr.GroupSpec.from_dict(observed["seen"][0])
 

@@ -8,8 +8,10 @@ If more than one did so between the two states, their order is not known. These 
 
 1. Members leave; then members join, one after another. For a single change, this is its plan.
 2. Members join, one after another; then members leave.
-3. Members leave and no target is computed for that; then members join, one after another.
+3. Members leave and no target is computed for that; then members join, one after another. If
+   nobody stayed, they share one target, as after the initial delay of a streams group.
 4. As in 3, but the members that join within the assignment interval share a target.
+5. Nobody stayed, and members join, one after another.
 
 In each course, the members that stay have the subscriptions of the second state from the beginning.
 A topic that the second state lacks was deleted if a member still subscribes to it. If nobody does,
@@ -66,8 +68,11 @@ def possible_ends(
         # 3.
         yield owners(group(played([*stayed, *order])))
         # 4.
-        if len(order) > 1 and stayed:
+        if len(order) > 1:
             yield owners(joined_together(group([*stayed, *order]), engine))
+        # 5.
+        if len(order) > 1 and not stayed:
+            yield owners(group(played([*played(order[:1]), *order[1:]])))
 
 
 def _orders(joined: Sequence[Member]) -> Iterable[Sequence[Member]]:

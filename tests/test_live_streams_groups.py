@@ -140,7 +140,7 @@ def test_describe_shows_who_runs_what_where(capsys: pytest.CaptureFixture[str]) 
     assert [shown.lag_of(one) for one in GROUP.members] == [3, 4]
     (behind,) = shown.findings
     assert (behind.kind, behind.member_ids) == ("behind", ("m0",))
-    assert "behind: app-m0: 0[2]: records missing in its copies: 0_2 4" in printed
+    assert "behind: app-m0: 0[2]: records missing in its copies: 0[2] 4" in printed
     answer = shown.to_dict()
     assert answer["members"][1]["tasks"]["standby"] == ["0_0", "0_1"]
     assert answer["subtopologies"][1]["repartition_source_topics"] == ["app-by-repartition"]

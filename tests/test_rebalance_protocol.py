@@ -107,6 +107,15 @@ def test_a_switch_to_the_own_assignor_of_an_eager_group_names_the_bounce(engine:
     assert "already; `compare` has" in answer.to_pylist()[0]["error"]
 
 
+@pytest.mark.parametrize("assignor", ["share/simple", "streams/sticky", "consumer/range"])
+def test_batches_refuse_a_switch_to_the_brokers_assignors_as_plans_do(assignor: str) -> None:
+    switch = f"switch-assignor={assignor}"
+    with pytest.raises(kr.GroupError) as raised:
+        kr.plan(between(), changes=[switch])
+    (row,) = kr.plan_batch([between()], changes=[switch]).to_pylist()
+    assert row["error"] == str(raised.value)
+
+
 class Hoarding:
     """A registered assignor that gives all partitions to the last member."""
 

@@ -84,7 +84,7 @@ class Finding:
 def leaderless_finding(partitions: Iterable[TopicPartition]) -> Iterator[Finding]:
     """Yields a finding if there are `partitions` without a leader that answers."""
     if named := tuple(partitions):
-        text = "no leader answers for them: no member can read them, and their lag is unknown"
+        text = "no leader answers, so no member can read here, and the lag is unknown"
         yield Finding("leaderless", text, partitions=named)
 
 
@@ -105,5 +105,5 @@ def far_finding(
                 far.append((member_id, tp))
     if far:
         ids = tuple(dict.fromkeys(member_id for member_id, _ in far))
-        text = "no replica of them is in the rack of the member that reads them"
+        text = "no replica is in the rack of the member that reads here"
         yield Finding("far", text, ids, tuple(tp for _, tp in far), ask)

@@ -185,6 +185,6 @@ def _behind(group: StreamsGroupDescription) -> Iterator[Finding]:
             if ends.get(task, 0) > offsets.get(task, 0)
         }
         if behind:
-            texts = (f"{task_text(task)} {records:,}" for task, records in behind.items())
-            text = f"records missing in its copies: {', '.join(texts)}"
+            texts = ", ".join(f"{tp.topic}[{tp.partition}] {left:,}" for tp, left in behind.items())
+            text = f"records missing in its copies: {texts}"
             yield Finding("behind", text, (one.member_id,), tuple(behind))

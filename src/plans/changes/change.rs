@@ -113,11 +113,36 @@ pub fn renamed(change: &Change, ids: &MadeUp) -> Change {
     change
 }
 
+/// The problem with a switch of a leader's group to an assignor of the brokers.
+fn not_of_leaders(assignor: Assignor, group: &Draft) -> String {
+    let name = quoted(assignor.name());
+    let kind = match assignor {
+        Assignor::ShareSimple => "share",
+        Assignor::StreamsSticky => "streams",
+        _ => return format!("{name} needs switch-protocol=consumer first"),
+    };
+    let own = quoted(group.assignor.name());
+    let shares_or_tasks = [Assignor::ShareSimple, Assignor::StreamsSticky];
+    let fit = |one: &Assignor| !one.is_dialect() && !shares_or_tasks.contains(one);
+    let fitting: Vec<&str> = Assignor::ALL
+        .into_iter()
+        .filter(fit)
+        .map(Assignor::name)
+        .collect();
+    format!(
+        "{name} assigns {kind} groups only, and this is a consumer group, which runs {own}; \
+         assignors that fit: {}",
+        fitting.join(", ")
+    )
+}
+
 const ENDS_EAGER: &str = "; `compare` has the rolling bounce after which members list it alone";
 
 fn switch_assignor(group: &mut Draft, name: &str) -> Result<Follows, GroupError> {
-    let assignor = Assignor::by_name(name).and_then(Assignor::for_plans);
-    let assignor = assignor.map_err(|wrong| error(wrong.problem))?;
+    let assignor = Assignor::by_name(name).map_err(|wrong| error(wrong.problem))?;
+    if assignor.is_server_side() {
+        return Err(error(not_of_leaders(assignor, group)));
+    }
     if assignor == group.assignor {
         let ends = if group.is_eager { ENDS_EAGER } else { "" };
         let problem = format!("{} is the group's assignor already{ends}", quoted(name));

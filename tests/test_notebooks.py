@@ -135,7 +135,7 @@ def test_names_are_escaped(name: str) -> None:
 
 def test_a_candidate_without_figures_has_its_error_in_the_table() -> None:
     group = kr.GroupSpec("g", (kr.Topic("t", 1),), (kr.Member("m", ("t",)),), "range")
-    compared = kr.compare(group, assignors=["range", "share/simple"])
+    compared = kr.compare(group, assignors=["range", "consumer/range"])
     assert "topic_id: missing" in _table(compared).rows[2][1]
 
 

@@ -72,8 +72,8 @@ def test_groups_that_are_left_out_are_named_in_full_at_80_columns(
     file.write_text("".join(f"{one.to_json()}\n" for one in groups), encoding="utf-8")
     assert main(["plan", str(file), "--partitions", "t=6"]) == 0
     out = capsys.readouterr().out
-    assert {*ids[1:]} <= {word.strip(",.") for word in out.split()}
-    assert all(len(line) <= 80 or line == f"{ids[-1]}." for line in out.splitlines())
+    assert {*ids[1:]} <= {word.strip(",;") for word in out.split()}
+    assert all(len(line) <= 80 or line == f"{ids[-1]};" for line in out.splitlines())
 
 
 def test_a_group_of_many_is_named_in_full(

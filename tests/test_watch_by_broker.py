@@ -145,6 +145,15 @@ def described(
     }
 
 
+def test_a_group_that_loses_its_members_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = described(5, ("a", 5, [0, 1]))
+    lost, moving = "state: Empty, it has no members", "state: PreparingRebalance, it is rebalancing"
+    said = [{"group_id": "g", "error": why} for why in (moving, lost, lost)]
+    found = looks(monkeypatch, there, *said, there, said[1])
+    assert found.waits == [lost, lost]
+    assert len(found.settled) == 1
+
+
 def test_an_epoch_is_one_state(monkeypatch: pytest.MonkeyPatch) -> None:
     """Members reach their target in steps, each of which is another description."""
     first = described(5, ("a", 5, [0, 1]))
@@ -205,4 +214,4 @@ def test_each_reason_to_wait_is_named_once(monkeypatch: pytest.MonkeyPatch) -> N
     none = {"group_id": "g", "error": "group_id: no such group, or no permission Describe on it"}
     empty = {"group_id": "g", "error": "state: Empty, it has no members"}
     found = looks(monkeypatch, *[none] * 3, empty, described(5, ("a", 5, [0, 1])), empty)
-    assert found.waits == [none["error"], empty["error"]]
+    assert found.waits == [none["error"], empty["error"], empty["error"]]  # the last: all left

@@ -289,7 +289,7 @@ def test_history_needs_read_on_one_topic(secured: Secured, run: Run) -> None:
 def test_watch_follows_descriptions_without_read(secured: Secured, run: Run) -> None:
     def seen(user: str) -> Ran:
         config = secured.file(f"{user}.properties", sasl("SCRAM-SHA-512", user), secured.trust())
-        return run("watch", *secured.at("SECURED", config), "--group", "payments", "--for", "1")
+        return run("watch", *secured.at("SECURED", config), "--group", "payments", "--for", "8")
 
     ran = seen("viewer")
     assert ran.code == 0

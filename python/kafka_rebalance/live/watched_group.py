@@ -25,12 +25,14 @@ from typing import Any
 from kafka_rebalance.assignors.registry import assigns_tasks, shares_partitions
 from kafka_rebalance.group.spec import GroupSpec
 
-from .consumer_groups import snapshot
+from .consumer_groups import NO_SUCH_GROUP, snapshot
 
 EVERY_S = 0.5
 _EQUAL, _EQUAL_WITH_HOLES, _EQUAL_BY_BROKER = 3, 12, 1
 """How many equal descriptions in a row mean that the group has settled; holes are partitions that
 have no owner."""
+
+_WITHOUT_MEMBERS = ("state: Empty", "state: Dead", NO_SUCH_GROUP)
 
 _AWAY = -2
 """The epoch of a static member that has left, and whose session has not ended."""
@@ -48,7 +50,7 @@ def settled_states(
     """Yields the group each time it has settled in another state; ends after `for_s` seconds.
 
     Until the first state, `on_waiting` is called with each new reason for which there is none, such
-    as "group_id: no such group, …".
+    as "group_id: no such group, …"; later, if the group has lost all its members.
 
     Errors: ClusterError, and GroupError for a description that is no valid group.
     """
@@ -59,8 +61,8 @@ def settled_states(
     equal = 0
     while ends_s is None or time.monotonic() < ends_s:
         (line,) = snapshot(bootstrap_server, [group_id], configs=configs)
-        if "error" in line and yielded is None and line["error"] != why:
-            why = line["error"]
+        said, why = why, line.get("error", "")
+        if why and why != said and (yielded is None or why.startswith(_WITHOUT_MEMBERS)):
             on_waiting(why)
         look = _look(line)
         equal = equal + 1 if look == looked else 1

@@ -25,6 +25,8 @@ from .consumer_groups import with_topics
 from .offsets_log import TOPIC, NoLogError, ReadRecord, followed_records
 from .watched_group import EVERY_S
 
+_EMPTY = "state: Empty, it has no members"
+
 
 def logged_states(
     bootstrap_server: str,
@@ -37,7 +39,8 @@ def logged_states(
 ) -> Iterator[tuple[GroupSpec, GroupSpec]]:
     """Yields the group after each of its rebalances, and the group as its leader saw it.
 
-    Ends after `for_s` seconds. If the newest record has no members, `on_waiting` is called.
+    Ends after `for_s` seconds. `on_waiting` is called if the newest record has no members, and at
+    each later record without members.
 
     Errors: NoLogError if this user may not read the topic, or if it has no record of a classic
     consumer group of this name; ClusterError; GroupError for a record that is no valid group.
@@ -52,10 +55,12 @@ def logged_states(
         if is_first and not any(groups):
             raise NoLogError(f"{TOPIC} has no record of a classic consumer group {group_id}")
         if is_first and not any(group and group.members for group in groups):
-            on_waiting("state: Empty, it has no members")
+            on_waiting(_EMPTY)
         is_first = False
         # 2.
         for group in groups:
+            if yielded is not None and not (group and group.members):
+                on_waiting(_EMPTY)
             line = _line(group_id, group) if group and group.members else yielded
             if line is not None and line != yielded:
                 yielded = line

@@ -63,7 +63,11 @@ class Alike:
     step = "assignor"
 
     def __str__(self) -> str:
-        given = ", from the claims that this class reads," if self.reads_other_claims else ""
+        given = (
+            ", from the claims that this class reads (without generations, which the line lacks),"
+            if self.reads_other_claims
+            else ""
+        )
         return (
             f"{self.assignor} has steps of its own; for this group, Kafka's {self.kafkas}{given} "
             "gives every member the same partitions in this round, by these steps"

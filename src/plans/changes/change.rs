@@ -119,7 +119,12 @@ fn not_of_leaders(assignor: Assignor, group: &Draft) -> String {
     let kind = match assignor {
         Assignor::ShareSimple => "share",
         Assignor::StreamsSticky => "streams",
-        _ => return format!("{name} needs switch-protocol=consumer first"),
+        _ => {
+            let protocol = assignor.name();
+            return format!(
+                "{name} is an assignor of the other protocol; switch-protocol={protocol} leads to it"
+            );
+        }
     };
     let own = quoted(group.assignor.name());
     let shares_or_tasks = [Assignor::ShareSimple, Assignor::StreamsSticky];

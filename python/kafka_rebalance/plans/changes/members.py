@@ -9,7 +9,7 @@ from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known, unknown
 from kafka_rebalance.errors import NotAffected
 from kafka_rebalance.group.model import Member, StreamsMember, TopicPartition, quoted
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.plans.group_kinds import never_runs
+from kafka_rebalance.plans.group_kinds import by_switch_protocol, never_runs
 
 from .change import Change, Verb, check_fields, check_least, count, some
 from .edits import Edited, GroupEvent, error, find_member, held_by, restarted, without
@@ -322,9 +322,11 @@ class SwitchAssignor(Change):
         if problem := never_runs(group, self.assignor):
             raise error(problem)
         by_broker = self.assignor in SERVER_SIDE
-        if by_broker != (group.assignor in SERVER_SIDE):
-            protocol = "consumer" if by_broker else "classic"
-            raise error(f"{quoted(self.assignor)} needs switch-protocol={protocol} first")
+        if protocol := by_switch_protocol(group.assignor or "", self.assignor):
+            problem = (
+                f"is an assignor of the other protocol; switch-protocol={protocol} leads to it"
+            )
+            raise error(f"{quoted(self.assignor)} {problem}")
 
         def edit(group: GroupSpec, ids: MadeUp) -> Edited:
             switched = listed_anew(run_by(group, self.assignor), ids)

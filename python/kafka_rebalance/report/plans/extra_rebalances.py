@@ -15,7 +15,8 @@ from kafka_rebalance.plans.clients import AIOKAFKA, KAFKA_PYTHON, clients_for
 
 _LOWER_BOUND = (
     "The number of rebalances is a lower bound: if one ends between two polls of a kafka-python "
-    "leader, it joins again, and the group rebalances once more."
+    "leader, it joins again, and the group rebalances once more; under sticky, partitions may move "
+    "again."
 )
 
 

@@ -303,6 +303,8 @@ def _print_ids(plan: RebalancePlan, samples: Samples | None, names: dict[str, st
         )
     if len(depends) > _MOST_ROWS:
         print(f"  … and {len(depends) - _MOST_ROWS} more (--json has all)")
+    if len(depends) < len(moved):
+        print("  More draws may find more such partitions: --samples N.")
 
 
 _ANY_ORDER = (

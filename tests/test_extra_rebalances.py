@@ -12,6 +12,8 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance.cli import main
+from kafka_rebalance.plans.changes import change_from_text
+from kafka_rebalance.report.plans.extra_rebalances import extra_rebalances_note
 
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
 pytest.importorskip("aiokafka", reason="aiokafka is not installed: pip install -e '.[aiokafka]'")
@@ -74,6 +76,26 @@ def test_the_number_of_rebalances_is_called_a_lower_bound(
 ) -> None:
     text = said(tmp_path, capsys, library, command, "--add-members", "1")
     assert (SENTENCE in text) == is_reported
+
+
+@pytest.mark.parametrize(
+    ("assignor", "library", "change", "is_reported"),
+    [
+        ("cooperative-sticky", "librdkafka", "partitions t=6", True),
+        ("librdkafka/cooperative-sticky", "librdkafka", "partitions t=6", True),
+        ("cooperative-sticky", "librdkafka", "add-members=1", False),
+        ("range", "librdkafka", "partitions t=6", False),
+        ("cooperative-sticky", "java", "partitions t=6", False),
+    ],
+)
+def test_growth_may_take_one_more_rebalance_with_librdkafka(
+    assignor: str, library: str, change: str, is_reported: bool
+) -> None:
+    member = kr.Member("c-1", ("t",), client_library=library)
+    group = kr.GroupSpec("g", (kr.Topic("t", 4),), (member,), assignor)
+    note = extra_rebalances_note(group, [change_from_text(change)])
+    assert (note is not None) == is_reported
+    assert note is None or "each member of librdkafka joins again" in note
 
 
 def test_no_rebalance_has_no_bound(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

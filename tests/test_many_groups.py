@@ -243,6 +243,18 @@ def test_tables_of_many_groups_say_who_has_no_rack(run: Any, command: str) -> No
     assert "client.rack" not in run(command, [group, known], "--add-members", "1")[1]
 
 
+def test_tables_of_many_groups_say_that_new_partitions_places_are_guessed(run: Any) -> None:
+    topic = kr.Topic("t", 4, racks=(("a",), ("b",), ("a",), ("b",)))
+    members = (kr.Member("m0", ("t",), rack_id="a"), kr.Member("m1", ("t",), rack_id="b"))
+    racked = kr.GroupSpec("racked", (topic,), members, "range")
+    other = kr.GroupSpec(
+        "other", (topic,), tuple(replace(m, rack_id=None) for m in members), "range"
+    )
+    text = " ".join(run("plan", [racked, other], "--partitions", "t=6")[1].split())
+    assert "Guessed for 1 group with racks: where brokers put the new partitions." in text
+    assert "Guessed" not in run("plan", [racked, other], "--add-members", "1")[1]
+
+
 def test_texts_fit_the_columns_that_are_asked_for(run: Any, monkeypatch: Any) -> None:
     """COLUMNS counts without a terminal, too; the answer ends without an empty line."""
     topic = kr.Topic("t", 4, racks=(("a",), ("b",), ("a",), ("b",)))

@@ -168,7 +168,7 @@ def _notes(compared: Comparison, led: Sequence[LedPlan]) -> list[str]:
         own_rows_note(group.assignor),
         *other_leaders(led),
         own_lists_note(group),
-        extra_rebalances_note(group),
+        extra_rebalances_note(group, parse_changes(compared.changes)),
     ]
     return [note for note in notes if note]
 

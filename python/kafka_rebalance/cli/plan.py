@@ -172,17 +172,21 @@ class _Table:
 
     `leaders` has the `leader_library` of each group whose rebalances Kafka's own assignor answers.
     `racks_unknown` is that of `lost_rack.in_plan` for each group. `lists_unknown` are the ids of
-    groups whose plans depend on lists that are not known.
+    groups whose plans depend on lists that are not known. `places_guessed` counts groups of members
+    with racks that get new partitions, whose replicas' racks are guesses.
     """
 
     rows: list[tuple[str, str, Figures]] = field(default_factory=list)
     leaders: list[str | None] = field(default_factory=list)
     racks_unknown: list[list[str] | None] = field(default_factory=list)
     lists_unknown: list[str] = field(default_factory=list)
+    places_guessed: int = 0
 
     def add(self, planned: RebalancePlan) -> None:
         self.rows.append((planned.group.group_id, planned.assignor, planned.figures()))
         self.racks_unknown.append(lost_rack.in_plan(planned))
+        has_racks = any(member.rack_id for member in planned.group.members)
+        self.places_guessed += planned.places_guessed and has_racks
         if _assumes_lists(planned):
             self.lists_unknown.append(planned.group.group_id)
         if planned.rounds and not library_of(planned.assignor):
@@ -198,6 +202,12 @@ class _Table:
         notes = groups_note(self.racks_unknown), leaders_note(self.leaders)
         for note in filter(None, (*notes, lists_note(self.lists_unknown))):
             print_wrapped(note)
+        if self.places_guessed:
+            which = counted(self.places_guessed, "group")
+            print_wrapped(
+                f"Guessed for {which} with racks: where brokers put the new partitions. The "
+                "members that get them can depend on it; --group G prints draws."
+            )
         print("--group G shows one group in detail.")
 
 
@@ -273,8 +283,9 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
             print_whole_switch(planned, select)
     if note := _lists_note(planned):
         print_wrapped(note)
-    if args.explain is None and planned.rounds and (note := extra_rebalances_note(planned.group)):
-        print_wrapped(note)
+    if args.explain is None and planned.rounds:
+        for note in filter(None, [extra_rebalances_note(planned.group, args.changes)]):
+            print_wrapped(note)
     _show_leaders(answer)
     _draw(planned, args)
 

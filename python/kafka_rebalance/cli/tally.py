@@ -18,7 +18,7 @@ from .leaderless import Leaderless
 
 
 class LeftOut(NamedTuple):
-    """A group of Kafka Streams for which nothing is played, and the contents of its line."""
+    """A group of Kafka Streams for which nothing is played; `to_dict` is its line of JSON."""
 
     group_id: str
     why: str

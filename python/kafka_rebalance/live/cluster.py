@@ -129,7 +129,7 @@ def _servers(bootstrap_server: str) -> list[str]:
 
 
 _PORT = re.compile(r"^(?:[^:]*|.*\]):([^:\]]*)$")
-"""The port, behind the only colon or the bracket of an IPv6 address."""
+"""Finds the port: it stands after the only colon, or after the bracket of an IPv6 address."""
 
 _LAST_PORT = 2**16 - 1
 

@@ -11,6 +11,7 @@ from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 
 from .facts import lines
+from .owners import numbers
 from .reasons import reasons
 from .rounds import Round, Step
 
@@ -38,7 +39,7 @@ def explain(group: GroupSpec, steps: Sequence[Step], partition: TopicPartition |
     """Returns the lines of `RebalancePlan.explain` for the steps of a plan of this group."""
     tp = _partition(partition, group)
     groups = (group, *(step.before for step in steps))
-    if not any(tp.partition < _counts(one).get(tp.topic, 0) for one in groups):
+    if not any(tp.partition < numbers(one).get(tp.topic, 0) for one in groups):
         problem = f"there is no {tp}, and no change makes it"
         if group.subtopologies is not None:
             problem += "; a streams group has tasks, as 0_1 or 0[1]: give SUBTOPOLOGY_NUMBER"
@@ -52,13 +53,6 @@ def explain(group: GroupSpec, steps: Sequence[Step], partition: TopicPartition |
             text.append(f"{step.cause}, round {number} ({one.kind}):")
             text += [f"  {line}" for line in _round(step, one, tp)]
     return text
-
-
-def _counts(group: GroupSpec) -> dict[str, int]:
-    """Returns the numbers of partitions by topic; in a streams group, of tasks by subtopology."""
-    if group.subtopologies is None:
-        return group.partition_counts()
-    return {one.subtopology_id: one.tasks for one in group.subtopologies}
 
 
 def _partition(given: TopicPartition | str, group: GroupSpec) -> TopicPartition:
@@ -76,7 +70,7 @@ def _partition(given: TopicPartition | str, group: GroupSpec) -> TopicPartition:
 
 def _round(step: Step, one: Round, tp: TopicPartition) -> list[str]:
     group = one.group
-    if tp.partition >= _counts(group).get(tp.topic, 0):
+    if tp.partition >= numbers(group).get(tp.topic, 0):
         return [f"there is no {tp} now"]
     if group.subtopologies is None and not any(
         tp.topic in member.topics for member in group.members

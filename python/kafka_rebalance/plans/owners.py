@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who has each partition of a group, for comparisons of two states.
+"""The partitions or tasks of a group, and who has each, for comparisons of two states.
 
 A partition has one owner, or none. In a share group it can have several. A task of a streams group
 has the member that runs it, and those that have a standby of it.
@@ -13,13 +13,20 @@ from kafka_rebalance.group.spec import GroupSpec
 
 
 class Owner(NamedTuple):
-    """A member that has a partition or a task; `is_standby` if it has a standby of the task."""
+    """A member that has a partition or task; `is_standby` is True for a standby of the task."""
 
     member_id: str
     is_standby: bool = False
 
 
 Owners = dict[tuple[str, int], frozenset[Owner]]
+
+
+def numbers(group: GroupSpec) -> dict[str, int]:
+    """Returns topic -> number of partitions; in a streams group, subtopology -> number of tasks."""
+    if group.subtopologies is None:
+        return group.partition_counts()
+    return {one.subtopology_id: one.tasks for one in group.subtopologies}
 
 
 def owners(group: GroupSpec) -> Owners:

@@ -34,7 +34,7 @@ from kafka_rebalance.group.spec import GroupSpec
 
 from .leaders import possible_dialects
 from .listed import is_cooperative
-from .owners import Owners, elsewhere, owners, owners_in, renamed
+from .owners import Owners, elsewhere, numbers, owners, owners_in, renamed
 from .rebalance_plan import RebalancePlan, plan
 from .seen_target import possible_ends
 
@@ -190,7 +190,7 @@ def _event(before: GroupSpec, after: GroupSpec) -> str:
     back = _old_ids(before, after)
     old = {member.member_id: member for member in before.members}
     new = {back.get(one.member_id, one.member_id): one for one in after.members}
-    counts, then = _counts(after), _counts(before)
+    counts, then = numbers(after), numbers(before)
     standby, stood = after.num_standby_replicas or 0, before.num_standby_replicas or 0
     again = [m.member_id for id_, m in new.items() if id_ in old and _differs(m, old[id_])]
     parts = {
@@ -207,12 +207,6 @@ def _event(before: GroupSpec, after: GroupSpec) -> str:
     }
     texts = [f"{what}: {', '.join(names)}" for what, names in parts.items() if names]
     return "; ".join(texts) or "nothing changed"
-
-
-def _counts(group: GroupSpec) -> dict[str, int]:
-    """Returns the numbers of partitions by topic, and those of tasks by subtopology."""
-    tasks = {one.subtopology_id: one.tasks for one in group.subtopologies or ()}
-    return group.partition_counts() | tasks
 
 
 def _differs(one: Member, other: Member) -> bool:

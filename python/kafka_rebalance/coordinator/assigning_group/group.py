@@ -40,7 +40,7 @@ _Target = TypeVar("_Target")
 
 @dataclass(slots=True)
 class AssigningGroup(Generic[_Member, _Target]):
-    """A group; `group_type` is Kafka's name of its kind."""
+    """A group whose broker assigns; `group_type` is Kafka's name of the group's kind."""
 
     group_type: ClassVar[str]
 
@@ -99,7 +99,7 @@ class GroupWithStaticMembers(AssigningGroup[_Static, _Target]):
         return None if known == new.member_id else known
 
     def _hold_instance(self, old: _Static | None, new: _Static | None) -> None:
-        """Frees the instance id of `old`, then gives `new` its own."""
+        """Frees the instance id of `old`, then assigns that of `new` to `new`."""
         if old is not None and old.instance_id is not None:
             self.static_members.pop(old.instance_id, None)
         if new is not None and new.instance_id is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The deadlines of a member of a group whose broker assigns; when one passes, it is removed.
+"""The deadlines of members of a group whose broker assigns; a member that misses one is removed.
 
     session-timeout     starts anew with each accepted heartbeat
     rebalance-timeout   the member must give up what is pending; void if its epoch changed

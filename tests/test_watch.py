@@ -18,14 +18,14 @@ import kafka_rebalance as kr
 from kafka_rebalance.cli import main
 from kafka_rebalance.cli import watch as watch_command
 from kafka_rebalance.live import watched_log
-from kafka_rebalance.live.offsets_log import NoLogError, ReadRecord
+from kafka_rebalance.live.offsets_log import NoLogError
 from kafka_rebalance.plans.seen_rebalance import (
     EAGER_MEMBERS,
     NO_REBALANCE,
     distance,
     seen_rebalance,
 )
-from kafka_rebalance.wire.group_records import GroupMetadataKey, encode_key
+from kafka_rebalance.wire.group_records import GroupMetadataKey, OffsetsRecord, encode_key
 from tests.test_watch_by_broker import described
 
 if TYPE_CHECKING:
@@ -203,9 +203,9 @@ def logged(group_id: str, monkeypatch: pytest.MonkeyPatch, *, at_first: int = 1)
     key = encode_key(GroupMetadataKey(group_id))
     values = [row["value"] for row in rows if row["key"] == key.hex()]
 
-    def followed(*_: object, **__: object) -> Iterator[ReadRecord | None]:
+    def followed(*_: object, **__: object) -> Iterator[OffsetsRecord | None]:
         for offset, value in enumerate(values, 1):
-            yield ReadRecord(0, offset, 0, key, None if value is None else bytes.fromhex(value))
+            yield OffsetsRecord(0, offset, 0, key, None if value is None else bytes.fromhex(value))
             if offset >= at_first:
                 yield None
         if not values:

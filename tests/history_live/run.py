@@ -83,7 +83,7 @@ def run(rebalances: int, seed: int, *, kinds: Sequence[Kind] = KINDS, minutes: f
         print(file=sys.stderr)
         for future in futures:
             future.result()
-        records = [OffsetsRecord(*one) for one in offsets_records(broker.bootstrap_server)]
+        records = list(offsets_records(broker.bootstrap_server))
         return Evidence(
             records,
             broker.log(0, lines=sys.maxsize).splitlines(),

@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+import signal
 import time
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,7 +22,10 @@ import confluent_kafka
 from kafka import KafkaAdminClient
 
 from kafka_rebalance.cli import main
+from kafka_rebalance.history.rebalance_history import recorded_generations
+from kafka_rebalance.history.replay import replay
 from kafka_rebalance.live import offsets_records
+from kafka_rebalance.report.history.table import row_text
 from tests.support.live_members import JavaMembers
 
 if TYPE_CHECKING:
@@ -120,6 +126,48 @@ def test_reading_ends_at_the_end_that_the_topic_had(server: str) -> None:
     assert [done for done, _ in shown] == sorted(done for done, _ in shown)
     assert shown[-1][0] == count
     assert sum(1 for _ in offsets_records(server)) > count
+
+
+def test_a_member_that_misses_an_assignment_costs_a_rebalance(tmp_path: Path) -> None:
+    """Java member b sends SyncGroup when a has already revoked, and joined again.
+
+    To this end, c is stopped until b has joined again, and b from then on.
+    """
+    missing = missing_tools()
+    if missing:
+        pytest.skip(missing)
+    with Broker() as broker, ExitStack() as stack:
+        server = broker.bootstrap_server
+        with KafkaAdminClient(bootstrap_servers=server) as admin:
+            admin.create_topics({"t": {"num_partitions": 12}}, wait_for_metadata=True)
+        a, b, c = (
+            stack.enter_context(JavaMembers(server, tmp_path / f"{name}.log")) for name in "abc"
+        )
+        for n, process in enumerate((a, b, c)):
+            process.tell(add=[_member("late", n)])
+        os.kill(c.pid, signal.SIGSTOP)
+        a.send(wait=False, add=[_member("late", 3)])
+        time.sleep(4)
+        os.kill(b.pid, signal.SIGSTOP)
+        os.kill(c.pid, signal.SIGCONT)
+        time.sleep(4)
+        os.kill(b.pid, signal.SIGCONT)
+        for process in (a, b, c):
+            process.tell()
+        recorded = recorded_generations(offsets_records(server))
+
+    came, second, third = (row for row, _ in recorded[-3:])
+    replayed = replay([generation for _, generation in recorded[-3:] if generation])
+    assert [one.equal for one in replayed] == [True, True, True]
+    (late,) = third.causes
+    assert [cause.kind for cause in came.causes] == ["came"]
+    assert (came.revoked, second.gained, third.gained) == (3, 2, 1)
+    assert [cause.detail for cause in second.causes] == [""]
+    assert (late.kind, late.certainty) == ("second round", "exact")
+    (b_id,) = late.members
+    assert b_id.startswith("late-1-")
+    assert late.detail == f"1 had missed generation {came.generation_id}"
+    assert row_text(third, {b_id: "late-1"}) == f"second round (late-1), {late.detail}"
 
 
 def test_a_cluster_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,7 +24,7 @@ from kafka_rebalance.history.rebalance_history import (
     recorded_in_order,
 )
 from kafka_rebalance.history.recorded import RecordedRebalance
-from kafka_rebalance.history.records import OffsetsRecord, read_records
+from kafka_rebalance.history.records import read_records
 from kafka_rebalance.history.replay import ReplayedRebalance, replay
 from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.progress import item_progress
@@ -142,8 +142,7 @@ def _recorded(args: argparse.Namespace) -> Recorded:
             groups=None if args.group is None else (args.group,),
             on_progress=advance,
         )
-        records = (OffsetsRecord(*one) for one in read)
-        rows = recorded_in_order(records, args.group)
+        rows = recorded_in_order(read, args.group)
         return in_time((row, one if needs_all else None) for row, one in rows)
 
 

@@ -8,7 +8,9 @@
 3. How a member went: `departures.py`.
 4. Another protocol is a switch, other topics are a resubscription. A partition number above all
    that were ever assigned or claimed shows that partitions were added.
-5. A cooperative member that claimed what the last record did not give it must join again.
+5. A cooperative member that claimed what the last record did not give it must join again. It may
+   have claimed it for having missed the assignment before: then this rebalance is one more than
+   the leader's answers need.
 6. If nothing differs, a member asked for the rebalance. If a topic is assigned only now, the leader
    learned of it late: an after-effect. Any such rebalance within two seconds of the one before is
    an after-effect, too: a topic lost its last subscriber, a new leader saw unequal subscriptions,
@@ -81,6 +83,7 @@ class GroupHistory:
         self._armed: dict[str, int] = {}
         self._kinds: set[str] = set()  # the causes of the last record
         self._new_leader = False
+        self._missed: dict[str, int] = {}  # member id -> the generation whose assignment it missed
         # How many more records these two may explain: a topic that lost its last subscriber, and a
         # static member that restarted with other topics.
         self._topic_lost = 0
@@ -192,7 +195,9 @@ class GroupHistory:
         if diff.restarted:
             yield Cause("static restart", members=tuple(one.member_id for one in diff.restarted))
         if before.must_revoke:
-            yield Cause("second round", members=before.must_revoke)
+            missed = [self._missed[one] for one in before.must_revoke if one in self._missed]
+            told = f"{len(missed)} had missed generation {missed[0]}" if missed else ""
+            yield Cause("second round", members=before.must_revoke, detail=told)
 
     def _of_topics(self, before: RecordedGeneration, now: RecordedGeneration) -> Iterator[Cause]:
         if now.protocol and before.protocol and now.protocol != before.protocol:
@@ -236,6 +241,8 @@ class GroupHistory:
     ) -> None:
         self._kinds = {cause.kind for cause in causes}
         self._new_leader = before is not None and before.leader != now.leader
+        if not again:
+            self._missed = {} if before is None else _missed(before, now)
         lost = before is not None and bool(before.topics - now.topics)
         changed = before is not None and again and bool(resubscribed(before, now))
         self._topic_lost = (1 + again) if lost else max(0, self._topic_lost - 1)
@@ -276,6 +283,20 @@ def _returned(gone: _Gone, member: RecordedMember, now_ms: int) -> BackMember:
         now_ms - gone.time_ms,
         None if committed is None else now_ms - committed,
     )
+
+
+def _missed(before: RecordedGeneration, now: RecordedGeneration) -> dict[str, int]:
+    """Returns the cooperative members that did not get the last assignment, with its generation.
+
+    A busy member sends SyncGroup only when another one has revoked and joined again. The broker
+    then answers REBALANCE_IN_PROGRESS, and the member still claims what it was to revoke.
+    """
+    return {
+        member_id: before.generation_id
+        for member_id in before.must_revoke
+        if member_id in now.must_revoke
+        and now.by_id[member_id].claims - before.by_id[member_id].assigned
+    }
 
 
 def _given_topics(one: RecordedGeneration) -> set[str]:

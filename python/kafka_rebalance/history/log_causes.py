@@ -200,8 +200,9 @@ def _asked(cause: Cause, asked: CoordinatorEvent, soon_ms: int) -> Cause:
     said = asked.said or "not_said"
     who = (asked.member_id,) if asked.member_id else ()
     if kind := _BY_REASON.get(said):
-        is_open = cause.kind in (*_NO_MEMBER_MOVED, kind)
-        return Cause(kind, "log", who, cause.detail) if is_open else cause
+        if cause.kind == kind:
+            return replace(cause, certainty="log", members=who)
+        return Cause(kind, "log", who) if cause.kind in _NO_MEMBER_MOVED else cause
     if cause.kind not in _NO_MEMBER_MOVED:
         return cause
     role = "the leader" if asked.cause == "leader_rejoined" else "a member"

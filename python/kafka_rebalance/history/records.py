@@ -13,25 +13,16 @@ import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance.errors import GroupError, MissingExtra
+from kafka_rebalance.wire.group_records import OffsetsRecord as OffsetsRecord
 
 if TYPE_CHECKING:
     import pyarrow
 
 _NUMBERS = ("partition", "offset", "timestamp")
 _COLUMNS = (*_NUMBERS, "key", "value")
-
-
-class OffsetsRecord(NamedTuple):
-    """A record of the log; `value` is None for a tombstone."""
-
-    partition: int
-    offset: int
-    timestamp_ms: int
-    key: bytes
-    value: bytes | None
 
 
 def read_records(*paths: str) -> Iterator[OffsetsRecord]:

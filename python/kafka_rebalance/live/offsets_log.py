@@ -16,9 +16,10 @@ Errors   ClusterError: no connection, or no progress within the request timeout;
 import importlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafka_rebalance.protocol.coordinator_lookup import partition_for
+from kafka_rebalance.wire.group_records import OffsetsRecord
 
 from .cluster import admin_client, consumer_client, kafka_module
 from .consumer_groups import ClusterError
@@ -36,23 +37,13 @@ class NoLogError(ClusterError):
     """The cluster answers, but the records cannot be had: this user may not read them, for one."""
 
 
-class ReadRecord(NamedTuple):
-    """A record of the topic; `value` is None for a tombstone."""
-
-    partition: int
-    offset: int
-    timestamp_ms: int
-    key: bytes
-    value: bytes | None
-
-
 def offsets_records(
     bootstrap_server: str,
     *,
     configs: Mapping[str, Any] | None = None,
     groups: Collection[str] | None = None,
     on_progress: Callable[[int, int], None] = lambda _done, _total: None,
-) -> Iterator[ReadRecord]:
+) -> Iterator[OffsetsRecord]:
     """Yields the records up to the end that the topic had at the start.
 
     Given `groups`, only the partitions with the records of these groups are read. `configs` are
@@ -77,7 +68,7 @@ def offsets_records(
 
 def followed_records(
     bootstrap_server: str, group_id: str, *, configs: Mapping[str, Any] | None = None
-) -> Iterator[ReadRecord | None]:
+) -> Iterator[OffsetsRecord | None]:
     """Yields the records of the group's partition, and None each time its end is reached.
 
     Asked for more after None, it asks the cluster for the present end, and reads on up to there; so
@@ -120,7 +111,7 @@ def _ranges(bootstrap_server: str, configs: Mapping[str, Any] | None) -> dict[in
 
 def _polls(
     consumer: Any, partition: int, start: int, end: int, idle_s: float
-) -> Iterator[tuple[int, list[ReadRecord]]]:
+) -> Iterator[tuple[int, list[OffsetsRecord]]]:
     place = kafka_module().TopicPartition(TOPIC, partition)
     consumer.assign([place])
     consumer.seek(place, start)
@@ -132,7 +123,7 @@ def _polls(
         yield (
             min(end, consumer.position(place) or position),
             [
-                ReadRecord(partition, one.offset, one.timestamp, one.key or b"", one.value)
+                OffsetsRecord(partition, one.offset, one.timestamp, one.key or b"", one.value)
                 for one in polled
                 if one.offset < end
             ],

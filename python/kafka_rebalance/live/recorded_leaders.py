@@ -12,7 +12,7 @@ from typing import Any
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.wire import group_records
 
-from .offsets_log import ReadRecord, offsets_records
+from .offsets_log import offsets_records
 
 _GROUP_KEY = (2).to_bytes(2, "big")
 
@@ -32,7 +32,7 @@ def group_leaders(
     return leaders
 
 
-def _keep(leaders: dict[str, str], groups: set[str], record: ReadRecord) -> None:
+def _keep(leaders: dict[str, str], groups: set[str], record: group_records.OffsetsRecord) -> None:
     """Keeps the leader of the newest readable record; a deleted group has none."""
     try:
         key = group_records.decode_key(record.key)

@@ -22,7 +22,7 @@ from kafka_rebalance.wire import group_records
 
 from .classic_groups import described_line, sent_members
 from .consumer_groups import with_topics
-from .offsets_log import TOPIC, NoLogError, ReadRecord, followed_records
+from .offsets_log import TOPIC, NoLogError, followed_records
 from .watched_group import EVERY_S
 
 _EMPTY = "state: Empty, it has no members"
@@ -73,7 +73,7 @@ def logged_states(
 
 
 def _values(
-    followed: Iterable[ReadRecord | None], key: group_records.GroupMetadataKey
+    followed: Iterable[group_records.OffsetsRecord | None], key: group_records.GroupMetadataKey
 ) -> Iterator[list[bytes | None]]:
     """Yields the newest value of the key, then, each time the end is reached, all new values."""
     encoded = group_records.encode_key(key)

@@ -31,6 +31,16 @@ _HIGHEST_VALUE = 4
 _FLEXIBLE = 4
 
 
+class OffsetsRecord(NamedTuple):
+    """A record of `__consumer_offsets`, undecoded; `value` is None for a tombstone."""
+
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key: bytes
+    value: bytes | None
+
+
 @dataclass(frozen=True, slots=True)
 class OffsetCommitKey:
     """The key of a committed offset."""

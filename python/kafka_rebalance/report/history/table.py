@@ -17,7 +17,7 @@ WORST = 5
 _MOST_ROWS = 40
 _MOST_NAMED = 2
 _NAME = 26
-
+_ASKED = ("asked for", "log")
 
 GROUP_COLUMNS = ["group", "rebalances", "an hour", "moves", "back", "causes", "patterns"]
 
@@ -114,9 +114,8 @@ def row_text(row: RecordedRebalance, names: Mapping[str, str]) -> str:
         more = f", … {len(who)} in all" if len(who) > _MOST_NAMED else ""
         named = f" ({', '.join(who[:_MOST_NAMED])}{more})" if who else ""
         mark = "?" if cause.certainty == "likely" else ""
-        words = (
-            f", {cause.detail}" if cause.kind == "asked for" and cause.certainty == "log" else ""
-        )
+        is_told = cause.kind == "second round" or (cause.kind, cause.certainty) == _ASKED
+        words = f", {cause.detail}" if is_told and cause.detail else ""
         texts.append(f"{cause.kind}{mark}{named}{words}")
     if row.gap:
         texts.append(f"gap of {row.gap}, {row.gap_reason}")

@@ -4,9 +4,9 @@
     python -m tools.sent_subscriptions [--java]
 
 Two real consumers of each library and assignor live in a group of their own on this project's
-coordinator: one without a rack, one with `client.rack`. The table has what the one without a rack
-sent when it joined for the last time, and what it received. Without `--java`, the rows of Java
-stay as they are.
+coordinator: one without a rack, one with `client.rack`. Both join the first generation, for which
+the coordinator waits: a member that joins again may send user data. The table has what the one
+without a rack sent, and what it received. Without `--java`, the rows of Java stay as they are.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ COLUMNS = (
 RACK = "a"
 TOPICS = ("f", "d", "b", "e", "a", "c")
 PATIENCE_S = 60.0
+FIRST_GENERATION_MS = 6_000
 ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
 PYTHON_CLASSES = {
     "range": "range.RangePartitionAssignor",
@@ -128,7 +129,7 @@ def sent_by_python_clients() -> list[Sent]:
         for library, (_, assignors) in LIBRARIES.items()
         for assignor in assignors
     }
-    with RunningBroker(dict.fromkeys(TOPICS, 2)) as broker:
+    with RunningBroker(dict.fromkeys(TOPICS, 2), initial_delay_ms=FIRST_GENERATION_MS) as broker:
         threads = [
             threading.Thread(
                 target=LIBRARIES[library][0],
@@ -154,7 +155,7 @@ def sent_by_java() -> list[Sent]:
 
     groups = {f"java.{assignor}": ("java", assignor) for assignor in ASSIGNORS}
     with (
-        RunningBroker(dict.fromkeys(TOPICS, 2)) as broker,
+        RunningBroker(dict.fromkeys(TOPICS, 2), initial_delay_ms=FIRST_GENERATION_MS) as broker,
         tempfile.TemporaryDirectory() as directory,
         JavaMembers(broker.address, Path(directory, "java.log")) as java,
     ):

@@ -148,7 +148,7 @@ def _command(server: str, groups: tuple[str, ...], *options: str) -> list[str]:
     named = [argument for group in groups for argument in ("--group", group)]
     main = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
     command = java(main, "--bootstrap-server", server, "--describe", *named, *options)
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=True)
     return [
         line for line in done.stdout.splitlines() if line.strip() and not line.startswith("GROUP ")
     ]

@@ -203,7 +203,7 @@ class Scenario:
     def __post_init__(self) -> None:
         self._check_types()
         if self.until_ms < 1:
-            raise GroupError("until", f"is {self.until_ms}; nothing can happen")
+            raise GroupError("until_ms", f"is {self.until_ms}; nothing can happen")
         if not self.group_id:
             raise GroupError("group_id", "is empty; Kafka refuses that with INVALID_GROUP_ID")
         names = [member.name for member in self.members]
@@ -233,7 +233,7 @@ class Scenario:
                         what = _NOUNS.get(kind, kind.removesuffix("s"))
                         raise GroupError(f"{path}.{kind}", f"no {what} {subject!r}")
             if not 0 <= one.at_ms <= self.until_ms:
-                raise GroupError(f"{path}.at", f"{one.at_ms} ms is not before the end")
+                raise GroupError(f"{path}.at_ms", f"{one.at_ms} ms is not before the end")
         self._check_growth()
         are_workers = {isinstance(plan.config, WorkerConfig) for plan in self.members}
         if len(are_workers) > 1:

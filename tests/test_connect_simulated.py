@@ -291,19 +291,10 @@ def _drawn(seed: int, protocol: str | None = None) -> Scenario:
     # could not join after a move (see the test above).
     of_topics = (Kind.GROW, Kind.CREATE_TOPIC, Kind.AWAY)
     kinds = [one for one in Kind if one not in (*of_topics, *(Kind.MOVE for _ in protocols[1:]))]
-    happenings = []
-    for _ in range(rng.randint(0, 8)):
-        at = rng.randrange(120_000)
-        kind = rng.choice(kinds)
-        if kind is Kind.MOVE:
-            happenings.append(Happening(at_ms=at, kind=kind, for_ms=rng.choice((10, 2_000, 9_000))))
-        elif kind in (Kind.CREATE, Kind.DELETE):
-            # With one connector in a request, the last request decides whether it exists.
-            name = rng.choice(list(connectors))
-            happenings.append(Happening(at_ms=at, kind=kind, connectors=(name,)))
-        else:
-            name, for_ms = rng.choice(members).name, rng.choice((1_000, 12_000, 30_000))
-            happenings.append(Happening(at_ms=at, kind=kind, member=name, for_ms=for_ms))
+    happenings = [
+        _happening(rng, kinds, [one.name for one in members], list(connectors))
+        for _ in range(rng.randint(0, 8))
+    ]
     return Scenario(
         title=str(seed),
         connectors=connectors,
@@ -314,6 +305,20 @@ def _drawn(seed: int, protocol: str | None = None) -> Scenario:
         broker=CoordinatorConfig(group_initial_rebalance_delay_ms=rng.choice((0, 3_000))),
         network=Network(delay_ms=rng.choice((1, 20)), spread_ms=rng.choice((0, 30))),
     )
+
+
+def _happening(
+    rng: random.Random, kinds: list[Kind], workers: list[str], connectors: list[str]
+) -> Happening:
+    at = rng.randrange(120_000)
+    kind = rng.choice(kinds)
+    if kind is Kind.MOVE:
+        return Happening(at_ms=at, kind=kind, for_ms=rng.choice((10, 2_000, 9_000)))
+    if kind in (Kind.CREATE, Kind.DELETE):
+        # With one connector in a request, the last request decides whether it exists.
+        return Happening(at_ms=at, kind=kind, connectors=(rng.choice(connectors),))
+    name, for_ms = rng.choice(workers), rng.choice((1_000, 12_000, 30_000))
+    return Happening(at_ms=at, kind=kind, member=name, for_ms=for_ms)
 
 
 def _configured_at_the_end(scenario: Scenario) -> list[str]:

@@ -31,7 +31,6 @@ from tests.support.streams_descriptions import (
     NOTHING,
     ONE,
     SECOND,
-    response_of,
     streams_member,
 )
 
@@ -41,6 +40,13 @@ if TYPE_CHECKING:
     from kafka_rebalance.assignors.registry import Engine
 
 # The description ----------------------------------------------------------------------------------
+
+
+def _response_of(group: StreamsGroupDescription) -> bytes:
+    pytest.importorskip("kio", reason="no kio: pip install -e '.[serve]'")
+    from tests.support.streams_responses import response_of
+
+    return response_of(group)
 
 
 @pytest.mark.parametrize(
@@ -54,13 +60,11 @@ if TYPE_CHECKING:
     ids=["stable", "empty", "no topology", "not ready"],
 )
 def test_a_description_is_read_as_kafkas_schema_has_it(group: StreamsGroupDescription) -> None:
-    pytest.importorskip("kio", reason="no kio: pip install -e '.[serve]'")
-    assert decode_streams_describe_response(response_of(group)) == (group,)
+    assert decode_streams_describe_response(_response_of(group)) == (group,)
 
 
 def test_bytes_that_end_early_are_an_error() -> None:
-    pytest.importorskip("kio", reason="no kio: pip install -e '.[serve]'")
-    data = response_of(GROUP)
+    data = _response_of(GROUP)
     for end in range(len(data)):
         with pytest.raises(kr.WireError, match="response"):
             decode_streams_describe_response(data[:end])

@@ -81,6 +81,17 @@ def test_a_scenario_file_becomes_the_scenario_that_it_describes() -> None:
     ("there", "instead", "problem"),
     [
         ('until = "1m"\n', 'until = "soon"\n', r"until: 'soon' is no duration"),
+        ('until = "1m"\n', "until_ms = 5\n", r"until_ms: is written until, with a unit: until ="),
+        (
+            'start_cost = "10ms"\n',
+            "start_cost_ms = 10\n",
+            r"start_cost_ms: is written start_cost, ",
+        ),
+        (
+            "count = 2\n",
+            'session_timeout_ms = "9s"\n',
+            r"\[0\]\.session_timeout_ms: is written ses",
+        ),
         ("t = 4\n", 't = "four"\n', r"topics\.t: 'four' is no whole number"),
         ("t = 4\n", "t = 0\n", r"topics\.t\.partitions: 0 is not within 1 to 1000000"),
         ("count = 2\n", "count = true\n", r"member\[0\]\.count: True is no whole number"),
@@ -130,6 +141,12 @@ def test_errors_in_scenario_files_name_the_field(there: str, instead: str, probl
     assert there in SMALL
     with pytest.raises(GroupError, match=problem):
         read(SMALL.replace(there, instead, 1))
+
+
+def test_an_end_at_the_start_is_named_as_in_the_file() -> None:
+    without_happenings = SMALL.partition("[[happening]]")[0].replace('"1m"', '"0s"')
+    with pytest.raises(GroupError, match="until: is 0; nothing can happen"):
+        read(without_happenings)
 
 
 WRONG: tuple[object, ...] = (-1, 0, 10**12, 1.5, "x", "", True, [], [1], {}, {"x": 1}, float("nan"))

@@ -93,25 +93,7 @@ def drawn(seed: int, assignors: tuple[str, ...] | None = None) -> Scenario:
     # No event stops `keeper`, so at least one member with all topics runs at the end.
     wants = _wants(known, by_pattern=by_pattern)
     members = (MemberPlan(name="keeper", config=config, **wants, work=work), *members)
-    happenings: list[Happening] = []
-    for _ in range(rng.randint(0, 6)):
-        at = rng.randrange(120_000)
-        name = rng.choice(members[1:]).name
-        kind = rng.choice([kind for kind in Kind if kind not in (Kind.CREATE, Kind.DELETE)])
-        once = (Kind.GROW, Kind.CREATE_TOPIC)
-        if kind in once and any(one.kind is kind for one in happenings):
-            continue  # only once in a scenario
-        if kind is Kind.GROW:
-            happenings.append(Happening(at_ms=at, kind=kind, topic="t", partitions=9))
-        elif kind is Kind.CREATE_TOPIC:
-            happenings.append(Happening(at_ms=at, kind=kind, topic="late"))
-        elif kind is Kind.AWAY:
-            happenings.append(_away(rng, at, has_racks=racks is not None))
-        elif kind is Kind.MOVE:
-            happenings.append(Happening(at_ms=at, kind=kind, for_ms=rng.choice((10, 3_000))))
-        else:
-            for_ms = rng.choice((1_000, 12_000, 30_000))
-            happenings.append(Happening(at_ms=at, kind=kind, member=name, for_ms=for_ms))
+    happenings = _happenings(rng, [one.name for one in members[1:]], has_racks=racks is not None)
     scenario = Scenario(
         title=str(seed),
         topics=topics,
@@ -127,6 +109,29 @@ def drawn(seed: int, assignors: tuple[str, ...] | None = None) -> Scenario:
 
 def _wants(names: tuple[str, ...], *, by_pattern: bool) -> dict[str, Any]:
     return {"pattern": "|".join(names)} if by_pattern else {"topics": names}
+
+
+def _happenings(rng: random.Random, names: list[str], *, has_racks: bool) -> list[Happening]:
+    happenings: list[Happening] = []
+    for _ in range(rng.randint(0, 6)):
+        at = rng.randrange(120_000)
+        name = rng.choice(names)
+        kind = rng.choice([kind for kind in Kind if kind not in (Kind.CREATE, Kind.DELETE)])
+        once = (Kind.GROW, Kind.CREATE_TOPIC)
+        if kind in once and any(one.kind is kind for one in happenings):
+            continue  # only once in a scenario
+        if kind is Kind.GROW:
+            happenings.append(Happening(at_ms=at, kind=kind, topic="t", partitions=9))
+        elif kind is Kind.CREATE_TOPIC:
+            happenings.append(Happening(at_ms=at, kind=kind, topic="late"))
+        elif kind is Kind.AWAY:
+            happenings.append(_away(rng, at, has_racks=has_racks))
+        elif kind is Kind.MOVE:
+            happenings.append(Happening(at_ms=at, kind=kind, for_ms=rng.choice((10, 3_000))))
+        else:
+            for_ms = rng.choice((1_000, 12_000, 30_000))
+            happenings.append(Happening(at_ms=at, kind=kind, member=name, for_ms=for_ms))
+    return happenings
 
 
 def _away(rng: random.Random, at: int, *, has_racks: bool) -> Happening:

@@ -366,7 +366,11 @@ SCENARIOS: dict[str, tuple[str, Callable[[], object]]] = {
     "half a seed": ("seed: 1.5 is not an int", lambda: scenario(seed=1.5)),
     "an end": ("until_ms: True is not an int", lambda: scenario(until_ms=True)),
     "an end as text": ("until_ms: '5' is not an int", lambda: scenario(until_ms="5")),
-    "an end before the start": ("until: is -1; nothing", lambda: scenario(until_ms=-1)),
+    "an end before the start": ("until_ms: is -1; nothing", lambda: scenario(until_ms=-1)),
+    "an event after the end": (
+        "happenings[0].at_ms: 9 ms is not before the end",
+        lambda: scenario(until_ms=5, happenings=(happening(at_ms=9),)),
+    ),
     "a title": ("title: 5 is not a str", lambda: scenario(title=5)),
     "a scenario's group": ("group_id: 5 is not a str", lambda: scenario(group_id=5)),
     "an empty group id": ("group_id: is empty; Kafka", lambda: scenario(group_id="")),

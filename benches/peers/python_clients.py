@@ -29,31 +29,10 @@ class Cluster:
 
 
 def kafka_python(group: dict[str, Any], *, ours: bool = False) -> Callable[[], Any]:
-    from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
-    from kafka.coordinator.assignors.range import RangePartitionAssignor
-    from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
-    from kafka.coordinator.assignors.sticky.sticky_assignor import (
-        StickyAssignorUserData,
-        StickyPartitionAssignor,
-    )
+    from kafka.coordinator.assignors.sticky.sticky_assignor import StickyAssignorUserData
     from kafka.protocol.consumer.group import JoinGroupResponse
     from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
-    classes = {
-        "range": RangePartitionAssignor,
-        "roundrobin": RoundRobinPartitionAssignor,
-        "sticky": StickyPartitionAssignor,
-        "cooperative-sticky": CooperativeStickyAssignor,
-    }
-    if ours:
-        from kafka_rebalance.clients import kafka_python as plug_ins
-
-        classes = {
-            "range": plug_ins.Range,
-            "roundrobin": plug_ins.RoundRobin,
-            "sticky": plug_ins.Sticky,
-            "cooperative-sticky": plug_ins.CooperativeSticky,
-        }
     name = group["assignor"]
     members = []
     for member in group["members"]:
@@ -76,7 +55,33 @@ def kafka_python(group: dict[str, Any], *, ours: bool = False) -> Callable[[], A
             )
         )
     cluster = Cluster({topic["name"]: topic["partitions"] for topic in group["topics"]})
-    return lambda: classes[name]().assign(cluster, members)
+    chosen = (_plug_ins_of_kafka_python() if ours else _classes_of_kafka_python())[name]
+    return lambda: chosen().assign(cluster, members)
+
+
+def _classes_of_kafka_python() -> dict[str, Any]:
+    from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+    from kafka.coordinator.assignors.range import RangePartitionAssignor
+    from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+    from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
+
+    return {
+        "range": RangePartitionAssignor,
+        "roundrobin": RoundRobinPartitionAssignor,
+        "sticky": StickyPartitionAssignor,
+        "cooperative-sticky": CooperativeStickyAssignor,
+    }
+
+
+def _plug_ins_of_kafka_python() -> dict[str, Any]:
+    from kafka_rebalance.clients import kafka_python as plug_ins
+
+    return {
+        "range": plug_ins.Range,
+        "roundrobin": plug_ins.RoundRobin,
+        "sticky": plug_ins.Sticky,
+        "cooperative-sticky": plug_ins.CooperativeSticky,
+    }
 
 
 def aiokafka(group: dict[str, Any], *, ours: bool = False) -> Callable[[], Any]:

@@ -78,24 +78,7 @@ def play(
             raise
         cast.asked(answer["id"], step, command)
         want = wanted[len(seen)] if wanted else None
-        events = list(answer["events"])
-        started = time.monotonic()
-        while True:
-            groups = {group: player.tell({"op": "describe", "g": group}) for group in cast.groups}
-            events += [event for look in groups.values() for event in look["events"]]
-            shown = cast.observation(step, answer, events, groups)
-            if not player.live:
-                break
-            waited = time.monotonic() - started
-            if want and not unexplained(differences(step, want, shown)):
-                same = (
-                    not shown["answered"] and bool(seen) and shown["groups"] == seen[-1]["groups"]
-                )
-                if waited > SETTLE_S or not same or step.operation not in ("join", "sync"):
-                    break
-            if waited > (PATIENCE_S if want else QUIET_S):
-                break
-            events += player.more(LOOK_AGAIN_S)
+        shown = _look(player, cast, step, answer, want, seen[-1] if seen else None)
         seen.append(shown)
         if want and unexplained(differences(step, want, shown)):
             return seen
@@ -105,6 +88,34 @@ def play(
     else:
         seen.append(cast.observation(END, {}, [], {}))
     return seen
+
+
+def _look(
+    player: Player,
+    cast: Cast,
+    step: Step,
+    answer: dict[str, Any],
+    want: Observation | None,
+    before: Observation | None,
+) -> Observation:
+    """Observes a step; with a live player, until it is as wanted, or until time is up."""
+    events = list(answer["events"])
+    started = time.monotonic()
+    while True:
+        groups = {group: player.tell({"op": "describe", "g": group}) for group in cast.groups}
+        events += [event for look in groups.values() for event in look["events"]]
+        shown = cast.observation(step, answer, events, groups)
+        if not player.live:
+            return shown
+        waited = time.monotonic() - started
+        if want and not unexplained(differences(step, want, shown)):
+            unchanged = before is not None and shown["groups"] == before["groups"]
+            same = not shown["answered"] and unchanged
+            if waited > SETTLE_S or not same or step.operation not in ("join", "sync"):
+                return shown
+        if waited > (PATIENCE_S if want else QUIET_S):
+            return shown
+        events += player.more(LOOK_AGAIN_S)
 
 
 def differences(step: Step, ours: Observation, broker: Observation) -> list[Difference]:

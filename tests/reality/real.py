@@ -61,13 +61,7 @@ def play(scenario: Scenario, server: str, directory: Path) -> Played:
 
     Each attempt has its own group, so that it does not see the state of an earlier attempt.
     """
-    todo = sorted(
-        [
-            *((one.start_ms, Kind.START, one.name) for one in scenario.members),
-            *((one.at_ms, one.kind, one.member) for one in scenario.happenings),
-        ],
-        key=lambda one: one[0],
-    )
+    todo = _todo(scenario)
     plans = {one.name: one for one in scenario.members}
     group_id = f"{scenario.group_id}-{uuid.uuid4().hex[:8]}"
     processes: list[ClientProcess] = []
@@ -99,11 +93,7 @@ def play(scenario: Scenario, server: str, directory: Path) -> Played:
         _sleep_until(started_ms + scenario.until_ms)
     finally:
         sleeper.ended.set()
-        for one in processes:
-            one.tell("close")
-        deadline = time.monotonic() + CLOSE_TIMEOUT_S
-        for one in processes:
-            one.wait(deadline)
+        _close(processes)
     for one in processes:
         one.must_have_ended_well()
     events = [event for one in processes for event in one.events(started_ms)]
@@ -119,6 +109,22 @@ def play(scenario: Scenario, server: str, directory: Path) -> Played:
             name: tuple(one.member_id for one in processes if one.name == name) for name in plans
         },
     )
+
+
+def _todo(scenario: Scenario) -> list[tuple[int, Kind, str]]:
+    """Returns time, kind and member of all starts and events, in the order of time."""
+    starts = [(one.start_ms, Kind.START, one.name) for one in scenario.members]
+    events = [(one.at_ms, one.kind, one.member) for one in scenario.happenings]
+    return sorted([*starts, *events], key=lambda one: one[0])
+
+
+def _close(processes: Sequence[ClientProcess]) -> None:
+    """Lets all consumers close at the same time, and waits for them."""
+    for one in processes:
+        one.tell("close")
+    deadline = time.monotonic() + CLOSE_TIMEOUT_S
+    for one in processes:
+        one.wait(deadline)
 
 
 def topic_ids(server: str, topics: Iterable[str]) -> dict[str, str]:

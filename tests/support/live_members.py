@@ -245,7 +245,6 @@ def join_by_hand(
     If `assignment` is None, no SyncGroup is sent, so the group stays in CompletingRebalance.
     """
     from kafka import KafkaAdminClient
-    from kafka.protocol.consumer.group import JoinGroupRequest, SyncGroupRequest
 
     with KafkaAdminClient(bootstrap_servers=bootstrap_server) as admin:
 
@@ -255,33 +254,35 @@ def join_by_hand(
             assert response.error_code == 0, response
             return response
 
-        joined = admin._manager.run(
-            send,
-            JoinGroupRequest(
-                group_id=group_id,
-                session_timeout_ms=60_000,
-                rebalance_timeout_ms=60_000,
-                member_id="",
-                protocol_type=protocol_type,
-                protocols=[
-                    JoinGroupRequest.JoinGroupRequestProtocol(name="range", metadata=subscription)
-                ],
-                max_version=3,  # from version 4 on, the first response has only a member id
-            ),
-        )
-        if assignment is None:
-            return
-        admin._manager.run(
-            send,
-            SyncGroupRequest(
-                group_id=group_id,
-                generation_id=joined.generation_id,
-                member_id=joined.member_id,
-                assignments=[
-                    SyncGroupRequest.SyncGroupRequestAssignment(
-                        member_id=joined.member_id, assignment=assignment
-                    )
-                ],
-                max_version=3,
-            ),
-        )
+        joined = admin._manager.run(send, _join_request(group_id, protocol_type, subscription))
+        if assignment is not None:
+            admin._manager.run(send, _sync_request(group_id, joined, assignment))
+
+
+def _join_request(group_id: str, protocol_type: str, subscription: bytes) -> Any:
+    from kafka.protocol.consumer.group import JoinGroupRequest
+
+    return JoinGroupRequest(
+        group_id=group_id,
+        session_timeout_ms=60_000,
+        rebalance_timeout_ms=60_000,
+        member_id="",
+        protocol_type=protocol_type,
+        protocols=[JoinGroupRequest.JoinGroupRequestProtocol(name="range", metadata=subscription)],
+        max_version=3,  # from version 4 on, the first response has only a member id
+    )
+
+
+def _sync_request(group_id: str, joined: Any, assignment: bytes) -> Any:
+    from kafka.protocol.consumer.group import SyncGroupRequest
+
+    own = SyncGroupRequest.SyncGroupRequestAssignment(
+        member_id=joined.member_id, assignment=assignment
+    )
+    return SyncGroupRequest(
+        group_id=group_id,
+        generation_id=joined.generation_id,
+        member_id=joined.member_id,
+        assignments=[own],
+        max_version=3,
+    )

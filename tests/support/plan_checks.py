@@ -10,9 +10,15 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import kafka_rebalance as kr
 from kafka_rebalance import Assignment, GroupSpec, Possible, RebalancePlan, Step, TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kafka_rebalance import Round
 
 # What is possible ---------------------------------------------------------------------------------
 
@@ -162,7 +168,6 @@ def _check_step(step: Step, engine: str) -> None:
         answer = kr.assign(one.group, assignor, engine=engine)  # type: ignore[arg-type]
         assert answer == one.assignment
         assert not eager or not any(m.owned_partitions for m in one.group.members)
-        held = {m.member_id: set(m.owned_partitions) for m in group.members}
         # Before it joins, a cooperative member revokes partitions of topics it unsubscribed from.
         claimed = {
             m.member_id: {tp for tp in m.owned_partitions if tp.topic in m.topics}
@@ -170,17 +175,10 @@ def _check_step(step: Step, engine: str) -> None:
         }
         if cooperative:
             assert {m.member_id: set(m.owned_partitions) for m in one.group.members} == claimed
-        for member_id, owned in held.items():
-            kept, revoked = set(one.kept[member_id]), set(one.revoked[member_id])
-            assert kept | revoked == owned
-            assert not kept & revoked
-            gained = set(one.gained[member_id])
-            assert kept | gained == set(answer[member_id])
-            assert not gained & owned
-            # If Kafka assigns a partition twice, the answer lists an anomaly.
-            if cooperative and not contested and not one.assignment.anomalies:
-                others = (tps for other, tps in claimed.items() if other != member_id)
-                assert not gained.intersection(*[set().union(*others)])
+        _check_changes(group, one)
+        # If Kafka assigns a partition twice, the answer lists an anomaly.
+        if cooperative and not contested and not one.assignment.anomalies:
+            _check_nobody_gains_what_another_claims(one, claimed)
         reading = set().union(*claimed.values()) if cooperative else set()
         assert set(one.unavailable) == set(subscribed(group)) - reading
         lost = any(owned - set(answer[m]) for m, owned in claimed.items())
@@ -193,6 +191,26 @@ def _check_step(step: Step, engine: str) -> None:
             answer = Assignment.of({m: sorted(owned) for m, owned in answer.items()})
         group = _next(group, answer)
     assert _held(step.after) == _held(group)
+
+
+def _check_changes(group: GroupSpec, one: Round) -> None:
+    """Asserts that kept, revoked and gained partitions lead from the group to the answer."""
+    for member in group.members:
+        member_id, owned = member.member_id, set(member.owned_partitions)
+        kept, revoked = set(one.kept[member_id]), set(one.revoked[member_id])
+        assert kept | revoked == owned
+        assert not kept & revoked
+        gained = set(one.gained[member_id])
+        assert kept | gained == set(one.assignment[member_id])
+        assert not gained & owned
+
+
+def _check_nobody_gains_what_another_claims(
+    one: Round, claimed: Mapping[str, set[TopicPartition]]
+) -> None:
+    for member_id in claimed:
+        others = (tps for other, tps in claimed.items() if other != member_id)
+        assert not set(one.gained[member_id]).intersection(*[set().union(*others)])
 
 
 def _check_withheld(step: Step, number: int) -> None:

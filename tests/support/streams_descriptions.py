@@ -1,13 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The description of a streams group (KIP-1071), and its bytes as kio writes them.
-
-kio has Kafka's own schemas.
-"""
+"""The description of a streams group (KIP-1071), as the tests change it."""
 
 from __future__ import annotations
 
-import datetime
-import io
 from typing import Any
 
 from kafka_rebalance import TopicPartition
@@ -93,103 +88,3 @@ GROUP = StreamsGroupDescription(
 )
 COUNTS = {"orders": 3, "app-by-repartition": 2}
 ONE = StreamsSettings(1, "streams/sticky")
-
-
-def response_of(group: StreamsGroupDescription) -> bytes:
-    """Returns the response that describes a group, as kio writes it."""
-    from kio.schema.errors import ErrorCode
-    from kio.schema.streams_group_describe.v0 import response as v0
-    from kio.schema.types import GroupId, TopicName
-    from kio.serial import entity_writer
-    from kio.static.primitive import i16, i32, i32Timedelta, i64, u16
-
-    def topic(one: InternalTopic) -> Any:
-        pairs = tuple(v0.KeyValue(key=key, value=value) for key, value in one.configs)
-        return v0.TopicInfo(
-            name=TopicName(one.name),
-            partitions=i32(one.partitions),
-            replication_factor=i16(one.replication_factor),
-            topic_configs=pairs,
-        )
-
-    def lists(tasks: TaskLists) -> Any:
-        def ids(some: tuple[TopicPartition, ...]) -> Any:
-            by_id: dict[str, list[i32]] = {}
-            for task in some:
-                by_id.setdefault(task.topic, []).append(i32(task.partition))
-            return tuple(
-                v0.TaskIds(subtopology_id=one, partitions=tuple(p)) for one, p in by_id.items()
-            )
-
-        return v0.Assignment(
-            active_tasks=ids(tasks.active),
-            standby_tasks=ids(tasks.standby),
-            warmup_tasks=ids(tasks.warmup),
-        )
-
-    def offsets(some: tuple[TaskOffset, ...]) -> Any:
-        return tuple(
-            v0.TaskOffset(
-                subtopology_id=task.topic, partition=i32(task.partition), offset=i64(offset)
-            )
-            for task, offset in some
-        )
-
-    def member(one: StreamsMemberDescription) -> Any:
-        endpoint = None
-        if one.user_endpoint is not None:
-            host, _, port = one.user_endpoint.partition(":")
-            endpoint = v0.Endpoint(host=host, port=u16(int(port)))
-        return v0.Member(
-            member_id=one.member_id,
-            member_epoch=i32(one.epoch),
-            instance_id=one.instance_id,
-            rack_id=one.rack_id,
-            client_id=one.client_id,
-            client_host=one.client_host,
-            topology_epoch=i32(one.topology_epoch),
-            process_id=one.process_id,
-            user_endpoint=endpoint,
-            client_tags=tuple(v0.KeyValue(key=key, value=value) for key, value in one.client_tags),
-            task_offsets=offsets(one.task_offsets),
-            task_end_offsets=offsets(one.task_end_offsets),
-            assignment=lists(one.assigned),
-            target_assignment=lists(one.target),
-            is_classic=one.is_classic,
-        )
-
-    def subtopology(one: SubtopologyDescription) -> Any:
-        return v0.Subtopology(
-            subtopology_id=one.subtopology_id,
-            source_topics=tuple(map(TopicName, one.source_topics)),
-            repartition_sink_topics=tuple(map(TopicName, one.repartition_sink_topics)),
-            state_changelog_topics=tuple(map(topic, one.changelog_topics)),
-            repartition_source_topics=tuple(map(topic, one.repartition_source_topics)),
-        )
-
-    topology = None
-    if group.topology_epoch is not None:
-        parts = group.subtopologies
-        topology = v0.Topology(
-            epoch=i32(group.topology_epoch),
-            subtopologies=None if parts is None else tuple(map(subtopology, parts)),
-        )
-    answer = v0.StreamsGroupDescribeResponse(
-        throttle_time=i32Timedelta.parse(datetime.timedelta(0)),
-        groups=(
-            v0.DescribedGroup(
-                error_code=ErrorCode(group.error_code),
-                error_message=None,
-                group_id=GroupId(group.group_id),
-                group_state=group.state,
-                group_epoch=i32(group.epoch),
-                assignment_epoch=i32(group.assignment_epoch),
-                topology=topology,
-                members=tuple(map(member, group.members)),
-                authorized_operations=i32(-(2**31)),
-            ),
-        ),
-    )
-    out = io.BytesIO()
-    entity_writer(v0.StreamsGroupDescribeResponse)(out, answer)
-    return out.getvalue()

@@ -276,17 +276,8 @@ def _groups(connection: Connection) -> Iterator[dict[str, Any]]:
     for group in sorted(listed, key=lambda one: one.group_id):
         described = connection.ask("describe_groups", 5, groups=[group.group_id],
                                    include_authorized_operations=False).groups[0]  # fmt: skip
-        offsets, unstable = (
-            {
-                (topic.name, one.partition_index): one
-                for topic in connection.ask(
-                    "offset_fetch", 9, require_stable=stable,
-                    groups=[{"group_id": group.group_id, "topics": None}],
-                ).groups[0].topics
-                for one in topic.partitions
-            }
-            for stable in (False, True)
-        )  # fmt: skip
+        offsets = _offsets(connection, group.group_id, stable=False)
+        unstable = _offsets(connection, group.group_id, stable=True)
         yield {
             "group_id": group.group_id,
             "listed": {
@@ -294,26 +285,7 @@ def _groups(connection: Connection) -> Iterator[dict[str, Any]]:
                 "state": group.group_state,
                 "group_type": group.group_type,
             },
-            "described": {
-                "error": described.error_code.name.upper(),
-                "state": described.group_state,
-                "protocol_type": described.protocol_type,
-                "protocol": described.protocol_data,
-                "members": sorted(
-                    (
-                        {
-                            "member_id": one.member_id,
-                            "group_instance_id": one.group_instance_id,
-                            "client_id": one.client_id,
-                            "client_host": one.client_host,
-                            "metadata": one.member_metadata.hex(),
-                            "assignment": one.member_assignment.hex(),
-                        }
-                        for one in described.members
-                    ),
-                    key=lambda one: str(one["member_id"]),
-                ),
-            },
+            "described": _described(described),
             "offsets": [
                 {
                     "topic": topic,
@@ -328,6 +300,38 @@ def _groups(connection: Connection) -> Iterator[dict[str, Any]]:
                 list(place) for place, one in sorted(unstable.items()) if one.error_code.value
             ],
         }
+
+
+def _offsets(connection: Connection, group_id: str, *, stable: bool) -> dict[tuple[str, int], Any]:
+    """Returns offsets by topic and partition; with `stable`, open transactions are errors."""
+    groups = [{"group_id": group_id, "topics": None}]
+    fetched = connection.ask("offset_fetch", 9, require_stable=stable, groups=groups)
+    return {
+        (topic.name, one.partition_index): one
+        for topic in fetched.groups[0].topics
+        for one in topic.partitions
+    }
+
+
+def _described(group: Any) -> dict[str, Any]:
+    members = (
+        {
+            "member_id": one.member_id,
+            "group_instance_id": one.group_instance_id,
+            "client_id": one.client_id,
+            "client_host": one.client_host,
+            "metadata": one.member_metadata.hex(),
+            "assignment": one.member_assignment.hex(),
+        }
+        for one in group.members
+    )
+    return {
+        "error": group.error_code.name.upper(),
+        "state": group.group_state,
+        "protocol_type": group.protocol_type,
+        "protocol": group.protocol_data,
+        "members": sorted(members, key=lambda one: str(one["member_id"])),
+    }
 
 
 def readme(records: list[dict[str, Any]], groups: list[dict[str, Any]]) -> str:

@@ -13,8 +13,8 @@ from kafka_rebalance.group.ownership import (
     Delta,
     answer_of,
     find_anomalies,
-    named_partitions,
 )
+from kafka_rebalance.group.partition_columns import named_partitions
 from kafka_rebalance.group.spec import GroupSpec, require_group
 
 from .interface import RebalanceProtocol

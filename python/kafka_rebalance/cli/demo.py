@@ -151,8 +151,16 @@ def _print(
     done: Any,
     output: Path,
 ) -> None:
-    from kafka_rebalance.report.text.tables import print_table
+    _print_run(outcomes, groups, done)
+    for line in refused:
+        print(f"  left out: {line['group_id']} ({line['error']})")
+    print()
+    _print_most_uneven(outcomes)
+    print()
+    _print_next_steps(output)
 
+
+def _print_run(outcomes: Sequence[_Outcome], groups: int, done: Any) -> None:
     copies = [len(range(n, groups, len(outcomes))) for n in range(len(outcomes))]
     copied = [(one.before, n) for one, n in zip(outcomes, copies, strict=True)]
     members = sum(len(owned) * n for owned, n in copied)
@@ -161,9 +169,11 @@ def _print(
     print(f"  {members:,} members, {partitions:,} partitions")
     print(f"  {done.seconds:.1f} s, {groups / done.seconds:,.0f} groups a second, Spark included")
     print(f"  {done.errors:,} with errors, {done.counts['with_anomalies']:,} with anomalies")
-    for line in refused:
-        print(f"  left out: {line['group_id']} ({line['error']})")
-    print()
+
+
+def _print_most_uneven(outcomes: Sequence[_Outcome]) -> None:
+    from kafka_rebalance.report.text.tables import print_table
+
     worst = sorted(outcomes, key=lambda one: (-one.spread_before, one.group.group_id))
     print("The most uneven groups (partitions per member, least-most):")
     print_table(
@@ -180,7 +190,9 @@ def _print(
             for one in worst[:_SHOWN]
         ],
     )
-    print()
+
+
+def _print_next_steps(output: Path) -> None:
     print(f"Groups, answers (Parquet) and report are in {output}. Next steps:")
     if (command := Path(sys.executable).with_name("activate")).exists():
         print(f"  . {os.path.relpath(command)}  # puts kafka-rebalance on the path")

@@ -85,27 +85,16 @@ def _write(
     *,
     plain: bool,
 ) -> dict[str, Any]:
-    from kafka_rebalance.spark import fleet_histogram, fleet_summary, jobs, plan_each_change
+    from kafka_rebalance.report.fleet.page import fleet_page
+    from kafka_rebalance.spark import fleet_histogram
 
     start = time.perf_counter()
     left, left_out = found
-    racks = _racks(args, left)
-    lost = {f"remove-rack={rack}": rack for rack in racks}
+    lost = {f"remove-rack={rack}": rack for rack in _racks(args, left)}
     given = [str(change) for change in args.changes] or list(_USUAL)
     changes = list(dict.fromkeys(["", *given, *lost]))
-    planned = plan_each_change(
-        left, changes, assignor=args.assignor, max_partitions=args.max_partitions
-    )
-    jobs.write(planned, f"{output}/plans", overwrite=args.overwrite, plain=plain, by=["change"])
-    # Spark reads an empty directory name as null, and a name of digits as a number.
-    plans = spark.read.schema(planned.schema).parquet(f"{output}/plans").na.fill("", ["change"])
-    summary = fleet_summary(plans, worst=_WORST)
-    jobs.write_plain(summary, f"{output}/summary", overwrite=args.overwrite)
-    rows = spark.read.parquet(f"{output}/summary").collect()
-    whole = rows
-    if "cluster" in plans.columns:
-        whole = fleet_summary(plans.drop("cluster"), worst=1).collect()
-    totals = {row["change"]: _totals(row) for row in whole}
+    plans = _written_plans(args, spark, left, changes, output, plain=plain)
+    rows, totals = _summary(args, spark, plans, output)
     bins = fleet_histogram(plans.where("change = ''")).collect()
     now = totals[""] if "" in totals else ChangeTotals("", *[0] * 13)
     error = _most_frequent_error(plans) if now.errors else None
@@ -120,8 +109,6 @@ def _write(
         _clusters(rows),
         _keep_worst(args, left, rows, directory),
     )
-    from kafka_rebalance.report.fleet.page import fleet_page
-
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "report.html").write_text(fleet_page(report), encoding="utf-8")
     return {
@@ -135,6 +122,41 @@ def _write(
         "output": args.output,
         "report": str(Path(args.report or args.output) / "report.html"),
     }
+
+
+def _written_plans(
+    args: argparse.Namespace,
+    spark: "SparkSession",
+    groups: "DataFrame",
+    changes: Sequence[str],
+    output: str,
+    *,
+    plain: bool,
+) -> "DataFrame":
+    """Plans every group with each change, and returns the plans as they were written."""
+    from kafka_rebalance.spark import jobs, plan_each_change
+
+    planned = plan_each_change(
+        groups, changes, assignor=args.assignor, max_partitions=args.max_partitions
+    )
+    jobs.write(planned, f"{output}/plans", overwrite=args.overwrite, plain=plain, by=["change"])
+    # Spark reads an empty directory name as null, and a name of digits as a number.
+    return spark.read.schema(planned.schema).parquet(f"{output}/plans").na.fill("", ["change"])
+
+
+def _summary(
+    args: argparse.Namespace, spark: "SparkSession", plans: "DataFrame", output: str
+) -> tuple[Sequence[Any], dict[str, ChangeTotals]]:
+    """Writes the summary; returns its rows, and the totals of each change over all clusters."""
+    from kafka_rebalance.spark import fleet_summary, jobs
+
+    summary = fleet_summary(plans, worst=_WORST)
+    jobs.write_plain(summary, f"{output}/summary", overwrite=args.overwrite)
+    rows = spark.read.parquet(f"{output}/summary").collect()
+    whole = rows
+    if "cluster" in plans.columns:
+        whole = fleet_summary(plans.drop("cluster"), worst=1).collect()
+    return rows, {row["change"]: _totals(row) for row in whole}
 
 
 def _racks(args: argparse.Namespace, groups: "DataFrame") -> list[str]:

@@ -39,6 +39,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "Plays a scenario (a TOML file, or the name of a ready one) and prints every rebalance, "
         "with the time that partitions had no reader."
     )
+    _add_what_is_played(parser)
+    _add_what_is_printed(parser)
+    _add_runs(parser)
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="FILE.html or FILE.png: draw the holder of each partition over time; FILE.parquet: "
+        "write the holders as rows",
+    )
+    parser.set_defaults(run=run, parser=parser)
+
+
+def _add_what_is_played(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that name a scenario, or a group with its changes."""
     parser.add_argument(
         "scenario", nargs="?", help="a file, the name of a ready scenario, or - for standard input"
     )
@@ -63,10 +78,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "session_timeout=10s or process=500ms (repeatable)",
     )
     add_changes(parser, PLAYABLE)
+
+
+def _add_what_is_printed(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print each run as one JSON object")
     parser.add_argument(
         "--trace", action="store_true", help="print every message, callback and change of state"
     )
+
+
+def _add_runs(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that play the scenario more than once, or otherwise than it is written."""
     parser.add_argument("--seed", type=int, help="use this seed, not the scenario's own")
     parser.add_argument(
         "--seeds",
@@ -88,23 +110,43 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="play the scenario with other times for starting and stopping a partition or task, "
         "side by side: 50ms/20ms,200ms/100ms",
     )
-    parser.add_argument(
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help="FILE.html or FILE.png: draw the holder of each partition over time; FILE.parquet: "
-        "write the holders as rows",
-    )
-    parser.set_defaults(run=run, parser=parser)
 
 
 def run(args: argparse.Namespace) -> int:
     if args.list:
-        from kafka_rebalance.report.plans.plan import print_wrapped
-
-        for name in ready():
-            print_wrapped(f"{name:24}{load(name).title}", more=" " * 24)
+        _print_ready()
         return DONE
+    _check_source(args)
+    _check(args)
+    scenario = _from_group(args) if args.scenario is None else load(args.scenario)
+    if scenario is None:
+        return SOME_ERRORS
+    if args.seed is not None:
+        scenario = dataclasses.replace(scenario, seed=args.seed)
+    if args.trace:
+        _print_trace(scenario)
+        return DONE
+    # A run has few reference cycles, but the search for them would take a third of the time.
+    gc.set_threshold(200_000)
+    if args.seeds is not None:
+        _run_seeds(args, _scenarios(args, scenario))
+        return DONE
+    runs = {name: _play(name, one) for name, one in _scenarios(args, scenario).items()}
+    _print_runs(runs, as_json=args.json)
+    if args.output is not None:
+        _write(runs, args.output)
+    return DONE
+
+
+def _print_ready() -> None:
+    from kafka_rebalance.report.plans.plan import print_wrapped
+
+    for name in ready():
+        print_wrapped(f"{name:24}{load(name).title}", more=" " * 24)
+
+
+def _check_source(args: argparse.Namespace) -> None:
+    """Refuses anything but one scenario, or one place to read a group from."""
     if [args.scenario, args.source, args.bootstrap_server].count(None) != 2:
         args.parser.error(
             "give a scenario (--list has the ready ones), --from FILE, or --bootstrap-server"
@@ -114,37 +156,26 @@ def run(args: argparse.Namespace) -> int:
             "--group, --member and changes need --from or --bootstrap-server; a scenario has its "
             "own"
         )
-    _check(args)
-    scenario = _from_group(args) if args.scenario is None else load(args.scenario)
-    if scenario is None:
-        return SOME_ERRORS
-    if args.seed is not None:
-        scenario = dataclasses.replace(scenario, seed=args.seed)
-    if args.trace:
-        journal: list[Entry] = []
-        simulate(scenario, journal=journal)
-        print("\n".join(lines(journal)))
-        return DONE
-    # A run has few reference cycles, but the search for them would take a third of the time.
-    gc.set_threshold(200_000)
-    if args.seeds is not None:
-        _run_seeds(args, _scenarios(args, scenario))
-        return DONE
-    runs = {name: _play(name, one) for name, one in _scenarios(args, scenario).items()}
-    if args.json:
+
+
+def _print_trace(scenario: Scenario) -> None:
+    journal: list[Entry] = []
+    simulate(scenario, journal=journal)
+    print("\n".join(lines(journal)))
+
+
+def _print_runs(runs: dict[str, Run], *, as_json: bool) -> None:
+    if as_json:
         for name, one in runs.items():
             print(json.dumps(_json(name, one)))
-    else:
-        from kafka_rebalance.report.runs.run import print_comparison, print_run
+        return
+    from kafka_rebalance.report.runs.run import print_comparison, print_run
 
-        if len(runs) > 1:
-            print_comparison(runs)
-        else:
-            print_run(next(iter(runs.values())))
-        sys.stdout.flush()
-    if args.output is not None:
-        _write(runs, args.output)
-    return DONE
+    if len(runs) > 1:
+        print_comparison(runs)
+    else:
+        print_run(next(iter(runs.values())))
+    sys.stdout.flush()
 
 
 def _from_group(args: argparse.Namespace) -> Scenario | None:

@@ -8,26 +8,19 @@ transferring = revoked from one member ∩ gained by another
 """
 
 import math
-from bisect import bisect_right
-from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from dataclasses import asdict, dataclass
-from functools import partial
 from itertools import groupby
-from numbers import Integral
 from typing import Any, Literal
 
 from kafka_rebalance import _core
 from kafka_rebalance.errors import GroupError
 
-from .field_paths import MAX_INT32, a_type, each_of
+from .field_paths import a_type, each_of
 from .html_tables import MOST_CHARACTERS, small_table
 from .model import TopicPartition, quoted
+from .partition_columns import NO_PAIRS, check_pairs, named_partitions
 from .spec import GroupSpec, counted, require_group
-
-# Makes a pair without the named-tuple constructor, in about a third of the time.
-_PAIR: Callable[[tuple[str, int]], TopicPartition] = partial(tuple.__new__, TopicPartition)
-
-_NO_PAIRS = "not a list of TopicPartition(topic, partition), a str and an int"
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,10 +161,9 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
                     topic_ids.append(topics.setdefault(topic, len(topics)))
                     partitions.append(partition)
             except (TypeError, ValueError):  # no iterable, or an entry that is no pair
-                raise GroupError(f"members[{quoted(member_id)}]", _NO_PAIRS) from None
+                raise GroupError(f"members[{quoted(member_id)}]", NO_PAIRS) from None
             offsets.append(len(partitions))
-        if not (_are_numbers(partitions) and all(isinstance(topic, str) for topic in topics)):
-            raise _no_pairs(tuple(members), tuple(topics), offsets, topic_ids, partitions)
+        check_pairs(tuple(members), tuple(topics), offsets, topic_ids, partitions)
         columns = (tuple(offsets), tuple(topic_ids), tuple(partitions))
         return cls(tuple(members), tuple(topics), *columns, anomalies, standby)
 
@@ -288,58 +280,10 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
         return {member_id: [[t, p] for t, p in owned] for member_id, owned in self.items()}
 
 
-def _are_numbers(partitions: Sequence[Any]) -> bool:
-    """Returns whether all are numbers of partitions, as int or an integer of NumPy.
-
-    The set of the types is several times as fast as a look at each number.
-    """
-    if any(not _is_integer(kind) for kind in set(map(type, partitions))):
-        return False
-    return not partitions or (min(partitions) >= 0 and max(partitions) <= MAX_INT32)
-
-
-def _is_integer(kind: type) -> bool:
-    return issubclass(kind, Integral) and not issubclass(kind, bool)
-
-
-def _no_pairs(
-    member_ids: tuple[str, ...],
-    topics: tuple[str, ...],
-    offsets: Sequence[int],
-    topic_ids: Sequence[int],
-    partitions: Sequence[int],
-) -> GroupError:
-    """Returns the error about the first pair that is no (str, int), or no partition of Kafka's."""
-    for i, partition in enumerate(partitions):
-        at = f"members[{quoted(member_ids[bisect_right(offsets, i) - 1])}]"
-        if not (_is_integer(type(partition)) and isinstance(topics[topic_ids[i]], str)):
-            return GroupError(at, _NO_PAIRS)
-        if not 0 <= partition <= MAX_INT32:
-            return GroupError(at, f"{partition} is not a partition from 0 to {MAX_INT32}")
-    raise AssertionError("every pair is right")
-
-
 def answer_of(group: "_core.Interned", assignment: Assignment) -> Assignment:
     """Lets a group keep the TopicPartitions of its answer; its later answers have them again."""
     object.__setattr__(assignment, "_group", group)
     return assignment
-
-
-def named_partitions(
-    topics: tuple[str, ...],
-    topic_ids: Sequence[int],
-    partitions: Sequence[int],
-    group: "_core.Interned | None" = None,
-) -> tuple[TopicPartition, ...]:
-    """Makes partitions from two columns; `topic_ids` has indexes into `topics`.
-
-    The core makes them from its own columns, which are memoryviews: in CPython 3.11 to 3.13, ten
-    times faster. Where tuples cache a hash, `are_alike` (partitions.rs) chooses the class. Other
-    columns may have numbers that the core cannot read: a custom assignor may assign any partition.
-    """
-    if isinstance(topic_ids, memoryview):
-        return _core.topic_partitions(topics, topic_ids, partitions, group)
-    return tuple(map(_PAIR, zip(map(topics.__getitem__, topic_ids), partitions, strict=True)))
 
 
 def _runs(partitions: Sequence[TopicPartition]) -> str:

@@ -203,9 +203,15 @@ class Scenario:
     def __post_init__(self) -> None:
         self._check_types()
         if self.until_ms < 1:
-            raise GroupError("until", f"is {self.until_ms}; nothing can happen")
+            raise GroupError("until_ms", f"is {self.until_ms}; nothing can happen")
         if not self.group_id:
             raise GroupError("group_id", "is empty; Kafka refuses that with INVALID_GROUP_ID")
+        self._check_names()
+        self._check_happenings()
+        self._check_growth()
+        self._check_members()
+
+    def _check_names(self) -> None:
         names = [member.name for member in self.members]
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
@@ -218,8 +224,11 @@ class Scenario:
                 raise GroupError(
                     f"connectors.{name}", f"is also the name of a task of {tasks[name]!r}"
                 )
+
+    def _check_happenings(self) -> None:
+        """Checks that each event is before the end, and that the names in it are there."""
         known: dict[str, Iterable[str | None]] = {
-            "member": names,
+            "member": {member.name for member in self.members},
             "topic": self.topics,
             "topics": self.topics,
             "connectors": self.connectors,
@@ -233,8 +242,10 @@ class Scenario:
                         what = _NOUNS.get(kind, kind.removesuffix("s"))
                         raise GroupError(f"{path}.{kind}", f"no {what} {subject!r}")
             if not 0 <= one.at_ms <= self.until_ms:
-                raise GroupError(f"{path}.at", f"{one.at_ms} ms is not before the end")
-        self._check_growth()
+                raise GroupError(f"{path}.at_ms", f"{one.at_ms} ms is not before the end")
+
+    def _check_members(self) -> None:
+        """Checks that all members are of one kind, have work, and start before the end."""
         are_workers = {isinstance(plan.config, WorkerConfig) for plan in self.members}
         if len(are_workers) > 1:
             raise GroupError("members", "a group has consumers or Connect workers, not both")

@@ -124,18 +124,19 @@ def from_dict(given: Mapping[str, Any]) -> Scenario:
     )
     broker = reading.settings("broker", given.get("broker", {}), CoordinatorConfig)
     network = reading.settings("network", given.get("network", {}), Network)
-    return Scenario(
-        title=reading.text("title", given.get("title", "untitled")),
-        members=members,
-        topics=topics,
-        connectors=connectors,
-        happenings=happenings,
-        seed=reading.whole("seed", given.get("seed", 1)),
-        until_ms=until,
-        group_id=reading.text("group_id", given.get("group_id", "g")),
-        broker=reading.build("broker", CoordinatorConfig, broker),
-        network=reading.build("network", Network, network),
-    )
+    scenario = {
+        "title": reading.text("title", given.get("title", "untitled")),
+        "members": members,
+        "topics": topics,
+        "connectors": connectors,
+        "happenings": happenings,
+        "seed": reading.whole("seed", given.get("seed", 1)),
+        "until_ms": until,
+        "group_id": reading.text("group_id", given.get("group_id", "g")),
+        "broker": reading.build("broker", CoordinatorConfig, broker),
+        "network": reading.build("network", Network, network),
+    }
+    return reading.build("", Scenario, scenario)
 
 
 def _topic(name: str, given: Any) -> TopicPlan:

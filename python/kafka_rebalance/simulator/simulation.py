@@ -42,7 +42,7 @@ from .network import Wire
 from .process import Process
 from .rebalances import Rebalances
 from .run import Run
-from .scenario import Happening, Kind, Scenario
+from .scenario import Happening, Kind, MemberPlan, Scenario
 from .start_up import happenings_with_late_starts, joined_ms
 
 _BROKER = "broker"
@@ -60,12 +60,7 @@ class Simulation:
         self._wire = Wire(scenario.network, self._rng)
         self._holds = Holds()
         self._cluster = SimulatedCluster(scenario, self._holds)
-        self._processes = {}
-        for plan in scenario.members:
-            every_ms = plan.work.process_ms
-            phase_ms = self._rng.randrange(every_ms) if every_ms else 0
-            process = Process(plan, str(scenario.seed), self._holds, phase_ms, journal)
-            self._processes[plan.name] = process
+        self._processes = {plan.name: self._process(plan, journal) for plan in scenario.members}
         self._sent = 0
         self._asked: dict[int, scheduled.Arrive] = {}
         self._crashed: dict[str, str] = {}
@@ -96,12 +91,22 @@ class Simulation:
             self._schedule,
         )
         self._happenings.tell_topics()
-        for plan in scenario.members:
+        self._push_all()
+        self._plays = self._how_to_play()
+
+    def _process(self, plan: MemberPlan, journal: list[Entry] | None) -> Process:
+        """Makes a member's process; the seed decides when its first poll is due."""
+        every_ms = plan.work.process_ms
+        phase_ms = self._rng.randrange(every_ms) if every_ms else 0
+        return Process(plan, str(self.scenario.seed), self._holds, phase_ms, journal)
+
+    def _push_all(self) -> None:
+        """Puts the members' starts and the scenario's events on the agenda."""
+        for plan in self.scenario.members:
             start = Happening(at_ms=plan.start_ms, kind=Kind.START, member=plan.name)
             self._agenda.push(plan.start_ms, start)
-        for happening in scenario.happenings:
+        for happening in self.scenario.happenings:
             self._agenda.push(happening.at_ms, happening)
-        self._plays = self._how_to_play()
 
     @property
     def now_ms(self) -> int:

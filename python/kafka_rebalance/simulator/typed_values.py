@@ -2,7 +2,7 @@
 """Checks the types in a scenario's TOML file; errors have the path and the expected form."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from typing import Any, TypeVar, get_type_hints
 
@@ -20,8 +20,15 @@ def known(path: str, value: Mapping[str, Any], names: Sequence[str]) -> None:
     """Raises a GroupError if a table has a key that is not in `names`."""
     for key in value:
         if key not in names:
-            where = f"{path}.{key}" if path else key
-            raise GroupError(where, f"not known; known: {', '.join(names)}")
+            raise _unknown(f"{path}.{key}" if path else key, names)
+
+
+def _unknown(path: str, names: Iterable[str]) -> GroupError:
+    name = path.rpartition(".")[2]
+    if name.endswith("_ms"):
+        written = name.removesuffix("_ms")
+        return GroupError(path, f'is written {written}, with a unit: {written} = "250ms"')
+    return GroupError(path, f"not known; known: {', '.join(names)}")
 
 
 def table(path: str, value: Any) -> Mapping[str, Any]:
@@ -89,13 +96,12 @@ def ms(path: str, value: Any) -> int:
 def settings(path: str, entries: Mapping[str, Any], of: type) -> dict[str, Any]:
     """Returns values for the fields of a dataclass; the file's names of durations lack `_ms`."""
     types = get_type_hints(of)
-    names = [one.name for one in fields(of)]
+    field_of = {one.name.removesuffix("_ms"): one.name for one in fields(of)}
     found = {}
     for key, value in entries.items():
-        name = f"{key}_ms" if f"{key}_ms" in names else key
-        if name not in names:
-            there = ", ".join(sorted(one.removesuffix("_ms") for one in names))
-            raise GroupError(f"{path}.{key}", f"not known; known: {there}")
+        if key not in field_of:
+            raise _unknown(f"{path}.{key}", sorted(field_of))
+        name = field_of[key]
         found[name] = _typed(f"{path}.{key}", value, name, types[name])
     return found
 
@@ -117,12 +123,16 @@ def _typed(path: str, value: Any, name: str, kind: Any) -> Any:
 
 
 def build(path: str, of: type[T], value: Mapping[str, Any]) -> T:
-    """Makes an object from these settings; the paths of its GroupErrors begin with `path`."""
+    """Makes an object from these settings; the paths of its GroupErrors begin with `path`.
+
+    An empty `path` is the whole file.
+    """
+    prefix = f"{path}." if path else ""
     for one in fields(of):  # type: ignore[arg-type]
         if one.default is MISSING and one.default_factory is MISSING and one.name not in value:
-            raise GroupError(f"{path}.{one.name}", "is missing")
+            raise GroupError(f"{prefix}{one.name}", "is missing")
     try:
         return of(**value)
     except GroupError as error:
         where = error.path.removesuffix("_ms")
-        raise GroupError(f"{path}.{where}", error.problem) from None
+        raise GroupError(f"{prefix}{where}", error.problem) from None

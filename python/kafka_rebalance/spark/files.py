@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -143,19 +143,12 @@ class _Work:
         start = time.perf_counter()
         if self.tasks is not None and self.tasks < 1:
             raise GroupError("tasks", f"{self.tasks} is less than 1")
-        format = self.format or paths.format_of(self.source)
-        if format not in (paths.LINES, paths.PARQUET):
-            problem = f"{format} is not {paths.LINES} or {paths.PARQUET}"
-            raise GroupError("format", problem)
-        is_lines = format == paths.LINES
+        is_lines = self._is_lines()
         if is_lines and (keep or more):
             name = "keep" if keep else "changes"
             raise SchemaError(f"{name}: contract lines have no columns")
-        read = self.spark.read
-        if is_lines:
-            frame = read.option("recursiveFileLookup", "true").text(self.source)
-        else:
-            frame = read.parquet(self.source)
+        frame = self._frame(is_lines)
+        if not is_lines:
             self._check(frame.schema, answers_schema, keep, more)
         # Spark returns the paths as URIs: characters that a URI may not have are written as %XX.
         names = sorted(unquote(name) for name in frame.inputFiles())
@@ -181,6 +174,21 @@ class _Work:
             sum(part.never_ends for part in parts),
             time.perf_counter() - start,
         )
+
+    def _is_lines(self) -> bool:
+        """Returns whether the files have contract lines, not Parquet."""
+        format = self.format or paths.format_of(self.source)
+        if format not in (paths.LINES, paths.PARQUET):
+            problem = f"{format} is not {paths.LINES} or {paths.PARQUET}"
+            raise GroupError("format", problem)
+        return format == paths.LINES
+
+    def _frame(self, is_lines: bool) -> DataFrame:
+        """Returns the files as Spark sees them; Spark reads no row of them."""
+        read = self.spark.read
+        if is_lines:
+            return read.option("recursiveFileLookup", "true").text(self.source)
+        return read.parquet(self.source)
 
     def _check(
         self, found: t.StructType, answers_schema: str, keep: Sequence[str], more: Sequence[str]

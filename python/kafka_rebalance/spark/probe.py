@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as TimedOut
 from dataclasses import dataclass
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from kafka_rebalance import _core
@@ -35,6 +35,30 @@ def probe_executors(
     task lacks pyarrow, or has another version of this package or of Python than the driver; also if
     the tasks do not end within `seconds`, because a job might then wait for ever.
     """
+    frame = _pythons(spark, tasks)
+    tag = "kafka-rebalance probe"
+    pool = ThreadPoolExecutor(1)
+
+    def collect() -> list[ExecutorPython]:
+        spark.addTag(tag)
+        with spark_errors():
+            return [ExecutorPython(*row) for row in frame.collect()]
+
+    try:
+        workers = pool.submit(collect).result(timeout=seconds)
+    except TimedOut:
+        spark.interruptTag(tag)
+        problem = "no executor has run a task; is one started, and has it a free core?"
+        raise SparkFailedError(f"Spark: {problem} (waited {seconds:g} s)") from None
+    finally:
+        pool.shutdown(wait=False)
+    for worker in workers:
+        _check(worker)
+    return workers
+
+
+def _pythons(spark: SparkSession, tasks: int) -> DataFrame:
+    """Returns a row for each Python that runs one of the tasks: the fields of ExecutorPython."""
 
     def look(_: int) -> tuple[str, str, str, str | None, str | None]:
         import platform
@@ -55,31 +79,17 @@ def probe_executors(
     columns = "host string, executable string, python string, version string, missing string"
     # useArrow=False, because an executor without pyarrow would fail before `look` runs.
     looked = f.udf(look, f"struct<{columns}>", useArrow=False)("id").alias("one")
-    frame = spark.range(0, tasks, 1, tasks).select(looked).select("one.*").distinct()
-    tag = "kafka-rebalance probe"
-    pool = ThreadPoolExecutor(1)
+    return spark.range(0, tasks, 1, tasks).select(looked).select("one.*").distinct()
 
-    def collect() -> list[ExecutorPython]:
-        spark.addTag(tag)
-        with spark_errors():
-            return [ExecutorPython(*row) for row in frame.collect()]
 
-    try:
-        workers = pool.submit(collect).result(timeout=seconds)
-    except TimedOut:
-        spark.interruptTag(tag)
-        problem = "no executor has run a task; is one started, and has it a free core?"
-        raise SparkFailedError(f"Spark: {problem} (waited {seconds:g} s)") from None
-    finally:
-        pool.shutdown(wait=False)
-    for worker in workers:
-        if worker.missing is not None:
-            problem = f"{worker.missing} on an executor ({worker.host}, {worker.executable})"
-            raise SparkFailedError(f"Spark: {problem}: {HELP}")
-        if worker.version != _core.VERSION:
-            there, here = f"kafka_rebalance {worker.version}", _core.VERSION
-            problem = f"{there} on an executor ({worker.host}, {worker.executable}), {here} here"
-            raise SparkFailedError(f"Spark: {problem}: {HELP}")
-        if worker.python.split(".")[:2] != [str(part) for part in sys.version_info[:2]]:
-            raise SparkFailedError(f"Spark: Python {worker.python} on an executor: {HELP}")
-    return workers
+def _check(worker: ExecutorPython) -> None:
+    """Raises SparkFailedError if the driver's functions cannot run in this Python."""
+    if worker.missing is not None:
+        problem = f"{worker.missing} on an executor ({worker.host}, {worker.executable})"
+        raise SparkFailedError(f"Spark: {problem}: {HELP}")
+    if worker.version != _core.VERSION:
+        there, here = f"kafka_rebalance {worker.version}", _core.VERSION
+        problem = f"{there} on an executor ({worker.host}, {worker.executable}), {here} here"
+        raise SparkFailedError(f"Spark: {problem}: {HELP}")
+    if worker.python.split(".")[:2] != [str(part) for part in sys.version_info[:2]]:
+        raise SparkFailedError(f"Spark: Python {worker.python} on an executor: {HELP}")

@@ -115,12 +115,8 @@ def session(
         return running
     if "JAVA_HOME" not in os.environ and shutil.which("java") is None:
         raise KafkaRebalanceError("Spark needs Java 17 or newer, and there is no java on the path")
-    is_local = master is None or master.startswith("local")
-    if is_local:
-        # Without an activated environment, Spark would start its workers with the system's Python.
-        os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        builder = builder.config("spark.driver.host", "127.0.0.1")
+    if master is None or master.startswith("local"):
+        builder = _on_this_machine(builder)
     java = f"-Dlog4j2.configurationFile={LOG4J.as_uri()}"
     spark: SparkSession = (
         builder.master(master or "local[*]")
@@ -131,6 +127,14 @@ def session(
         .getOrCreate()
     )
     return spark
+
+
+def _on_this_machine(builder: SparkSession.Builder) -> SparkSession.Builder:
+    """Lets driver and workers run this Python, and talk to each other on this machine only."""
+    # Without an activated environment, Spark would start its workers with the system's Python.
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    return builder.config("spark.driver.host", "127.0.0.1")
 
 
 def use_this_python(spark: SparkSession) -> None:

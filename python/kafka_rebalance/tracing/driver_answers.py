@@ -50,24 +50,9 @@ def _answer(response: messages.Response, name_of: NameOf) -> Json:
         case messages.DeleteGroupsResponse(groups=((_, error),)):
             return {"err": str(error)}
         case messages.DescribeGroupsResponse(groups=(group,)):
-            described = [
-                {"id": one.member_id, "meta": text_of(one.metadata), "asg": text_of(one.assignment)}
-                for one in group.members
-            ]
-            return {
-                "err": str(group.error_code),
-                "state": str(group.state or ""),
-                "proto": group.protocol_name,
-                "ptype": group.protocol_type,
-                "members": described,
-            }
+            return _described(group)
         case messages.ListGroupsResponse(error_code=ErrorCode.NONE, groups=groups):
-            listed = [
-                {"g": one.group_id, "ptype": one.protocol_type, "state": str(one.state)}
-                | {"type": one.group_type}
-                for one in sorted(groups)
-            ]
-            return {"err": str(ErrorCode.NONE), "groups": listed}
+            return {"err": str(ErrorCode.NONE), "groups": [_listed(one) for one in sorted(groups)]}
         case (
             messages.HeartbeatResponse(error_code=error)
             | messages.ListGroupsResponse(error_code=error)
@@ -75,6 +60,25 @@ def _answer(response: messages.Response, name_of: NameOf) -> Json:
             return {"err": str(error)}
         case _:
             return {}
+
+
+def _described(group: messages.DescribedGroup) -> Json:
+    members = [
+        {"id": one.member_id, "meta": text_of(one.metadata), "asg": text_of(one.assignment)}
+        for one in group.members
+    ]
+    return {
+        "err": str(group.error_code),
+        "state": str(group.state or ""),
+        "proto": group.protocol_name,
+        "ptype": group.protocol_type,
+        "members": members,
+    }
+
+
+def _listed(one: messages.ListedGroup) -> Json:
+    state, kind = str(one.state), one.group_type
+    return {"g": one.group_id, "ptype": one.protocol_type, "state": state, "type": kind}
 
 
 def events_of(at: int, effect: interface.Effect | interface.AppendFailed) -> list[Json]:

@@ -39,33 +39,42 @@ def record_event(at: int, record: interface.LogRecord) -> Json:
     event["vb"] = None if record.value is None else record.value.hex()
     match value:
         case wire.OffsetCommitValue():
-            event |= {
-                "ver": value.version,
-                "off": value.offset,
-                "cts": value.commit_timestamp_ms,
-                "ets": value.expire_timestamp_ms,
-            }
+            event |= _offset(value)
         case wire.GroupMetadataValue():
-            event |= {
-                "ver": value.version,
-                "gen": value.generation_id,
-                "proto": value.protocol,
-                "ptype": value.protocol_type,
-                "leader": value.leader,
-                "ts": value.current_state_timestamp_ms,
-                "members": [
-                    {
-                        "id": one.member_id,
-                        "inst": one.group_instance_id,
-                        "rt": one.rebalance_timeout_ms,
-                        "st": one.session_timeout_ms,
-                        "sub": text_of(one.subscription),
-                        "asg": text_of(one.assignment),
-                    }
-                    for one in value.members
-                ],
-            }
+            event |= _classic_group(value)
     return event
+
+
+def _offset(value: wire.OffsetCommitValue) -> Json:
+    return {
+        "ver": value.version,
+        "off": value.offset,
+        "cts": value.commit_timestamp_ms,
+        "ets": value.expire_timestamp_ms,
+    }
+
+
+def _classic_group(value: wire.GroupMetadataValue) -> Json:
+    members = [
+        {
+            "id": one.member_id,
+            "inst": one.group_instance_id,
+            "rt": one.rebalance_timeout_ms,
+            "st": one.session_timeout_ms,
+            "sub": text_of(one.subscription),
+            "asg": text_of(one.assignment),
+        }
+        for one in value.members
+    ]
+    return {
+        "ver": value.version,
+        "gen": value.generation_id,
+        "proto": value.protocol,
+        "ptype": value.protocol_type,
+        "leader": value.leader,
+        "ts": value.current_state_timestamp_ms,
+        "members": members,
+    }
 
 
 def text_of(data: bytes) -> str:

@@ -5,6 +5,7 @@ import textwrap
 from collections.abc import Sequence
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE
+from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Delta
 from kafka_rebalance.plans import Figures, RebalancePlan, Round, Samples, Step
 from kafka_rebalance.plans.changes.made_up import Basis
@@ -57,7 +58,9 @@ def print_plan(plan: RebalancePlan, samples: Samples | None, *, everything: bool
         print()
     if not plan.settled:
         print("The group never settles: a state occurs again, so partitions move for ever.\n")
-    _print_ids(plan, samples, names)
+    _print_guesses(plan)
+    if samples is not None and samples.draws:
+        _print_draws(samples, names)
 
 
 def print_figures(plan: RebalancePlan, figures: Figures) -> None:
@@ -249,7 +252,8 @@ def keep_theirs(members: int) -> str:
     return f"{members} members keep what they have" if members > 1 else "1 member keeps what it has"
 
 
-def _print_ids(plan: RebalancePlan, samples: Samples | None, names: dict[str, str]) -> None:
+def _print_guesses(plan: RebalancePlan) -> None:
+    """Prints which ids, racks and orders the plan made up."""
     if plan.newcomers:
         made = len(plan.newcomers)
         others = "another" if made == 1 else "others"
@@ -264,16 +268,11 @@ def _print_ids(plan: RebalancePlan, samples: Samples | None, names: dict[str, st
         print_wrapped(_ANY_ORDER, "  ")
     for line in _assumed(plan):
         print_wrapped(line, "  ")
-    if samples is None or not samples.draws:
-        return
-    moved = sorted(samples.moved.values())
-    depends = samples.depends
-    drawn = ["racks of new replicas"] if samples.places_guessed else []
-    if samples.has_newcomers:
-        drawn += ["client ids", "UUIDs"] if samples.varied else ["UUIDs"]
-    if samples.topics_guessed:
-        drawn.append("the order of topics")
-    varied = in_words(drawn)
+
+
+def _print_draws(samples: Samples, names: dict[str, str]) -> None:
+    """Prints which partitions end at different members in the draws."""
+    depends, varied = samples.depends, _varied(samples)
     if not depends:
         alike = " (all new members count as one)" if samples.has_newcomers else ""
         print_wrapped(
@@ -287,24 +286,37 @@ def _print_ids(plan: RebalancePlan, samples: Samples | None, names: dict[str, st
     ends = "ends" if len(depends) == 1 else "end"
     print_wrapped(
         f"{counted(samples.draws, 'draw')} of {varied}: {moves}; {len(depends)} of "
-        f"{counted(len(moved), 'partition')} {ends} at different members:",
+        f"{counted(len(samples.moved), 'partition')} {ends} at different members:",
         "  ",
     )
     for tp in sorted(depends)[:_MOST_ROWS]:
-        ends = ", ".join(
-            f"{names.get(member_id, member_id)} {count}"
-            for member_id, count in samples.ends[tp].most_common(4)
-        )
-        more = len(samples.ends[tp]) - 4
-        if more > 0:
-            ends += f", {counted(more, 'other')}"
-        print_wrapped(
-            f"{tp}: moves in {samples.moved[tp]} of {samples.draws}; ends with {ends}", "  "
-        )
+        print_wrapped(_ends_of(tp, samples, names), "  ")
     if len(depends) > _MOST_ROWS:
         print(f"  … and {len(depends) - _MOST_ROWS} more (--json has all)")
-    if len(depends) < len(moved):
+    if len(depends) < len(samples.moved):
         print("  More draws may find more such partitions: --samples N.")
+
+
+def _varied(samples: Samples) -> str:
+    """Returns in words which made-up things differ between the draws."""
+    drawn = ["racks of new replicas"] if samples.places_guessed else []
+    if samples.has_newcomers:
+        drawn += ["client ids", "UUIDs"] if samples.varied else ["UUIDs"]
+    if samples.topics_guessed:
+        drawn.append("the order of topics")
+    return in_words(drawn)
+
+
+def _ends_of(tp: TopicPartition, samples: Samples, names: dict[str, str]) -> str:
+    """Returns how often a partition moves, and its most frequent owners in the draws."""
+    ends = ", ".join(
+        f"{names.get(member_id, member_id)} {count}"
+        for member_id, count in samples.ends[tp].most_common(4)
+    )
+    more = len(samples.ends[tp]) - 4
+    if more > 0:
+        ends += f", {counted(more, 'other')}"
+    return f"{tp}: moves in {samples.moved[tp]} of {samples.draws}; ends with {ends}"
 
 
 _ANY_ORDER = (

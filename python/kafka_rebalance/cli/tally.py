@@ -2,7 +2,6 @@
 """Counts the groups of a command, for the lines below its report and for its exit code."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -12,6 +11,7 @@ from kafka_rebalance.group.model import quoted
 from kafka_rebalance.plans.grown_sources import STOPS
 from kafka_rebalance.plans.playing import NOT_PLAYED
 from kafka_rebalance.report.text.names import counted
+from kafka_rebalance.report.text.sentences import print_note
 
 from .exit_codes import SOME_ERRORS, of_errors
 from .leaderless import Leaderless
@@ -87,20 +87,23 @@ class Tally:
         self.leaderless.show()
         if self.bad:
             problem = f"{self.bad} of {counted(self.groups, 'group')} had errors"
-            print(f"kafka-rebalance: {problem}", file=sys.stderr)
+            print_note(problem)
         without = self.unaffected + sum(map(len, self.streams.values()))
         if without and without + self.unreadable == self.groups:
             problem = "; ".join(first for _, first in self.not_affected.values())
-            left = f"no group is left: {'; '.join(self.streams)}"
-            problem = f"no group is affected: {problem}" if problem else left
-            print(f"kafka-rebalance: {problem}", file=sys.stderr)
+            print_note(f"no group is affected: {problem}" if problem else self._none_left(args))
             return SOME_ERRORS
         leader = vars(args).get("leader")
         if leader is not None and not self.led and self.unreadable < self.groups > 1:
             problem = f"no group has a member {quoted(leader)}; the answers are without --leader"
-            print(f"kafka-rebalance: {problem}", file=sys.stderr)
+            print_note(problem)
             return SOME_ERRORS
         return of_errors(self.bad)
+
+    def _none_left(self, args: argparse.Namespace) -> str:
+        """Returns a sentence without the reasons that the lines below the report have already."""
+        reasons = [why for why in self.streams if args.json or why not in _WHY[why]]
+        return ": ".join(("no group is left", *filter(None, ["; ".join(reasons)])))
 
 
 def _left_out(ids: Sequence[str], why: str) -> str:

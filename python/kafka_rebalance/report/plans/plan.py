@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints a plan as tables; members without changes are left out unless `everything` is printed."""
 
-import textwrap
 from collections.abc import Sequence
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE
@@ -17,6 +16,7 @@ from kafka_rebalance.report.text.names import (
     partitions_text,
     shortened,
 )
+from kafka_rebalance.report.text.sentences import wrapped
 from kafka_rebalance.report.text.tables import print_table, width
 
 from . import lost_rack
@@ -81,21 +81,8 @@ def print_figures(plan: RebalancePlan, figures: Figures) -> None:
 
 
 def print_wrapped(text: str, indent: str = "", more: str = "") -> None:
-    """Prints a text wrapped to the tables' width; the first line is not indented by `more`.
-
-    Names stay whole, so that they can be copied: a longer one has a line of its own.
-    """
-    then = indent + more
-    print(
-        textwrap.fill(
-            text,
-            width(),
-            initial_indent=indent,
-            subsequent_indent=then,
-            break_on_hyphens=False,
-            break_long_words=False,
-        )
-    )
+    """Prints a text wrapped to the tables' width; the first line is not indented by `more`."""
+    print(wrapped(text, width(), indent, more))
 
 
 def _silent(figures: Figures) -> str:

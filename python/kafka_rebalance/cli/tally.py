@@ -35,7 +35,7 @@ _WHY = {
 }
 """The reason in a group's line -> in the line below a report, with a place for the groups' ids."""
 
-_MOST_NAMES = 3
+_GROUPS_NAMED = 3
 
 
 @dataclass(slots=True)
@@ -107,6 +107,6 @@ class Tally:
 
 
 def _left_out(ids: Sequence[str], why: str) -> str:
-    more = len(ids) - _MOST_NAMES
-    names = ", ".join(ids[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+    more = len(ids) - _GROUPS_NAMED
+    names = ", ".join(ids[:_GROUPS_NAMED]) + (f" and {more} more" if more > 0 else "")
     return f"Left out: {counted(len(ids), 'group')} {_WHY[why].format(names)}."

@@ -24,7 +24,7 @@ from . import lost_rack
 _MOST_ROWS = 20
 _MOST_ROUNDS = 6
 _MOST_CHARACTERS = 34
-_MOST_NAMED = 60
+_CHARACTERS_IN_SENTENCE = 60
 _LONGEST_ID = 60  # a longer group id is cut in tables of many groups
 
 
@@ -125,7 +125,10 @@ def step_notes(step: Step) -> list[str]:
     elif step.waiting:
         notes.append(f"; {waits(len(step.waiting))} for it")
     if step.leaderless:
-        names, one = partitions_text(step.leaderless, _MOST_NAMED), len(step.leaderless) == 1
+        names, one = (
+            partitions_text(step.leaderless, _CHARACTERS_IN_SENTENCE),
+            len(step.leaderless) == 1,
+        )
         notes.append(
             f": {counted(len(step.leaderless), 'partition')} without a leader, because all known "
             f"replicas were there: {names}. Kafka still assigns "

@@ -191,10 +191,7 @@ def test_a_change_of_partitions_leaves_a_kip_1071_group_out(run: Any, command: s
     for groups in ([streams], [streams, _group("g", "a")]):
         code, out, told = run(command, groups, *change, "--group", "wordcount")
         assert (code, " ".join(out.split())) == (3, LEFT_OUT)
-        assert told == (
-            "kafka-rebalance: no group is left: of a streams group, the plan plays only members "
-            "that join, leave or restart\n"
-        )
+        assert told == "kafka-rebalance: no group is left\n", "the reason stands above"
         _, out, _ = run(command, groups, *change, "--group", "wordcount", "--json")
         assert json.loads(out) == line
 

@@ -281,6 +281,19 @@ def test_how_long_plays_consumer_groups_of_the_broker(tmp_path: Path) -> None:
     assert both in compared["times_assumed"]
 
 
+def test_ranges_are_sent_to_json_only_where_they_are_not_shown(tmp_path: Path) -> None:
+    """The table of `compare` has medians; `plan` prints the ranges, and so does JSON."""
+    path = tmp_path / "g.jsonl"
+    path.write_text(json.dumps(broker_line("consumer/uniform", [[0, 1, 2], [3, 4, 5]])))
+    options = (path, "--add-members", "1")
+    planned = " ".join(command("plan", *options, "--how-long").stdout.split())
+    assert re.search(r"Without a reader: [0-9.]+ partition-seconds \([0-9.]+ to [0-9.]+\)", planned)
+    assert "--json" not in planned.partition("Without a reader")[2]
+    assert "--json has the ranges" in " ".join(command("compare", *options).stdout.split())
+    for words in (("plan", *options, "--how-long"), ("compare", *options)):
+        assert "--json" not in json.loads(command(*words, "--json").stdout)["times_assumed"]
+
+
 def test_share_groups_have_no_seconds(tmp_path: Path) -> None:
     path = tmp_path / "g.jsonl"
     path.write_text(json.dumps(broker_line("share/simple", [[0, 1, 2], [3, 4, 5]])))

@@ -8,7 +8,7 @@ import random
 import subprocess
 import sys
 from dataclasses import replace
-from itertools import permutations
+from itertools import permutations, product
 
 import pytest
 
@@ -16,6 +16,7 @@ import kafka_rebalance as kr
 from kafka_rebalance import GroupSpec, Member, Topic, TopicPartition
 from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
 from kafka_rebalance.assignors.registry import BUILT_IN, SERVER_SIDE
+from kafka_rebalance.plans.leaders import plans_by_leader
 from kafka_rebalance.plans.samples import NEW
 
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
@@ -174,6 +175,46 @@ def test_a_switch_to_such_a_class_restarts_all_members() -> None:
     switched = kr.plan(group, changes=["switch-assignor=kafka-python/sticky"])
     assert switched.topics_guessed
     assert switched.sample().to_dict()["varied"] == ["topic_order"]
+
+
+@pytest.mark.parametrize("old", ["sticky", "range"])
+def test_members_that_switch_from_plug_ins_list_anew(old: str) -> None:
+    """Plug-ins send Java's bytes, and sort; with the class itself, these members list sets."""
+    group = group_of("java").edited(assignor=old)
+    assert not kr.plan(group, changes=["add-members=1"]).topics_guessed
+    switch = "switch-assignor=kafka-python/sticky"
+    assert kr.plan(group, changes=[switch]).topics_guessed
+    plan = kr.plan(group, changes=[switch, "add-members=1"])
+    new = plan.newcomers[0].member_id
+    before = plan.steps[1].before
+    stays, joined = before.members
+    assert joined.member_id == new
+    drawn, answers_of_class = plan.sample(32).ends, set()
+    for orders in product(permutations(stays.topics), repeat=2):
+        (present, joins) = (
+            replace(one, topics=order) for one, order in zip((stays, joined), orders, strict=True)
+        )
+        taken = kr.assign(before.edited(members=(present, joins)))[new]
+        assert {tp for tp, ends in drawn.items() if ends[NEW]} >= {*taken}
+        answers_of_class.add(frozenset(taken))
+    assert len(answers_of_class) > 1
+
+
+@pytest.mark.parametrize("old", ["sticky", "range"])
+def test_an_explicit_assignor_counts_as_a_switch(old: str) -> None:
+    group = group_of("java", members=2).edited(assignor=old)
+    assert kr.plan(group, "kafka-python/sticky", ["add-members=1"]).topics_guessed
+
+
+def test_plug_ins_beside_a_leader_with_the_class_still_sort() -> None:
+    """What the leader runs does not change what the others run."""
+    group = replace(group_of("java", members=2).edited(assignor="sticky"), leader="m-1")
+    mine = replace(group.members[1], client_library="kafka-python")
+    group = group.edited(members=(group.members[0], mine))
+    found = plans_by_leader(group, ["bounce-members=m-0"])
+    (led,) = (one for one in found if one.assignor == "kafka-python/sticky")
+    assert led.plan is not None
+    assert not led.plan.topics_guessed
 
 
 @pytest.mark.parametrize("library", ["java", "librdkafka"])

@@ -7,7 +7,6 @@ thread for each consumer, and aiokafka, with tasks on one loop. `close` or `with
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import subprocess
@@ -16,6 +15,7 @@ import time
 from typing import TYPE_CHECKING, Any, Self
 
 from tests.support.broker import java
+from tests.support.loop_thread import LoopThread
 from tests.support.processes import end_by_closing_stdin
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 STABLE_TIMEOUT_S = 60.0
+_CLOSE_TIMEOUT_S = 20.0
 SAME_LOOKS = 3
 """A group has settled (it is not between two rounds) if so many looks in a row find no change."""
 
@@ -95,10 +96,7 @@ class PythonMembers:
         self._server = bootstrap_server
         self._ended = threading.Event()
         self._threads: list[threading.Thread] = []
-        self._loop = asyncio.new_event_loop()
-        self._tasks: list[asyncio.Task[None]] = []
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-        self._thread.start()
+        self._loop = LoopThread(_CLOSE_TIMEOUT_S)
 
     def add(
         self, client: str, group_id: str, client_id: str, assignor: str, topics: Sequence[str]
@@ -111,8 +109,7 @@ class PythonMembers:
             "heartbeat_interval_ms": 300,
         }
         if client == "aiokafka":
-            member = self._poll_aiokafka(assignor, topics, settings)
-            asyncio.run_coroutine_threadsafe(self._spawn(member), self._loop).result(10)
+            self._loop.spawn(self._poll_aiokafka(assignor, topics, settings))
             return
         thread = threading.Thread(
             target=self._poll_kafka_python, args=(assignor, topics, settings), daemon=True
@@ -124,9 +121,6 @@ class PythonMembers:
         self._ended.set()
         for thread in self._threads:
             thread.join(10)
-        asyncio.run_coroutine_threadsafe(self._wait(), self._loop).result(20)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
         self._loop.close()
 
     def __enter__(self) -> Self:
@@ -169,18 +163,12 @@ class PythonMembers:
             "sticky": type("OwnSticky", (StickyPartitionAssignor,), {}),
         }[assignor]
         consumer = AIOKafkaConsumer(*topics, partition_assignment_strategy=(strategy,), **settings)
-        await consumer.start()
         try:
+            await consumer.start()
             while not self._ended.is_set():
                 await consumer.getmany(timeout_ms=100)
         finally:
             await consumer.stop()
-
-    async def _spawn(self, member: Any) -> None:
-        self._tasks.append(asyncio.get_running_loop().create_task(member))
-
-    async def _wait(self) -> None:
-        await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
 def await_coordinators(bootstrap_server: str, group_ids: Sequence[str]) -> None:

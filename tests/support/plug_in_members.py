@@ -8,13 +8,13 @@ groups' records from the broker.
 
 from __future__ import annotations
 
-import asyncio
 import queue
 import threading
 from typing import TYPE_CHECKING, Any, Self
 
 from kafka_rebalance import GroupSpec, Topic, TopicPartition, wire
 from kafka_rebalance.wire import group_records
+from tests.support.loop_thread import LoopThread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -56,18 +56,20 @@ class _Member:
         from aiokafka import AIOKafkaConsumer
 
         consumer = AIOKafkaConsumer(**self.settings)
-        await consumer.start()
         try:
+            await consumer.start()
             while (topics := self._next()) is not None:
                 if topics:
                     consumer.subscribe(topics)
                 await consumer.getmany(timeout_ms=100)
                 self.held = frozenset(TopicPartition(*tp) for tp in consumer.assignment())
-        except BaseException as failure:
+        except Exception as failure:
             self.failure = failure
         finally:
-            await consumer.stop()
-            self.ended.set()
+            try:
+                await consumer.stop()
+            finally:
+                self.ended.set()
 
     def _next(self) -> list[str] | None:
         """Returns the topics of a new subscription, an empty list without one, or None to end."""
@@ -83,9 +85,7 @@ class PlugInMembers:
     def __init__(self, bootstrap_server: str) -> None:
         self._server = bootstrap_server
         self._members: dict[str, _Member] = {}
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-        self._thread.start()
+        self._loop = LoopThread(CLOSE_TIMEOUT_S)
 
     def add(
         self, client: str, group_id: str, client_id: str, strategy: Any, topics: Sequence[str],
@@ -106,7 +106,7 @@ class PlugInMembers:
         }
         member = self._members[client_id] = _Member(client, topics, settings)
         if client == "aiokafka":
-            asyncio.run_coroutine_threadsafe(member.run_aiokafka(), self._loop)
+            self._loop.spawn(member.run_aiokafka())
         else:
             threading.Thread(target=member.run_kafka_python, daemon=True).start()
 
@@ -128,11 +128,9 @@ class PlugInMembers:
     def close(self) -> None:
         for member in self._members.values():
             member.subscriptions.put(None)
+        self._loop.close()
         for member in self._members.values():
             member.ended.wait(CLOSE_TIMEOUT_S)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(CLOSE_TIMEOUT_S)
-        self._loop.close()
 
     def __enter__(self) -> Self:
         return self

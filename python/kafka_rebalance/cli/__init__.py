@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
-from typing import Any
+from typing import Any, NoReturn
 
 import kafka_rebalance
 from kafka_rebalance.errors import GroupError, KafkaRebalanceError
@@ -92,12 +92,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except (KafkaRebalanceError, OSError) as error:
-        from kafka_rebalance.report.text.colours import red
+        from kafka_rebalance.report.text.sentences import print_error
 
         text = str(error)
         if isinstance(error, OSError) and error.filename is not None:
             text = f"{error.filename}: {error.strerror}"
-        print(f"{red('kafka-rebalance:', sys.stderr)} {text}", file=sys.stderr)
+        print_error(text)
         return USAGE if isinstance(error, _USAGE_ERRORS) else FAILED
 
 
@@ -114,7 +114,18 @@ class _Help(argparse.HelpFormatter):
         )
 
 
-class _Command(argparse.ArgumentParser):
+class _Parser(argparse.ArgumentParser):
+    """Prints usage errors as the command prints its other sentences."""
+
+    def error(self, message: str) -> NoReturn:
+        from kafka_rebalance.report.text.sentences import print_sentence
+
+        self.print_usage(sys.stderr)
+        print_sentence(f"{self.prog}: error: {message}")
+        self.exit(USAGE)
+
+
+class _Command(_Parser):
     """Accepts FILE before, between and after the options; names the command in usage errors."""
 
     _is_intermixing = False
@@ -140,7 +151,7 @@ class _Version(argparse.Action):
 
 
 def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="kafka-rebalance",
         formatter_class=_Help,
         description="Computes Kafka rebalances exactly as Apache Kafka does.",

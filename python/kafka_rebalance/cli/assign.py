@@ -12,6 +12,7 @@ from kafka_rebalance.bulk.lines import assign_lines, error_line, write_answer
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.progress import byte_progress
+from kafka_rebalance.report.text.sentences import print_note
 
 from .exit_codes import of_errors
 from .lines import no_groups, open_input
@@ -61,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     if not groups:
         no_groups(args.file)
     if bad:
-        print(f"kafka-rebalance: {bad} of {counted(groups, 'group')} had errors", file=sys.stderr)
+        print_note(f"{bad} of {counted(groups, 'group')} had errors")
     return of_errors(bad)
 
 

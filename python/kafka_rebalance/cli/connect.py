@@ -18,6 +18,7 @@ from kafka_rebalance.plans.connect.cluster_changes import play_events
 from kafka_rebalance.plans.connect.script import DEFAULT_MAX_DELAY_MS, to_dict
 from kafka_rebalance.report.plans.connect import round_text, variation_text
 from kafka_rebalance.report.text.names import counted
+from kafka_rebalance.report.text.sentences import print_note
 
 from .exit_codes import DONE, of_errors
 from .lines import no_groups, open_input
@@ -88,7 +89,7 @@ def _run_file(args: argparse.Namespace) -> int:
     if not scripts:
         no_groups(args.file, "script")
     if bad:
-        print(f"kafka-rebalance: {bad} of {counted(scripts, 'script')} had errors", file=sys.stderr)
+        print_note(f"{bad} of {counted(scripts, 'script')} had errors")
     return of_errors(bad)
 
 
@@ -109,7 +110,7 @@ def _run_url(args: argparse.Namespace) -> int:
     properties = read_properties(args.command_config)
     cluster = read_cluster(args.url, properties=properties, timeout_s=args.timeout)
     for note in cluster.get("notes", ()):
-        print(f"kafka-rebalance: {note}", file=sys.stderr)
+        print_note(note)
     running = {worker["id"]: Work.from_dict(worker) for worker in cluster["workers"]}
     delay_ms = DEFAULT_MAX_DELAY_MS if args.max_delay_ms is None else args.max_delay_ms
     rounds = play_events(

@@ -17,6 +17,7 @@ from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.report.text.names import counted
+from kafka_rebalance.report.text.sentences import print_sentence
 
 from .exit_codes import DONE
 from .options import whole
@@ -78,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
     output = args.output or Path(tempfile.mkdtemp(prefix="kafka-rebalance-")) / "demo"
     if output.exists():
         raise GroupError("--output", f"{output} exists already")
-    print(f"starting Spark for {counted(args.groups, 'group')} …", file=sys.stderr)
+    print_sentence(f"starting Spark for {counted(args.groups, 'group')} …")
     spark = session("demo", progress=sys.stderr.isatty(), brief=True)
     try:
         rows = [(n, *_row(group)) for n, group in enumerate(groups)]
@@ -112,7 +113,7 @@ def _summary(spark: Any, output: Path) -> Path:
     from . import fleet
     from .fleet_summary import write_summary
 
-    print("planning changes of every group …", file=sys.stderr)
+    print_sentence("planning changes of every group …")
     parser = argparse.ArgumentParser()
     fleet.add_options(parser)
     words = ["summary", str(output / "groups"), str(output / "summary")]

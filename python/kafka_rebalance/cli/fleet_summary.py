@@ -9,7 +9,6 @@ DIR/worst         the contract lines of the groups that the page lists as the wo
 
 import argparse
 import json
-import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -24,6 +23,7 @@ from kafka_rebalance.report.fleet.fleet_report import (
     WorstGroup,
 )
 from kafka_rebalance.report.text.names import counted
+from kafka_rebalance.report.text.sentences import print_note
 
 from .exit_codes import of_errors
 from .fleet_groups import command, read
@@ -167,7 +167,7 @@ def _racks(args: argparse.Namespace, groups: "DataFrame") -> list[str]:
     found = sorted(row["rack"] for row in racks_of(groups).limit(1000).collect())
     if len(found) > _MOST_RACKS:
         problem = f"{len(found)} racks; only the first {_MOST_RACKS} are lost, --racks names others"
-        print(f"kafka-rebalance: {problem}", file=sys.stderr)
+        print_note(problem)
     return found[:_MOST_RACKS]
 
 

@@ -3,7 +3,6 @@
 
 import argparse
 import shlex
-import sys
 from collections.abc import Callable, Container, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -21,6 +20,7 @@ from kafka_rebalance.plans.grown_sources import STOPS, check_sources, may_stop
 from kafka_rebalance.plans.leaders import named_leader
 from kafka_rebalance.plans.playing import NOT_PLAYED, is_played
 from kafka_rebalance.report.text.names import counted
+from kafka_rebalance.report.text.sentences import print_note, print_sentence
 
 from .leaderless import Leaderless
 from .lines import no_groups, open_input
@@ -131,7 +131,7 @@ def read_groups(
         no_groups(args.file)
     elif is_empty:
         problem = "no group has members that own partitions, so there is nothing to show"
-        print(f"kafka-rebalance: {args.bootstrap_server}: {problem}", file=sys.stderr)
+        print_note(f"{args.bootstrap_server}: {problem}")
 
 
 def report_bad(group: BadGroup, *, as_json: bool) -> None:
@@ -140,7 +140,7 @@ def report_bad(group: BadGroup, *, as_json: bool) -> None:
         print(contract.dumps(group.to_dict()), flush=True)
     else:
         place = group.place if group.group_id is None else f"{group.group_id}: "
-        print(f"{place}{group.error}", file=sys.stderr)
+        print_sentence(f"{place}{group.error}")
 
 
 def _file(file: str) -> Iterator[tuple[GroupSpec | BadGroup, Any]]:
@@ -214,9 +214,9 @@ def answers(
             tally.bad += 1
             report_bad(found, as_json=args.json)
             if found.never_ends is not None and not args.json:
-                from kafka_rebalance.report.plans.never_ends import endless_lines
+                from kafka_rebalance.report.plans.never_ends import print_endless_error
 
-                print("\n".join(endless_lines(found.never_ends)), file=sys.stderr)
+                print_endless_error(found.never_ends)
             continue
         if isinstance(found, LeftOut):
             tally.streams.setdefault(found.why, []).append(found.group_id)

@@ -3,7 +3,6 @@
 
 import argparse
 import gzip
-import sys
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -28,6 +27,7 @@ from kafka_rebalance.history.records import read_records
 from kafka_rebalance.history.replay import ReplayedRebalance, replay
 from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.progress import item_progress
+from kafka_rebalance.report.text.sentences import print_note
 
 from .exit_codes import of_errors
 from .options import add_cluster, cluster_configs
@@ -165,7 +165,7 @@ def _compute(args: argparse.Namespace, recorded: Recorded) -> int:
             played += counterfactuals(group, topics)
         except GroupError as error:  # a record may hold any numbers
             failed.add(name)
-            print(f"kafka-rebalance: {name}: {error}", file=sys.stderr)
+            print_note(f"{name}: {error}")
     if args.json:
         _print_json(played)
     else:
@@ -181,7 +181,7 @@ def _draw(args: argparse.Namespace, recorded: Recorded, rows: list[RecordedRebal
     title = f"Rebalances of {args.group}" if args.group is not None else "Rebalances"
     page = history_page(_by_group(recorded), find_patterns(rows), title)
     args.output.write_text(page, encoding="utf-8")
-    print(f"kafka-rebalance: drawn to {args.output}", file=sys.stderr)
+    print_note(f"drawn to {args.output}")
 
 
 def _by_group(recorded: Recorded) -> dict[str, Recorded]:
@@ -226,9 +226,9 @@ def _report_unknown(log: CoordinatorLog) -> None:
     if log.unknown:
         are = "is" if log.unknown == 1 else "are"
         told = f"{counted(log.unknown, 'line')} of the coordinator {are} not known, for example: "
-        print(f"kafka-rebalance: {told}{log.examples[0]}", file=sys.stderr)
+        print_note(f"{told}{log.examples[0]}")
     if not log.events:
-        print("kafka-rebalance: the broker's log has no line about groups", file=sys.stderr)
+        print_note("the broker's log has no line about groups")
 
 
 def _show(args: argparse.Namespace, rows: list[RecordedRebalance]) -> None:

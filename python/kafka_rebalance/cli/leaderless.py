@@ -4,15 +4,15 @@
 Only lines have this fact (`topics[].leaderless`): no assignor reads it, so no `GroupSpec` has it.
 """
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.report.text.names import counted, partitions_text
+from kafka_rebalance.report.text.sentences import print_note
 
-_MOST_NAMED = 60
+_CHARACTERS_IN_SENTENCE = 60
 
 
 @dataclass(slots=True)
@@ -40,11 +40,11 @@ class Leaderless:
             return
         groups, one = len(self.of_group), len(every) == 1
         who = f"{next(iter(self.of_group))} reads" if groups == 1 else f"{groups} groups read"
-        print(
-            f"kafka-rebalance: {who} {counted(len(every), 'partition')} without a leader: "
-            f"{partitions_text(every, _MOST_NAMED)}. Kafka assigns {'it' if one else 'them'}, but "
-            f"no member can read {'it' if one else 'them'} until a replica is back",
-            file=sys.stderr,
+        names = partitions_text(every, _CHARACTERS_IN_SENTENCE)
+        print_note(
+            f"{who} {counted(len(every), 'partition')} without a leader: {names}. Kafka assigns "
+            f"{'it' if one else 'them'}, but no member can read {'it' if one else 'them'} until a "
+            "replica is back"
         )
 
 

@@ -5,6 +5,8 @@ import sys
 from pathlib import Path
 from typing import BinaryIO
 
+from kafka_rebalance.report.text.sentences import print_note
+
 
 def open_input(file: str) -> BinaryIO:
     """Opens a file, or standard input for "-"."""
@@ -14,4 +16,4 @@ def open_input(file: str) -> BinaryIO:
 def no_groups(file: str, noun: str = "group") -> None:
     """Reports on standard error that the input is empty: nothing else would be printed."""
     source = "standard input" if file == "-" else file
-    print(f"kafka-rebalance: {source}: no {noun} in it", file=sys.stderr)
+    print_note(f"{source}: no {noun} in it")

@@ -2,7 +2,6 @@
 """`kafka-rebalance plan`: plays the rebalances that changes of a group cause."""
 
 import argparse
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -39,6 +38,7 @@ from kafka_rebalance.plans.listed import may_list_eager
 from kafka_rebalance.plans.rebalance_plan import parse_changes
 from kafka_rebalance.plans.switched import by_plug_ins, not_rolling
 from kafka_rebalance.report.text.names import counted
+from kafka_rebalance.report.text.sentences import print_note
 
 from .groups import add_arguments, answers, given
 from .options import whole
@@ -218,7 +218,7 @@ def _warn(library: str, groups: int) -> None:
     problem += (
         "here: if it leads, its answer may differ from that of Kafka's assignor, planned here"
     )
-    print(f"kafka-rebalance: {problem}", file=sys.stderr)
+    print_note(problem)
 
 
 def _json(
@@ -359,4 +359,4 @@ def _draw(planned: RebalancePlan, args: argparse.Namespace) -> None:
         from kafka_rebalance.report.plans.picture import draw_plan
 
         draw_plan(planned, args.output)
-    print(f"kafka-rebalance: drawn to {args.output}", file=sys.stderr)
+    print_note(f"drawn to {args.output}")

@@ -4,7 +4,6 @@
 import argparse
 import asyncio
 import json
-import sys
 import time
 from collections.abc import Iterator
 from itertools import groupby
@@ -13,6 +12,7 @@ from typing import Any
 from kafka_rebalance.bulk.line_files import MAX_LINE_BYTES, read_lines
 from kafka_rebalance.errors import GroupError, WireError
 from kafka_rebalance.report.text.names import counted
+from kafka_rebalance.report.text.sentences import print_sentence
 from kafka_rebalance.serve.probe_cases import ProbeCase, probe_case
 from kafka_rebalance.serve.probed_client import ProbedClient
 
@@ -47,7 +47,7 @@ async def _probe(args: argparse.Namespace) -> int:
                 bad += "error" in result
     minutes = (time.monotonic() - start) / 60
     told = f"{counted(groups, 'group')}, {counted(bad, 'error')}, {groups / minutes:.0f} a minute"
-    print(told, file=sys.stderr)
+    print_sentence(told)
     return of_errors(bad)
 
 

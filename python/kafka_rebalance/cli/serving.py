@@ -7,13 +7,13 @@ import contextlib
 import json
 import signal
 import socket
-import sys
 from collections.abc import Iterator
 
 from kafka_rebalance.coordinator import CoordinatorConfig
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.report.text.names import counted
+from kafka_rebalance.report.text.sentences import print_sentence
 from kafka_rebalance.serve.cluster import Cluster, ServedTopic
 from kafka_rebalance.serve.server import Server
 
@@ -72,7 +72,7 @@ async def _serve(server: Server) -> None:
             problem = f"{host} is no address of this machine, as 127.0.0.1: {error}"
             raise GroupError("--host", problem) from None
         for line in _recovered(server):
-            print(line, file=sys.stderr)
+            print_sentence(line)
         print(f"listening on {server.address}; Ctrl-C ends it", flush=True)
         await ended.wait()
 

@@ -199,10 +199,11 @@ def _from_group(args: argparse.Namespace) -> Scenario | None:
         raise GroupError(where, f"{group.group_id}: {error_text(error, args.changes)}") from None
     from kafka_rebalance.plans import lost_rack
     from kafka_rebalance.report.plans.lost_rack import groups_note
+    from kafka_rebalance.report.text.sentences import print_note
 
     unknown = lost_rack.at_first(group, map(str, args.changes))
     if note := groups_note([unknown], before=True):
-        print(f"kafka-rebalance: {note}", file=sys.stderr)
+        print_note(note)
     return scenario
 
 

@@ -2,7 +2,6 @@
 """`kafka-rebalance snapshot`: writes the groups of a live cluster as contract lines."""
 
 import argparse
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -11,6 +10,7 @@ from kafka_rebalance.group import contract
 from kafka_rebalance.live import Progress, group_leaders, snapshot
 from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.progress import item_progress
+from kafka_rebalance.report.text.sentences import print_note
 
 from .exit_codes import of_errors
 from .options import add_cluster, cluster_configs
@@ -126,4 +126,4 @@ class _Counts:
 
 
 def _say(text: str) -> None:
-    print(f"kafka-rebalance: {text}", file=sys.stderr)
+    print_note(text)

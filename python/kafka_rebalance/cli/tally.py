@@ -2,7 +2,6 @@
 """Counts the groups of a command, for the lines below its report and for its exit code."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -12,6 +11,7 @@ from kafka_rebalance.group.model import quoted
 from kafka_rebalance.plans.grown_sources import STOPS
 from kafka_rebalance.plans.playing import NOT_PLAYED
 from kafka_rebalance.report.text.names import counted
+from kafka_rebalance.report.text.sentences import print_note
 
 from .exit_codes import SOME_ERRORS, of_errors
 from .leaderless import Leaderless
@@ -35,7 +35,7 @@ _WHY = {
 }
 """The reason in a group's line -> in the line below a report, with a place for the groups' ids."""
 
-_MOST_NAMES = 3
+_GROUPS_NAMED = 3
 
 
 @dataclass(slots=True)
@@ -87,23 +87,26 @@ class Tally:
         self.leaderless.show()
         if self.bad:
             problem = f"{self.bad} of {counted(self.groups, 'group')} had errors"
-            print(f"kafka-rebalance: {problem}", file=sys.stderr)
+            print_note(problem)
         without = self.unaffected + sum(map(len, self.streams.values()))
         if without and without + self.unreadable == self.groups:
             problem = "; ".join(first for _, first in self.not_affected.values())
-            left = f"no group is left: {'; '.join(self.streams)}"
-            problem = f"no group is affected: {problem}" if problem else left
-            print(f"kafka-rebalance: {problem}", file=sys.stderr)
+            print_note(f"no group is affected: {problem}" if problem else self._none_left(args))
             return SOME_ERRORS
         leader = vars(args).get("leader")
         if leader is not None and not self.led and self.unreadable < self.groups > 1:
             problem = f"no group has a member {quoted(leader)}; the answers are without --leader"
-            print(f"kafka-rebalance: {problem}", file=sys.stderr)
+            print_note(problem)
             return SOME_ERRORS
         return of_errors(self.bad)
 
+    def _none_left(self, args: argparse.Namespace) -> str:
+        """Returns a sentence without the reasons that the lines below the report have already."""
+        reasons = [why for why in self.streams if args.json or why not in _WHY[why]]
+        return ": ".join(("no group is left", *filter(None, ["; ".join(reasons)])))
+
 
 def _left_out(ids: Sequence[str], why: str) -> str:
-    more = len(ids) - _MOST_NAMES
-    names = ", ".join(ids[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+    more = len(ids) - _GROUPS_NAMED
+    names = ", ".join(ids[:_GROUPS_NAMED]) + (f" and {more} more" if more > 0 else "")
     return f"Left out: {counted(len(ids), 'group')} {_WHY[why].format(names)}."

@@ -2,7 +2,6 @@
 """`kafka-rebalance watch`: says of each rebalance of a live group whether it was as predicted."""
 
 import argparse
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -25,6 +24,7 @@ from kafka_rebalance.plans.seen_rebalance import (
     seen_rebalance,
 )
 from kafka_rebalance.report.text.names import counted
+from kafka_rebalance.report.text.sentences import print_note
 
 from .exit_codes import SOME_ERRORS, of_errors
 from .groups import add_changes, error_text
@@ -166,4 +166,4 @@ def _line(one: SeenRebalance, far: int | None) -> str:
 
 
 def _say(text: str) -> None:
-    print(f"kafka-rebalance: {text}", file=sys.stderr, flush=True)
+    print_note(text)

@@ -29,7 +29,7 @@ WINDOW_MS = 600_000
 STORM = 10
 FLAPPING = 3
 _IDLE_RECORDS = 3
-_MOST_NAMED = 3
+_MEMBERS_NAMED = 3
 _FOLLOWING = {"second round", "after-effect"}
 
 PatternKind = Literal["storm", "rolling", "flapping", "new ids", "never settles", "idle"]
@@ -205,9 +205,9 @@ def _new_ids(rows: Sequence[RecordedRebalance]) -> Iterator[Pattern]:
         return
     of_back = _of_restarts(rows, back)
     names = list(dict.fromkeys(one.identity for one in back))
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    more = f" and {len(names) - _MEMBERS_NAMED} more" if len(names) > _MEMBERS_NAMED else ""
     told = (
-        f"{', '.join(names[:_MOST_NAMED])}{more} came back {len(back)} times under a new member "
+        f"{', '.join(names[:_MEMBERS_NAMED])}{more} came back {len(back)} times under a new member "
         f"id, in {len(of_back)} rebalances of their own"
     )
     session = session_for(back)

@@ -19,7 +19,7 @@ from .committed_offsets import NO_LEADER
 
 OFFSETS_TOPIC = "__consumer_offsets"
 
-_MOST_NAMED = 10
+_PARTITIONS_NAMED = 10
 
 
 def problems(silent: Mapping[int, str], offsets_topic: Mapping[str, Any]) -> Iterator[str]:
@@ -37,8 +37,8 @@ def problems(silent: Mapping[int, str], offsets_topic: Mapping[str, Any]) -> Ite
         int(one["partition_index"]) for one in partitions if one["leader_id"] == NO_LEADER
     )
     if numbers:
-        more = len(numbers) - _MOST_NAMED
-        names = ", ".join(map(str, numbers[:_MOST_NAMED])) + (
+        more = len(numbers) - _PARTITIONS_NAMED
+        names = ", ".join(map(str, numbers[:_PARTITIONS_NAMED])) + (
             f" and {more} more" if more > 0 else ""
         )
         which = f"{len(numbers)} of {len(partitions)} partitions of {OFFSETS_TOPIC} ({names})"

@@ -245,7 +245,9 @@ def _led(
     engine: Engine,
 ) -> LedPlan:
     try:
-        return LedPlan(name, leaders, plan(group, name, changes, engine=engine))
+        # The leader runs its library's class; the other members may run what they run now.
+        led = run_by(group, name)
+        return LedPlan(name, leaders, plan(led, changes=changes, engine=engine))
     except GroupError as error:
         if not isinstance(error, AssignorThrows) and error.path != "assignor":
             raise  # a change does not fit the group

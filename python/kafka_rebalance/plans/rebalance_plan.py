@@ -47,7 +47,7 @@ from kafka_rebalance.group.spec import GroupSpec
 from .changes import Change, SwitchAssignor, SwitchProtocol, change_from_text
 from .changes.edits import AS_IT_IS
 from .changes.made_up import PLANNED, Basis, Draw, MadeUp, Newcomer
-from .changes.other_assignor import run_by
+from .changes.other_assignor import restarted_with
 from .core_plan import CorePlan, core_step
 from .explanation import explain
 from .figures import Figures, count_rows, figure_rows, rack_share
@@ -255,7 +255,7 @@ def plan(
     if group.subtopologies is not None and not assigns_tasks(name):
         raise GroupError("assignor", f"{quoted(name)} assigns no tasks, as a streams group needs")
     parsed = parse_changes(changes)
-    return replay(run_by(group, name), parsed, engine, PLANNED)
+    return replay(restarted_with(group, name), parsed, engine, PLANNED)
 
 
 def parse_changes(changes: Iterable[Change | str]) -> tuple[Change, ...]:

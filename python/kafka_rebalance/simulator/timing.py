@@ -72,8 +72,7 @@ def assumed(group: GroupSpec, changes: Sequence[Change], assignors: Sequence[str
         for protocol, text in each.items()
     )
     return (
-        f"medians of {len(SEEDS)} seeds (--json has the ranges), from the assignor's own first "
-        "assignment, "
+        f"medians of {len(SEEDS)} seeds, from the assignor's own first assignment, "
         f"{played[0].assumed().removeprefix('assumed: ')}, members that restart are away for "
         f"{Pace().down_ms // 1000} s, {heartbeats}"
     )

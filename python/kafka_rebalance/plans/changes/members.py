@@ -14,7 +14,7 @@ from kafka_rebalance.plans.group_kinds import by_switch_protocol, never_runs
 from .change import Change, Verb, check_fields, check_least, count, some
 from .edits import Edited, GroupEvent, error, find_member, held_by, restarted, without
 from .made_up import MadeUp, client_names, instance_names, prefix_of
-from .other_assignor import run_by
+from .other_assignor import restarted_with
 from .topic_order import listed_anew
 
 MOST_NEW_MEMBERS = 100_000
@@ -329,7 +329,7 @@ class SwitchAssignor(Change):
             raise error(f"{quoted(self.assignor)} {problem}")
 
         def edit(group: GroupSpec, ids: MadeUp) -> Edited:
-            switched = listed_anew(run_by(group, self.assignor), ids)
+            switched = listed_anew(restarted_with(group, self.assignor), ids)
             return Edited(switched, starts_over=not by_broker)
 
         return [GroupEvent(str(self), edit)]

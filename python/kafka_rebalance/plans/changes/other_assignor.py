@@ -12,12 +12,15 @@ plug-ins send what Kafka's newest Java client sends, as the recipes of `compare`
 3. Only librdkafka's leaders depend on the age of the members' clients, which a change of assignor
    does not change: versions 1 to 3 stay there. Clients of version 0 have no cooperative assignor;
    those of the Python libraries get one with the plug-in.
+4. Members that restart with a Python library's own class no longer send Java's bytes, as this
+   project's plug-ins do: which library such a member runs is not known from bytes any more.
 
 Source   the table in docs/plans.md, of real clients; librdkafka 2.16. Mirror: `Draft::run_by`.
 """
 
 from dataclasses import replace
 
+from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
 from kafka_rebalance.assignors.registry import library_of, protocol_name
 from kafka_rebalance.group.model import NEWEST_SUBSCRIPTION, Member
 from kafka_rebalance.group.spec import GroupSpec
@@ -30,6 +33,19 @@ def run_by(group: GroupSpec, assignor: str) -> GroupSpec:
         return group.edited(assignor=assignor, rebalance_protocol=group.rebalance_protocol)
     members = tuple(sends_anew(member, assignor) for member in group.members)
     return group.edited(assignor=assignor, members=members)
+
+
+def restarted_with(group: GroupSpec, assignor: str) -> GroupSpec:
+    """Returns the group after all its members have restarted with this assignor."""
+    after = run_by(group, assignor)
+    if assignor == group.assignor or assignor not in PYTHON_LIBRARIES:
+        return after
+    # 4.
+    members = tuple(
+        replace(one, client_library=None) if one.client_library == "java" else one
+        for one in after.members
+    )
+    return after.edited(members=members)
 
 
 def sends_anew(member: Member, assignor: str) -> Member:

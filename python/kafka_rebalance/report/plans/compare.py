@@ -61,7 +61,7 @@ def _table_notes(comparison: Comparison, times: Times, assumed: str) -> list[str
     if times:
         notes.append(
             "unread: partition-seconds without a reader; settles: seconds. Both are simulated, as "
-            f"`simulate --from` does it: {assumed}."
+            f"`simulate --from` does it: {assumed}. --json has the ranges."
         )
     elif assumed:
         notes.append(f"No figures in seconds: {assumed}.")

@@ -23,7 +23,7 @@ from .recipes import lists_note, own_lists_note
 
 _MOST_ROWS = 20
 _MOST_CHARACTERS = 34
-_MOST_NAMED = 60
+_CHARACTERS_IN_SENTENCE = 60
 
 
 def print_description(one: Description, given: str, *, everything: bool) -> None:
@@ -109,7 +109,7 @@ def finding_text(finding: Finding, names: dict[str, str]) -> str:
     who = ", ".join(names.get(one, one) for one in finding.member_ids[:3])
     if len(finding.member_ids) > 3:
         who += f" and {len(finding.member_ids) - 3} more"
-    which = partitions_text(finding.partitions, _MOST_NAMED)
+    which = partitions_text(finding.partitions, _CHARACTERS_IN_SENTENCE)
     parts = [finding.kind, *filter(None, (who, which)), finding.text]
     return ": ".join(parts)
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints the result of `endless`: whether a group's leader can hang, when, and the ways out."""
 
-import textwrap
 from collections.abc import Iterator
 
 from kafka_rebalance.plans.never_ends import Endless
+from kafka_rebalance.report.text.sentences import print_sentence, wrapped
 from kafka_rebalance.report.text.tables import width
 
 _MOST = 5
@@ -13,16 +13,16 @@ _MOST = 5
 def print_endless(found: Endless | None) -> None:
     """Prints the result, or nothing if the group's assignor always ends."""
     if found is not None:
-        print("\n".join(endless_lines(found)), end="\n\n")
+        for text in _sentences(found):
+            start = " " * (len(text) - len(text.lstrip()))
+            print(wrapped(text.lstrip(), width(), start, "  "))
+        print()
 
 
-def endless_lines(found: Endless) -> list[str]:
-    """Returns the result as lines of at most 100 columns."""
-    lines = []
+def print_endless_error(found: Endless) -> None:
+    """Prints the result on standard error, below the error of a group that has no answer."""
     for text in _sentences(found):
-        indent = " " * (len(text) - len(text.lstrip()) + 2)
-        lines += textwrap.wrap(text, width(), subsequent_indent=indent, break_on_hyphens=False)
-    return lines
+        print_sentence(text)
 
 
 def _sentences(found: Endless) -> Iterator[str]:

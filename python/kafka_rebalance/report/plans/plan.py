@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints a plan as tables; members without changes are left out unless `everything` is printed."""
 
-import textwrap
 from collections.abc import Sequence
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE
@@ -18,6 +17,7 @@ from kafka_rebalance.report.text.names import (
     partitions_text,
     shortened,
 )
+from kafka_rebalance.report.text.sentences import wrapped
 from kafka_rebalance.report.text.tables import print_table, width
 
 from . import lost_rack
@@ -25,7 +25,7 @@ from . import lost_rack
 _MOST_ROWS = 20
 _MOST_ROUNDS = 6
 _MOST_CHARACTERS = 34
-_MOST_NAMED = 60
+_CHARACTERS_IN_SENTENCE = 60
 _LONGEST_ID = 60  # a longer group id is cut in tables of many groups
 
 
@@ -84,21 +84,8 @@ def print_figures(plan: RebalancePlan, figures: Figures) -> None:
 
 
 def print_wrapped(text: str, indent: str = "", more: str = "") -> None:
-    """Prints a text wrapped to the tables' width; the first line is not indented by `more`.
-
-    Names stay whole, so that they can be copied: a longer one has a line of its own.
-    """
-    then = indent + more
-    print(
-        textwrap.fill(
-            text,
-            width(),
-            initial_indent=indent,
-            subsequent_indent=then,
-            break_on_hyphens=False,
-            break_long_words=False,
-        )
-    )
+    """Prints a text wrapped to the tables' width; the first line is not indented by `more`."""
+    print(wrapped(text, width(), indent, more))
 
 
 def _silent(figures: Figures) -> str:
@@ -141,7 +128,10 @@ def step_notes(step: Step) -> list[str]:
     elif step.waiting:
         notes.append(f"; {waits(len(step.waiting))} for it")
     if step.leaderless:
-        names, one = partitions_text(step.leaderless, _MOST_NAMED), len(step.leaderless) == 1
+        names, one = (
+            partitions_text(step.leaderless, _CHARACTERS_IN_SENTENCE),
+            len(step.leaderless) == 1,
+        )
         notes.append(
             f": {counted(len(step.leaderless), 'partition')} without a leader, because all known "
             f"replicas were there: {names}. Kafka still assigns "

@@ -25,7 +25,7 @@ _HOW_BY_JAVAS_BYTES = (
     "How to switch, for each client library that the members' bytes fit: they are Java's, which "
     "this project's plug-ins for kafka-python and aiokafka send too:"
 )
-_MOST_NAMED = 3
+_GROUPS_NAMED = 3
 
 
 def _new_ids(migration: Migration) -> str:
@@ -158,7 +158,7 @@ def lists_note(group_ids: Sequence[str]) -> str | None:
     """Returns the note for many groups; `group_ids` are those that may have mixed lists."""
     if not group_ids:
         return None
-    few = len(group_ids) <= _MOST_NAMED
+    few = len(group_ids) <= _GROUPS_NAMED
     return (
         f"Assumed for {counted(len(group_ids), 'cooperative group')}"
         f"{' (' + ', '.join(group_ids) + ')' if few else ''}: every member lists only cooperative "

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from .colours import bold
 
-_MOST = 100
+MOST_COLUMNS = 100
 _LONG = 36  # a longer word may be broken even if the terminal is wide enough for it
 _WORDS = re.compile(r"\S+")
 _PARTS = re.compile(r"[^-_./:,]*[-_./:,]+|[^-_./:,]+")
@@ -58,8 +58,8 @@ def print_filled_table(
 def width() -> int:
     """Returns the width of tables: that of the terminal or of COLUMNS, at most 100, else 100."""
     if sys.stdout.isatty() or "COLUMNS" in os.environ:
-        return min(_MOST, shutil.get_terminal_size((_MOST, 24)).columns)
-    return _MOST
+        return min(MOST_COLUMNS, shutil.get_terminal_size((MOST_COLUMNS, 24)).columns)
+    return MOST_COLUMNS
 
 
 def table_lines(

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Prints sentences on standard error: notes, warnings and errors of the command.
+
+One rule decides how many lines a sentence has. If standard error is a terminal, the sentence is
+wrapped after a word at the terminal's width (or COLUMNS, and at most 100 columns, as tables are),
+and its further lines are indented. Else the sentence is one line, because programs look for it in a
+log with tools such as grep; COLUMNS does not change that.
+
+Sentences on standard output are part of a report, and always wrapped (`report.plans.plan`).
+"""
+
+import os
+import sys
+import textwrap
+from typing import TextIO
+
+from .colours import red
+from .tables import MOST_COLUMNS
+
+_COMMAND = "kafka-rebalance:"
+_HANGING = "  "
+
+
+def wrapped(text: str, width: int, indent: str = "", more: str = "") -> str:
+    """Returns the text in lines of `width`; all lines but the first are also indented by `more`.
+
+    Names stay whole, so that they can be copied: a longer one has a line of its own.
+    """
+    return textwrap.fill(
+        text,
+        width,
+        initial_indent=indent,
+        subsequent_indent=indent + more,
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+
+
+def print_note(text: str) -> None:
+    """Prints a sentence of the command on standard error, after the command's name."""
+    print_sentence(f"{_COMMAND} {text}")
+
+
+def print_error(text: str) -> None:
+    """Prints the error that ends the command; on a terminal, the command's name is red."""
+    shown = _shown(f"{_COMMAND} {text}", sys.stderr).removeprefix(_COMMAND)
+    print(f"{red(_COMMAND, sys.stderr)}{shown}", file=sys.stderr)
+
+
+def print_sentence(text: str) -> None:
+    """Prints a sentence on standard error without the command's name; indented ones stay so."""
+    print(_shown(text, sys.stderr), file=sys.stderr)
+
+
+def _shown(text: str, stream: TextIO) -> str:
+    """Returns the text as the stream shows it; line breaks of the text itself stay."""
+    if not stream.isatty():
+        return text
+    columns = _columns(stream)
+    return "\n".join(
+        wrapped(one.lstrip(), columns, " " * (len(one) - len(one.lstrip())), _HANGING)
+        for one in text.split("\n")
+    )
+
+
+def _columns(stream: TextIO) -> int:
+    """Returns the columns of a terminal: COLUMNS, or else those of this stream; at most 100.
+
+    shutil.get_terminal_size measures standard output, which may be a file.
+    """
+    given = os.environ.get("COLUMNS", "")
+    try:
+        found = int(given) if given.isdecimal() else os.get_terminal_size(stream.fileno()).columns
+    except OSError:  # such as a terminal that is closed
+        found = 0
+    return min(MOST_COLUMNS, found or MOST_COLUMNS)

@@ -148,7 +148,7 @@ def test_rebalances_that_are_not_computed_count(
     assert "not computed: no assignor our-own is known" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("options", ["", "--json", "--what-if", "--group g", "--output x.html"])
+@pytest.mark.parametrize("options", ["", "--json", "--what-if", "--output x.html"])
 def test_files_without_a_group_say_so(
     options: str,
     tmp_path: Path,
@@ -167,3 +167,27 @@ def test_files_without_a_group_say_so(
     assert main(["history", path, path, *options.split()]) == 2
     assert f"2 files: {problem}" in capsys.readouterr().err
     assert [one.name for one in tmp_path.iterdir()] == ["records.jsonl"]
+
+
+@pytest.mark.parametrize("options", ["", "--replay", "--what-if", "--patterns", "--output x.html"])
+def test_an_absent_group_is_named_with_those_that_are_there(
+    options: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    records = [_generation(f"g{n}", 0) for n in range(5)]
+    for number, has in ((0, ""), (2, "; it has g0 and g1"), (5, "; it has g0, g1, g2 and others")):
+        path = _file(tmp_path, *records[:number])
+        error = f"group_id: no such group in the records of {path}{has}; give all records of "
+        command = ["history", path, "--group", "nope", *options.split()]
+        assert main(command) == 3
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        assert printed.err.startswith(f"nope: {error}__consumer_offsets; ")
+    if not options.startswith("--output"):  # --output: not with --json
+        assert main([*command, "--json"]) == 3
+        line = json.loads(capsys.readouterr().out)
+        assert line["group_id"] == "nope"
+        assert line["error"].startswith(error)

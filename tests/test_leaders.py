@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -175,6 +176,31 @@ def test_a_made_up_leader_is_short_with_a_star_and_named_as_what_it_is(
             named_leader(one, name)
     with pytest.raises(kr.NotAffected, match=r'there is no member "c-9-1234"$'):
         named_leader(one, "c-9-1234")
+
+
+def test_leaders_have_the_short_names_of_the_tables(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A static member may take over when another one leaves: `--leader` takes its short name."""
+    members = tuple(
+        kr.Member(
+            f"pod-{n}-0b5c2d1e-0000-4000-8000-12345678900{n}",
+            ("t",),
+            group_instance_id=f"pod-{n}",
+            client_library="librdkafka" if n % 2 else "java",
+            owned_partitions=(kr.TopicPartition("t", 2 * n), kr.TopicPartition("t", 2 * n + 1)),
+            generation_id=3,
+        )
+        for n in range(4)
+    )
+    one = kr.GroupSpec("g", (kr.Topic("t", 8),), members, "cooperative-sticky", 3)
+    for word in ("plan", "compare"):
+        text, _ = told([word, "--remove-member", "pod-0"], one, tmp_path, capsys)
+        (name,) = re.findall(r"If (\S+) leads with", text)
+        assert name in ("pod-1-0b5c", "pod-2-0b5c", "pod-3-0b5c")
+        assert named_leader(one, name).leader == next(
+            m.member_id for m in members if m.member_id.startswith(name)
+        )
 
 
 def test_explain_and_compare_use_the_leaders_assignor(

@@ -118,9 +118,12 @@ def test_a_group_that_is_not_in_the_file_is_an_error_as_on_a_cluster(
     source = ("--from", sample) if word == "simulate" else (sample,)
     run = command(word, *source, "--group", "none")
     assert (run.returncode, run.stdout) == (3, "")
-    assert run.stderr.splitlines()[0] == f"none: group_id: no such group in {sample}"
+    error = (
+        f"group_id: no such group in {sample}; it has audit, chat-moderation, checkout and others"
+    )
+    assert run.stderr.splitlines()[0] == f"none: {error}"
     as_json = command(word, *source, "--group", "none", "--json")
-    answer = {"group_id": "none", "error": f"group_id: no such group in {sample}"}
+    answer = {"group_id": "none", "error": error}
     assert (as_json.returncode, json.loads(as_json.stdout)) == (3, answer)
 
 

@@ -19,14 +19,17 @@ from kafka_rebalance.cli import main
 from kafka_rebalance.cli import watch as watch_command
 from kafka_rebalance.live import watched_log
 from kafka_rebalance.live.offsets_log import NoLogError
+from kafka_rebalance.plans.owners import owners
 from kafka_rebalance.plans.seen_rebalance import (
     EAGER_MEMBERS,
+    NO_CHANGE,
     NO_REBALANCE,
     distance,
     seen_rebalance,
 )
+from kafka_rebalance.report.text.names import member_names
 from kafka_rebalance.wire.group_records import GroupMetadataKey, OffsetsRecord, encode_key
-from tests.test_watch_by_broker import described
+from tests.test_watch_by_broker import described, recorded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -188,6 +191,57 @@ def test_a_plan_is_compared_when_all_its_members_are_there(
     assert "told_elsewhere" in second
 
 
+@pytest.mark.parametrize("at", [1, 31, 61, -1], ids=["share", "streams", "consumer", "classic"])
+def test_members_have_the_names_of_plans(
+    at: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`watch` prints the names that `plan` prints, and commands take them."""
+    observed = recorded("modern_live_assigned.jsonl.gz") + recorded("modern_live.jsonl.gz")
+    if at < 0:
+        ids = [f"c-{n}7e0cb12-79be-4224-9982-b63cb73e8891" for n in range(4)]
+        members = tuple(kr.Member(one, ("t", "u")) for one in ids)
+        before = kr.plan(kr.GroupSpec("g", TOPICS, members, "range", 1)).final
+    else:
+        before = kr.GroupSpec.from_dict(observed[at]["seen"][-1])
+    gone = before.members[-1]
+    later = kr.plan(before, changes=[f"remove-member={gone.member_id}"]).final
+    watch_states(monkeypatch, [before, later])
+    out, _ = capsys.readouterr()
+    name = member_names({m.member_id: m.client_id for m in before.members})[gone.member_id]
+    assert f"left: {name}: as predicted" in out
+    assert gone.member_id not in out
+    again = kr.plan(before, changes=[f"remove-member={name}"])
+    assert owners(again.final) == owners(later)
+
+
+def test_what_was_predicted_and_what_happened(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before, *_, swapped = [
+        kr.GroupSpec.from_dict(described(epoch, ("a", epoch, [one]), ("b", epoch, [1 - one])))
+        for epoch, one in ((5, 0), (6, 1))
+    ]
+    assert watch_states(monkeypatch, [before, swapped]) == 3
+    assert capsys.readouterr().out == (
+        f"generation 6, {NO_CHANGE}: not as predicted: 2 of 2 partitions have other members than "
+        "predicted; cause: unknown\n"
+    )
+
+
+def test_a_plan_that_came_true_or_not(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = settled("roundrobin", "b", "c")
+    later = after(before, *before.members, kr.Member("d-9", ("t", "u")))
+    other = after(before, *before.members, kr.Member("a-9", ("t", "u")))
+    for state, told in (
+        (later, "as in the plan of the given changes"),
+        (other, "10 partitions with other members than in the plan of the given changes"),
+    ):
+        assert watch_states(monkeypatch, [before, state], "--add-members", "1") == 0
+        assert capsys.readouterr().out.endswith(f": as predicted (roundrobin); {told}\n")
+
+
 # The log ------------------------------------------------------------------------------------------
 
 LOG = Path(__file__).parent / "data" / "consumer_offsets.jsonl"
@@ -230,7 +284,7 @@ def test_a_real_log_is_as_predicted(monkeypatch: pytest.MonkeyPatch) -> None:
     cooperative = "cooperative-sticky"
     assert logged("java-cooperative", monkeypatch) == [
         f"2 joined: java: {cooperative}",
-        f"3 nothing changed: {cooperative}",
+        f"3 {NO_CHANGE}: {cooperative}",
         f"4 left: java: {cooperative}",
     ]
     assert logged("java-static", monkeypatch) == ["1 back: pod: sticky"]

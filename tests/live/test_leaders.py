@@ -19,6 +19,7 @@ pytest.importorskip("confluent_kafka", reason="no confluent-kafka: pip install -
 
 import kafka_rebalance as kr
 from kafka_rebalance.cli import main
+from kafka_rebalance.plans.seen_rebalance import NO_CHANGE
 from tests.support.live_members import JavaMembers, await_stable
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ def test_watch_sees_each_rebalance_in_the_log(tmp_path: Path) -> None:
             out, err = watch.communicate(timeout=120)
     joined, second, left = map(json.loads, out.splitlines())
     assert joined["event"].startswith("joined: j2-")
-    assert second["event"] == "nothing changed"  # j1 has revoked partitions, and joined again
+    assert second["event"] == NO_CHANGE  # j1 has revoked partitions, and joined again
     assert left["event"] == joined["event"].replace("joined", "left")
     first = joined["generation_id"]
     assert [one["generation_id"] for one in (joined, second, left)] == [first, first + 1, first + 2]

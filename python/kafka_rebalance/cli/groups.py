@@ -19,7 +19,7 @@ from kafka_rebalance.plans.changes import text as changes_text
 from kafka_rebalance.plans.grown_sources import STOPS, check_sources, may_stop
 from kafka_rebalance.plans.leaders import named_leader
 from kafka_rebalance.plans.playing import NOT_PLAYED, is_played
-from kafka_rebalance.report.text.names import counted
+from kafka_rebalance.report.text.names import counted, in_words
 from kafka_rebalance.report.text.sentences import print_note, print_sentence
 
 from .leaderless import Leaderless
@@ -118,20 +118,34 @@ def read_groups(
     if (args.file is None) == (args.bootstrap_server is None):
         args.parser.error("give either FILE or --bootstrap-server")
     found, is_empty = False, True
+    there: list[str] = []
     for one, line in _cluster(args) if args.file is None else _file(args.file):
         is_empty = False
+        if args.group is not None and one.group_id is not None and len(there) <= _MOST_THERE:
+            there.append(one.group_id)
         if args.group in (None, one.group_id):
             found = True
             if leaderless is not None:
                 leaderless.note(one.group_id, line)
             yield one
     if args.group is not None and not found:
-        yield BadGroup(args.group, f"group_id: no such group in {args.file}")
+        yield no_such_group(args.group, args.file, there)
     elif is_empty and args.file is not None:
         no_groups(args.file)
     elif is_empty:
         problem = "no group has members that own partitions, so there is nothing to show"
         print_note(f"{args.bootstrap_server}: {problem}")
+
+
+_MOST_THERE = 3
+
+
+def no_such_group(group_id: str, where: str, there: Sequence[str]) -> BadGroup:
+    """Returns the error of an absent group: the input, and the first groups that are `there`."""
+    some = there[:_MOST_THERE]
+    more = " and others" if len(there) > len(some) else ""
+    has = f"; it has {', '.join(some) if more else in_words(some)}{more}" if some else ""
+    return BadGroup(group_id, f"group_id: no such group in {where}{has}")
 
 
 def report_bad(group: BadGroup, *, as_json: bool) -> None:

@@ -29,8 +29,11 @@ from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.progress import item_progress
 from kafka_rebalance.report.text.sentences import print_note
 
-from .exit_codes import of_errors
+from .exit_codes import SOME_ERRORS, of_errors
+from .groups import no_such_group, report_bad
 from .options import add_cluster, cluster_configs
+
+_NEEDED = "give all records of __consumer_offsets; groups of KIP-848 have none"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -100,11 +103,13 @@ def _check(args: argparse.Namespace) -> None:
 def run(args: argparse.Namespace) -> int:
     _check(args)
     recorded = _recorded(args)
+    if args.group is not None and all(row.group_id != args.group for row, _ in recorded):
+        there = list(dict.fromkeys(row.group_id for row, _ in recorded))
+        absent = no_such_group(args.group, f"the records of {_source(args)}", there)
+        report_bad(absent._replace(error=f"{absent.error}; {_NEEDED}"), as_json=args.json)
+        return SOME_ERRORS
     if not recorded:
-        files = args.files[0] if len(args.files) == 1 else f"{len(args.files)} files"
-        where = args.bootstrap_server or files
-        what = "give all records of __consumer_offsets; groups of KIP-848 have none"
-        raise GroupError(where, f"no record of a classic group was found; {what}")
+        raise GroupError(_source(args), f"no record of a classic group was found; {_NEEDED}")
     if args.broker_log:
         log = read_coordinator_log(line for path in args.broker_log for line in _log_lines(path))
         rows = with_log([row for row, _ in recorded], log)
@@ -112,8 +117,6 @@ def run(args: argparse.Namespace) -> int:
         _report_unknown(log)
     if args.group is not None:
         recorded = [one for one in recorded if one[0].group_id == args.group]
-        if not recorded:
-            raise GroupError("--group", f"no record of a classic group {args.group}")
     errors = sum(row.error is not None for row, _ in recorded)
     if args.replay or args.what_if:
         return of_errors(errors + _compute(args, recorded))
@@ -125,6 +128,11 @@ def run(args: argparse.Namespace) -> int:
     else:
         _show(args, rows)
     return of_errors(errors)
+
+
+def _source(args: argparse.Namespace) -> str:
+    files = args.files[0] if len(args.files) == 1 else f"{len(args.files)} files"
+    return args.bootstrap_server or files
 
 
 def _recorded(args: argparse.Namespace) -> Recorded:

@@ -23,7 +23,7 @@ from kafka_rebalance.plans.seen_rebalance import (
     is_reached,
     seen_rebalance,
 )
-from kafka_rebalance.report.text.names import counted
+from kafka_rebalance.report.text.names import counted, member_names, shortened
 from kafka_rebalance.report.text.sentences import print_note
 
 from .exit_codes import SOME_ERRORS, of_errors
@@ -108,8 +108,7 @@ def _waiting(group_id: str, why: str) -> str:
 
 def _beginning(group: GroupSpec, source: str) -> str:
     """Returns a line about the state in which the watch begins."""
-    noun = "partition" if group.subtopologies is None else "task"
-    size = f"{counted(len(group.members), 'member')}, {counted(len(owners(group)), noun)}"
+    size = f"{counted(len(group.members), 'member')}, {counted(len(owners(group)), _noun(group))}"
     return f"watching {group.group_id} by its {source}: {group.assignor}, {size}"
 
 
@@ -151,18 +150,30 @@ def _report(
         more = {} if far is None else {"told_elsewhere": far}
         print(contract.dumps(one.to_dict() | more), flush=True)
     else:
-        print(_line(one, far), flush=True)
+        print(_line(one, before, after, far), flush=True)
     return one.is_predicted
 
 
-def _line(one: SeenRebalance, far: int | None) -> str:
+def _line(one: SeenRebalance, before: GroupSpec, after: GroupSpec, far: int | None) -> str:
+    """Returns a line about a rebalance, with the short names of members that `plan` prints."""
     generation = "" if one.generation_id is None else f"generation {one.generation_id}, "
     if one.is_predicted:
         how = NO_REBALANCE if one.event.startswith("back: ") else f"as predicted ({one.assignor})"
     else:
-        how = f"{one.elsewhere} of {counted(one.partitions, 'partition')} elsewhere: {one.cause}"
-    told = "" if far is None else f"; {far} elsewhere than the plan of the given changes had them"
-    return f"{generation}{one.event}: {how}{told}"
+        noun = counted(one.partitions, _noun(after))
+        have = "has" if one.elsewhere == 1 else "have"
+        how = f"not as predicted: {one.elsewhere} of {noun} {have} other members than predicted"
+        how += f"; cause: {one.cause}"
+    told = ""
+    if far is not None:
+        than = "as" if far == 0 else f"{counted(far, _noun(after))} with other members than"
+        told = f"; {than} in the plan of the given changes"
+    names = member_names({m.member_id: m.client_id for m in (*before.members, *after.members)})
+    return shortened(f"{generation}{one.event}: {how}{told}", names)
+
+
+def _noun(group: GroupSpec) -> str:
+    return "partition" if group.subtopologies is None else "task"
 
 
 def _say(text: str) -> None:

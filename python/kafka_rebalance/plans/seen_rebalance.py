@@ -40,6 +40,7 @@ from .seen_target import possible_ends
 
 _PREFIXES = ("", "librdkafka/", "kafka-python/", "aiokafka/")
 EAGER_MEMBERS = "members claimed nothing, as those do that list an eager assignor too"
+NO_CHANGE = "no visible change"
 NO_REBALANCE = "no rebalance: static members came back"
 
 
@@ -47,7 +48,7 @@ NO_REBALANCE = "no rebalance: static members came back"
 class SeenRebalance:
     """What happened, and whether it was predicted.
 
-    `event`       the differences between the states, as a text
+    `event`       the differences between the states, as a text with whole member ids
     `assignor`    the assignor whose plan ends as the group did; None if there is none
     `cause`       why the prediction was wrong; None if it was right
     `elsewhere`   0 if predicted; else the number of partitions, of `partitions` in all, that have
@@ -206,7 +207,7 @@ def _event(before: GroupSpec, after: GroupSpec) -> str:
         "back": list(back),
     }
     texts = [f"{what}: {', '.join(names)}" for what, names in parts.items() if names]
-    return "; ".join(texts) or "nothing changed"
+    return "; ".join(texts) or NO_CHANGE
 
 
 def _differs(one: Member, other: Member) -> bool:

@@ -30,25 +30,25 @@ _DIALECTS = {
 def leading_lines(led: Sequence[LedPlan], shown: LedPlan) -> Iterator[str]:
     """Yields sentences about the leaders whose answer is shown, and about each other answer.
 
-    Yields nothing if only Kafka's own assignor can answer. Made-up ids are short, with a star.
+    Yields nothing if only Kafka's own assignor can answer. Made-up ids have a star.
     """
-    made_up = _made_up(led)
+    names = _short_names(led)
     if library_of(shown.assignor) and shown.leaders:
-        yield f"The figures are those of {_answering(shown)}: {_lead(shown, made_up)}."
+        yield f"The figures are those of {_answering(shown)}: {_lead(shown, names)}."
     elif len(led) > 1:
-        yield f"The figures are those of {_answering(shown)}{_where(shown, made_up)}."
+        yield f"The figures are those of {_answering(shown)}{_where(shown, names)}."
     for one in led:
         if one is not shown:
-            yield f"If {_names(one, made_up)} with {one.assignor}: {_answer(one)}."
+            yield f"If {_names(one, names)} with {one.assignor}: {_answer(one)}."
 
 
 def other_leaders(led: Sequence[LedPlan]) -> Iterator[str]:
     """Yields a sentence for each answer of another leader than the first that has one."""
     shown = next((one for one in led if one.plan is not None), None)
-    made_up = _made_up(led)
+    names = _short_names(led)
     for one in led:
         if one is not shown:
-            who = _names(one, made_up)
+            who = _names(one, names)
             yield f"If {who} with {one.assignor}: {_answer(one)} (--leader MEMBER)."
 
 
@@ -62,28 +62,26 @@ def _answering(one: LedPlan) -> str:
     return f"{text} (switch-assignor={known[0]} has the library's own)" if known else text
 
 
-def _made_up(led: Sequence[LedPlan]) -> dict[str, str]:
-    """Returns made-up id -> its short name with a star, as in the tables of the plans."""
-    plans = [one.plan for one in led if one.plan is not None and one.plan.made_up]
-    return {
-        id_: names[id_] for plan in plans for names in [names_in_plan(plan)] for id_ in plan.made_up
-    }
+def _short_names(led: Sequence[LedPlan]) -> dict[str, str]:
+    """Returns member id -> short name, as in the tables of the plans; `--leader` takes these."""
+    plans = [one.plan for one in led if one.plan is not None]
+    return {id_: name for plan in plans for id_, name in names_in_plan(plan).items()}
 
 
-def _lead(one: LedPlan, made_up: Mapping[str, str]) -> str:
-    return f"{_members(one, made_up)} {'leads' if len(one.leaders) == 1 else 'may lead'}"
+def _lead(one: LedPlan, names: Mapping[str, str]) -> str:
+    return f"{_members(one, names)} {'leads' if len(one.leaders) == 1 else 'may lead'}"
 
 
-def _where(one: LedPlan, made_up: Mapping[str, str]) -> str:
-    return f": {_lead(one, made_up)}" if one.leaders else ", though no member that may lead has it"
+def _where(one: LedPlan, names: Mapping[str, str]) -> str:
+    return f": {_lead(one, names)}" if one.leaders else ", though no member that may lead has it"
 
 
-def _names(one: LedPlan, made_up: Mapping[str, str]) -> str:
-    return f"{_members(one, made_up)} lead{'s' if len(one.leaders) == 1 else ''}"
+def _names(one: LedPlan, names: Mapping[str, str]) -> str:
+    return f"{_members(one, names)} lead{'s' if len(one.leaders) == 1 else ''}"
 
 
-def _members(one: LedPlan, made_up: Mapping[str, str]) -> str:
-    named = ", ".join(made_up.get(leader, leader) for leader in one.leaders[:_MOST_LEADERS])
+def _members(one: LedPlan, names: Mapping[str, str]) -> str:
+    named = ", ".join(names.get(leader, leader) for leader in one.leaders[:_MOST_LEADERS])
     more = len(one.leaders) - _MOST_LEADERS
     return f"{named} or {more} more" if more > 0 else named.replace(", ", " or ")
 

@@ -18,10 +18,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from kafka_rebalance.errors import ClusterError
 from kafka_rebalance.protocol.coordinator_lookup import partition_for
 
 from .cluster import admin_client, consumer_client, kafka_module
-from .consumer_groups import ClusterError
 from .log_records import IdleLimit, no_partitions
 from .unlisted import OFFSETS_TOPIC
 

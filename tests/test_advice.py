@@ -7,54 +7,23 @@ import asyncio
 import json
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 import kafka_rebalance as kr
-from kafka_rebalance import GroupError, GroupSpec, Member, Topic
+from kafka_rebalance import GroupError, GroupSpec, Topic
 from kafka_rebalance.assignors.registry import KAFKAS, planned_names
 from kafka_rebalance.data import captured_lines
-from kafka_rebalance.member import ConsumerConfig
 from kafka_rebalance.plans.changes import change_from_text
 from kafka_rebalance.plans.clients import CLIENTS, clients_of, recipe
-from kafka_rebalance.plans.switch import one_bounce, two_bounces
 from kafka_rebalance.simulator import (
-    Happening,
-    Kind,
-    MemberPlan,
-    Scenario,
-    TopicPlan,
     scenario_from_group,
-    simulate,
     simulate_seeds,
 )
 from kafka_rebalance.simulator.timing import MOST_WORK, SEEDS, timed
 from tests.support.prompt import command
-
-if TYPE_CHECKING:
-    from kafka_rebalance.plans.switch import Bounce
-
-TOPICS = (Topic("a", 7), Topic("b", 4), Topic("c", 3))
-UUID = "0b5c2d1e-0000-4000-8000-12345678900"
-
-
-def running(
-    assignor: str, members: int = 3, client: str | None = None, static: tuple[int, ...] = ()
-) -> GroupSpec:
-    """Returns a group that has settled under an assignor."""
-    there = tuple(
-        Member(
-            f"j{n}-{UUID}{n}",
-            ("a", "b", "c"),
-            client_id=client,
-            group_instance_id=f"s{n}" if n in static else None,
-        )
-        for n in range(members)
-    )
-    group = GroupSpec("g", TOPICS, there, assignor)
-    return group.owning(kr.assign(group))
-
+from tests.support.switched_groups import running
 
 # Which groups get advice --------------------------------------------------------------------------
 
@@ -241,109 +210,6 @@ def test_javas_settings_are_kafkas_class_names() -> None:
         for name in setting.removeprefix("partition.assignment.strategy=").split(","):
             assert name.startswith("org.apache.kafka.clients.consumer.")
             assert name.endswith("Assignor")
-
-
-# The number of rebalances of a switch -------------------------------------------------------------
-
-
-def counts(bounces: tuple[Bounce, ...]) -> list[int]:
-    return [one.rebalances for one in bounces]
-
-
-def test_a_switch_is_counted_as_real_java_members_made_it(engine: Any) -> None:
-    """On a broker, three Java members needed 8 generations for the second bounce, not 6."""
-    there = two_bounces(running("range"), "range", "cooperative-sticky", engine)
-    assert counts(there) == [6, 8]
-    assert there[0].takes_over == f"j2-{UUID}2 leaves"
-    assert there[1].takes_over is None
-    back = two_bounces(running("cooperative-sticky"), "cooperative-sticky", "range", engine)
-    assert counts(back) == [8, 6]
-    assert counts(two_bounces(running("range"), "range", "sticky", engine)) == [6, 6]
-
-
-def test_static_members_make_one_rebalance_where_their_return_changes_the_vote() -> None:
-    all_static = running("range", static=(0, 1, 2))
-    first, second = two_bounces(all_static, "range", "cooperative-sticky", "rust")
-    assert (first.rebalances, second.rebalances) == (1, 0)
-    assert first.takes_over == "s2 is back"
-    first_static = running("range", static=(0,))
-    assert counts(two_bounces(first_static, "range", "roundrobin", "rust")) == [4, 4]
-    last_static = running("range", static=(2,))
-    assert counts(two_bounces(last_static, "range", "roundrobin", "rust")) == [5, 4]
-
-
-def test_a_group_of_one_member_and_a_group_too_large_to_be_played() -> None:
-    assert counts(two_bounces(running("range", 1), "range", "cooperative-sticky", "rust")) == [1, 1]
-    large = running("range", 101)
-    first, second = two_bounces(large, "range", "cooperative-sticky", "rust")
-    assert (second.rebalances, second.is_exact) == (202, False)
-    eager = two_bounces(large, "range", "roundrobin", "rust")
-    assert [one.is_exact for one in eager] == [True, True]
-    assert counts(eager) == [202, 202]
-    assert first.takes_over is None
-
-
-@pytest.mark.parametrize("members", [2, 3, 4, 5])
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("range", "cooperative-sticky"),
-        ("cooperative-sticky", "range"),
-        ("sticky", "cooperative-sticky"),
-        ("roundrobin", "sticky"),
-    ],
-)
-def test_a_switch_is_counted_as_consumers_and_coordinator_play_it(
-    old: str, new: str, members: int
-) -> None:
-    """The number from `two_bounces` is that of simulated consumers with a coordinator."""
-    bounces = two_bounces(running(old, members), old, new, "rust")
-    assert counts(bounces) == played(members, (old,), [(new, old), (new,)])
-
-
-def test_kafkas_default_list_needs_one_bounce() -> None:
-    both = ("range", "cooperative-sticky")
-    once = one_bounce(running("range"), both, "cooperative-sticky", "rust")
-    assert [once.rebalances] == played(3, both, [("cooperative-sticky",)])
-    assert once.takes_over == f"j0-{UUID}0 is back"
-
-
-def played(members: int, first: tuple[str, ...], lists: list[tuple[str, ...]]) -> list[int]:
-    """Returns the number of rebalances of each bounce in a simulated run."""
-
-    def config(names: tuple[str, ...]) -> ConsumerConfig:
-        return ConsumerConfig(partition_assignment_strategy=names)
-
-    names = [f"j{n}" for n in range(members)]
-    happenings, at = [], 60_000
-    starts = []
-    for assignors in lists:
-        starts.append(at)
-        for name in names:
-            happenings += [
-                Happening(at_ms=at, kind=Kind.STOP, member=name),
-                Happening(
-                    at_ms=at + 20_000, kind=Kind.START, member=name, config=config(assignors)
-                ),
-            ]
-            at += 60_000
-    run = simulate(
-        Scenario(
-            title="switch",
-            topics={topic.name: TopicPlan(partitions=topic.partitions) for topic in TOPICS},
-            members=tuple(
-                MemberPlan(name=name, config=config(first), topics=("a", "b", "c"), start_ms=n * 10)
-                for n, name in enumerate(names)
-            ),
-            happenings=tuple(happenings),
-            until_ms=at,
-        )
-    )
-    ends = [*starts[1:], at]
-    return [
-        sum(one.rounds for one in run.rebalances if start <= one.from_ms < end)
-        for start, end in zip(starts, ends, strict=True)
-    ]
 
 
 # Seconds ------------------------------------------------------------------------------------------

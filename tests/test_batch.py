@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import kafka_rebalance as kr
+from kafka_rebalance.data import captured_lines
 
 VECTORS = Path(__file__).resolve().parent / "vectors"
 
@@ -104,3 +105,28 @@ def test_only_numbers_of_the_contract_have_to_be_whole() -> None:
     half = pa.array([[{"name": "t", "partitions": 2.5}]])
     with pytest.raises(TypeError, match="a number is not whole"):
         kr.assign_batch(pa.table({**columns, "topics": half}))
+
+
+def test_every_form_of_arrow_gives_the_answers_of_assign() -> None:
+    """Libraries have different types for a list of rows; all are accepted, with equal answers."""
+    groups = [kr.GroupSpec.from_json(one) for one in captured_lines() if '"error"' not in one]
+    own = pa.Table.from_pylist([one.to_dict() for one in groups])  # int64, and untyped nulls
+    parts = pa.concat_tables([own.slice(0, 7), own.slice(7)])
+    assert len(parts.column("group_id").chunks) == 2
+    answers = kr.assign_batch(groups).to_pylist()
+    for form in (parts, own.to_batches()[0], own.to_pandas(), tuple(groups)):
+        assert kr.assign_batch(form).to_pylist() == answers
+    for one, answer in zip(groups, answers, strict=True):
+        found = {
+            member["member_id"]: by_topic(member["partitions"]) for member in answer["assignment"]
+        }
+        assert found == {id_: [tuple(tp) for tp in tps] for id_, tps in kr.assign(one).items()}
+    empty: tuple[object, ...] = ([], own.slice(0, 0))
+    for nothing in empty:
+        assert kr.assign_batch(nothing).num_rows == 0
+    assert kr.plan_batch(parts, None, ["add-members=1"]).num_rows == len(groups)
+    assert kr.compare_batch(groups).num_rows == len(groups)
+
+
+def by_topic(partitions: list[dict[str, Any]]) -> list[tuple[str, int]]:
+    return [(each["topic"], number) for each in partitions for number in each["partitions"]]

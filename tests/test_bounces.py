@@ -18,7 +18,7 @@ from kafka_rebalance.report.plans.compare import print_comparison, print_compari
 from kafka_rebalance.report.plans.recipes import print_migration
 from kafka_rebalance.simulator.seeds import Spread
 from kafka_rebalance.simulator.timing import Timed
-from tests.test_advice import played, running
+from tests.support.switched_groups import played, running
 from tests.test_mixed_lists import BOTH, between
 from tests.test_rebalance_protocol import COOPERATIVE, eager
 

@@ -11,7 +11,8 @@ import pytest
 
 from kafka_rebalance import TopicPartition
 from kafka_rebalance.cli import main
-from kafka_rebalance.live import committed_offsets, consumer_groups, group_lags
+from kafka_rebalance.live import committed_offsets, group_lags
+from kafka_rebalance.live.described_topics import DescribedTopics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,16 +78,16 @@ def test_another_error_is_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_snapshot_notes_them() -> None:
-    reader = consumer_groups._Reader(_Admin(errors.UnknownError()), errors)
-    reader._racks = {7: "a"}
+    topics = DescribedTopics(_Admin(errors.UnknownError()))
+    topics.racks = {7: "a"}
     metadata = _Admin(errors.UnknownError()).describe_topics(["t"])[0] | {"error_code": 0}
     for partition in metadata["partitions"]:
         partition["replica_nodes"] = [7]
-    topic = reader._topic(metadata)
+    topic = topics.topic(metadata)
     assert topic is not None
     assert topic["leaderless"] == [1]
     metadata["partitions"] = [metadata["partitions"][0]]
-    assert "leaderless" not in (reader._topic(metadata) or {})
+    assert "leaderless" not in (topics.topic(metadata) or {})
 
 
 # Plans --------------------------------------------------------------------------------------------

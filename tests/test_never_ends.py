@@ -20,7 +20,7 @@ from kafka_rebalance.cli import main
 from kafka_rebalance.java.hash_table import HashTable
 from kafka_rebalance.report.plans.never_ends import print_endless
 from tests.support.oracle import JAR, ask_once
-from tools import never_ends
+from tools import never_ends, smaller_groups
 
 if TYPE_CHECKING:
     from kafka_rebalance.assignors.registry import Engine
@@ -45,7 +45,7 @@ def test_the_smallest_cases_never_end(line: bytes, assignor: str, engine: Engine
 @pytest.mark.parametrize("group", SMALLEST, ids=IDS)
 def test_the_smallest_groups_end_without_any_part_of_them(group: dict[str, Any]) -> None:
     """If a member, topic, subscription, claim or part of a topic is left out, the assignor ends."""
-    parts = list(never_ends.parts_left_out(group))
+    parts = list(smaller_groups.parts_left_out(group))
     assert len(parts) > 20
     assert never_ends.hanging(parts) == []
 
@@ -214,7 +214,7 @@ def test_the_change_asked_for_is_named_when_it_hangs() -> None:
 def test_next_changes_that_hang_are_named_and_hang() -> None:
     """Some variants of a smallest case end, but hang after one more change; `endless` names it."""
     rng = random.Random(3)
-    around = [never_ends.changed(SMALLEST[0], rng) for _ in range(400)]
+    around = [smaller_groups.changed(SMALLEST[0], rng) for _ in range(400)]
     hangs = {json.dumps(group) for group in never_ends.hanging(around)}
     named = 0
     for line in (line for line in map(json.dumps, around) if line not in hangs):

@@ -166,6 +166,21 @@ def test_file_names_say_what_is_inside() -> None:
     assert [str(path) for path in files if path.stem in VAGUE] == []
 
 
+MOST_LINES = 55
+"""The most lines of a function of the package, with its docstring: one screen."""
+
+
+def test_a_function_fits_on_a_screen() -> None:
+    lengths = [
+        (f"{name}.{node.name}", (node.end_lineno or 0) - node.lineno + 1)
+        for name, path in MODULES.items()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    assert len(lengths) > 2_000  # the walk finds functions
+    assert [each for each in lengths if each[1] > MOST_LINES] == []
+
+
 # Imports at run time ------------------------------------------------------------------------------
 
 OPTIONAL = (

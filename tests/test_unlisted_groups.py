@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafka_rebalance.cli import main
-from kafka_rebalance.live import consumer_groups, snapshot
+from kafka_rebalance.live import consumer_groups, retries, snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +55,7 @@ def connect(monkeypatch: pytest.MonkeyPatch) -> Any:
         def client(*_: object) -> Iterator[_Admin]:
             yield _Admin(*args)
 
-        monkeypatch.setattr(consumer_groups, "RETRY_S", 0.0)
+        monkeypatch.setattr(retries, "RETRY_S", 0.0)
         monkeypatch.setattr(consumer_groups, "admin_client", client)
 
     return connect

@@ -9,12 +9,6 @@ import pyarrow as pa
 import pytest
 
 import kafka_rebalance as kr
-from kafka_rebalance.coordinator import CoordinatorConfig
-from kafka_rebalance.data import captured_lines
-from kafka_rebalance.member import ConsumerConfig, WorkerConfig
-from kafka_rebalance.simulator import Network, scenario_from_group
-from kafka_rebalance.simulator.from_group import Pace
-from kafka_rebalance.simulator.scenario import Costs, Happening, Kind, MemberPlan, TopicPlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,26 +37,6 @@ def planned(change: Any) -> object:
 
 def lags(given: Any) -> object:
     return kr.describe(group(), lags=given)
-
-
-def scenario(**fields: Any) -> object:
-    members = (MemberPlan(name="a", config=ConsumerConfig(), topics=("t",)),)
-    topics = {"t": TopicPlan(partitions=2)}
-    return ANY.Scenario(**{"title": "x", "members": members, "topics": topics, **fields})
-
-
-def plan_of_member(**fields: Any) -> object:
-    given = {"name": "a", "config": ConsumerConfig(), "topics": ("t",)}
-    return untyped(MemberPlan)(**{**given, **fields})
-
-
-def happening(**fields: Any) -> object:
-    return untyped(Happening)(**{"at_ms": 5, "kind": Kind.STOP, "member": "a", **fields})
-
-
-def untyped(value: Any) -> Any:
-    """Returns the value without its type, which a wrong argument does not fit."""
-    return value
 
 
 def fractions() -> pa.Table:
@@ -247,13 +221,6 @@ CALLS: dict[str, tuple[str, Callable[[], object]]] = {
     "generations": ("generations[0]: an int is not a Recorded", lambda: ANY.replay([1])),
     "a number of generations": ("generations: an int is not a list", lambda: ANY.replay(5)),
     "an inventory": ("topics[0]: an int is not a Topic", lambda: ANY.replay([], [1])),
-    "a scenario without members": ("members: empty", lambda: scenario(members=())),
-    "a scenario's members as text": ("members: 'abc' is a", lambda: scenario(members="abc")),
-    "a scenario's member": ("members[0]: a number is not", lambda: scenario(members=[1])),
-    "a scenario's happening": ("happenings[0]: a number", lambda: scenario(happenings=[1])),
-    "a scenario's topics": ("topics: a list is not a map", lambda: scenario(topics=["t"])),
-    "a scenario's topic": ("topics[0]: a number is not", lambda: scenario(topics={"t": 3})),
-    "a scenario's connectors": ("connectors: a list is", lambda: scenario(connectors=["c"])),
     "a text of changes for a batch": (
         'changes: "add-members=1" is one text; give a list, ["add-members=1"]',
         lambda: kr.plan_batch([GROUP], "sticky", "add-members=1"),
@@ -321,7 +288,7 @@ ASSIGNMENTS: dict[str, tuple[str, Callable[[], object]]] = {
     "a group that owns": ("group: an int is not a GroupSpec", lambda: ANY.Assignment.owned(5)),
     "a difference": (
         "unsupported operand type(s) for -: 'Assignment' and 'int'",
-        lambda: untyped(kr.assign(GROUP)) - 5,
+        lambda: ANY.assign(GROUP) - 5,
     ),
     "a cooperative group": ("group: an int is not", lambda: ANY.validate_cooperative(5, 5)),
     "a cooperative assignment": (
@@ -361,63 +328,8 @@ HISTORIES: dict[str, tuple[str, Callable[[], object]]] = {
     "settings": ("properties: an int is not a mapping", lambda: ANY.client_configs(5)),
     "groups of lags": ("partitions: an int is not a", lambda: ANY.group_lags("x", 5)),
 }
-SCENARIOS: dict[str, tuple[str, Callable[[], object]]] = {
-    "a seed": ("seed: 'x' is not an int", lambda: scenario(seed="x")),
-    "half a seed": ("seed: 1.5 is not an int", lambda: scenario(seed=1.5)),
-    "an end": ("until_ms: True is not an int", lambda: scenario(until_ms=True)),
-    "an end as text": ("until_ms: '5' is not an int", lambda: scenario(until_ms="5")),
-    "an end before the start": ("until_ms: is -1; nothing", lambda: scenario(until_ms=-1)),
-    "an event after the end": (
-        "happenings[0].at_ms: 9 ms is not before the end",
-        lambda: scenario(until_ms=5, happenings=(happening(at_ms=9),)),
-    ),
-    "a title": ("title: 5 is not a str", lambda: scenario(title=5)),
-    "a scenario's group": ("group_id: 5 is not a str", lambda: scenario(group_id=5)),
-    "an empty group id": ("group_id: is empty; Kafka", lambda: scenario(group_id="")),
-    "a broker": ("broker: None is not a CoordinatorConfig", lambda: scenario(broker=None)),
-    "a network": ("network: 5 is not a Network", lambda: scenario(network=5)),
-    "tasks": (
-        "connectors: {'c': '3'} is not a mapping of str to int",
-        lambda: scenario(connectors={"c": "3"}),
-    ),
-    "partitions": ("partitions: True is not an int", lambda: TopicPlan(partitions=True)),
-    "partitions in text": ("partitions: '3' is", lambda: untyped(TopicPlan)(partitions="3")),
-    "a rate": (
-        "records_per_second: 'x' is not a float",
-        lambda: untyped(TopicPlan)(partitions=3, records_per_second="x"),
-    ),
-    "no config": (
-        "config: None is not a ConsumerConfig or a WorkerConfig",
-        lambda: plan_of_member(config=None),
-    ),
-    "no costs": ("work: None is not a Costs", lambda: plan_of_member(work=None)),
-    "a name": ("name: 5 is not a str", lambda: plan_of_member(name=5)),
-    "topics of a member": ("topics: 't' is not a tuple of str", lambda: plan_of_member(topics="t")),
-    "a start before 0": ("start_ms: -1 is less than 0", lambda: plan_of_member(start_ms=-1)),
-    "a broken start": ("start_ms: 1.5 is not an int", lambda: plan_of_member(start_ms=1.5)),
-    "a cost below 0": ("process_ms: -1 is less than 0", lambda: Costs(process_ms=-1)),
-    "a kind": ("kind: 'stop' is not a Kind", lambda: happening(kind="stop")),
-    "a time": ("at_ms: '5' is not an int", lambda: happening(at_ms="5")),
-    "a time below 0": ("for_ms: -1 is less than 0", lambda: happening(for_ms=-1)),
-    "a delay": ("delay_ms: '1' is not an int", lambda: untyped(Network)(delay_ms="1")),
-    "a delay below 0": ("log_ms: -1 is less than 0", lambda: Network(log_ms=-1)),
-    "a pace": ("apart_ms: -1 is less than 0", lambda: Pace(apart_ms=-1)),
-    "a session": (
-        "session_timeout_ms: '10s' is not an int",
-        lambda: untyped(ConsumerConfig)(session_timeout_ms="10s"),
-    ),
-    "a worker's session": (
-        "session_timeout_ms: None is not an int",
-        lambda: untyped(WorkerConfig)(session_timeout_ms=None),
-    ),
-    "a broker's limit": (
-        "group_max_size: 1.5 is not an int",
-        lambda: untyped(CoordinatorConfig)(group_max_size=1.5),
-    ),
-    "a group to play": ("group: a dict is not a", lambda: untyped(scenario_from_group)({})),
-}
-WRONG = GROUPS | CALLS | ASSIGNMENTS | HISTORIES | SCENARIOS
-assert len(WRONG) == sum(map(len, (GROUPS, CALLS, ASSIGNMENTS, HISTORIES, SCENARIOS)))
+WRONG = GROUPS | CALLS | ASSIGNMENTS | HISTORIES
+assert len(WRONG) == sum(map(len, (GROUPS, CALLS, ASSIGNMENTS, HISTORIES)))
 
 
 @pytest.mark.parametrize("what", WRONG)
@@ -438,12 +350,6 @@ def test_spark_takes_no_list() -> None:
             answer(listed)
 
 
-def test_a_right_scenario_is_no_error() -> None:
-    assert scenario() is not None  # so each wrong one above has a single fault
-    assert plan_of_member(topics=["t"]) != happening()
-    assert TopicPlan(partitions=3, records_per_second=5).records_per_second == 5
-
-
 @pytest.mark.parametrize("library", ["java", "librdkafka", "sarama"])
 def test_a_library_that_is_not_known_loses_no_group(library: str) -> None:
     """Another version's snapshot may name a new library: plans are Java's, with a warning."""
@@ -454,31 +360,3 @@ def test_a_library_that_is_not_known_loses_no_group(library: str) -> None:
     assert kr.assign(read) == kr.assign(GROUP)
     foreign = [one.text for one in kr.describe(read).findings if one.kind == "foreign"]
     assert [library in text for text in foreign] == ([] if library == "java" else [True])
-
-
-# What users have at hand --------------------------------------------------------------------------
-
-
-def test_every_form_of_arrow_gives_the_answers_of_assign() -> None:
-    """Libraries have different types for a list of rows; all are accepted, with equal answers."""
-    groups = [kr.GroupSpec.from_json(one) for one in captured_lines() if '"error"' not in one]
-    own = pa.Table.from_pylist([one.to_dict() for one in groups])  # int64, and untyped nulls
-    parts = pa.concat_tables([own.slice(0, 7), own.slice(7)])
-    assert len(parts.column("group_id").chunks) == 2
-    answers = kr.assign_batch(groups).to_pylist()
-    for form in (parts, own.to_batches()[0], own.to_pandas(), tuple(groups)):
-        assert kr.assign_batch(form).to_pylist() == answers
-    for one, answer in zip(groups, answers, strict=True):
-        found = {
-            member["member_id"]: pairs(member["partitions"]) for member in answer["assignment"]
-        }
-        assert found == {id_: [tuple(tp) for tp in tps] for id_, tps in kr.assign(one).items()}
-    empty: tuple[object, ...] = ([], own.slice(0, 0))
-    for nothing in empty:
-        assert kr.assign_batch(nothing).num_rows == 0
-    assert kr.plan_batch(parts, None, ["add-members=1"]).num_rows == len(groups)
-    assert kr.compare_batch(groups).num_rows == len(groups)
-
-
-def pairs(partitions: list[dict[str, Any]]) -> list[tuple[str, int]]:
-    return [(each["topic"], number) for each in partitions for number in each["partitions"]]

@@ -142,7 +142,8 @@ class Offsets:
     def partitions(self, group_id: str) -> list[Partition]:
         """Returns partitions with a committed offset, then partitions with only pending values.
 
-        They are in the order of Kafka's tables, if appends fail as there: the newest one first.
+        Both are in the order of Kafka's tables, as long as failed appends are undone as in Kafka:
+        the newest one first.
         """
         latest = self.latest(group_id)
         pending = {one: None for values in latest.pending.values() for one in values}

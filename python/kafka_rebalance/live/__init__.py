@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads live clusters: consumer groups through a broker, Connect clusters through REST."""
 
+from kafka_rebalance.errors import ClusterError
+
 from .client_properties import client_configs, read_properties
 from .committed_offsets import group_lags
-from .consumer_groups import ClusterError, Progress, snapshot
+from .consumer_groups import Progress, snapshot
 from .offsets_log import offsets_records
 from .other_groups import other_group
 from .recorded_leaders import group_leaders

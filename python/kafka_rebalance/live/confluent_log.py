@@ -14,8 +14,8 @@ from .log_records import (
     cluster_errors,
     lost_offset,
     no_partitions,
-    retried,
 )
+from .retries import retried
 
 if TYPE_CHECKING:
     import pyarrow as pa

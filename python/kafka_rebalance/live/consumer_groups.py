@@ -17,32 +17,24 @@ Errors   a group that cannot be read is a line with `error`; so is each cause th
 Source   Kafka's DescribeGroups, ListGroups, Metadata and ConsumerProtocol messages.
 """
 
-import base64
 import importlib
-import time
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from kafka_rebalance.assignors.registry import SERVER_SIDE
-from kafka_rebalance.errors import ClusterError as ClusterError
-from kafka_rebalance.errors import GroupError
+from kafka_rebalance.errors import ClusterError, GroupError
 from kafka_rebalance.wire.streams_group_descriptions import StreamsGroupDescription
 
 from .broker_groups import API_KEYS, Described, broker_line, described_groups, has_pattern
 from .classic_groups import described_line
 from .cluster import admin_client, may_pass
-from .committed_offsets import NO_LEADER
+from .described_topics import DescribedTopics, not_described, topics_of
+from .retries import retried
 from .streams_groups import StreamsSettings, source_topics, streams_line, streams_settings
 from .unlisted import OFFSETS_TOPIC, problems
 
 BATCH = 200
 """How many groups are described at a time; this bounds the memory."""
-
-RETRY_S = 10.0
-"""How many seconds a request is retried: a new coordinator refuses requests at first."""
-
-_ABSENT_TOPIC = (3, 17)  # the error codes UNKNOWN_TOPIC_OR_PARTITION, INVALID_TOPIC_EXCEPTION
 
 _DESCRIBE = "DESCRIBE"
 _UNLISTED = (
@@ -165,16 +157,14 @@ class _Reader:
         self._on_progress = on_progress
         self._changed = 0
         self._silent: dict[int, str] = {}
-        self._racks: dict[int, str | None] = {}
-        self._topics: dict[str, _Line | GroupError | None] = {}
-        self._all_topics: tuple[str, ...] | None = None
+        self._topics = DescribedTopics(admin)
         self._streams_settings: dict[str, StreamsSettings] = {}
 
     def lines(
         self, group_ids: Sequence[str] | None, on_left_out: Callable[[str, str], None] | None
     ) -> Iterator[_Line]:
         cluster = self._learn_racks()
-        listed = dict(self._list(self._racks))
+        listed = dict(self._list(self._topics.racks))
         missing = list(self._missing())
         authorized = cluster.get("authorized_operations")  # None from a broker before 2.8
         hidden = authorized is not None and _DESCRIBE not in authorized
@@ -198,17 +188,17 @@ class _Reader:
 
     def with_topics(self, line: Mapping[str, Any]) -> _Line:
         self._learn_racks()
-        self._learn(_names(line))
-        whole = self._complete(line)
+        self._topics.learn(topics_of(line))
+        whole = self._topics.complete(line)
         if isinstance(whole, GroupError):
             raise whole
         return whole
 
     def _learn_racks(self) -> Mapping[str, Any]:
         """Reads the brokers' racks, and returns the description of the cluster."""
-        cluster: Mapping[str, Any] = self._patiently(self._admin.describe_cluster)
+        cluster: Mapping[str, Any] = retried(self._admin.describe_cluster, may_pass)
         # Fenced brokers are skipped: they are down, and clients do not see their racks.
-        self._racks = {
+        self._topics.racks = {
             broker["broker_id"]: broker["rack"]
             for broker in cluster["brokers"]
             if not broker.get("is_fenced")
@@ -227,12 +217,12 @@ class _Reader:
             self._changed += listed[id_].state not in ("", group.group_state)
         lines = {id_: _caught(self._without_topics, group) for id_, group in described.items()}
         lines |= self._assigned_by_broker(there)
-        self._learn(
-            topic for line in lines.values() if isinstance(line, dict) for topic in _names(line)
+        self._topics.learn(
+            topic for line in lines.values() if isinstance(line, dict) for topic in topics_of(line)
         )
         for group_id, one in fit.items():
             line = one if isinstance(one, GroupError) else lines[group_id]
-            yield group_id, line if isinstance(line, GroupError) else self._complete(line)
+            yield group_id, line if isinstance(line, GroupError) else self._topics.complete(line)
 
     def _list(self, brokers: Iterable[int]) -> Iterator[tuple[str, _Listed]]:
         for broker in brokers:
@@ -251,21 +241,21 @@ class _Reader:
     def _listed_by(self, broker: int) -> Iterable[Mapping[str, Any]]:
         """Returns the groups that a broker lists; notes a broker that does not answer."""
         try:
-            found: Iterable[Mapping[str, Any]] = self._patiently(
-                self._admin.list_groups, broker_ids=[broker]
+            found: Iterable[Mapping[str, Any]] = retried(
+                partial(self._admin.list_groups, broker_ids=[broker]), may_pass
             )
         except self._errors.KafkaError as error:
             if not may_pass(error):
                 raise
             self._silent[broker] = type(error).__name__
-            if len(self._silent) == len(self._racks):
+            if len(self._silent) == len(self._topics.racks):
                 raise
             return ()
         return found
 
     def _missing(self) -> Iterator[str]:
         """Yields why groups are missing from the list."""
-        [offsets] = self._patiently(self._admin.describe_topics, [OFFSETS_TOPIC])
+        [offsets] = retried(partial(self._admin.describe_topics, [OFFSETS_TOPIC]), may_pass)
         yield from problems(self._silent, offsets)
 
     def _describe(self, coordinators: Mapping[str, int]) -> dict[str, Any]:
@@ -273,9 +263,8 @@ class _Reader:
         described: dict[str, Any] = {}
         for coordinator in sorted(set(coordinators.values())):
             ids = [group_id for group_id, node in coordinators.items() if node == coordinator]
-            answer = self._patiently(
-                self._admin.describe_groups, ids, group_coordinator_id=coordinator
-            )
+            ask = partial(self._admin.describe_groups, ids, group_coordinator_id=coordinator)
+            answer = retried(ask, may_pass)
             if any(isinstance(group, dict) for group in answer.values()):
                 raise ClusterError("this version of kafka-python does not return members' bytes")
             described.update(answer)
@@ -288,12 +277,14 @@ class _Reader:
             if one.is_assigned_by_broker:
                 asked.setdefault((one.coordinator, one.group_type.lower()), []).append(group_id)
         if streams := [id_ for (_, kind), ids in asked.items() if kind == "streams" for id_ in ids]:
-            self._streams_settings |= self._patiently(streams_settings, self._admin, streams)
+            self._streams_settings |= retried(
+                partial(streams_settings, self._admin, streams), may_pass
+            )
         return {
             group_id: _caught(self._broker_line, group)
             for (coordinator, group_type), ids in asked.items()
-            for group_id, group in self._patiently(
-                described_groups, self._admin, coordinator, group_type, ids
+            for group_id, group in retried(
+                partial(described_groups, self._admin, coordinator, group_type, ids), may_pass
             ).items()
         }
 
@@ -302,94 +293,24 @@ class _Reader:
             raise group
         if group.error_code:
             what = f"Group {group.group_id}"
-            raise GroupError("group_id", self._not_described(group.error_code, what))
+            raise GroupError("group_id", not_described(group.error_code, what))
         _occupied(group.state)
         if isinstance(group, StreamsGroupDescription):
-            self._learn(source_topics(group))
+            self._topics.learn(source_topics(group))
             settings = self._streams_settings.get(group.group_id)
-            return streams_line(group, self._partitions, settings)
-        return broker_line(group, self._every_topic() if has_pattern(group) else ())
-
-    def _partitions(self, topic: str) -> int:
-        """Returns the number of partitions of a topic that `_learn` has read; 0 if it is absent."""
-        found = self._topics[topic]
-        if isinstance(found, GroupError):
-            raise found
-        return 0 if found is None else int(found["partitions"])
-
-    def _every_topic(self) -> tuple[str, ...]:
-        if self._all_topics is None:
-            topics = self._patiently(self._admin.describe_topics)
-            self._all_topics = tuple(topic["name"] for topic in topics)
-        return self._all_topics
-
-    def _patiently(self, call: Callable[..., _T], *arguments: Any, **named: Any) -> _T:
-        deadline = time.monotonic() + RETRY_S
-        while True:
-            try:
-                return call(*arguments, **named)
-            except self._errors.KafkaError as error:
-                if not may_pass(error) or time.monotonic() > deadline:
-                    raise
-            time.sleep(0.1)
+            return streams_line(group, self._topics.partitions, settings)
+        return broker_line(group, self._topics.every_name() if has_pattern(group) else ())
 
     def _without_topics(self, group: Any) -> _Line:
         if group.error_code:
             what = f"Group {group.group_id}"
-            raise GroupError("group_id", self._not_described(group.error_code, what))
+            raise GroupError("group_id", not_described(group.error_code, what))
         _occupied(group.group_state)
         if group.group_state != "Stable":
             raise GroupError(
                 "state", f"{group.group_state}, it is rebalancing: ask again when it is Stable"
             )
         return described_line(group)
-
-    def _complete(self, line: Mapping[str, Any]) -> _Line | GroupError:
-        topics = [self._topics[name] for name in _names(line)]
-        if errors := [topic for topic in topics if isinstance(topic, GroupError)]:
-            return errors[0]
-        return {**line, "topics": [topic for topic in topics if topic]}
-
-    def _learn(self, names: Iterable[str]) -> None:
-        missing = list(dict.fromkeys(name for name in names if name not in self._topics))
-        if missing:
-            for topic in self._patiently(self._admin.describe_topics, missing):
-                self._topics[topic["name"]] = _caught(self._topic, topic)
-
-    def _not_described(self, code: int, what: str) -> str:
-        error = self._errors.for_code(code)
-        if issubclass(error, self._errors.AuthorizationError):
-            return f"no permission: this user needs Describe on {what}"
-        return f"{what} is not described: {error.__name__}"
-
-    def _topic(self, metadata: Mapping[str, Any]) -> _Line | None:
-        """Returns a topic of the contract, or None if the topic does not exist."""
-        if metadata["error_code"] in _ABSENT_TOPIC:
-            return None
-        if metadata["error_code"]:
-            what = f"Topic {metadata['name']}"
-            raise GroupError("topics", self._not_described(metadata["error_code"], what))
-        partitions = sorted(metadata["partitions"], key=lambda one: int(one["partition_index"]))
-        topic: _Line = {"name": metadata["name"], "partitions": len(partitions)}
-        if topic_id := _topic_id(metadata):
-            topic["topic_id"] = topic_id
-        if any(self._racks.values()):
-            topic["racks"] = [
-                [self._racks.get(node) for node in partition["replica_nodes"]]
-                for partition in partitions
-            ]
-        if leaderless := [n for n, one in enumerate(partitions) if one["leader_id"] == NO_LEADER]:
-            topic["leaderless"] = leaderless
-        return topic
-
-
-def _names(line: Mapping[str, Any]) -> dict[str, None]:
-    """Returns the topics of a line: the subscribed ones, and those in a broker's target."""
-    names = dict.fromkeys(name for member in line["members"] for name in member["topics"])
-    if line["assignor"] in SERVER_SIDE and "subtopologies" not in line:
-        owned = (run for member in line["members"] for run in member["owned_partitions"])
-        names |= dict.fromkeys(run["topic"] for run in owned)
-    return names
 
 
 def _fit(listed: _Listed | None) -> _Listed:
@@ -405,12 +326,6 @@ def _fit(listed: _Listed | None) -> _Listed:
         raise _NotAssignedError("protocol_type", f"{name}, not consumer: {why}")
     _occupied(listed.state)
     return listed
-
-
-def _topic_id(metadata: Mapping[str, Any]) -> str | None:
-    """Returns the id as Kafka writes it; None from a broker without ids of topics (before 2.8)."""
-    topic_id = uuid.UUID(str(metadata.get("topic_id") or uuid.UUID(int=0)))
-    return base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=") if topic_id.int else None
 
 
 def _occupied(state: str) -> None:

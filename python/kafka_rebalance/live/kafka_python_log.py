@@ -5,7 +5,8 @@ import importlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .consumer_groups import ClusterError
+from kafka_rebalance.errors import ClusterError
+
 from .log_records import (
     Bounds,
     IdleLimit,
@@ -14,8 +15,8 @@ from .log_records import (
     cluster_errors,
     lost_offset,
     no_partitions,
-    retried,
 )
+from .retries import retried
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -6,11 +6,11 @@ values never appear in the text of an error: `cluster_errors` removes them.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from .consumer_groups import RETRY_S, ClusterError
+from kafka_rebalance.errors import ClusterError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,8 +25,6 @@ IDLE_S = 120.0
 _SECRETS = ("password", "secret", "jaas", "pem", "token", "oauthbearer", "passphrase")
 _HIDDEN = "***"
 _YEAR_10000_MS = 253_402_300_800_000  # Python and Spark cannot represent later times
-
-_T = TypeVar("_T")
 
 
 class Bounds(NamedTuple):
@@ -165,18 +163,6 @@ def without_secrets(text: str, settings: Mapping[str, str]) -> str:
         if value and any(secret in name for secret in _SECRETS):
             text = text.replace(value, _HIDDEN)
     return text
-
-
-def retried(call: Callable[[], _T], is_retriable: Callable[[Exception], bool]) -> _T:
-    """Repeats a call that fails while the cluster changes leaders, at most for RETRY_S."""
-    deadline = time.monotonic() + RETRY_S
-    while True:
-        try:
-            return call()
-        except Exception as error:
-            if not is_retriable(error) or time.monotonic() > deadline:
-                raise
-        time.sleep(0.1)
 
 
 def client_name(settings: Mapping[str, Any]) -> str:

@@ -18,11 +18,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from kafka_rebalance.errors import ClusterError
 from kafka_rebalance.protocol.coordinator_lookup import partition_for
 from kafka_rebalance.wire.group_records import OffsetsRecord
 
 from .cluster import admin_client, consumer_client, kafka_module
-from .consumer_groups import ClusterError
 from .log_records import IdleLimit, no_partitions
 from .unlisted import OFFSETS_TOPIC
 

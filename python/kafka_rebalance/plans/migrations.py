@@ -28,9 +28,9 @@ _KAFKAS_DEFAULT = ("range", "cooperative-sticky")
 class Migration:
     """The rolling bounces from `old` to `new`, as played, and a recipe for each client library.
 
-    There are two bounces, or one if the assignors have one protocol name, or if the brokers run
-    them (KIP-848, `remote_assignor.py`). If `old` is `new`, the group is eager (`lists_eager`), and
-    afterwards its members list this assignor alone.
+    There are two bounces, or one if the assignors have one protocol name, or if they are assignors
+    of the brokers (KIP-848, `remote_assignor.py`). If `old` is `new`, the group is eager
+    (`lists_eager`), and afterwards its members list this assignor alone.
 
     `from_default` is None, except from range to cooperative-sticky: then it is the single bounce
     that Java members with Kafka's default list need, because that list has both. If `is_known`,

@@ -164,7 +164,7 @@ class RebalancePlan:
 
     @property
     def waiting(self) -> tuple[TopicPartition, ...]:
-        """Returns the partitions whose member is down without a rebalance, each once."""
+        """Returns the partitions that stay with a member while it is down, each once."""
         return tuple(dict.fromkeys(tp for step in self.steps for tp in step.waiting))
 
     @property

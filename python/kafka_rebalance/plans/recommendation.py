@@ -56,7 +56,7 @@ class Candidate:
 def recommend(
     group: GroupSpec, candidates: Sequence[Candidate], alone: Candidate | None
 ) -> tuple[str | None, str]:
-    """Returns the recommended assignor, None if no candidate is possible, and the reason.
+    """Returns the recommended assignor (None if no candidate is possible) and the reason.
 
     `alone` is the own assignor of an eager group, as if members listed it alone; None otherwise.
     """

@@ -112,7 +112,7 @@ def _bounces(
 
 
 def at_least(group: GroupSpec, names: AssignorNames) -> Bounce:
-    """Returns a bounce that is not played: a lower bound of its rebalances."""
+    """Returns a bounce with the least number of its rebalances, without playing them."""
     dynamic = sum(member.group_instance_id is None for member in group.members)
     # A member that leaves starts a rebalance of the others, if there are any.
     least = dynamic if len(group.members) == 1 else 2 * dynamic

@@ -49,7 +49,7 @@ class CoordinatorEntry:
 
 @dataclass(frozen=True, slots=True)
 class EpochEntry:
-    """The epochs of a consumer group after a change; its state is in Kafka's words."""
+    """The epochs of a consumer group after a change, and Kafka's name of its state."""
 
     at_ms: int
     group_id: str

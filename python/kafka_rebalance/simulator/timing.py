@@ -27,9 +27,10 @@ MOST_WORK = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """Ranges over SEEDS: `unread` in partition-ms without a reader, `settled` in ms.
+    """The simulated times of changes, as ranges over SEEDS runs.
 
-    `settled` is the longest time from an event until the group had settled.
+    `unread` are partition-ms without a reader. `settled` is the longest time, in ms, from an event
+    until the group had settled.
     """
 
     unread: Spread

@@ -98,8 +98,8 @@ def _resolved(path: str) -> tuple[str, str, PurePath]:
 
 
 def cluster_pattern(source: str) -> str:
-    """Returns a regular expression, of Python and of Java, for a file of `source` in a directory
-    `cluster=NAME`. The directory is below `source`; its name is group 1.
+    """Returns a regular expression, of Python and of Java, for files below `source` whose path has
+    a directory `cluster=NAME`; its group 1 is NAME.
     """
     return rf"{_below(source)}(?:[^/]+/)*?cluster=([^/]+)/"
 
@@ -112,7 +112,7 @@ def clusters_of(files: Iterable[str], *, below: str) -> list[str | None]:
 
 
 def columns_of(files: Iterable[str], *, below: str) -> set[str]:
-    """Returns the columns that the directories below a source name: `NAME=VALUE`."""
+    """Returns each NAME of the directories `NAME=VALUE` below a source: Spark makes it a column."""
     pattern = re.compile(f"{_below(below)}(.*/)")
     folders = {found[1] for found in map(pattern.match, files) if found}
     return {

@@ -43,9 +43,9 @@ from .racks import Racks
 
 @dataclass(slots=True)
 class Constrained:
-    """The assignment. `transferring` maps partitions to their new owners.
+    """The assignment; `transferring` maps some of its partitions to their new owners.
 
-    These partitions must first be revoked by another member, or they are multiply owned.
+    They are the partitions that another member has to revoke first, and the multiply owned ones.
     """
 
     assignment: dict[str, list[TopicPartition]]

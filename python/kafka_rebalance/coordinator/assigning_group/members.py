@@ -3,12 +3,18 @@
 
     unknown member id, or unknown instance id       UNKNOWN_MEMBER_ID
     another member has the instance id              FENCED_INSTANCE_ID
+    a larger epoch than the member's                FENCED_MEMBER_EPOCH
+    a smaller epoch                                 FENCED_MEMBER_EPOCH, unless it is the member's
+                                                    previous one and the member owns nothing else
+                                                    than what is assigned to it
 
 Source   GroupMetadataManager.validateConsumerGroupMember, throwIfStaticMemberIsUnknown,
-         throwIfInstanceIdIsFenced, getMemberOrThrow (Kafka 4.4.0); KIP-345.
+         throwIfInstanceIdIsFenced, getMemberOrThrow,
+         throwIf…GroupMemberEpochIsInvalid (Kafka 4.4.0); KIP-345.
 """
 
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
 
 from kafka_rebalance.protocol.error_codes import ErrorCode
 
@@ -17,6 +23,14 @@ from .refused import RequestRefused
 
 _Member = TypeVar("_Member")
 _Static = TypeVar("_Static", bound=StaticMember)
+
+
+class _WithEpochs(Protocol):
+    @property
+    def member_epoch(self) -> int: ...
+
+    @property
+    def previous_member_epoch(self) -> int: ...
 
 
 def has_room(
@@ -56,3 +70,15 @@ def known_sender(
     if instance_id is None:
         return known_member(group, member_id)
     return known_static(group, member_id, instance_id)
+
+
+def check_epoch(
+    member: _WithEpochs, epoch: int, owns_only_assigned: Callable[[], bool] = lambda: True
+) -> None:
+    """Refuses a request with this member epoch, unless it is the present or a late one.
+
+    The members of a share group do not report what they own.
+    """
+    is_late = epoch == member.previous_member_epoch and owns_only_assigned()
+    if epoch > member.member_epoch or (epoch < member.member_epoch and not is_late):
+        raise RequestRefused(ErrorCode.FENCED_MEMBER_EPOCH)

@@ -13,7 +13,10 @@ Source   GroupMetadataManager.replay, getOrMaybeCreatePersistedConsumerGroup and
 """
 
 from collections.abc import MutableMapping
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar
+
+from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
 
 from ..consumer_group.group import ConsumerGroup
 from ..coordinator_state import AnyGroup
@@ -22,17 +25,22 @@ from ..streams_group.group import StreamsGroup
 from .group import DELETED_EPOCH, NOT_ASSIGNED_MS, AssigningGroup
 
 Groups = MutableMapping[str, AnyGroup]
-LEFT_EPOCH = -1
+_LEFT_EPOCH = -1
 
 _Kind = TypeVar("_Kind", ConsumerGroup, StreamsGroup)
 
 
-class _Member(Protocol):
-    @property
-    def member_id(self) -> str: ...
+class _Members(Protocol):
+    """The members of a group of any kind."""
 
     @property
-    def member_epoch(self) -> int: ...
+    def members(self) -> TimelineHashMap[str, Any]: ...
+
+    @property
+    def targets(self) -> dict[str, Any]: ...
+
+    def update(self, new: Any) -> None: ...
+    def remove(self, member_id: str) -> None: ...
 
 
 class IllegalRecord(ValueError):
@@ -66,7 +74,18 @@ def delete_target_epoch(group: AssigningGroup[Any, Any]) -> None:
     group.assignment_epoch, group.assignment_timestamp_ms = DELETED_EPOCH, NOT_ASSIGNED_MS
 
 
-def check_has_left(group: AssigningGroup[Any, Any], member: _Member) -> None:
-    """Checks that the assignment and the target of a deleted member were deleted before."""
-    if member.member_epoch != LEFT_EPOCH or member.member_id in group.targets:
-        raise IllegalRecord(f"member {member.member_id!r} is deleted while it has an assignment")
+def delete_current(group: _Members, member_id: str, **nothing: object) -> None:
+    """Takes the assignment from a member; `nothing` are the fields of its kind without any."""
+    if member_id in group.members:
+        epochs = {"member_epoch": _LEFT_EPOCH, "previous_member_epoch": _LEFT_EPOCH}
+        group.update(replace(group.members[member_id], **epochs, **nothing))
+
+
+def delete_member(group: _Members, member_id: str) -> None:
+    """Removes a member. Errors: IllegalRecord unless its assignment and target were deleted."""
+    member = group.members.get(member_id)
+    if member is None:
+        return
+    if member.member_epoch != _LEFT_EPOCH or member_id in group.targets:
+        raise IllegalRecord(f"member {member_id!r} is deleted while it has an assignment")
+    group.remove(member_id)

@@ -18,6 +18,7 @@ Source   GroupMetadataManager.getOrMaybeSubscribe…ConsumerGroupMember, replace
 """
 
 from dataclasses import replace
+from functools import partial
 
 from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.protocol.modern_messages import (
@@ -27,7 +28,7 @@ from kafka_rebalance.protocol.modern_messages import (
 )
 
 from ..assigning_group import log
-from ..assigning_group.members import known_member, known_static
+from ..assigning_group.members import check_epoch, known_member, known_static
 from ..assigning_group.refused import RequestRefused
 from .group import NO_TARGET, ConsumerGroup
 from .member import ConsumerGroupMember
@@ -76,10 +77,7 @@ def take_over(
 
 
 def _check_epoch(member: ConsumerGroupMember, request: ConsumerGroupHeartbeat) -> None:
-    epoch = request.member_epoch
-    is_late = epoch == member.previous_member_epoch and _owns_only_assigned(member, request)
-    if epoch > member.member_epoch or (epoch < member.member_epoch and not is_late):
-        raise RequestRefused(ErrorCode.FENCED_MEMBER_EPOCH)
+    check_epoch(member, request.member_epoch, partial(_owns_only_assigned, member, request))
 
 
 def _owns_only_assigned(member: ConsumerGroupMember, request: ConsumerGroupHeartbeat) -> bool:

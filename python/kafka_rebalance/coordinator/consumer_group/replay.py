@@ -18,10 +18,10 @@ from kafka_rebalance.wire import consumer_group_records as wire
 from kafka_rebalance.wire.consumer_group_records import ConsumerGroupRecord, RecordType
 
 from ..assigning_group.replay import (
-    LEFT_EPOCH,
     Groups,
-    check_has_left,
+    delete_current,
     delete_group,
+    delete_member,
     delete_target_epoch,
     group_of_record,
 )
@@ -117,11 +117,8 @@ def _bury(groups: Groups, group: ConsumerGroup, kind: RecordType, name: str | No
         group.targets.pop(member_id, None)
     elif kind is _T.CONSUMER_GROUP_REGULAR_EXPRESSION:
         group.resolve(member_id, None)
-    elif member_id in group.members:
-        member = group.members[member_id]
-        if kind is _T.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT:
-            gone = replace(member, member_epoch=LEFT_EPOCH, previous_member_epoch=LEFT_EPOCH)
-            group.update(replace(gone, assigned=NO_PARTITIONS, pending_revocation=NO_PARTITIONS))
-        else:
-            check_has_left(group, member)
-            group.remove(member_id)
+    elif kind is _T.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT:
+        nothing = NO_PARTITIONS
+        delete_current(group, member_id, assigned=nothing, pending_revocation=nothing)
+    else:
+        delete_member(group, member_id)

@@ -23,9 +23,10 @@ from .share_state import NamedPartitions, combined
 def mark_share_state(
     state: CoordinatorState, request_id: int, request: DeleteGroups, group_ids: tuple[str, ...]
 ) -> bool:
-    """Marks the first of the groups that has share state; returns whether there is one.
+    """Writes that the share state of one group is deleted; returns whether a group has any.
 
-    The deletion goes on with the other groups when the mark is durable.
+    It is the first of the groups with share state. The deletion goes on with the groups behind it
+    when the record is durable.
     """
     for at, group_id in enumerate(group_ids):
         group = state.groups.get(group_id)

@@ -26,7 +26,7 @@ from kafka_rebalance.protocol.modern_messages import (
 
 from ..assigning_group import log
 from ..assigning_group.heartbeat import is_blank
-from ..assigning_group.members import known_member
+from ..assigning_group.members import check_epoch, known_member
 from ..assigning_group.refused import RequestRefused
 from ..assigning_group.timeouts import arm_session
 from ..consumer_group.table_order import name_set
@@ -37,7 +37,7 @@ from .group import ShareGroup
 from .initialization import ask_for_share_state
 from .leaving import leave_share_group
 from .member import ShareGroupMember
-from .members import check_epoch, group_of
+from .members import group_of
 from .reconciliation import share_step
 from .records import current_record, member_record
 from .target import next_share_epoch, share_target_for

@@ -1,15 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the group and the member of a request, or refuses the request.
+"""Finds the group of a request, or refuses the request. `assigning_group/members.py` has members.
 
     the group has another type, even an empty one     GROUP_ID_NOT_FOUND
     absent, and the member does not join              GROUP_ID_NOT_FOUND
     the group is full                                 GROUP_MAX_SIZE_REACHED
-    unknown member, and it does not join              UNKNOWN_MEMBER_ID
-    a larger epoch than the member's                  FENCED_MEMBER_EPOCH
-    a smaller epoch than its previous one             FENCED_MEMBER_EPOCH
 
-Source   GroupMetadataManager.getOrMaybeCreateShareGroup, throwIfShareGroupIsFull,
-         throwIfShareGroupMemberEpochIsInvalid (Kafka 4.4.0).
+Source   GroupMetadataManager.getOrMaybeCreateShareGroup, throwIfShareGroupIsFull (Kafka 4.4.0).
 """
 
 from kafka_rebalance.protocol.error_codes import ErrorCode
@@ -18,7 +14,6 @@ from kafka_rebalance.protocol.modern_messages import JOIN_EPOCH, ShareGroupHeart
 from ..assigning_group.refused import RequestRefused
 from ..coordinator_state import CoordinatorState
 from .group import ShareGroup
-from .member import ShareGroupMember
 
 
 def known_share_group(state: CoordinatorState, group_id: str) -> ShareGroup:
@@ -37,9 +32,3 @@ def group_of(state: CoordinatorState, request: ShareGroupHeartbeat) -> ShareGrou
     if is_full and request.member_id not in group.members:
         raise RequestRefused(ErrorCode.GROUP_MAX_SIZE_REACHED)
     return group
-
-
-def check_epoch(member: ShareGroupMember, epoch: int) -> None:
-    is_late = epoch < member.member_epoch and epoch != member.previous_member_epoch
-    if epoch > member.member_epoch or is_late:
-        raise RequestRefused(ErrorCode.FENCED_MEMBER_EPOCH)

@@ -18,11 +18,11 @@ from kafka_rebalance.wire.consumer_group_records import TargetEpochValue, Target
 from kafka_rebalance.wire.share_group_records import ShareGroupRecord, ShareRecordType
 
 from ..assigning_group.replay import (
-    LEFT_EPOCH,
     Groups,
     IllegalRecord,
-    check_has_left,
+    delete_current,
     delete_group,
+    delete_member,
     delete_target_epoch,
 )
 from ..consumer_group.member import ReconciliationState
@@ -119,11 +119,7 @@ def _bury(groups: Groups, group: ShareGroup, kind: ShareRecordType, member_id: s
         delete_target_epoch(group)
     elif kind is _T.SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER:
         group.targets.pop(member_id, None)
-    elif member_id in group.members:
-        member = group.members[member_id]
-        if kind is _T.SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT:
-            gone = replace(member, member_epoch=LEFT_EPOCH, previous_member_epoch=LEFT_EPOCH)
-            group.update(replace(gone, assigned={}))
-        else:
-            check_has_left(group, member)
-            group.remove(member_id)
+    elif kind is _T.SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT:
+        delete_current(group, member_id, assigned={})
+    else:
+        delete_member(group, member_id)

@@ -13,13 +13,14 @@ Source   GroupMetadataManager.getOrMaybeCreate…StreamsGroupMember, replaceStre
 
 from collections.abc import Collection
 from dataclasses import replace
+from functools import partial
 
 from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.protocol.modern_messages import JOIN_EPOCH, LEAVE_STATIC_EPOCH
 from kafka_rebalance.protocol.streams_messages import StreamsGroupHeartbeat, TaskList
 
 from ..assigning_group import log
-from ..assigning_group.members import known_sender
+from ..assigning_group.members import check_epoch, known_sender
 from ..assigning_group.refused import RequestRefused
 from ..coordinator_state import CoordinatorState
 from .group import StreamsGroup
@@ -76,10 +77,7 @@ def _take_over(
 
 
 def _check_epoch(member: StreamsGroupMember, request: StreamsGroupHeartbeat) -> None:
-    epoch = request.member_epoch
-    is_late = epoch == member.previous_member_epoch and _has_only_assigned(member, request)
-    if epoch > member.member_epoch or (epoch < member.member_epoch and not is_late):
-        raise RequestRefused(ErrorCode.FENCED_MEMBER_EPOCH)
+    check_epoch(member, request.member_epoch, partial(_has_only_assigned, member, request))
 
 
 def _has_only_assigned(member: StreamsGroupMember, request: StreamsGroupHeartbeat) -> bool:

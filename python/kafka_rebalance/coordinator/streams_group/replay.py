@@ -21,10 +21,10 @@ from kafka_rebalance.wire.streams_topology import StreamsTopology
 
 from ..assigning_group.group import DELETED_EPOCH
 from ..assigning_group.replay import (
-    LEFT_EPOCH,
     Groups,
     IllegalRecord,
-    check_has_left,
+    delete_current,
+    delete_member,
     delete_target_epoch,
     group_of_record,
 )
@@ -129,12 +129,8 @@ def _bury(groups: Groups, group: StreamsGroup, key: StreamsGroupKey) -> None:
         delete_target_epoch(group)
     elif kind is _T.STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER:
         group.targets.pop(member_id, None)
-    elif member_id in group.members:
-        member = group.members[member_id]
-        if kind is _T.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT:
-            gone = replace(member, member_epoch=LEFT_EPOCH, previous_member_epoch=LEFT_EPOCH)
-            nothing = NOTHING_ASSIGNED
-            group.update(replace(gone, assigned=nothing, pending_revocation=nothing))
-        else:
-            check_has_left(group, member)
-            group.remove(member_id)
+    elif kind is _T.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT:
+        nothing = NOTHING_ASSIGNED
+        delete_current(group, member_id, assigned=nothing, pending_revocation=nothing)
+    else:
+        delete_member(group, member_id)

@@ -55,7 +55,7 @@ class ClusterTotals:
 
 @dataclass(frozen=True, slots=True)
 class WorstGroup:
-    """One of the worst groups: the change that makes it so, and a command that explains it."""
+    """One of the groups with the worst plans: figures after `change`, a command that plans it."""
 
     cluster: str | None
     group_id: str

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads topics as contract lines have them: partitions, racks of their replicas, leaders."""
+
+import base64
+import importlib
+import uuid
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any
+
+from kafka_rebalance.assignors.registry import SERVER_SIDE
+from kafka_rebalance.errors import GroupError
+
+from .cluster import may_pass
+from .committed_offsets import NO_LEADER
+from .retries import retried
+
+_Line = dict[str, Any]
+_ABSENT_TOPIC = (3, 17)  # the error codes UNKNOWN_TOPIC_OR_PARTITION, INVALID_TOPIC_EXCEPTION
+
+
+class DescribedTopics:
+    """The topics of one cluster, each read once; the caller sets `racks`, broker -> rack."""
+
+    def __init__(self, admin: Any) -> None:
+        self.racks: dict[int, str | None] = {}
+        self._admin = admin
+        self._known: dict[str, _Line | GroupError | None] = {}
+        self._every_name: tuple[str, ...] | None = None
+
+    def learn(self, names: Iterable[str]) -> None:
+        """Reads those of the topics that are not read yet."""
+        missing = list(dict.fromkeys(name for name in names if name not in self._known))
+        if missing:
+            for metadata in retried(partial(self._admin.describe_topics, missing), may_pass):
+                try:
+                    self._known[metadata["name"]] = self.topic(metadata)
+                except GroupError as error:
+                    self._known[metadata["name"]] = error
+
+    def complete(self, line: Mapping[str, Any]) -> _Line | GroupError:
+        """Returns a line with its topics, which `learn` has read, or the error of one of them."""
+        topics = [self._known[name] for name in topics_of(line)]
+        if errors := [topic for topic in topics if isinstance(topic, GroupError)]:
+            return errors[0]
+        return {**line, "topics": [topic for topic in topics if topic]}
+
+    def partitions(self, topic: str) -> int:
+        """Returns the number of partitions of a topic that `learn` has read; 0 if it is absent."""
+        found = self._known[topic]
+        if isinstance(found, GroupError):
+            raise found
+        return 0 if found is None else int(found["partitions"])
+
+    def every_name(self) -> tuple[str, ...]:
+        """Returns the names of all topics that this user may describe."""
+        if self._every_name is None:
+            topics = retried(self._admin.describe_topics, may_pass)
+            self._every_name = tuple(topic["name"] for topic in topics)
+        return self._every_name
+
+    def topic(self, metadata: Mapping[str, Any]) -> _Line | None:
+        """Returns a topic of the contract, or None if the topic does not exist."""
+        if metadata["error_code"] in _ABSENT_TOPIC:
+            return None
+        if metadata["error_code"]:
+            what = f"Topic {metadata['name']}"
+            raise GroupError("topics", not_described(metadata["error_code"], what))
+        partitions = sorted(metadata["partitions"], key=lambda one: int(one["partition_index"]))
+        topic: _Line = {"name": metadata["name"], "partitions": len(partitions)}
+        if topic_id := _topic_id(metadata):
+            topic["topic_id"] = topic_id
+        if any(self.racks.values()):
+            topic["racks"] = [
+                [self.racks.get(node) for node in partition["replica_nodes"]]
+                for partition in partitions
+            ]
+        if leaderless := [n for n, one in enumerate(partitions) if one["leader_id"] == NO_LEADER]:
+            topic["leaderless"] = leaderless
+        return topic
+
+
+def not_described(code: int, what: str) -> str:
+    """Returns the problem of a group or topic whose description has this error code."""
+    errors = importlib.import_module("kafka.errors")
+    error = errors.for_code(code)
+    if issubclass(error, errors.AuthorizationError):
+        return f"no permission: this user needs Describe on {what}"
+    return f"{what} is not described: {error.__name__}"
+
+
+def topics_of(line: Mapping[str, Any]) -> dict[str, None]:
+    """Returns the topics of a line: the subscribed ones, and those in a broker's target."""
+    names = dict.fromkeys(name for member in line["members"] for name in member["topics"])
+    if line["assignor"] in SERVER_SIDE and "subtopologies" not in line:
+        owned = (run for member in line["members"] for run in member["owned_partitions"])
+        names |= dict.fromkeys(run["topic"] for run in owned)
+    return names
+
+
+def _topic_id(metadata: Mapping[str, Any]) -> str | None:
+    """Returns the id as Kafka writes it; None from a broker without ids of topics (before 2.8)."""
+    topic_id = uuid.UUID(str(metadata.get("topic_id") or uuid.UUID(int=0)))
+    return base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=") if topic_id.int else None

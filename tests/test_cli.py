@@ -201,6 +201,10 @@ def test_connect_answers_scripts(tmp_path: Path, engine: Engine) -> None:
     text = people.stdout.decode()
     assert "round 1" in text
     assert max(map(len, text.splitlines())) <= 100
+    bad, broken, counts = people.stderr.decode().splitlines()
+    assert bad == "bad: assignor: missing"
+    assert broken.startswith("line 22: not JSON: ")
+    assert counts == "kafka-rebalance: 2 of 22 scripts had errors"
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
 import kafka_rebalance as kr
+from kafka_rebalance import _core
 from kafka_rebalance.assignors.registry import planned_names
 from tests.support.generate import generate
 from tests.support.generate_changes import changes as draw_changes
@@ -40,6 +42,55 @@ def _with_clients(rng: random.Random, case: dict[str, Any]) -> dict[str, Any]:
     return {**case, "members": members}
 
 
+def _check(row: dict[str, Any], expected: kr.Comparison) -> None:
+    assert (row["recommended"], row["reason"]) == (expected.recommended, expected.reason)
+    for one in row["candidates"]:
+        one.pop("error_kind")
+    nothing = dict.fromkeys(kr.Figures.__slots__)
+    assert row["candidates"] == [{**nothing, **one.to_dict()} for one in expected.candidates]
+    assert row["assignor"] == expected.group.assignor
+
+
+LIBRARIES = ("java", "librdkafka", "kafka-python", "aiokafka", "python", "a-library-of-tomorrow")
+
+
+def _with_libraries(rng: random.Random, group: kr.GroupSpec) -> kr.GroupSpec:
+    """Draws the libraries that the bytes of members and leader show; half the groups have one."""
+    drawn = rng.choices((None, *LIBRARIES), k=rng.choice((1, 1, 2, 3)))
+    members = tuple(replace(one, client_library=rng.choice(drawn)) for one in group.members)
+    return replace(group, members=members, leader_library=rng.choice((None, *LIBRARIES)))
+
+
+def test_libraries_count_as_in_the_comparison_of_one_group() -> None:
+    rng = random.Random(78)
+    counts: Counter[str] = Counter()
+    for case in generate(78, 300, planned_names(), lambda _: {}):
+        group = kr.GroupSpec.from_dict(_with_clients(rng, with_client_ids(rng, case)))
+        group = _with_libraries(rng, group)
+        try:
+            expected = kr.compare(group)
+        except kr.GroupError:
+            continue
+        assert kr.compare(group, engine="reference") == replace(expected, engine="reference")
+        lines = pa.record_batch([pa.array([group.to_json().encode()])], ["line"])
+        for answers in (
+            kr.compare_batch([group], threads=1),
+            pa.record_batch(_core.compare_batch(lines, [], kr.MAX_PARTITIONS, 1, "lines")),
+        ):
+            (row,) = answers.to_pylist()
+            _check(row, expected)
+        bare = tuple(replace(one, client_library=None) for one in group.members)
+        without = kr.compare(replace(group, members=bare))
+        counts["members"] += without.recommended != expected.recommended
+        without = kr.compare(replace(group, leader_library=None))
+        counts["leader"] += len(without.candidates) != len(expected.candidates)
+        counts["nobody"] += expected.recommended is None
+        counts["better"] += "would do better" in expected.reason
+        counts["all"] += 1
+    assert counts["all"] > 240, counts
+    assert min(counts["members"], counts["leader"], counts["better"]) > 20, counts
+
+
 def test_random_groups_equal_the_comparison_of_one_group() -> None:
     rng = random.Random(77)
     drawn = generate(77, 800, planned_names(), lambda _: {})
@@ -60,14 +111,7 @@ def test_random_groups_equal_the_comparison_of_one_group() -> None:
             assert row["error"] == expected
             errors += 1
         else:
-            assert (row["recommended"], row["reason"]) == (expected.recommended, expected.reason)
-            for one in row["candidates"]:
-                one.pop("error_kind")
-            nothing = dict.fromkeys(kr.Figures.__slots__)
-            assert row["candidates"] == [
-                {**nothing, **one.to_dict()} for one in expected.candidates
-            ]
-            assert row["assignor"] == group.assignor
+            _check(row, expected)
             recommended[row["recommended"]] += 1
             reasons[" ".join(row["reason"].split()[1:3])] += 1
     assert set(recommended) >= {"range", "roundrobin", "sticky", "cooperative-sticky"}

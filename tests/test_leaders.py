@@ -322,3 +322,21 @@ def test_a_member_with_two_dialects_is_named_once() -> None:
     one = kr.GroupSpec("g", topics, members, "roundrobin", 1, leader_library="python")
     (led,) = kr.plans_by_leader(one)
     assert led.leaders == ("a", "b")
+
+
+def test_python_compares_the_lines_assignor_and_the_command_that_of_the_leader(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """docs/plans.md has both, and the way from one to the other."""
+    one, changes = group(leader="r", leader_library="librdkafka"), ["remove-member=k"]
+    path = tmp_path / "g.jsonl"
+    path.write_text(one.to_json(), encoding="utf-8")
+    assert main(["compare", str(path), "--remove-member", "k", "--json"]) == 0
+    command = json.loads(capsys.readouterr().out)
+    alone = kr.compare(one, changes)
+    assert (alone.group.assignor, command["assignor"]) == (OURS, THEIRS)
+    first = next(led for led in kr.plans_by_leader(one, changes) if led.plan is not None)
+    as_led = kr.compare(replace(one, assignor=first.assignor), changes).to_dict()
+    assert {name: command[name] for name in as_led} == as_led
+    names = [candidate.assignor for candidate in alone.candidates]
+    assert names == [candidate["assignor"] for candidate in command["candidates"]]

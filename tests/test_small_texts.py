@@ -9,6 +9,8 @@ from argparse import Namespace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 import kafka_rebalance as kr
 from kafka_rebalance.cli import fleet, fleet_summary, main
 from kafka_rebalance.report.plans.page import plan_page
@@ -18,8 +20,7 @@ from kafka_rebalance.report.text.tables import table_lines
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
-
+WIDTHS = (80, 90, 100, 120)
 ID = "payments-settlement-eu-west"
 ASSIGNOR = "kafka-python/cooperative-sticky"
 
@@ -60,10 +61,14 @@ def test_a_figure_stays_whole_if_one_more_name_can_stand_above() -> None:
     assert {*row[:3]} <= {word for line in lines for word in line.split()}
 
 
-def test_groups_that_are_left_out_are_named_in_full_at_80_columns(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_groups_that_are_left_out_are_named_in_full(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    columns: int,
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("COLUMNS", str(columns))
     topics, members = (kr.Topic("t", 4),), (kr.Member("m0", ("t",)),)
     ids = [f"{ID}-{n}" for n in range(3)] + ["x" * 90]
     groups = [kr.GroupSpec(one, topics, members, "stream") for one in ids[1:]]
@@ -73,13 +78,18 @@ def test_groups_that_are_left_out_are_named_in_full_at_80_columns(
     assert main(["plan", str(file), "--partitions", "t=6"]) == 0
     out = capsys.readouterr().out
     assert {*ids[1:]} <= {word.strip(",;") for word in out.split()}
-    assert all(len(line) <= 80 or line == f"{ids[-1]};" for line in out.splitlines())
+    most = min(columns, 100)
+    assert all(len(line) <= most or line == f"{ids[-1]};" for line in out.splitlines())
 
 
+@pytest.mark.parametrize("columns", WIDTHS)
 def test_a_group_of_many_is_named_in_full(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    columns: int,
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("COLUMNS", str(columns))
     topics, members = (kr.Topic("t", 4),), (kr.Member("m0", ("t",)),)
     ids = [f"{ID}-{n}-of-the-second-region" for n in range(2)]
     file = tmp_path / "groups.jsonl"
@@ -118,10 +128,14 @@ def _printed(capsys: pytest.CaptureFixture[str], file: Path, *words: str) -> str
     return capsys.readouterr().out
 
 
-def test_titles_and_the_limits_of_a_better_balance_fit_80_columns(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_titles_and_the_limits_of_a_better_balance_fit(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    columns: int,
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("COLUMNS", str(columns))
     names = tuple(f"telemetry.of-the-{n}-region" for n in range(3))
     members = tuple(kr.Member(f"m{n}", names) for n in range(2))
     group = kr.GroupSpec(ID * 2, tuple(kr.Topic(name, 3) for name in names), members, "range")
@@ -135,7 +149,7 @@ def test_titles_and_the_limits_of_a_better_balance_fit_80_columns(
     described = _printed(capsys, file, "describe", *whole)
     for out in (changed, planned, described):
         lines = [one for one in out.splitlines() if not one.startswith("  kafka-rebalance ")]
-        assert max(map(len, lines)) <= 80
+        assert max(map(len, lines)) <= min(columns, 100)
 
 
 def test_one_thing_is_not_written_as_many() -> None:

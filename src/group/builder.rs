@@ -4,7 +4,7 @@
 use rustc_hash::FxHashMap;
 
 use super::model::{
-    AsSent, Member, MemberId, RackId, Topic, TopicId, TopicPartition, quoted, uuid_of,
+    AsSent, Library, Member, MemberId, RackId, Topic, TopicId, TopicPartition, quoted, uuid_of,
     wrong_protocol,
 };
 use super::names::same_name;
@@ -44,6 +44,7 @@ impl<'a> GroupBuilder<'a> {
                 group_id,
                 assignor,
                 is_eager: false,
+                leader_library: None,
                 topics: Vec::new(),
                 members: Vec::new(),
                 declared: 0,
@@ -78,6 +79,11 @@ impl<'a> GroupBuilder<'a> {
     /// As `rebalance_protocol`, for a group that was validated before.
     pub fn eager(&mut self, is_eager: bool) {
         self.group.is_eager = is_eager;
+    }
+
+    /// Sets the library of the last leader, from the contract's text.
+    pub fn leader_library(&mut self, name: Option<&str>) {
+        self.group.leader_library = name.and_then(Library::by_name);
     }
 
     /// Adds a declared topic.

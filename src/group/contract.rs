@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 use crate::error::GroupError;
 use crate::group::builder::{GroupBuilder, MemberFields};
-use crate::group::model::{AsSent, NEWEST_SUBSCRIPTION, TopicPartition, UserData};
+use crate::group::model::{AsSent, Library, NEWEST_SUBSCRIPTION, TopicPartition, UserData};
 use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 use crate::group::streams::StreamsMember;
@@ -48,7 +48,7 @@ pub fn from_value(value: &Value, max_partitions: u64) -> Result<GroupSpec<'_>> {
         let topic = builder.owned_id(topic);
         builder.id_beside_owned(topic, topic_id).map_err(wrong)?;
     }
-    optional_string(fields, "leader_library", "")?;
+    builder.leader_library(optional_string(fields, "leader_library", "")?);
     optional_string(fields, "leader", "")?;
     builder.rebalance_protocol(optional_string(fields, "rebalance_protocol", "")?)?;
     topology(&mut builder, fields)?;
@@ -139,7 +139,6 @@ fn member<'a>(
         rack_id: optional_string(fields, "rack_id", at)?,
         as_sent: as_sent(fields, at)?,
     });
-    optional_string(fields, "client_library", at)?;
     builder.subscribe_to(topics.into_iter());
     for (topic, partition) in owned {
         let topic = builder.owned_id(topic);
@@ -247,6 +246,7 @@ fn as_sent(fields: &Fields, at: &str) -> Result<AsSent> {
         subscription_version: version,
         user_data: user_data.transpose()?,
         user_data_generation_id: generation(fields, "user_data_generation_id", at)?,
+        library: optional_string(fields, "client_library", at)?.and_then(Library::by_name),
         ..AsSent::default()
     })
 }

@@ -112,8 +112,35 @@ const DIGITS: [u8; 256] = {
     digits
 };
 
+/// The library that a member's bytes show, or the last leader's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Library {
+    /// Also this project's plug-ins for the Python libraries.
+    Java,
+    Librdkafka,
+    KafkaPython,
+    Aiokafka,
+    /// One of the two Python libraries.
+    Python,
+}
+
+impl Library {
+    /// Parses the contract's `client_library` or `leader_library`. Any text is accepted there; None
+    /// is a library that is not known here.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "java" => Self::Java,
+            "librdkafka" => Self::Librdkafka,
+            "kafka-python" => Self::KafkaPython,
+            "aiokafka" => Self::Aiokafka,
+            "python" => Self::Python,
+            _ => return None,
+        })
+    }
+}
+
 /// How a member's subscription differs from that of Kafka's newest Java client; the default means
-/// that nothing differs.
+/// that nothing differs, and that the library is not known.
 #[derive(Clone, Copy, Default)]
 pub struct AsSent {
     pub subscription_version: Option<u8>,
@@ -123,6 +150,9 @@ pub struct AsSent {
     /// Whether the rack is an empty text. Only librdkafka's assignor distinguishes it from no rack.
     /// `GroupBuilder::member` sets this field.
     pub empty_rack: bool,
+    /// Only comparisons read it. A spec that was made from Python's `GroupSpec` has none, because
+    /// Python compares such a group.
+    pub library: Option<Library>,
 }
 
 /// The content of sticky user data from a library that sends less than Kafka's Java client.

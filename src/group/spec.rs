@@ -3,7 +3,9 @@
 
 use std::sync::OnceLock;
 
-use super::model::{Member, MemberId, RackId, Topic, TopicId, TopicPartition, static_first};
+use super::model::{
+    Library, Member, MemberId, RackId, Topic, TopicId, TopicPartition, static_first,
+};
 use super::streams::Streams;
 use crate::java::order::{by_rank, hash_order, name_ranks, string_hash};
 
@@ -14,6 +16,8 @@ pub struct GroupSpec<'a> {
     pub assignor: Option<&'a str>,
     /// Whether the members' `rebalance_protocol` is eager.
     pub is_eager: bool,
+    /// The library of the last leader; read as `AsSent::library` is.
+    pub leader_library: Option<Library>,
     pub topics: Vec<Topic<'a>>,
     pub members: Vec<Member<'a>>,
     /// The number of declared topics; the topics after them occur only in subscriptions, owned
@@ -151,6 +155,7 @@ impl<'a> GroupSpec<'a> {
             group_id: name(self.group_id),
             assignor: self.assignor.map(&mut name),
             is_eager: self.is_eager,
+            leader_library: self.leader_library,
             topics: self
                 .topics
                 .into_iter()
@@ -179,6 +184,7 @@ impl<'a> GroupSpec<'a> {
             group_id: self.group_id,
             assignor: self.assignor,
             is_eager: self.is_eager,
+            leader_library: self.leader_library,
             topics: self.topics.clone(),
             members: members.collect(),
             declared: self.declared,

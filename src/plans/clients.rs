@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of a part of `plans/clients.py`: finds the client libraries of a group's members, by
-//! their client ids only. Columns do not have the library that the members' bytes show.
+//! Mirror of a part of `plans/clients.py` and of `recommendation.lacking_clients`: finds the client
+//! libraries that a group's members may run, by their client ids or else by their bytes.
 
 use crate::assignors::Assignor;
-use crate::group::model::Member;
+use crate::group::model::{Library, Member};
 use crate::group::spec::GroupSpec;
 
 /// A client library.
@@ -16,7 +16,7 @@ pub enum Client {
 }
 
 impl Client {
-    const ALL: [Self; 4] = [
+    pub const ALL: [Self; 4] = [
         Self::Java,
         Self::KafkaPython,
         Self::Aiokafka,
@@ -43,13 +43,50 @@ impl Client {
     }
 }
 
-/// The libraries that the members' client ids reveal; empty if they reveal none.
-pub fn clients_of(group: &GroupSpec) -> Vec<Client> {
-    let shown = |client: &Client| {
-        let mut members = group.members.iter();
-        members.any(|member| client_of(member, group.group_id) == Some(*client))
-    };
-    Client::ALL.into_iter().filter(shown).collect()
+/// For each member the clients that it may run, without repeats.
+pub struct MayRun(Vec<&'static [Client]>);
+
+impl MayRun {
+    pub fn of(group: &GroupSpec) -> Self {
+        let mut found: Vec<&[Client]> = Vec::new();
+        for member in &group.members {
+            let clients = clients_for(member, group.group_id);
+            if !found.contains(&clients) {
+                found.push(clients);
+            }
+        }
+        Self(found)
+    }
+
+    /// The clients, in the order of `Client::ALL`, of members that cannot have this assignor. A
+    /// member cannot if all clients that it may run lack the assignor.
+    pub fn lacking(&self, assignor: Assignor) -> impl Iterator<Item = Client> {
+        let cannot = |clients: &&&[Client]| !clients.iter().any(|one| one.has(assignor));
+        let named = self.0.iter().filter(cannot).copied().flatten();
+        let named: Vec<Client> = named.copied().collect();
+        Client::ALL
+            .into_iter()
+            .filter(move |one| named.contains(one))
+    }
+}
+
+/// The clients that a member may run: by its client id, or else by its bytes.
+fn clients_for(member: &Member, group_id: &str) -> &'static [Client] {
+    match client_of(member, group_id) {
+        Some(Client::Java) => &[Client::Java],
+        Some(Client::KafkaPython) => &[Client::KafkaPython],
+        Some(Client::Aiokafka) => &[Client::Aiokafka],
+        Some(Client::Librdkafka) => &[Client::Librdkafka],
+        None => match member.as_sent.library {
+            // This project's plug-ins send Java's bytes.
+            Some(Library::Java) => &[Client::Java, Client::KafkaPython, Client::Aiokafka],
+            Some(Library::Python) => &[Client::KafkaPython, Client::Aiokafka],
+            Some(Library::KafkaPython) => &[Client::KafkaPython],
+            Some(Library::Aiokafka) => &[Client::Aiokafka],
+            Some(Library::Librdkafka) => &[Client::Librdkafka],
+            None => &Client::ALL,
+        },
+    }
 }
 
 fn client_of(member: &Member, group_id: &str) -> Option<Client> {

@@ -3,11 +3,12 @@
 //! recommends one with a reason.
 
 use super::changes::change::Change;
-use super::clients::{Client, clients_of};
+use super::clients::{Client, MayRun};
 use super::figures::Figures;
 use super::rebalance_plan::play;
 use crate::assignors::Assignor;
 use crate::error::GroupError;
+use crate::group::model::Library;
 use crate::group::spec::GroupSpec;
 
 /// The figures of one assignor, or the reason why it has none.
@@ -40,7 +41,8 @@ pub fn compare(
         }
     }
     let mut candidates = Vec::new();
-    let dialects = own(group).is_some_and(Assignor::is_dialect);
+    let dialects = own(group).is_some_and(Assignor::is_dialect)
+        || group.leader_library == Some(Library::Librdkafka);
     for assignor in Assignor::ALL {
         if assignor.is_server_side() || assignor.is_dialect() && !dialects {
             continue;
@@ -108,13 +110,12 @@ fn recommend(
     let dialect = runs.is_some_and(Assignor::is_dialect);
     let alike = |one: &&Ranked| one.0.is_dialect() == dialect;
     let first = settled.iter().position(|one| alike(&one)).unwrap_or(0);
-    let clients = clients_of(group);
+    let may_run = MayRun::of(group);
     let lacking = |assignor: Assignor| -> Vec<Client> {
         if own(assignor) {
             return Vec::new(); // members already run it
         }
-        let lack = |client: &Client| !client.has(assignor);
-        clients.iter().copied().filter(lack).collect()
+        may_run.lacking(assignor).collect()
     };
     let had = settled.iter().filter(|one| lacking(one.0).is_empty());
     let had: Vec<Ranked> = had.copied().collect();
@@ -123,6 +124,8 @@ fn recommend(
         possible.clone_from(&had);
     }
     let Some((&best, others)) = possible.split_first() else {
+        let mut clients = Client::ALL.to_vec();
+        clients.retain(|one| settled.iter().any(|of| lacking(of.0).contains(one)));
         let names = named(&clients);
         let reason = format!("{names} has none of these assignors that settles");
         return (None, reason);

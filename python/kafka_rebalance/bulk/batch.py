@@ -87,6 +87,9 @@ def compare_batch(
 ) -> "pa.RecordBatch | pa.Table | pa.RecordBatchReader":
     """Compares all built-in assignors for every row of a batch of groups, as `compare` does.
 
+    As there, librdkafka's assignors are compared too if the group's `leader_library` or its own
+    assignor is librdkafka's, and an assignor that a member's library lacks is not recommended.
+
     `changes` are texts for every group, as in `plan_batch`. The other parameters, and the form of
     the answers, are those of `assign_batch`.
 
@@ -179,9 +182,9 @@ def _schema(pa: Any) -> Any:
 
     numbers = pa.list_(number)
     tasks = structs(subtopology_id=text, partitions=numbers)
-    names = ["member_id", "group_instance_id", "client_id", "client_host", "rack_id", "user_data"]
+    names = ["member_id", "group_instance_id", "client_id", "client_host", "client_library"]
     member = {
-        **dict.fromkeys(names, text),
+        **dict.fromkeys((*names, "rack_id", "user_data"), text),
         "topics": pa.list_(text),
         "owned_partitions": structs(topic=text, partitions=numbers),
         **dict.fromkeys(("generation_id", "user_data_generation_id"), number),

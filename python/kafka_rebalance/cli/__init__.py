@@ -115,13 +115,21 @@ class _Help(argparse.HelpFormatter):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Prints usage errors as the command prints its other sentences."""
+    """Prints usage errors as the command prints its other sentences.
+
+    A usage of many lines would push the error off the screen, so only a short one is printed.
+    """
 
     def error(self, message: str) -> NoReturn:
         from kafka_rebalance.report.text.sentences import print_sentence
 
-        self.print_usage(sys.stderr)
+        usage = self.format_usage()
+        is_short = usage.count("\n") == 1
+        if is_short:
+            sys.stderr.write(usage)
         print_sentence(f"{self.prog}: error: {message}")
+        if not is_short:
+            print_sentence(f"{self.prog} --help shows all options.")
         self.exit(USAGE)
 
 

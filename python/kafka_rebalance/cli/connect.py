@@ -2,13 +2,12 @@
 """`kafka-rebalance connect`: plays the rebalances of a Kafka Connect cluster, round by round."""
 
 import argparse
-import sys
 from collections.abc import Iterable
 from typing import Any
 
 from kafka_rebalance.assignors.connect import Work
 from kafka_rebalance.bulk.line_files import MAX_LINE_BYTES, read_lines
-from kafka_rebalance.bulk.lines import error_line, group_id_of
+from kafka_rebalance.bulk.lines import error_line, group_id_of, line_error
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.field_paths import object_
@@ -21,6 +20,7 @@ from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.sentences import print_note
 
 from .exit_codes import DONE, of_errors
+from .groups import BadGroup, report_bad
 from .lines import no_groups, open_input
 from .options import add_client_settings, add_engine, whole
 
@@ -84,13 +84,21 @@ def _run_file(args: argparse.Namespace) -> int:
                 _show(value, args)
             except GroupError as error:
                 bad += 1
-                answer = error_line(group_id_of(value, "id"), error, number, key="id")
-                print(answer.line.decode(), file=sys.stdout if args.json else sys.stderr)
+                _report_bad(value, error, number, as_json=args.json)
     if not scripts:
         no_groups(args.file, "script")
     if bad:
         print_note(f"{bad} of {counted(scripts, 'script')} had errors")
     return of_errors(bad)
+
+
+def _report_bad(value: Any, error: GroupError, number: int, *, as_json: bool) -> None:
+    script_id = group_id_of(value, "id")
+    if as_json:
+        print(error_line(script_id, error, number, key="id").line.decode())
+        return
+    place = "" if error.path == "line" else f"line {number}: "
+    report_bad(BadGroup(script_id, line_error(error, number), place=place), as_json=False)
 
 
 def _show(value: Any, args: argparse.Namespace) -> None:

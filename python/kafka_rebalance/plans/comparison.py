@@ -156,7 +156,10 @@ def compare(
 ) -> Comparison:
     """Plans the changes with each of `assignors`; None means all that a leader may run.
 
-    Without changes, this plans the next rebalance of the present group.
+    Without changes, this plans the next rebalance of the present group. The group runs the assignor
+    of its line: `leader_library` adds librdkafka's assignors to the compared ones, but replaces
+    none. The command `compare` puts the assignor of the leader's library in the place of the
+    group's; `plans_by_leader` names it.
 
     Errors   GroupError at `changes[i]` for a change that does not fit the group; at `assignor` if
              the group's own assignor is not known here, for example that of Kafka Streams; at

@@ -10,8 +10,11 @@ from kafka_rebalance.group.model import quoted
 from kafka_rebalance.plans.changes import Change, SwitchAssignor
 from kafka_rebalance.plans.rebalance_plan import parse_changes
 
-HOST = {"members[].client_host"}
-"""The field that plans and comparisons do not read."""
+NOT_COMPARED = {"members[].client_host"}
+"""The fields that comparisons do not read."""
+
+NOT_PLANNED = NOT_COMPARED | {"leader_library", "members[].client_library"}
+"""The fields that plans do not read."""
 
 Call = tuple[str, tuple[Any, ...]]
 """A label, and the arguments of the core's function that follow the batch."""
@@ -69,7 +72,7 @@ def unread(assignor: str | None) -> set[str]:
     docs/contract.md lists them. If `range` and `roundrobin` read them, a group from Parquet would
     cost 1.5 to 2 times the CPU.
     """
-    drop = {"members[].client_id", "members[].client_host"}
+    drop = {"members[].client_id", *NOT_PLANNED}
     if assignor is not None:
         drop |= {"assignor", "rebalance_protocol"}
     row = BUILT_IN.get(assignor or "")

@@ -34,7 +34,15 @@ from kafka_rebalance.group.model import MAX_PARTITIONS
 from kafka_rebalance.plans.changes import Change
 
 from . import jobs, paths, schema
-from .calls import HOST, Call, assign_call, compare_call, plan_call, unread
+from .calls import (
+    NOT_COMPARED,
+    NOT_PLANNED,
+    Call,
+    assign_call,
+    compare_call,
+    plan_call,
+    unread,
+)
 from .kept_columns import answers_type, kept_fields
 from .output_directory import output_directory
 from .schema import COMPARE_SCHEMA, OUTPUT_SCHEMA, PLAN_SCHEMA
@@ -98,7 +106,7 @@ def plan_files(
     call = plan_call(assignor, changes, max_partitions)
     work = _Work(spark, source, target, format, tasks, overwrite)
     more = ("changes",) if changes is None else ()
-    return work.run("plan", call, HOST, PLAN_SCHEMA, keep, more)
+    return work.run("plan", call, NOT_PLANNED, PLAN_SCHEMA, keep, more)
 
 
 def compare_files(
@@ -116,7 +124,7 @@ def compare_files(
     """Does what `assign_files` does with the comparisons of `compare_groups`: COMPARE_SCHEMA."""
     call = compare_call(changes, max_partitions)
     work = _Work(spark, source, target, format, tasks, overwrite)
-    return work.run("compare", call, HOST, COMPARE_SCHEMA, keep)
+    return work.run("compare", call, NOT_COMPARED, COMPARE_SCHEMA, keep)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,17 @@ from kafka_rebalance.group.model import MAX_PARTITIONS, quoted
 from kafka_rebalance.plans.changes import Change
 
 from . import schema
-from .calls import HOST, Call, assign_call, compare_call, plan_call, planned, texts_of, unread
+from .calls import (
+    NOT_COMPARED,
+    NOT_PLANNED,
+    Call,
+    assign_call,
+    compare_call,
+    plan_call,
+    planned,
+    texts_of,
+    unread,
+)
 from .compaction import with_cluster
 from .group_records import GroupRecords
 from .kept_columns import answers_type, kept_fields
@@ -112,7 +122,7 @@ def plan_groups(
     """
     one = plan_call(assignor, changes, max_partitions)
     if changes is not None:
-        return _in_workers(groups, HOST, "plan", [one], PLAN_SCHEMA, keep=keep)
+        return _in_workers(groups, NOT_PLANNED, "plan", [one], PLAN_SCHEMA, keep=keep)
     if isinstance(groups, GroupRecords):
         raise SchemaError("changes: records have none; name them in the call")
     _require_frame(groups)
@@ -121,7 +131,7 @@ def plan_groups(
         raise SchemaError("changes: contract lines have none; name them in the call")
     schema.check_changes(groups.schema)
     more = ("changes",)
-    return _in_workers(groups, HOST, "plan", [one], PLAN_SCHEMA, more=more, keep=keep)
+    return _in_workers(groups, NOT_PLANNED, "plan", [one], PLAN_SCHEMA, more=more, keep=keep)
 
 
 def plan_each_change(
@@ -145,7 +155,7 @@ def plan_each_change(
     calls: list[Call] = [
         (text, (assignor, [text] if text else [], max_partitions, 1)) for text in labels
     ]
-    return _in_workers(groups, HOST, "plan", calls, PLAN_SCHEMA, label="change", keep=keep)
+    return _in_workers(groups, NOT_PLANNED, "plan", calls, PLAN_SCHEMA, label="change", keep=keep)
 
 
 def compare_groups(
@@ -168,7 +178,7 @@ def compare_groups(
     change that cannot be read or that switches the assignor.
     """
     one = compare_call(changes, max_partitions)
-    return _in_workers(groups, HOST, "compare", [one], COMPARE_SCHEMA, keep=keep)
+    return _in_workers(groups, NOT_COMPARED, "compare", [one], COMPARE_SCHEMA, keep=keep)
 
 
 def _in_workers(

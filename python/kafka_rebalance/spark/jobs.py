@@ -209,7 +209,7 @@ def contract_lines(
         group_id = f.get_json_object(text, "$.group_id")
         rows = groups.select(*clusters, group_id.alias("group_id"), text.alias("line"))
     else:
-        names = [*schema.contract().names, "generation_id", "leader_library"]
+        names = [*schema.contract().names, "generation_id"]
         rows = groups.select(*clusters, *[name for name in names if name in groups.columns])
     found = {}
     for row in rows.where(f.col("group_id").isin(ids)).collect():

@@ -29,7 +29,8 @@ contract line in each row.
 
 Only the brokers' assignors read three more fields: `topics[].topic_id` (string),
 `topics[].initialized` (array<int>) and `members[].owned_partitions[].topic_id` (string). For
-streams groups there are more fields, of the types that docs/contract.md has.
+streams groups there are more fields, of the types that docs/contract.md has. Comparisons also read
+`leader_library` and `members[].client_library` (string).
 """
 
 OUTPUT_SCHEMA = (
@@ -123,6 +124,7 @@ whose figure is from `low` to `high`, both included."""
 _OPTIONAL = {
     "assignor",
     "rebalance_protocol",
+    "leader_library",
     "topics[].racks",
     "topics[].topic_id",
     "topics[].initialized",
@@ -135,6 +137,7 @@ _OPTIONAL = {
     "members[].subscription_version",
     "members[].user_data",
     "members[].user_data_generation_id",
+    "members[].client_library",
     "subtopologies",
     "subtopologies[].stateful",
     "num_standby_replicas",
@@ -149,7 +152,7 @@ _PLACES = {"members[].topics[]", "members[].owned_partitions[].topic"}
 
 
 def contract() -> t.StructType:
-    """Returns INPUT_SCHEMA as a type, with the fields of the brokers' assignors."""
+    """Returns INPUT_SCHEMA as a type, with the fields of the brokers' assignors and libraries."""
     racks = t.ArrayType(t.ArrayType(t.StringType()))
     topic = t.StructType(
         [
@@ -179,6 +182,7 @@ def contract() -> t.StructType:
             t.StructField("subscription_version", t.IntegerType()),
             t.StructField("user_data", t.StringType()),
             t.StructField("user_data_generation_id", t.IntegerType()),
+            t.StructField("client_library", t.StringType()),
             *_tasks(),
         ]
     )
@@ -187,6 +191,7 @@ def contract() -> t.StructType:
             t.StructField("group_id", t.StringType()),
             t.StructField("assignor", t.StringType()),
             t.StructField("rebalance_protocol", t.StringType()),
+            t.StructField("leader_library", t.StringType()),
             t.StructField("topics", t.ArrayType(topic)),
             t.StructField("members", t.ArrayType(member)),
             *_topology(),

@@ -9,7 +9,7 @@ use super::columns::{Integers, Lists, SchemaError, Strings, Structs, Topics};
 use super::streams::{Tasks, Topology};
 use crate::error::GroupError;
 use crate::group::builder::{GroupBuilder, MemberFields};
-use crate::group::model::{AsSent, NEWEST_SUBSCRIPTION, TopicId, UserData};
+use crate::group::model::{AsSent, Library, NEWEST_SUBSCRIPTION, TopicId, UserData};
 use crate::group::spec::GroupSpec;
 
 /// A topic id given with a member's owned partitions: its path, the topic's number, and the id.
@@ -20,6 +20,7 @@ pub struct Groups<'a> {
     group_id: Strings<'a>,
     assignor: Strings<'a>,
     rebalance_protocol: Strings<'a>,
+    leader_library: Strings<'a>,
     topics: Lists<'a>,
     topic_name: Strings<'a>,
     topic_partitions: Integers<'a>,
@@ -45,6 +46,7 @@ pub struct Groups<'a> {
     subscription_version: Integers<'a>,
     user_data: Strings<'a>,
     user_data_generation_id: Integers<'a>,
+    client_library: Strings<'a>,
     tasks: Tasks<'a>,
     topology: Topology<'a>,
     error: Strings<'a>,
@@ -68,6 +70,7 @@ impl<'a> Groups<'a> {
             group_id: row.column("group_id", true)?,
             assignor: row.column("assignor", false)?,
             rebalance_protocol: row.column("rebalance_protocol", false)?,
+            leader_library: row.column("leader_library", false)?,
             topic_name: topic.column("name", true)?,
             topic_partitions: topic.column("partitions", true)?,
             replica_rack: replicas.elements()?,
@@ -85,6 +88,7 @@ impl<'a> Groups<'a> {
             subscription_version: member.column("subscription_version", false)?,
             user_data: member.column("user_data", false)?,
             user_data_generation_id: member.column("user_data_generation_id", false)?,
+            client_library: member.column("client_library", false)?,
             tasks: Tasks::of(&member)?,
             topology: Topology::of(&row)?,
             error: row.column("error", false)?,
@@ -123,6 +127,8 @@ impl<'a> Groups<'a> {
             let wrong = |problem| GroupError::new(path, problem);
             builder.id_beside_owned(topic, topic_id).map_err(wrong)?;
         }
+        let path = || "leader_library".into();
+        builder.leader_library(optional_text(&self.leader_library, row, path)?);
         let path = || "rebalance_protocol".into();
         builder.rebalance_protocol(optional_text(&self.rebalance_protocol, row, path)?)?;
         self.topology.read(&mut builder, row)?;
@@ -230,6 +236,7 @@ impl<'a> Groups<'a> {
         let user_data = optional_text(&self.user_data, at, || path("user_data"))?;
         let user_data = user_data
             .map(|name| UserData::by_name(name).map_err(|problem| wrong("user_data", problem)));
+        let library = optional_text(&self.client_library, at, || path("client_library"))?;
         let in_user_data = &self.user_data_generation_id;
         Ok(AsSent {
             subscription_version: version.transpose()?,
@@ -237,6 +244,7 @@ impl<'a> Groups<'a> {
             user_data_generation_id: generation(in_user_data, at, || {
                 path("user_data_generation_id")
             })?,
+            library: library.and_then(Library::by_name),
             ..AsSent::default()
         })
     }

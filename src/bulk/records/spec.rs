@@ -29,6 +29,7 @@ pub fn spec<'s>(
             }
         }
     }
+    builder.leader_library(group.leader_library);
     for (i, member) in group.members.iter().enumerate() {
         builder.member(fields(group, member));
         for topic in &group.subscription(member).topics {

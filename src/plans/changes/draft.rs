@@ -112,6 +112,7 @@ impl<'a> Draft<'a> {
             member.as_sent = AsSent {
                 // A draft has no rack of a member whose version sends none.
                 empty_rack: member.as_sent.empty_rack,
+                library: member.as_sent.library,
                 // 3.
                 subscription_version: version.filter(|&v| v > 0 && assignor.is_dialect()),
                 ..AsSent::default()
@@ -148,6 +149,7 @@ impl<'a> Draft<'a> {
             group_id: self.group_id,
             assignor: None,
             is_eager: self.is_eager,
+            leader_library: None,
             topics: topics.collect(),
             members,
             declared: self.topics.len(),

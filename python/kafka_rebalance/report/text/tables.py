@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints tables that fit the terminal, at most 100 characters wide.
 
-A cell that is too long continues in the next line, after a word. If that is not enough, the first
-cell of each row gets a line of its own, so that names stay whole and can be copied; then further
-cells that are names share this line. If the table is still too wide, words are broken: after a sign
-(`-`, `_`, `.`, `/`, `:`, `,`), else anywhere.
+A text that is too long continues in the next line, after a word. Figures, such as `6 (2)`, stay in
+one line: their headings are wrapped instead. If that is not enough, the first cell of each row gets
+a line of its own, so that names stay whole and can be copied; then further cells that are names
+share this line. If the table is still too wide, words are broken: after a sign (`-`, `_`, `.`, `/`,
+`:`, `,`), else anywhere.
 """
 
 import os
@@ -20,6 +21,7 @@ from .colours import bold
 MOST_COLUMNS = 100
 _LONG = 36  # a longer word may be broken even if the terminal is wide enough for it
 _WORDS = re.compile(r"\S+")
+_FIGURE = re.compile(r"[^a-zA-Z]*")  # a cell without letters
 _PARTS = re.compile(r"[^-_./:,]*[-_./:,]+|[^-_./:,]+")
 
 
@@ -102,14 +104,14 @@ def _layout(by_column: Sequence[Sequence[str]], room: int, *, whole: bool, names
         least = [min(size, _LONG) for size in each]
         return [_length(by_column[0]), *least[1:]] if whole else least
 
-    words, parts = longest(_WORDS.findall), longest(_PARTS.findall)
+    words, parts = longest(_words), longest(_PARTS.findall)
     natural = [_length(one) for one in by_column]
     for gap, least in ((3, natural), (2, natural), (3, words), (2, words)):
         widths = _shrunk(natural, least, room - gap * (len(natural) - 1))
         if widths is not None:
             return _Layout(widths, gap)
-    # One more name above the figures is better than a figure such as `1-2 -> 1` in two lines.
-    for least, above, gap in product((natural, words), range(1, names + 1), (2, 1)):
+    # One more name above the figures is better than narrow gaps, or a heading in two lines.
+    for least, gap, above in product((natural, words), (2, 1), range(1, names + 1)):
         beside = _shrunk(natural[above:], least[above:], room - gap * (len(natural) - above))
         if beside is not None:
             return _Layout([room] * above + beside, gap, above)
@@ -121,6 +123,11 @@ def _layout(by_column: Sequence[Sequence[str]], room: int, *, whole: bool, names
         if beside is not None:
             return _Layout([room] * names + beside, 2, names)
     return _Layout(natural, 2)
+
+
+def _words(cell: str) -> list[str]:
+    """Returns the pieces after which a cell may be wrapped; a figure is one piece."""
+    return [cell] if _FIGURE.fullmatch(cell) else _WORDS.findall(cell)
 
 
 def _length(cells: Sequence[str]) -> int:

@@ -5,19 +5,34 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance.live import watched_group
-from kafka_rebalance.plans.seen_rebalance import seen_rebalance
+from kafka_rebalance.plans.seen_rebalance import MORE_CHANGED, seen_rebalance
+from kafka_rebalance.tracing.driver import Driver
+from tests.support.broker_transitions import Command, Transitions
+from tests.support.coordinator_oracle import JAR, CoordinatorOracle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 DATA = Path(__file__).parent / "data"
+
+KAFKA = pytest.param(
+    "Kafka's",
+    marks=[
+        pytest.mark.oracle,
+        pytest.mark.skipif(not JAR.is_file(), reason="no oracle: run `make coordinator-oracle`"),
+    ],
+)
 
 
 def recorded(name: str) -> list[dict[str, Any]]:
@@ -37,6 +52,73 @@ def test_what_a_broker_did_is_as_predicted(observed: dict[str, Any]) -> None:
     for before, later in pairwise(states):
         one = seen_rebalance(before, later)
         assert one.is_predicted, one
+
+
+ASSIGNORS = ("consumer/uniform", "consumer/range", "share/simple", "streams/sticky")
+
+
+@pytest.fixture(scope="module", params=["ours", KAFKA])
+def command(request: pytest.FixtureRequest) -> Iterator[Callable[[Command], Command]]:
+    """Yields the function that plays a command: on our coordinator, or on Kafka's."""
+    if request.param == "ours":
+        yield Driver().command
+        return
+    with CoordinatorOracle() as oracle:
+        yield oracle.command
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+@pytest.mark.parametrize("assignor", ASSIGNORS)
+def test_random_changes_are_as_predicted(
+    assignor: str, most: int, command: Callable[[Command], Command]
+) -> None:
+    """Changes of one kind or of several, far apart or within the assignment interval.
+
+    Only those are not as predicted of which the states do not show all: a member joins and leaves.
+    """
+    kinds, hidden = set(), 0
+    for seed in range(6):
+        group = Transitions(command, random.Random(seed), assignor, standby=seed % 2)
+        before = group.settled()
+        for _ in range(3):
+            kinds |= {kind.split()[0] for kind in group.changed(most)}
+            later = group.settled()
+            one = seen_rebalance(before, later)
+            assert one.is_predicted or one.cause == MORE_CHANGED, (seed, one)
+            hidden += not one.is_predicted
+            before = later
+    assert hidden <= (most > 1) + (most > 2)
+    assert kinds >= {"join", "leave"}
+    assert assignor == "streams/sticky" or {"subscribe", "grow"} <= kinds
+
+
+def test_two_partitions_in_each_others_place_are_not_as_predicted() -> None:
+    """All courses of two changes end with an assignment of their own."""
+    for seed in range(6):
+        group = Transitions(Driver().command, random.Random(seed), "consumer/uniform")
+        before = group.settled()
+        group.changed(2)
+        later = group.settled()
+        assert seen_rebalance(before, later).is_predicted
+        owned = {one.member_id: list(one.owned_partitions) for one in later.members}
+        has = [member_id for member_id, partitions in owned.items() if partitions]
+        if len(has) > 1:
+            one, other = owned[has[0]], owned[has[1]]
+            one[0], other[0] = other[0], one[0]
+            assert not seen_rebalance(before, later.owning(owned)).is_predicted
+
+
+def test_a_topic_that_grew_twice() -> None:
+    """Each size between the two may have had a target."""
+    group = Transitions(Driver().command, random.Random(6), "consumer/uniform")
+    before = group.settled()
+    name = next(one for one in group.topics if any(one in m.topics for m in before.members))
+    for _ in range(2):
+        group.topics[name] += 1
+        group.command({"op": "topics", "topics": group.topics})
+        later = group.settled()
+    assert f"partitions: {name}" in seen_rebalance(before, later).event
+    assert seen_rebalance(before, later).is_predicted
 
 
 def share_group(*owned: tuple[int, ...], generation_id: int) -> kr.GroupSpec:

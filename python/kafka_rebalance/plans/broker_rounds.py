@@ -72,9 +72,15 @@ def joined_together(group: GroupSpec, engine: Engine) -> GroupSpec:
     known = tuple(member for member in group.members if member.generation_id is not None)
     first = _round(group.edited(members=(*known, new[0])), (), engine)
     after = _settled(first, new[:1])
-    others = new[:0:-1]
-    members = in_table_order([*others, *after.members])
-    return _settled(_round(after.edited(members=tuple(members)), (), engine), others)
+    return with_one_target(after.edited(members=(*after.members, *new[1:])), engine)
+
+
+def with_one_target(group: GroupSpec, engine: Engine) -> GroupSpec:
+    """Returns the group if all new members are in the broker's table when it computes a target."""
+    newest = [member for member in group.members[::-1] if member.generation_id is None]
+    known = [member for member in group.members if member.generation_id is not None]
+    members = in_table_order([*newest, *known])
+    return _settled(_round(group.edited(members=tuple(members)), (), engine), newest)
 
 
 def _round(group: GroupSpec, eager: Collection[str], engine: Engine) -> Round:

@@ -16,7 +16,8 @@ A state is a description of the group at rest, or is read from a record of its l
    leader had is tried as a cause, too.
 
 A group that the broker assigns has neither a leader nor claims. It is compared with the ends of
-all courses of events between the two states (`seen_target.py`), and its only cause is "unknown".
+the courses of events between the two states (`seen_target.py`). If none ends alike, the cause is
+unknown, or the epoch shows that more has changed than the two states do: a member joined and left.
 
 Differs  between descriptions, what the members sent is unknown, and a group that rebalanced twice
          is compared with one rebalance. Records have neither limit.
@@ -36,10 +37,12 @@ from .leaders import possible_dialects
 from .listed import is_cooperative
 from .owners import Owners, elsewhere, numbers, owners, owners_in, renamed
 from .rebalance_plan import RebalancePlan, plan
+from .seen_changes import epochs_of_changes
 from .seen_target import possible_ends
 
 _PREFIXES = ("", "librdkafka/", "kafka-python/", "aiokafka/")
 EAGER_MEMBERS = "members claimed nothing, as those do that list an eager assignor too"
+MORE_CHANGED = "the epoch rose by more than the changes that the two states show"
 NO_CHANGE = "no visible change"
 NO_REBALANCE = "no rebalance: static members came back"
 
@@ -121,7 +124,10 @@ def _of_broker(before: GroupSpec, after: GroupSpec, engine: Engine) -> SeenRebal
         if end == found:
             return _judged(after, event, after.assignor, None)
         first = first or end
-    return _judged(after, event, None, "unknown", elsewhere(first or {}, found))
+    rose = (after.generation_id or 0) - (before.generation_id or 0)
+    shown = max(1, epochs_of_changes(before, after, back))  # a target can be computed again
+    cause = MORE_CHANGED if rose > shown else "unknown"
+    return _judged(after, event, None, cause, elsewhere(first or {}, found))
 
 
 def _judged(

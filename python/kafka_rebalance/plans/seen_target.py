@@ -3,34 +3,42 @@
 
     possible_ends: two states -> Owners, one for each course of events
 
-Each member that joins or leaves has an epoch, and mostly a target, of its own (`broker_rounds.py`).
-If more than one did so between the two states, their order is not known. These courses are tried:
+Each change between the two states (`seen_changes.py`) has an epoch, and mostly a target, of its own
+(`broker_rounds.py`). Two states show neither the order of the changes, nor which of them were there
+when the next target was computed: a target is computed once in an assignment interval, and a member
+that leaves has none until the next heartbeat of another one. These courses are tried:
 
-1. Members leave; then members join, one after another. For a single change, this is its plan.
-2. Members join, one after another; then members leave.
-3. Members leave and no target is computed for that; then members join, one after another. If
-   nobody stayed, they share one target, as after the initial delay of a streams group.
-4. As in 3, but the members that join within the assignment interval share a target.
-5. Nobody stayed, and members join, one after another.
+1. The changes in each order, one or several at once, with a target after each of these parts.
+   First of all, each has a target of its own, in the order of `seen_changes.py`: for a single
+   change, this is its plan.
+2. In a part with several members that join, one target has all of them, or each has one in turn.
+3. Without a change, the broker computes a target again.
+4. In a streams group, members may not have reached a target when the next one is computed
+   (`seen_tasks.py`).
 
-In each course, the members that stay have the subscriptions of the second state from the beginning.
-A topic that the second state lacks was deleted if a member still subscribes to it. If nobody does,
-it is there in each course, because a state has only topics that members read or own.
-If more than `_MOST_ORDERED` members join, they are tried in the order of the second state alone.
+A group without members has no target; so its last member leaves in one part with a join.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import permutations
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from itertools import combinations, islice
 
 from kafka_rebalance.assignors.registry import Engine
-from kafka_rebalance.group.model import Member, Topic
+from kafka_rebalance.errors import AssignorThrows
+from kafka_rebalance.group.model import Member
 from kafka_rebalance.group.spec import GroupSpec
 
-from .broker_rounds import joined_together, play_by_broker
-from .owners import Owners, owners
+from .broker_rounds import play_by_broker, with_one_target
+from .owners import Owners, numbers, owners
+from .seen_changes import BrokerState, Edit, changes_between
+from .seen_tasks import present_tasks
 
-_MOST_ORDERED = 3
+_LEAST_ENDS, _MOST_WORK = 20, 250_000
+"""The courses of a large group: so many, or as many as this work has members and partitions."""
+
+_MOST_APART = {2: 6, 3: 3}
+"""Changes in all -> the most members of a streams group of which each may have moved or not."""
 
 
 def possible_ends(
@@ -40,57 +48,70 @@ def possible_ends(
 
     `back` has new id -> old id of the static members that came back. Errors: those of `assign`.
     """
-    there = {back.get(member.member_id, member.member_id): member for member in after.members}
-    old = {member.member_id for member in before.members}
-    left = old - there.keys()
-    topics = (*after.topics, *_unread(before, after))
-    names = {topic.name for topic in topics}
-    began = [_as_owning(there.get(m.member_id, m), m, names) for m in before.members]
-    stayed = [one for one in began if one.member_id not in left]
-    joined = [member.owning() for id_, member in there.items() if id_ not in old]
+    size = len(after.members) + sum(numbers(after).values())
+    every = _every_end(before, after, back, engine)
+    yield from islice(every, max(_LEAST_ENDS, _MOST_WORK // size))
 
-    def group(members: Iterable[Member]) -> GroupSpec:
-        start = replace(after, generation_id=before.generation_id, max_partitions=after.limit)
-        return start.edited(topics=topics, members=tuple(members))
 
-    def played(members: Iterable[Member]) -> tuple[Member, ...]:
-        return play_by_broker(group(members), eager=(), engine=engine).group.members
-
-    for order in _orders(joined):
-        if left and stayed:
-            at_rest = played(stayed)
-            # 1.
-            yield owners(group(played([*at_rest, *order]) if order else at_rest))
-            # 2.
-            if order:
-                remain = [one for one in played([*began, *order]) if one.member_id not in left]
-                yield owners(group(played(remain)))
+def _every_end(
+    before: GroupSpec, after: GroupSpec, back: Mapping[str, str], engine: Engine
+) -> Iterator[Owners]:
+    limit = max(before.limit, after.limit)
+    start = replace(after, generation_id=before.generation_id, max_partitions=limit)
+    for first, edits in changes_between(before, after, back):
         # 3.
-        yield owners(group(played([*stayed, *order])))
+        courses = _Courses(start, edits or (_nothing,), engine)
+        yield from courses.ends(first, frozenset(range(len(courses.edits))))
+
+
+def _nothing(state: BrokerState) -> BrokerState:
+    return state
+
+
+@dataclass(frozen=True, slots=True)
+class _Courses:
+    """The courses of some changes; `seen` has the states after which all of them are known."""
+
+    start: GroupSpec
+    edits: Sequence[Edit]
+    engine: Engine
+    seen: set[tuple[frozenset[int], BrokerState]] = field(default_factory=set)
+
+    def ends(self, state: BrokerState, left: frozenset[int]) -> Iterator[Owners]:
+        """Yields the owners at the end of each course of the changes that are left."""
+        if (left, state) in self.seen:
+            return
+        self.seen.add((left, state))
+        # 1.
+        for part in _parts(left):
+            edited = reduce(lambda found, at: self.edits[at](found), part, state)
+            for group in self._played(edited) if edited.members else ():
+                if len(part) == len(left):
+                    yield owners(group)
+                else:
+                    yield from self._later(edited, group.members, left - {*part})
+
+    def _later(
+        self, state: BrokerState, target: tuple[Member, ...], left: frozenset[int]
+    ) -> Iterator[Owners]:
         # 4.
-        if len(order) > 1:
-            yield owners(joined_together(group([*stayed, *order]), engine))
-        # 5.
-        if len(order) > 1 and not stayed:
-            yield owners(group(played([*played(order[:1]), *order[1:]])))
+        apart = _MOST_APART.get(len(self.edits), 0)
+        for members in present_tasks(state.members, target, apart):
+            yield from self.ends(state._replace(members=members), left)
+
+    def _played(self, state: BrokerState) -> Iterator[GroupSpec]:
+        group = replace(self.start, **state._asdict(), max_partitions=self.start.limit)
+        try:
+            yield play_by_broker(group, eager=(), engine=self.engine).group
+            # 2.
+            if sum(member.generation_id is None for member in group.members) > 1:
+                yield with_one_target(group, self.engine)
+        except AssignorThrows:
+            if len(self.edits) == 1:
+                raise  # of several changes, the broker has no target until the next one
 
 
-def _orders(joined: Sequence[Member]) -> Iterable[Sequence[Member]]:
-    return permutations(joined) if len(joined) <= _MOST_ORDERED else [joined]
-
-
-def _unread(before: GroupSpec, after: GroupSpec) -> Iterator[Topic]:
-    """Yields the topics of the first state that the second one lacks because nobody reads them."""
-    there = {topic.name for topic in after.topics}
-    read = {name for member in after.members for name in member.topics}
-    yield from (topic for topic in before.topics if topic.name not in there | read)
-
-
-def _as_owning(member: Member, then: Member, topics: Collection[str]) -> Member:
-    """Returns a member of the second state with the partitions or tasks of the first one."""
-    return replace(
-        member,
-        owned_partitions=tuple(tp for tp in then.owned_partitions if tp.topic in topics),
-        generation_id=then.generation_id,
-        streams=then.streams,
-    )
+def _parts(left: frozenset[int]) -> Iterator[tuple[int, ...]]:
+    """Yields each part of the changes that are left, the smallest ones first."""
+    for size in range(1, len(left) + 1):
+        yield from combinations(sorted(left), size)

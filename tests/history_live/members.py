@@ -3,21 +3,18 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import threading
 from typing import TYPE_CHECKING, Any, Self
 
 from tests.support.live_members import JavaMembers
-from tests.support.processes import CLOSE_TIMEOUT_S, kill_member, send_if_alive
+from tests.support.member_processes import MemberProcesses
 
 from . import python_member
 from .cast import COMMIT_MS, HEARTBEAT_MS, JAVA, MOST_POLL_MS, OWN_JVM
 
 if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
-    from multiprocessing.context import ForkServerProcess
     from pathlib import Path
 
     from .cast import Part
@@ -32,9 +29,7 @@ class Members:
         self._directory = directory
         self._java = JavaMembers(bootstrap_server, directory / "java.log")
         self._lock = threading.Lock()
-        self._processes = multiprocessing.get_context("forkserver")
-        self._processes.set_forkserver_preload([python_member.__name__])
-        self._python: dict[str, tuple[ForkServerProcess, Connection]] = {}
+        self._python = MemberProcesses(python_member.run)
         self._own: dict[str, JavaMembers] = {}
 
     def start(self, part: Part) -> None:
@@ -45,13 +40,7 @@ class Members:
             self._own[part.client_id] = JavaMembers(self._server, log)
             self._own[part.client_id].send(wait=False, add=[_described(part)])
         else:
-            ours, theirs = self._processes.Pipe()
-            process = self._processes.Process(
-                target=python_member.run, args=(part, self._server, theirs), daemon=True
-            )
-            process.start()
-            theirs.close()
-            self._python[part.client_id] = process, ours
+            self._python.start(part.client_id, part, self._server)
 
     def close(self, part: Part) -> None:
         """Closes the member's consumer: a dynamic member sends LeaveGroup."""
@@ -62,10 +51,7 @@ class Members:
             member.send(wait=False, close=[part.client_id])
             member.close()
         else:
-            process, pipe = self._python.pop(part.client_id)
-            send_if_alive(pipe, ("close", ()))
-            process.join(CLOSE_TIMEOUT_S)
-            kill_member(process, pipe)
+            self._python.close(part.client_id)
 
     def kill(self, part: Part) -> None:
         """Ends the member without a LeaveGroup: its process is killed, unless it shares a JVM."""
@@ -76,7 +62,7 @@ class Members:
             os.kill(member.pid, signal.SIGKILL)
             member.close()
         else:
-            kill_member(*self._python.pop(part.client_id))
+            self._python.kill(part.client_id)
 
     def subscribe(self, part: Part) -> None:
         """Subscribes the member to the part's present topics."""
@@ -85,14 +71,13 @@ class Members:
         elif part.library == OWN_JVM:
             self._own[part.client_id].send(wait=False, subscribe={part.client_id: part.topics})
         else:
-            send_if_alive(self._python[part.client_id][1], ("subscribe", part.topics))
+            self._python.subscribe(part.client_id, part.topics)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for process, pipe in self._python.values():
-            kill_member(process, pipe)
+        self._python.kill_all()
         for member in self._own.values():
             member.close()
         self._java.close()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .cast import Part
 
 
-def run(part: Part, bootstrap_server: str, pipe: Connection) -> None:
+def run(pipe: Connection, part: Part, bootstrap_server: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     logging.disable(logging.CRITICAL)
     libraries = {KAFKA_PYTHON: _kafka_python, AIOKAFKA: _aiokafka, LIBRDKAFKA: _librdkafka}

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import os
 import re
 import signal
@@ -13,15 +12,13 @@ import time
 from typing import TYPE_CHECKING, Any, Self
 
 from tests.support.live_members import JavaMembers
-from tests.support.processes import CLOSE_TIMEOUT_S, kill_member, send_if_alive
+from tests.support.member_processes import MemberProcesses
 
 from . import python_member
 from .cast import JAVA
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from multiprocessing.connection import Connection
-    from multiprocessing.context import ForkServerProcess
     from pathlib import Path
 
     from .cast import Part
@@ -51,9 +48,7 @@ class Members:
         self._directory = directory
         self._java = JavaMembers(bootstrap_server, directory / "java.log")
         self._lock = threading.Lock()
-        self._processes = multiprocessing.get_context("forkserver")
-        self._processes.set_forkserver_preload([python_member.__name__])
-        self._python: dict[str, tuple[ForkServerProcess, Connection]] = {}
+        self._python = MemberProcesses(python_member.run)
         self._in_java: set[str] = set()
 
     def start(self, part: Part) -> None:
@@ -61,15 +56,7 @@ class Members:
             self._in_java.add(part.name)
             self._tell(add=[_described(part)])
             return
-        ours, theirs = self._processes.Pipe()
-        process = self._processes.Process(
-            target=python_member.run,
-            args=(part, self._server, MOST_POLL_MS, theirs, self._stacks(part)),
-            daemon=True,
-        )
-        process.start()
-        theirs.close()
-        self._python[part.name] = process, ours
+        self._python.start(part.name, part, self._server, MOST_POLL_MS, self._stacks(part))
 
     def close(self, part: Part) -> None:
         """Makes the member leave its group; returns when it has left, or after a timeout."""
@@ -77,25 +64,22 @@ class Members:
             self._in_java.remove(part.name)
             self._tell(close=[part.name])
             return
-        process, pipe = self._python.pop(part.name)
-        send_if_alive(pipe, ("close", ()))
-        process.join(CLOSE_TIMEOUT_S)
-        kill_member(process, pipe)
+        self._python.close(part.name)
 
     def kill(self, part: Part) -> None:
         """Ends the member without a LeaveGroup, if it was started."""
         if part.name in self._in_java:
             self._in_java.remove(part.name)
             self._tell(kill=[part.name])
-        elif part.name in self._python:
-            kill_member(*self._python.pop(part.name))
+        elif part.name in self._python.running:
+            self._python.kill(part.name)
 
     def subscribe(self, part: Part) -> None:
         """Subscribes the member to the part's present topics."""
         if part.library == JAVA:
             self._tell(subscribe={part.name: part.topics})
         else:
-            send_if_alive(self._python[part.name][1], ("subscribe", part.topics))
+            self._python.subscribe(part.name, part.topics)
 
     def failures(self, parts: Iterable[Part]) -> dict[str, str]:
         """Returns name -> error, for each member that has ended by itself."""
@@ -103,8 +87,8 @@ class Members:
         failures: dict[str, str] = self._tell()["failures"]
         found = {part.name: failures[part.name] for part in parts if part.name in failures}
         for part in parts:
-            if part.name in self._python:
-                process, pipe = self._python[part.name]
+            if part.name in self._python.running:
+                process, pipe = self._python.running[part.name]
                 with contextlib.suppress(EOFError, OSError):
                     if pipe.poll():
                         found[part.name] = pipe.recv()
@@ -114,9 +98,9 @@ class Members:
 
     def where(self, part: Part) -> str:
         """Returns the call stack of a Python member's main thread, to show where it hangs."""
-        if part.name not in self._python:
+        if part.name not in self._python.running:
             return "unknown"
-        pid = self._python[part.name][0].pid
+        pid = self._python.running[part.name][0].pid
         assert pid
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGUSR1)
@@ -135,9 +119,7 @@ class Members:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for process, pipe in self._python.values():
-            kill_member(process, pipe)
-        self._python.clear()
+        self._python.kill_all()
         self._java.close()
 
     def _tell(self, **command: Any) -> dict[str, Any]:

@@ -43,7 +43,7 @@ OWN_PACKAGES = {OWN_KAFKA_PYTHON: "kafka", OWN_AIOKAFKA: "aiokafka"}
 
 
 def run(
-    part: Part, bootstrap_server: str, most_poll_ms: int, pipe: Connection, stacks: Path
+    pipe: Connection, part: Part, bootstrap_server: str, most_poll_ms: int, stacks: Path
 ) -> None:
     """Polls until `close` arrives in the pipe; SIGUSR1 writes the call stacks to `stacks`."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C

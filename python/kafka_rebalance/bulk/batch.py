@@ -88,7 +88,9 @@ def compare_batch(
     """Compares all built-in assignors for every row of a batch of groups, as `compare` does.
 
     As there, librdkafka's assignors are compared too if the group's `leader_library` or its own
-    assignor is librdkafka's, and an assignor that a member's library lacks is not recommended.
+    assignor is librdkafka's, and an assignor that a member's library lacks is not recommended. Only
+    the core answers here: a group whose own assignor runs in the brokers, or in Python alone, is an
+    error, and `compare` has its answer.
 
     `changes` are texts for every group, as in `plan_batch`. The other parameters, and the form of
     the answers, are those of `assign_batch`.

@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance import GroupSpec, Member, Topic, TopicPartition
 from kafka_rebalance.group.model import StreamsMember, Subtopology
-from kafka_rebalance.plans.broker_facts import Fills, GivenTask, Keeps, Quotas, Shared
+from kafka_rebalance.plans.broker_facts import Fills, GivenTask, Keeps, Quotas
 from kafka_rebalance.plans.reasons import reasons
+from kafka_rebalance.plans.share_facts import Filled, FormerReader, Shared, TooFew, Unread
 
 IDS = [f"kBxzrTyqT9CWFMeWiOj{n}ag" for n in range(3)]
 
@@ -78,9 +80,82 @@ def test_a_shared_partition_has_the_readers_that_its_sentence_says(
     group = GroupSpec("g", topics, tuple(Member(f"m{n}", ("t",)) for n in range(members)))
     (one,) = kr.plan(group, "share/simple").rounds
     assert sum(TopicPartition("t", 1) in own for own in one.assignment.values()) == readers
-    (fact,) = reasons(group, "share/simple", TopicPartition("t", 1))
-    assert fact == Shared(4, members)
-    assert f"each partition has {readers} reader" in str(fact)
+    shared, unread, *filled = reasons(group, "share/simple", TopicPartition("t", 1))
+    assert isinstance(shared, Shared)
+    assert (shared.partitions, shared.members) == (4, members)
+    assert f"each partition is to have {readers} reader" in str(shared)
+    assert unread == Unread()
+    assert len(filled) == readers
+
+
+def random_share_group(rng: random.Random) -> GroupSpec:
+    """Returns a group at rest, and with other members and partitions then."""
+    names = ["t0", "t1"]
+    same = rng.random() < 0.5
+
+    def subscribed() -> tuple[str, ...]:
+        return tuple(names if same else rng.sample(names, rng.randint(1, 2)))
+
+    topics = [Topic(name, rng.randint(1, 6), topic_id=IDS[n]) for n, name in enumerate(names)]
+    members = [Member(f"m{n}", subscribed()) for n in range(rng.randint(1, 9))]
+    group = GroupSpec("g", tuple(topics), tuple(members), "share/simple", 3)
+    settled = kr.plan(group).final
+    stay = [one for one in settled.members if rng.random() < 0.8]
+    if not same:
+        stay = [replace(one, topics=subscribed()) if rng.random() < 0.2 else one for one in stay]
+    new = [Member(f"n{n}", subscribed()) for n in range(rng.randint(not stay, 3))]
+    grown = [replace(topic, partitions=topic.partitions + rng.randint(0, 1)) for topic in topics]
+    return settled.edited(topics=tuple(grown), members=(*stay, *new))
+
+
+def test_the_readers_of_a_share_group_are_explained_one_by_one() -> None:
+    """Who reads a partition now is who kept it and who got it, and nobody holds more than wanted.
+
+    The steps are those of SimpleAssignor (docs of `share/simple.py`).
+    """
+    seen = set()
+    for seed in range(150):
+        group = random_share_group(random.Random(seed))
+        answer = kr.assign(group)
+        before = {one.member_id: one.owned_partitions for one in group.members}
+        read = {topic for member in group.members for topic in member.topics}
+        for topic in group.topics:
+            for p in range(topic.partitions if topic.name in read else 0):
+                tp = TopicPartition(topic.name, p)
+                shared, *found = reasons(group, "share/simple", tp)
+                assert isinstance(shared, Shared)
+                readers = [one for one in found if isinstance(one, FormerReader)]
+                filled = [one for one in found if isinstance(one, Filled)]
+                assert {one.member_id for one in readers} == {m for m in before if tp in before[m]}
+                kept = {one.member_id for one in readers if one.outcome == "kept"}
+                after = {member_id for member_id, own in answer.items() if tp in own}
+                assert after == kept | {one.member_id for one in filled}
+                assert (Unread() in found) == (not readers)
+                wanted = -(-shared.members // shared.partitions)
+                few = [one for one in found if isinstance(one, TooFew)]
+                assert [one.readers for one in few] == [len(after)] * (len(after) < wanted)
+                assert all(one.held < one.wants for one in filled)
+                assert all(one.had > one.wants for one in readers if one.outcome == "given up")
+                seen |= {type(one) for one in found} | {one.outcome for one in readers}
+    assert seen == {FormerReader, Filled, Unread, TooFew, "kept", "given up", "crowded"}
+
+
+def test_an_explanation_of_a_share_group_has_its_numbers() -> None:
+    topics = (Topic("t", 4, topic_id=IDS[0]),)
+    members = (Member("a", ("t",)), Member("b", ("t",)))
+    group = kr.plan(GroupSpec("g", topics, members, "share/simple", 3)).final
+    t0 = TopicPartition("t", 0)
+    plan = kr.plan(group, changes=["add-members=5,like=a"])
+    text = "\n".join(plan.explain("t-0"))
+    assert (
+        "share: 3 members for 4 partitions of all topics: each partition is to have 1 reader"
+        in text
+    )
+    assert "so each member wants 1 or 2" in text
+    assert "keep: a read 2 partitions and wants 1; it keeps this one, and gives up 1 other" in text
+    assert "fill: it lacks 1 reader; the next in the circle of members with too few is " in text
+    different = group.edited(members=(members[0], Member("b", ("t", "u"))))
+    assert "2 members for 4 partitions of t: " in str(reasons(different, "share/simple", t0)[0])
 
 
 def test_a_partition_that_is_not_initialised_has_no_number_of_readers() -> None:

@@ -49,6 +49,45 @@ def test_every_recorded_rebalance_comes_out_equal(
     assert {one.leader_library for one in replayed} == {"java", "python", "librdkafka"}
 
 
+@pytest.mark.parametrize(
+    ("library", "package", "own"), [("kafka-python", "kafka", 4), ("aiokafka", "aiokafka", 4)]
+)
+def test_the_own_sticky_of_a_python_library_gives_its_answer_again(
+    library: str, package: str, own: int
+) -> None:
+    """Four real consumers join one after another, with different topics, and two of them leave.
+
+    kafka-python's user data begin with a version that Kafka's sticky does not know.
+    """
+    pytest.importorskip(package, reason=f"{library} is not installed")
+    records = read_records(str(VECTORS / f"{library}-sticky.records.jsonl"))
+    replayed = replay([one for _, one in recorded_generations(records) if one is not None])
+    assert [one for one in replayed if not one.equal] == []
+    by = Counter(one.computed_by for one in replayed)
+    assert set(by) == {"sticky", f"{library}/sticky"}
+    assert by[f"{library}/sticky"] == own
+
+
+def test_what_a_record_of_kafka_python_lacks_is_named() -> None:
+    pytest.importorskip("kafka", reason="kafka-python is not installed")
+    records = read_records(str(VECTORS / "kafka-python-sticky.records.jsonl"))
+    generations = [one for _, one in recorded_generations(records) if one is not None]
+    one = next(one for one in generations if len(one.members) == 3)
+    (found,) = replay([_swapped(one)])
+    assert (found.equal, found.computed_by) == (False, "kafka-python/sticky")
+    assert found.likely.endswith("or other topics, or ran another version of kafka-python")
+    sent = one.members[0].subscription
+    assert sent is not None
+    assert sent.user_data is not None
+    older = replace(sent, user_data=sent.user_data[:-4] + bytes((0, 0, 0, 1)))
+    twice = replace(one.members[1], subscription=older)
+    (found,) = replay([_swapped(replace(one, members=(one.members[0], twice, *one.members[2:])))])
+    assert found.likely == (
+        "members claim a partition in two generations; the class then follows the order of a "
+        "Python set, which is not in the record"
+    )
+
+
 def test_bytes_that_are_no_consumers_are_not_computed() -> None:
     records = read_records(str(VECTORS / "every_line-4.4.0.records.jsonl.gz"))
     generations = [one for _, one in recorded_generations(records) if one is not None]
@@ -66,8 +105,8 @@ def _swapped(one: RecordedGeneration) -> RecordedGeneration:
     a, b = first.assignment, second.assignment
     assert a is not None
     assert b is not None
-    first = replace(first, assignment=AssignmentData((b.partitions[0], *a.partitions[1:])))
-    second = replace(second, assignment=AssignmentData((a.partitions[0], *b.partitions[1:])))
+    first = replace(first, assignment=replace(a, partitions=(b.partitions[0], *a.partitions[1:])))
+    second = replace(second, assignment=replace(b, partitions=(a.partitions[0], *b.partitions[1:])))
     return replace(one, members=(first, second, *others))
 
 

@@ -8,14 +8,20 @@
    metadata of a topic that only others subscribe to, and assigns nothing of it, whatever they
    claim. The counts of the past may differ from all of these.
 3. If the leader wrote as librdkafka does, the assignor is librdkafka's. If it wrote as the Python
-   libraries do, Kafka's is tried first, then kafka-python's and aiokafka's (an error if they are
-   not installed). Else it is Kafka's: a leader with one of our plug-ins writes as Java does.
+   libraries do, Kafka's is tried first, because it is quick and mostly answers alike; then those
+   that the leader's library may have, as in a plan (`plans/leaders.py`). They are an error if the
+   library is not installed. Else it is Kafka's: a leader with one of our plug-ins writes as Java
+   does.
 4. The answer is compared partition by partition; if the leader writes as Java does, the order
    within each member is compared, too.
 
-The first equal answer counts. If none is equal, the result has the first difference. An error ends
-the attempts at once. A record shows neither the racks of partitions, nor the fields that a leader
-ignored.
+The first equal answer counts. If none is equal, the result has the first difference from the
+assignor of the leader's library. An error of that assignor ends the attempts at once. A record
+shows neither the racks of partitions, nor the fields that a leader ignored.
+
+kafka-python's sticky reads the generation and the partitions in its own user data, and the order of
+topics in a subscription: a record has all of them. It lacks only the order of a Python set, which
+the class follows if members claim a partition in two generations.
 """
 
 from collections import Counter
@@ -26,21 +32,20 @@ from typing import Any, NamedTuple
 
 from kafka_rebalance import wire
 from kafka_rebalance.assignors.assigning import assign
-from kafka_rebalance.assignors.registry import Engine, is_known
+from kafka_rebalance.assignors.registry import Engine, is_known, library_of
 from kafka_rebalance.errors import KafkaRebalanceError
 from kafka_rebalance.group.field_paths import each_of
 from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.plans.leaders import possible_dialects
 
 from .group_log import CONSUMER, RecordedGeneration
 
 Owners = Mapping[str, Sequence[TopicPartition]]
 
 ASSIGNMENTS, INVENTORY, ASSIGNED = "assignments", "inventory", "assigned topics"
-_OWN = {
-    "librdkafka": ("librdkafka/",),
-    "python": ("", "kafka-python/", "aiokafka/"),
-}
+_OWN_USER_DATA = ("kafka-python/sticky",)
+"""Assignors that read user data which Kafka's assignor of the same name cannot read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +133,7 @@ def recorded_group(
         wire.sent_member(
             member.member_id,
             member.subscription,
-            one.protocol or "",
+            assignor if assignor in _OWN_USER_DATA else one.protocol or "",
             group_instance_id=member.group_instance_id,
             client_id=member.client_id,
             client_host=member.client_host,
@@ -163,20 +168,26 @@ def _replayed(
     )  # fmt: skip
     if any(member.subscription is None for member in one.members):
         return ReplayedRebalance(*place, None, difference="a member's bytes cannot be read")
-    names = [name for name in _assignors(one) if is_known(name)]
+    try:
+        names = _assignors(one)
+    except KafkaRebalanceError as error:  # a record may hold any numbers
+        return ReplayedRebalance(*place, None, difference=str(error))
     if not names:
         return ReplayedRebalance(*place, None, difference=f"no assignor {one.protocol} is known")
     first: ReplayedRebalance | None = None
     for name in names:
+        is_librarys = len(names) == 1 or name != one.protocol
         for counts, topics in _topics(one, inventory):
             try:
                 group = recorded_group(one, topics, name)
                 difference = _difference(one, dict(assign(group, engine=engine)))
             except KafkaRebalanceError as error:
-                return ReplayedRebalance(*place, None, name, counts, str(error))
+                if is_librarys:
+                    return ReplayedRebalance(*place, None, name, counts, str(error))
+                continue
             if not difference:
                 return ReplayedRebalance(*place, True, name, counts)
-            if first is None:
+            if first is None and is_librarys:
                 likely = _likely(one, group, engine)
                 first = ReplayedRebalance(*place, False, name, counts, difference, likely)
     assert first is not None
@@ -184,8 +195,17 @@ def _replayed(
 
 
 def _assignors(one: RecordedGeneration) -> list[str]:
-    prefixes = _OWN.get(one.leader_library or "", ("",))
-    return [f"{prefix}{one.protocol}" for prefix in prefixes]
+    """Returns the known assignors to try; of several, the first one is Kafka's."""
+    name = one.protocol or ""
+    if one.leader_library == "librdkafka":
+        return [own for own in [f"librdkafka/{name}"] if is_known(own)]
+    if not is_known(name):
+        return []
+    if one.leader_library != "python":
+        return [name]
+    (_, topics), *_ = _topics(one, {})
+    group = recorded_group(one, topics).edited(leader=one.leader)
+    return list(dict.fromkeys([name, *possible_dialects(group)]))
 
 
 def _topics(
@@ -230,11 +250,23 @@ def _likely(one: RecordedGeneration, group: GroupSpec, engine: Engine) -> str:
         with suppress(KafkaRebalanceError):  # the assignor refuses or fails without these fields
             if not _difference(one, dict(assign(group.edited(members=members), engine=engine))):
                 return f"equal if the leader ignored {words}"
-    if one.leader_library not in (None, "java"):
+    library = library_of(group.assignor)
+    if one.leader_library not in (None, "java") and library is None:
         return f"the leader used an assignor of another library ({one.leader_library})"
+    if group.assignor in _OWN_USER_DATA and _is_claimed_twice(group):
+        return (
+            "members claim a partition in two generations; the class then follows the order of a "
+            "Python set, which is not in the record"
+        )
     if any(member.rack_id for member in group.members) and not any(t.racks for t in group.topics):
         return "members sent racks, and the racks of partitions are not in the record"
-    return "the leader knew other partition counts, or other topics"
+    text = "the leader knew other partition counts, or other topics"
+    return text if library is None else f"{text}, or ran another version of {library}"
+
+
+def _is_claimed_twice(group: GroupSpec) -> bool:
+    claims = Counter(tp for member in group.members for tp in member.owned_partitions)
+    return any(number > 1 for number in claims.values())
 
 
 _IGNORED: dict[str, dict[str, Any]] = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The facts of an explanation where the broker assigns: uniform, shares, tasks of Streams.
+"""The facts of an explanation where the broker assigns: uniform, tasks of Streams.
 
 They follow from the group and from the answer, by the rules of the assignors' own modules.
 """
@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from kafka_rebalance.assignors import assign
 from kafka_rebalance.assignors.consumer import uniform
 from kafka_rebalance.assignors.consumer.targets import view_of
-from kafka_rebalance.assignors.share import simple
 from kafka_rebalance.assignors.streams import sticky
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Assignment
@@ -71,23 +70,6 @@ class Fills:
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
-    """How many members share each of the `partitions` of a pool of `members`."""
-
-    partitions: int
-    members: int
-    step = "share"
-
-    def __str__(self) -> str:
-        each = -(-self.members // self.partitions)
-        return (
-            f"{count(self.members, 'member')} for {count(self.partitions, 'partition')}: each "
-            f"partition has {count(each, 'reader')}; members keep what they share, up to an even "
-            "number, and what has too few readers goes in turn to members that have too little"
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class GivenTask:
     """Why an active task has its member: `owner` had it before, or None."""
 
@@ -140,26 +122,6 @@ def _uniform(
         yield Keeps(owner, len(before[owner]), kept(owner), is_kept=owner == holder)
     if holder not in owners:
         yield Fills(holder, kept(holder), len(answer[holder]))
-
-
-def share_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact] | None:
-    """Returns the numbers of the partition's pool; None if the partition is not initialised.
-
-    The pool is the topic, or the whole group if all members subscribe to the same topics.
-    """
-    initialized = {one.name: one.initialized for one in group.topics}[tp.topic]
-    if initialized is not None and tp.partition not in initialized:
-        return None
-    members = [member for member in group.members if tp.topic in member.topics]
-    pool = {tp.topic}
-    if view_of(group, simple.NAME).homogeneous:
-        pool = {topic for member in members for topic in member.topics}
-    partitions = sum(
-        one.partitions if one.initialized is None else len({*one.initialized})
-        for one in group.topics
-        if one.name in pool
-    )
-    return [Shared(partitions, len(members))]
 
 
 def task_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact]:

@@ -21,7 +21,7 @@ from kafka_rebalance.group.model import TopicPartition, UserData, static_first
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.java.order import by_name
 
-from . import broker_facts, facts, sticky_facts
+from . import broker_facts, facts, share_facts, sticky_facts
 from .facts import Fact
 
 Holdings = Mapping[str, Sequence[TopicPartition]]
@@ -45,7 +45,7 @@ def reasons(group: GroupSpec, assignor: str, tp: TopicPartition) -> list[Fact]:
 
 _BY_BROKER: dict[str, Callable[[GroupSpec, TopicPartition], list[Fact] | None]] = {
     "consumer/uniform": broker_facts.uniform_steps,
-    "share/simple": broker_facts.share_steps,
+    "share/simple": share_facts.share_steps,
     "streams/sticky": broker_facts.task_steps,
 }
 """Assignor of the brokers -> the function that finds its facts, or None if it cannot."""

@@ -18,6 +18,8 @@ from .user_data import decode_cooperative_user_data, decode_sticky_user_data
 
 _NO_GENERATION = -1
 _STREAMS = "stream"
+_KAFKA_PYTHON_VERSION = 2
+"""The bytes of the version with which kafka-python's sticky begins its user data."""
 _OF_LIBRDKAFKA = ("range", "roundrobin", "cooperative-sticky")
 """The assignors of librdkafka; an application cannot add one."""
 
@@ -31,11 +33,19 @@ def sent_member(
     client_id: str | None = None,
     client_host: str | None = None,
 ) -> Member:
-    """Returns the member that `assignor` sees; as in Kafka, unreadable user data are ignored."""
+    """Returns the member that `assignor` sees; as in Kafka, unreadable user data are ignored.
+
+    `assignor` is Kafka's, or kafka-python/sticky, which reads user data that Kafka's cannot read.
+    """
     owned, in_user_data = subscription.owned_partitions, _NO_GENERATION
     user_data: UserData | None = None
     data = subscription.user_data
-    if assignor == "sticky":
+    if assignor == "kafka-python/sticky":
+        history = decode_sticky_user_data((data or b"")[_KAFKA_PYTHON_VERSION:])
+        owned = history.owned_partitions
+        if history.generation_id is not None:
+            in_user_data = history.generation_id
+    elif assignor == "sticky":
         history = decode_sticky_user_data(data or b"")
         owned = history.owned_partitions
         if history.generation_id is not None:

@@ -51,12 +51,17 @@ Assignable = Mapping[Uuid, Sequence[int]]
 
 def assign(group: GroupSpec) -> dict[str, list[TopicPartition]]:
     view = view_of(group, NAME)
+    return view.answer(targets_of(view, assignable_of(view, group)))
+
+
+def assignable_of(view: View, group: GroupSpec) -> dict[Uuid, list[int]]:
+    """Returns the initialised partitions of each topic with partitions, in the view of a group."""
     initialized = {one.name: one.initialized for one in group.topics}
     assignable = {}
     for topic, count in view.counts.items():
         known = initialized[view.names[topic]]
         assignable[topic] = [p for p in range(count) if known is None or p in known]
-    return view.answer(targets_of(view, assignable))
+    return assignable
 
 
 def targets_of(view: View, assignable: Assignable) -> dict[str, Target]:
@@ -65,7 +70,7 @@ def targets_of(view: View, assignable: Assignable) -> dict[str, Target]:
     if view.homogeneous:
         if not view.members[0].names:
             return {}
-        _HomogeneousPool(view, targets, assignable).share()
+        HomogeneousPool(view, targets, assignable).share()
     else:
         topics: HashSet[Uuid] = HashSet(uuid_hash)
         for one in view.members:
@@ -74,7 +79,7 @@ def targets_of(view: View, assignable: Assignable) -> dict[str, Target]:
         if not len(topics):
             return {}
         for topic in topics:
-            _TopicPool(view, targets, assignable, topic).share()
+            TopicPool(view, targets, assignable, topic).share()
     ids = (one.member.member_id for one in view.members)
     return dict(zip(ids, targets, strict=True))
 
@@ -84,7 +89,7 @@ def _room(size: int) -> int:
     return slots_for(int((size + 1) / 0.75 + 1))
 
 
-class _Pool:
+class Pool:
     """Partitions that members share; members are numbered as in the `View`.
 
     `holders` maps partitions to members, `held` maps members to partitions.
@@ -178,7 +183,7 @@ class _Pool:
         return self.targets[m]
 
 
-class _HomogeneousPool(_Pool):
+class HomogeneousPool(Pool):
     """The pool of a homogeneous group: all its members, and all partitions of their topics."""
 
     def __init__(self, view: View, targets: list[Target], assignable: Assignable) -> None:
@@ -213,7 +218,7 @@ class _HomogeneousPool(_Pool):
         self.fill()
 
 
-class _TopicPool(_Pool):
+class TopicPool(Pool):
     """One topic of a heterogeneous group, with its subscribers."""
 
     def __init__(

@@ -231,3 +231,12 @@ def test_results_that_do_not_depend_on_the_order_are_called_certain(
         assert main(["connect", "--url", url, "--then", f"worker {B} leaves"]) == 0
     shown = capsys.readouterr().out
     assert "The rounds above do not depend on them: equal in 64 draws." in shown
+    assert f"\n\nAssumed: {B} did not lead. Of a leader ask" in shown
+
+
+def test_a_leader_that_leaves_is_no_worker_that_might_lead(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with connect(S3_PAGES) as url:
+        assert main(["connect", "--url", url, "--then", f"leader {B} leaves"]) == 0
+    assert "Assumed" not in capsys.readouterr().out

@@ -121,6 +121,15 @@ def test_recorded_workers_in_a_table(capsys: pytest.CaptureFixture[str]) -> None
     )
 
 
+def test_the_next_command_says_that_the_leader_leaves(capsys: pytest.CaptureFixture[str]) -> None:
+    """The next leader remembers nothing, so this differs from a worker that leaves."""
+    described = _described(_worker(1, None), _worker(0, None))
+    print_connect_group(connect_group(described), everything=False)
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        "  kafka-rebalance connect --url http://w0:8083/ --then 'leader w0:8083 leaves'"
+    )
+
+
 def test_a_worker_runs_what_it_ran_less_the_revoked_and_the_new_work() -> None:
     ran = ConnectAssignment(connectors=("a", "b"), tasks=(("a", 0), ("b", 0)))
     revoked: dict[str, Any] = {"revoked_connectors": ("b",), "revoked_tasks": (("a", 0),)}

@@ -13,16 +13,22 @@ from kafka_rebalance.group import contract
 from kafka_rebalance.group.field_paths import object_
 from kafka_rebalance.live.connect_draws import vary
 from kafka_rebalance.plans.connect import RoundAnswer, Script, play, run_script
-from kafka_rebalance.plans.connect.cluster_changes import play_events
+from kafka_rebalance.plans.connect.cluster_changes import play_events, workers_that_leave
 from kafka_rebalance.plans.connect.script import DEFAULT_MAX_DELAY_MS, to_dict
 from kafka_rebalance.report.plans.connect import round_text, variation_text
-from kafka_rebalance.report.text.names import counted
+from kafka_rebalance.report.plans.plan import print_wrapped
+from kafka_rebalance.report.text.names import counted, in_words
 from kafka_rebalance.report.text.sentences import print_note
 
 from .exit_codes import DONE, of_errors
 from .groups import BadGroup, report_bad
 from .lines import no_groups, open_input
 from .options import add_client_settings, add_engine, whole
+
+_NO_LEADER = (
+    'Assumed: {} did not lead. Of a leader ask "leader W leaves": the next one remembers nothing, '
+    "so it gives the work away at once. `kafka-rebalance describe` shows the leader."
+)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -32,8 +38,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "and why."
     )
     parser.epilog = (
-        'Events: "worker W leaves|returns|joins"; "leader W leaves" (you name the leader, because '
-        'REST does not show it); "connector C tasks=N|deleted"; "60s" (time passes). '
+        'Events: "worker W leaves|returns|joins"; "leader W leaves" (REST does not '
+        'show who leads, `describe` does); "connector C tasks=N|deleted"; "60s" (time passes). '
         'A script is one line of JSON: {"id": "c", "assignor": "connect/incremental", "rounds": '
         '[{"time_ms": 0, "workers": [{"id": "w1"}], "config": {"connector": 3}}]}. Its fields: '
         "docs/contract.md, Scripts of Connect."
@@ -133,6 +139,9 @@ def _run_url(args: argparse.Namespace) -> int:
     else:
         print()
         print(variation_text(found))
+        if left := workers_that_leave(args.then):
+            print()
+            print_wrapped(_NO_LEADER.format(in_words(left)))
     return DONE
 
 

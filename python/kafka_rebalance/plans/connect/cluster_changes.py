@@ -102,6 +102,12 @@ class _Events:
             raise GroupError(at, f"there is no connector {quoted(connector)}")
 
 
+def workers_that_leave(events: Iterable[str]) -> list[str]:
+    """Returns the workers that leave in the events, without those that are said to lead."""
+    found = (_WORKER.fullmatch(" ".join(event.split())) for event in events)
+    return [one[1] for one in found if one is not None and one[2] == "leaves"]
+
+
 def play_events(
     running: Mapping[str, Work],
     config: Mapping[str, int],

@@ -40,11 +40,12 @@ def print_connect_group(group: ConnectGroup, *, everything: bool) -> None:
     print()
     print_findings(group.findings, {one.member_id: one.metadata.url for one in group.workers})
     print("\nThis shows what a change would do:")
-    worker = group.workers[-1].metadata.url
-    event = shlex.quote(f"worker {_address(worker)} leaves")
-    print(
-        f"  kafka-rebalance connect --url {shlex.quote(group.leader_url or worker)} --then {event}"
-    )
+    worker = group.workers[-1]
+    url = group.leader_url or worker.metadata.url
+    # The next leader has no memory, so it gives the work away at once.
+    role = "leader" if worker.member_id == group.leader else "worker"
+    event = shlex.quote(f"{role} {_address(worker.metadata.url)} leaves")
+    print(f"  kafka-rebalance connect --url {shlex.quote(url)} --then {event}")
 
 
 def _row(worker: ConnectWorker, group: ConnectGroup, most: int | None) -> tuple[str, ...]:

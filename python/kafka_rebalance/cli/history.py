@@ -33,7 +33,8 @@ from .exit_codes import SOME_ERRORS, of_errors
 from .groups import no_such_group, report_bad
 from .options import add_cluster, cluster_configs
 
-_NEEDED = "give all records of __consumer_offsets; groups of KIP-848 have none"
+_NONE = "groups of KIP-848 have none"
+_GIVE_ALL = "give all records of __consumer_offsets"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -106,10 +107,10 @@ def run(args: argparse.Namespace) -> int:
     if args.group is not None and all(row.group_id != args.group for row, _ in recorded):
         there = list(dict.fromkeys(row.group_id for row, _ in recorded))
         absent = no_such_group(args.group, f"the records of {_source(args)}", there)
-        report_bad(absent._replace(error=f"{absent.error}; {_NEEDED}"), as_json=args.json)
+        report_bad(absent._replace(error=f"{absent.error}; {_why(args)}"), as_json=args.json)
         return SOME_ERRORS
     if not recorded:
-        raise GroupError(_source(args), f"no record of a classic group was found; {_NEEDED}")
+        raise GroupError(_source(args), f"no record of a classic group was found; {_why(args)}")
     if args.broker_log:
         log = read_coordinator_log(line for path in args.broker_log for line in _log_lines(path))
         rows = with_log([row for row, _ in recorded], log)
@@ -128,6 +129,11 @@ def run(args: argparse.Namespace) -> int:
     else:
         _show(args, rows)
     return of_errors(errors)
+
+
+def _why(args: argparse.Namespace) -> str:
+    """Returns why a group may be absent from the records."""
+    return _NONE if args.bootstrap_server is not None else f"{_GIVE_ALL}; {_NONE}"
 
 
 def _source(args: argparse.Namespace) -> str:

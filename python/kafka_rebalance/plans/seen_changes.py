@@ -26,7 +26,7 @@ from kafka_rebalance.group.model import Member, Subtopology, Topic
 from kafka_rebalance.group.spec import GroupSpec
 
 _MOST = 4
-"""The most changes that are tried in every order: 75 orders, of which several may be at once."""
+"""The most changes that are tried in every order: 75 courses, in which several may be at once."""
 
 _MOST_SIZES = 8
 """The most sizes of a topic that are tried between those of the two states."""

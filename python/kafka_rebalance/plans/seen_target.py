@@ -34,7 +34,7 @@ from .owners import Owners, numbers, owners
 from .seen_changes import BrokerState, Edit, changes_between
 from .seen_tasks import present_tasks
 
-_LEAST_ENDS, _MOST_WORK = 20, 250_000
+_LEAST_ENDS, _MOST_WORK = 20, 100_000
 """The courses of a large group: so many, or as many as this work has members and partitions."""
 
 _MOST_APART = {2: 6, 3: 3}

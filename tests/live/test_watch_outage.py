@@ -3,10 +3,6 @@
 
 from __future__ import annotations
 
-import queue
-import subprocess
-import sys
-import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,6 +13,7 @@ from tests.support.broker import Broker, missing_tools
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
 
 from tests.support.live_members import JavaMembers, await_coordinators, await_stable
+from tests.support.watch_process import Watch
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,37 +22,6 @@ pytestmark = pytest.mark.live
 
 DEAD = 2
 OFFSETS_PARTITIONS = 6
-LINE_S = 90.0
-
-
-class Watch:
-    """A process that ends after one rebalance; `line` waits for a line that has these words."""
-
-    def __init__(self, server: str, group_id: str, *more: str) -> None:
-        command = [sys.executable, "-m", "kafka_rebalance", "watch", "--bootstrap-server", server]
-        self.process = subprocess.Popen(
-            [*command, "--group", group_id, "--rebalances", "2", "--for", "150", *more],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        self._lines: queue.Queue[str] = queue.Queue()
-        threading.Thread(target=self._read, daemon=True).start()
-
-    def _read(self) -> None:
-        assert self.process.stdout
-        for line in self.process.stdout:
-            self._lines.put(line)
-
-    def line(self, words: str) -> str:
-        seen = []
-        while True:
-            try:
-                seen.append(self._lines.get(timeout=LINE_S))
-            except queue.Empty:
-                raise AssertionError(f"no line has {words!r}: {seen}") from None
-            if words in seen[-1]:
-                return "".join(seen)
 
 
 def member(name: str, group_id: str) -> dict[str, Any]:
@@ -88,17 +54,17 @@ def test_the_coordinators_broker_dies(source: str, tmp_path: Path) -> None:
         java.send(wait=False, add=[member("j1", group_id)])
         await_stable(server, {group_id: 1})
         changes = ["--add-members", "1"] if source == "descriptions" else []
-        watch = Watch(server, group_id, *changes)
-        watch.line(f"watching {group_id} by its {source}")
-        broker.kill(DEAD)
-        watch.line("its coordinator does not answer")
-        back = watch.line("its coordinator answers again")
-        java.send(wait=False, add=[member("j2", group_id)])
-        joined = watch.line("joined: j2")
-        java.send(wait=False, close=["j2"])
-        watch.line("left: j2")
-        ended = watch.line("2 rebalances")
-        assert watch.process.wait(60) == 0
+        with Watch(server, group_id, "--rebalances", "2", *changes) as watch:
+            watch.line(f"watching {group_id} by its {source}")
+            broker.kill(DEAD)
+            watch.line("its coordinator does not answer")
+            back = watch.line("its coordinator answers again")
+            java.send(wait=False, add=[member("j2", group_id)])
+            joined = watch.line("joined: j2")
+            java.send(wait=False, close=["j2"])
+            watch.line("left: j2")
+            ended = watch.line("2 rebalances")
+            assert watch.process.wait(60) == 0
     assert back.count("answers again") == 1
     assert "does not answer" not in back
     assert "as predicted (range)" in joined

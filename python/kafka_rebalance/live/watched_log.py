@@ -57,9 +57,9 @@ def logged_states(
     patience = Patience(
         bootstrap_server, configs, every_s=every_s, for_s=for_s, on_lost=on_lost, on_back=on_back
     )
+    watched = _Watched(bootstrap_server, group_id, configs, patience, on_waiting)
     key = group_records.GroupMetadataKey(group_id)
-    yielded: dict[str, Any] | None = None
-    is_first, is_empty, is_deleted = True, False, False
+    is_first = True
     for values in _values(_followed(bootstrap_server, group_id, configs, patience), key):
         groups = [_consumers(key, value) for value in values]
         # 1.
@@ -68,47 +68,70 @@ def logged_states(
         is_first = False
         # 2.
         for group in groups:
-            is_deleted = group is None
-            if group is None:
-                continue
-            if not group.members:
-                if not is_empty:
-                    on_waiting(_EMPTY)
-                is_empty = True
-                continue
-            is_empty = False
-            line = _line(group_id, group)
-            if line == yielded:
-                continue
-            yielded = line
-            ask = partial(with_topics, bootstrap_server, line, configs=configs)
-            if (whole := patience.asked(ask)) is None:
-                return
-            after = GroupSpec.from_dict(whole)
-            yield after, after.edited(members=sent_members(_as_described(group_id, group)))
+            yield from watched.states(group)
         # 4.
-        if is_deleted:
-            ask = partial(described, bootstrap_server, group_id, configs=configs, was_seen=True)
-            if (now := patience.asked(ask)) is None:
-                return
-            if _has_no_members(now) and not is_empty:
-                is_empty = True
-                on_waiting(_EMPTY)
+        if watched.is_deleted:
+            watched.look()
         if patience.is_over:
             return
         time.sleep(every_s)
 
 
-# 4.
-def _has_no_members(line: Mapping[str, Any]) -> bool:
-    """Returns whether a group whose record was deleted is empty; its description may be older.
+class _Watched:
+    """The group as its newest record shows it."""
 
-    Errors: NoLogError if the broker assigns the group.
-    """
-    if is_by_broker(line):
-        how = f"the broker assigns it now, by {line['assignor']}"
-        raise NoLogError(f"{line['group_id']} was converted: {how}")
-    return str(line.get("error", "")).startswith(WITHOUT_MEMBERS)
+    def __init__(
+        self,
+        bootstrap_server: str,
+        group_id: str,
+        configs: Mapping[str, Any] | None,
+        patience: Patience,
+        on_waiting: Callable[[str], None],
+    ) -> None:
+        self._server, self._group_id, self._configs = bootstrap_server, group_id, configs
+        self._patience, self._on_waiting = patience, on_waiting
+        self._yielded: dict[str, Any] | None = None
+        self._is_empty = False
+        self.is_deleted = False
+
+    def states(
+        self, group: group_records.GroupMetadataValue | None
+    ) -> Iterator[tuple[GroupSpec, GroupSpec]]:
+        """Yields the state in a record, if it is a new one; none if the time is over."""
+        self.is_deleted = group is None
+        if group is None:
+            return
+        if not group.members:
+            self._wait()
+            return
+        self._is_empty = False
+        line = _line(self._group_id, group)
+        if line == self._yielded:
+            return
+        self._yielded = line
+        ask = partial(with_topics, self._server, line, configs=self._configs)
+        whole = self._patience.asked(ask)
+        if whole is not None:
+            after = GroupSpec.from_dict(whole)
+            yield after, after.edited(members=sent_members(_as_described(self._group_id, group)))
+
+    def look(self) -> None:
+        """Finds out why the record was deleted. A description may be older than that.
+
+        Errors: NoLogError if the broker assigns the group.
+        """
+        ask = partial(described, self._server, self._group_id, configs=self._configs, was_seen=True)
+        line = self._patience.asked(ask) or {}
+        if is_by_broker(line):
+            how = f"the broker assigns it now, by {line['assignor']}"
+            raise NoLogError(f"{self._group_id} was converted: {how}")
+        if line.get("error", "").startswith(WITHOUT_MEMBERS):
+            self._wait()
+
+    def _wait(self) -> None:
+        if not self._is_empty:
+            self._is_empty = True
+            self._on_waiting(_EMPTY)
 
 
 # 5.

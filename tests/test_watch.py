@@ -223,8 +223,8 @@ def test_what_was_predicted_and_what_happened(
     ]
     assert watch_states(monkeypatch, [before, swapped]) == 3
     assert capsys.readouterr().out == (
-        f"generation 6, {NO_CHANGE}: not as predicted: 2 of 2 partitions have other members than "
-        "predicted; cause: unknown\n"
+        "generation 6, no member changed (2 partitions revoked, 2 partitions gained): not as "
+        "predicted: 2 of 2 partitions have other members than predicted; cause: unknown\n"
     )
 
 

@@ -61,6 +61,10 @@ class ClusterError(KafkaRebalanceError):
     """The cluster cannot be read: no connection, no permission, or a wrong client setting."""
 
 
+class NotReachedError(ClusterError):
+    """A broker does not answer now, but a later request may have an answer: after an election."""
+
+
 class MissingExtra(KafkaRebalanceError, ImportError):
     """An optional part is not installed; the message contains the command that installs it."""
 

@@ -2,7 +2,8 @@
 """`kafka-rebalance watch`: says of each rebalance of a live group whether it was as predicted."""
 
 import argparse
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from kafka_rebalance.assignors.registry import STREAM
@@ -11,12 +12,13 @@ from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.live.consumer_groups import NO_SUCH_GROUP
 from kafka_rebalance.live.offsets_log import NoLogError
-from kafka_rebalance.live.watched_group import settled_states
+from kafka_rebalance.live.watched_group import EMPTY, settled_states
 from kafka_rebalance.live.watched_log import logged_states
 from kafka_rebalance.plans.leaders import plans_by_leader
 from kafka_rebalance.plans.owners import owners
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 from kafka_rebalance.plans.seen_rebalance import (
+    NO_CHANGE,
     NO_REBALANCE,
     SeenRebalance,
     distance,
@@ -38,7 +40,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "topic, else by its descriptions. After each rebalance, it prints whether the group ended "
         "as predicted from the state before, with the ids of the members that joined, or else what "
         "made the difference. With changes, it follows the descriptions, plans the changes at the "
-        "start, and says once they are made how many partitions went elsewhere. Ctrl-C ends it."
+        "start, and says once they are made how many partitions went elsewhere. If the broker of "
+        "the group's coordinator is down, it waits. Ctrl-C ends it."
     )
     add_cluster(parser)
     parser.add_argument("--group", metavar="G", required=True, help="the group to follow")
@@ -56,9 +59,13 @@ def run(args: argparse.Namespace) -> int:
     before: GroupSpec | None = None
     told: RebalancePlan | None = None
     seen = wrong = 0
-    for after, sent in _states(args):
+    source = ""
+    waits: list[str] = []
+    for after, sent in _states(args, waits.append):
+        was, source = source, "descriptions" if sent is None else "records"
+        if source != was:
+            _say(_beginning(after, source))
         if before is None:
-            _say(_beginning(after, "descriptions" if sent is None else "records"))
             try:
                 told = _told(after, args)
             except GroupError as error:
@@ -66,10 +73,12 @@ def run(args: argparse.Namespace) -> int:
                 return SOME_ERRORS
         else:
             due = told if told is not None and is_reached(told, after) else None
-            wrong += not _report(before, after, sent, due, args)
+            was_empty = any(why.startswith(EMPTY) for why in waits)
+            wrong += not _report(before, after, sent, due, was_empty, args)
             told = None if due else told
             seen += 1
         before = after
+        waits.clear()
         if seen == args.rebalances:
             break
     if before is None:
@@ -79,16 +88,27 @@ def run(args: argparse.Namespace) -> int:
     return of_errors(wrong)
 
 
-def _states(args: argparse.Namespace) -> Iterator[tuple[GroupSpec, GroupSpec | None]]:
+def _states(
+    args: argparse.Namespace, on_waiting: Callable[[str], None]
+) -> Iterator[tuple[GroupSpec, GroupSpec | None]]:
     """Yields states, those of records with what the members sent; else those of descriptions.
 
     A plan of changes is compared with a settled group, and a record may lie between two rounds.
+    Each reason to wait for members is printed, and given to `on_waiting`.
     """
-    where = (args.bootstrap_server, args.group)
+
+    def waiting(why: str) -> None:
+        _say(_waiting(args.group, why))
+        on_waiting(why)
+
+    where, began_s = (args.bootstrap_server, args.group), time.monotonic()
+    lost = f"{args.group}: its coordinator does not answer"
     how: dict[str, Any] = {
         "configs": cluster_configs(args),
         "for_s": args.for_s,
-        "on_waiting": lambda why: _say(_waiting(args.group, why)),
+        "on_waiting": waiting,
+        "on_lost": lambda why: _say(f"{lost} ({why}); waiting"),
+        "on_back": lambda: _say(f"{args.group}: its coordinator answers again"),
     }
     if not args.changes:
         try:
@@ -96,6 +116,8 @@ def _states(args: argparse.Namespace) -> Iterator[tuple[GroupSpec, GroupSpec | N
             return
         except NoLogError as error:
             _say(f"following descriptions: {error}")
+    if args.for_s is not None:
+        how["for_s"] = args.for_s - (time.monotonic() - began_s)
     yield from ((after, None) for after in settled_states(*where, **how))
 
 
@@ -137,11 +159,12 @@ def _report(
     after: GroupSpec,
     sent: GroupSpec | None,
     told: RebalancePlan | None,
+    was_empty: bool,
     args: argparse.Namespace,
 ) -> bool:
     """Prints one rebalance; returns whether it was as predicted."""
     try:
-        one = seen_rebalance(before, after, sent=sent, engine=args.engine)
+        one = seen_rebalance(before, after, sent=sent, was_empty=was_empty, engine=args.engine)
     except GroupError as error:
         _say(f"{after.group_id}: {error}")
         return False
@@ -169,7 +192,16 @@ def _line(one: SeenRebalance, before: GroupSpec, after: GroupSpec, far: int | No
         than = "as" if far == 0 else f"{counted(far, _noun(after))} with other members than"
         told = f"; {than} in the plan of the given changes"
     names = member_names({m.member_id: m.client_id for m in (*before.members, *after.members)})
-    return shortened(f"{generation}{one.event}: {how}{told}", names)
+    return shortened(f"{generation}{_event(one, after)}: {how}{told}", names)
+
+
+def _event(one: SeenRebalance, after: GroupSpec) -> str:
+    """Returns the event; without a visible one, how many partitions the members lost and got."""
+    moves = [(one.revoked, "revoked"), (one.gained, "gained")]
+    moved = [f"{counted(number, _noun(after))} {what}" for number, what in moves if number]
+    if one.event != NO_CHANGE or not moved:
+        return one.event
+    return f"no member changed ({', '.join(moved)})"
 
 
 def _noun(group: GroupSpec) -> str:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
-from kafka_rebalance.errors import ClusterError, GroupError, MissingExtra
+from kafka_rebalance.errors import ClusterError, GroupError, MissingExtra, NotReachedError
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import quoted
 
@@ -57,6 +57,8 @@ def may_pass(error: Exception) -> bool:
 @contextmanager
 def admin_client(bootstrap_server: str, configs: Mapping[str, Any] | None) -> Iterator[Any]:
     """Yields a KafkaAdminClient that is connected. Errors of the client become ClusterError.
+
+    An error that may pass, such as a lost connection, becomes NotReachedError.
 
     `bootstrap_server` is "host:port", or several separated by commas; `configs` are settings of
     KafkaAdminClient, made by `client_configs`. Errors: GroupError at `bootstrap_server` for a port
@@ -105,7 +107,8 @@ def _connected(
     except (errors.KafkaError, OSError, ValueError) as error:
         # kafka-python raises ValueError for an address, a proxy or a SASL answer it cannot read.
         problem = hidden.without(watched.problem(error))
-        raise ClusterError(f"{bootstrap_server}: {problem}") from None
+        raised = NotReachedError if watched.may_pass(error) else ClusterError
+        raise raised(f"{bootstrap_server}: {problem}") from None
     finally:
         atexit.unregister(closing.close)
         watched.stop()
@@ -201,6 +204,12 @@ class _Connections:
             ClusterError,
         )
         return isinstance(error, final) or _tls_error(error) is not None
+
+    def may_pass(self, error: Exception) -> bool:
+        """Returns whether another client may succeed later; not if a connection was refused."""
+        if self._is_final(error) or (self._last is not None and self._is_final(self._last.error)):
+            return False
+        return may_pass(error) or isinstance(error, OSError)
 
     def problem(self, error: BaseException) -> str:
         """Returns an error's text; for a lost connection, that of the last recorded failure."""

@@ -50,6 +50,7 @@ _OTHER_PROTOCOLS = {
 _NO_SUCH_GROUP = "no such group"
 NO_SUCH_GROUP = f"group_id: {_NO_SUCH_GROUP}"
 """The beginning of the error of a group that the cluster does not list."""
+_NOT_LISTED = f"{_NO_SUCH_GROUP}, or no permission Describe on it"
 
 _Line = dict[str, Any]
 _A = TypeVar("_A")
@@ -139,6 +140,12 @@ def with_topics(
     """
     with admin_client(bootstrap_server, configs) as admin:
         return _Reader(admin, importlib.import_module("kafka.errors")).with_topics(line)
+
+
+def why_unlisted(error: str) -> str:
+    """Returns why brokers that are down may hide the group of this error; "" if they do not."""
+    beginning = f"group_id: {_NOT_LISTED}; "
+    return error.removeprefix(beginning) if error.startswith(beginning) else ""
 
 
 class _Reader:
@@ -316,7 +323,7 @@ class _Reader:
 def _fit(listed: _Listed | None) -> _Listed:
     """Returns the group; raises an error if no known assignor assigns it."""
     if listed is None:
-        raise _NotAssignedError("group_id", f"{_NO_SUCH_GROUP}, or no permission Describe on it")
+        raise _NotAssignedError("group_id", _NOT_LISTED)
     if listed.group_type.lower() not in ("classic", *API_KEYS):
         why = "no plan plays it: the broker assigns it, by an unknown assignor"
         raise _NotAssignedError("group_type", f"{listed.group_type}, {why}")

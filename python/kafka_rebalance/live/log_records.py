@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from kafka_rebalance.errors import ClusterError
+from kafka_rebalance.errors import ClusterError, NotReachedError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -116,12 +116,12 @@ class IdleLimit:
         self._deadline = time.monotonic() + seconds
 
     def check(self, position: int) -> None:
-        """Raises a ClusterError if `position` has not changed for the whole idle time."""
+        """Raises a NotReachedError if `position` has not changed for the whole idle time."""
         if position != self._position:
             self._position = position
             self._deadline = time.monotonic() + self._seconds
         elif time.monotonic() > self._deadline:
-            raise ClusterError(
+            raise NotReachedError(
                 f"partition {self._partition}: nothing after offset {position} for "
                 f"{self._seconds:.0f} s, {self._end} is the end of the range; is its leader alive?"
             )

@@ -50,10 +50,7 @@ def offsets_records(
     made by `client_configs`. `on_progress` is called with the number of offsets read so far, and
     the number of all; offsets whose records compaction has removed count, too.
     """
-    ranges = _ranges(bootstrap_server, configs)
-    if groups is not None:
-        of_groups = {partition_for(group_id, len(ranges)) for group_id in groups}
-        ranges = {place: offsets for place, offsets in ranges.items() if place in of_groups}
+    ranges = _ranges(bootstrap_server, configs, groups)
     total = sum(end - start for start, end in ranges.values())
     more = {"max_poll_records": _POLL_RECORDS, "max_partition_fetch_bytes": _FETCH_BYTES}
     idle_s = (configs or {}).get("request_timeout_ms", 30_000) / 1000
@@ -67,16 +64,20 @@ def offsets_records(
 
 
 def followed_records(
-    bootstrap_server: str, group_id: str, *, configs: Mapping[str, Any] | None = None
+    bootstrap_server: str,
+    group_id: str,
+    *,
+    configs: Mapping[str, Any] | None = None,
+    after: int = -1,
 ) -> Iterator[OffsetsRecord | None]:
     """Yields the records of the group's partition, and None each time its end is reached.
 
     Asked for more after None, it asks the cluster for the present end, and reads on up to there; so
-    the caller chooses the time between. `configs` are made by `client_configs`.
+    the caller chooses the time between. `configs` are made by `client_configs`. Records up to the
+    offset `after` are left out. Errors: NotReachedError if the partition's leader does not answer.
     """
-    ranges = _ranges(bootstrap_server, configs)
-    partition = partition_for(group_id, len(ranges))
-    start, end = ranges[partition]
+    [(partition, (first, end))] = _ranges(bootstrap_server, configs, [group_id]).items()
+    start = max(first, after + 1)
     place = kafka_module().TopicPartition(TOPIC, partition)
     more = {"max_poll_records": _POLL_RECORDS, "max_partition_fetch_bytes": _FETCH_BYTES}
     idle_s = (configs or {}).get("request_timeout_ms", 30_000) / 1000
@@ -85,11 +86,17 @@ def followed_records(
             for _, records in _polls(consumer, partition, start, end, idle_s):
                 yield from records
             yield None
-            start, end = end, consumer.end_offsets([place])[place]
+            # A new leader may know a lower end for a moment; records are yielded once.
+            start, end = max(start, end), consumer.end_offsets([place])[place]
 
 
-def _ranges(bootstrap_server: str, configs: Mapping[str, Any] | None) -> dict[int, tuple[int, int]]:
-    """Returns the first offset and the end of each partition."""
+def _ranges(
+    bootstrap_server: str, configs: Mapping[str, Any] | None, groups: Collection[str] | None
+) -> dict[int, tuple[int, int]]:
+    """Returns the first offset and the end of each partition, or of those of the groups.
+
+    Others are not asked for: they may be without a leader.
+    """
     kafka, messages = kafka_module(), importlib.import_module("kafka.protocol.consumer")
     spec = messages.OffsetSpec
     with admin_client(bootstrap_server, configs) as admin, _permitted():
@@ -102,6 +109,9 @@ def _ranges(bootstrap_server: str, configs: Mapping[str, Any] | None) -> dict[in
         ]
         if not places:
             raise NoLogError(str(no_partitions(TOPIC)))
+        if groups is not None:
+            of_groups = {partition_for(group_id, len(places)) for group_id in groups}
+            places = [place for place in places if place.partition in of_groups]
         first, last = (
             admin.list_partition_offsets(dict.fromkeys(places, which))
             for which in (spec.EARLIEST, spec.LATEST)

@@ -6,6 +6,7 @@
 2. It has settled if several descriptions in a row are equal: more if a partition has no owner,
    because a cooperative group may then be between two rounds.
 3. A settled state is yielded if it differs from the one yielded before.
+4. If the group's coordinator does not answer, it is waited for (`patience.py`).
 
 A group that the broker assigns has an epoch for each change. One description is enough, unless a
 partition has no owner: a new pattern, topic or share state comes with a later epoch. A state is
@@ -20,19 +21,25 @@ Reading changes nothing. Rebalances between two settled states are seen as one.
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from kafka_rebalance.assignors.registry import assigns_tasks, shares_partitions
+from kafka_rebalance.errors import NotReachedError
 from kafka_rebalance.group.spec import GroupSpec
 
-from .consumer_groups import NO_SUCH_GROUP, snapshot
+from .consumer_groups import NO_SUCH_GROUP, snapshot, why_unlisted
+from .patience import Patience
 
 EVERY_S = 0.5
 _EQUAL, _EQUAL_WITH_HOLES, _EQUAL_BY_BROKER = 3, 12, 1
 """How many equal descriptions in a row mean that the group has settled; holes are partitions that
 have no owner."""
 
-_WITHOUT_MEMBERS = ("state: Empty", "state: Dead", NO_SUCH_GROUP)
+EMPTY = "state: Empty"
+"""The beginning of the error of a group that has lost its members."""
+WITHOUT_MEMBERS = (EMPTY, "state: Dead", NO_SUCH_GROUP)
+"""The beginnings of the errors of a group that is there, but is empty; or is not there."""
 
 _AWAY = -2
 """The epoch of a static member that has left, and whose session has not ended."""
@@ -46,23 +53,33 @@ def settled_states(
     every_s: float = EVERY_S,
     for_s: float | None = None,
     on_waiting: Callable[[str], None] = lambda _: None,
+    on_lost: Callable[[str], None] = lambda _: None,
+    on_back: Callable[[], None] = lambda: None,
 ) -> Iterator[GroupSpec]:
     """Yields the group each time it has settled in another state; ends after `for_s` seconds.
 
     Until the first state, `on_waiting` is called with each new reason for which there is none, such
     as "group_id: no such group, …"; later, if the group has lost all its members.
+    `on_lost` and `on_back` are those of `Patience`.
 
-    Errors: ClusterError, and GroupError for a description that is no valid group.
+    Errors: ClusterError; NotReachedError if `Patience` ends; GroupError for a description that is
+    no valid group.
     """
-    ends_s = None if for_s is None else time.monotonic() + for_s
+    patience = Patience(
+        bootstrap_server, configs, every_s=every_s, for_s=for_s, on_lost=on_lost, on_back=on_back
+    )
     looked: object = None
     why = ""
     yielded: object = None
     equal = 0
-    while ends_s is None or time.monotonic() < ends_s:
-        (line,) = snapshot(bootstrap_server, [group_id], configs=configs)
+    while not patience.is_over:
+        was_seen = yielded is not None
+        ask = partial(described, bootstrap_server, group_id, configs=configs, was_seen=was_seen)
+        line = patience.asked(ask)
+        if line is None:
+            return
         said, why = why, line.get("error", "")
-        if why and why != said and (yielded is None or why.startswith(_WITHOUT_MEMBERS)):
+        if why and why != said and (yielded is None or why.startswith(WITHOUT_MEMBERS)):
             on_waiting(why)
         look = _look(line)
         equal = equal + 1 if look == looked else 1
@@ -75,19 +92,34 @@ def settled_states(
         time.sleep(every_s)
 
 
+def described(
+    bootstrap_server: str, group_id: str, *, configs: Mapping[str, Any] | None, was_seen: bool
+) -> dict[str, Any]:
+    """Returns the group's line in a snapshot.
+
+    Errors: those of `snapshot`; NotReachedError if no broker lists a group that was seen before,
+    and brokers are down.
+    """
+    (line,) = snapshot(bootstrap_server, [group_id], configs=configs)
+    if was_seen and (why := why_unlisted(line.get("error", ""))):
+        raise NotReachedError(why)
+    return line
+
+
+def is_by_broker(line: Mapping[str, Any]) -> bool:
+    """Returns whether a line without error is of a group that the broker assigns."""
+    return line.get("assignment_epoch") is not None
+
+
 def _enough(group: GroupSpec, line: Mapping[str, Any]) -> int:
     if _has_holes(group):
         return _EQUAL_WITH_HOLES
-    return _EQUAL_BY_BROKER if _is_by_broker(line) else _EQUAL
-
-
-def _is_by_broker(line: Mapping[str, Any]) -> bool:
-    return line.get("assignment_epoch") is not None
+    return _EQUAL_BY_BROKER if is_by_broker(line) else _EQUAL
 
 
 def _look(line: Mapping[str, Any]) -> object:
     """Returns what must not change while the group settles: not the offsets of running tasks."""
-    if not _is_by_broker(line):
+    if not is_by_broker(line):
         return line
     parts = ("member_id", "owned_partitions", "active_tasks", "standby_tasks")
     owned = [[member.get(part) for part in parts] for member in line["members"]]
@@ -96,7 +128,7 @@ def _look(line: Mapping[str, Any]) -> object:
 
 def _state(line: Mapping[str, Any]) -> object:
     """Returns what a new state differs in."""
-    if not _is_by_broker(line):
+    if not is_by_broker(line):
         return line
     return line["generation_id"], {member["member_id"] for member in line["members"]}
 

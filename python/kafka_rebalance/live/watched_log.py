@@ -7,25 +7,31 @@
    is left out, as is one that repeats the state before it.
 3. A record has the generation and the leader, which descriptions lack, and what each member sent
    before the assignment. Its partition counts are those that the cluster has when it is read.
+4. A deleted record means that the group is empty, or that the broker assigns it now (KIP-848): the
+   group's description shows which. The caller then goes on with descriptions.
+5. If the partition's leader does not answer, it is waited for (`patience.py`), and reading goes on
+   after the last record.
 
 Reading changes nothing. A cooperative group has one state after each round.
 """
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
-from kafka_rebalance.errors import GroupError, WireError
+from kafka_rebalance.errors import GroupError, NotReachedError, WireError
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.wire import group_records
 
 from .classic_groups import described_line, sent_members
 from .consumer_groups import with_topics
 from .offsets_log import TOPIC, NoLogError, followed_records
-from .watched_group import EVERY_S
+from .patience import Patience
+from .watched_group import EMPTY, EVERY_S, WITHOUT_MEMBERS, described, is_by_broker
 
-_EMPTY = "state: Empty, it has no members"
+_EMPTY = f"{EMPTY}, it has no members"
 
 
 def logged_states(
@@ -36,40 +42,115 @@ def logged_states(
     every_s: float = EVERY_S,
     for_s: float | None = None,
     on_waiting: Callable[[str], None] = lambda _: None,
+    on_lost: Callable[[str], None] = lambda _: None,
+    on_back: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[GroupSpec, GroupSpec]]:
     """Yields the group after each of its rebalances, and the group as its leader saw it.
 
-    Ends after `for_s` seconds. `on_waiting` is called if the newest record has no members, and at
-    each later record without members.
+    Ends after `for_s` seconds. `on_waiting` is called if the newest record has no members, and when
+    the group has lost its members. `on_lost` and `on_back` are those of `Patience`.
 
     Errors: NoLogError if this user may not read the topic, or if it has no record of a classic
-    consumer group of this name; ClusterError; GroupError for a record that is no valid group.
+    consumer group of this name, or no longer, because the broker assigns the group; ClusterError;
+    NotReachedError if `Patience` ends; GroupError for a record that is no valid group.
     """
-    ends_s = None if for_s is None else time.monotonic() + for_s
+    patience = Patience(
+        bootstrap_server, configs, every_s=every_s, for_s=for_s, on_lost=on_lost, on_back=on_back
+    )
+    watched = _Watched(bootstrap_server, group_id, configs, patience, on_waiting)
     key = group_records.GroupMetadataKey(group_id)
-    yielded: dict[str, Any] | None = None
     is_first = True
-    for values in _values(followed_records(bootstrap_server, group_id, configs=configs), key):
+    for values in _values(_followed(bootstrap_server, group_id, configs, patience), key):
         groups = [_consumers(key, value) for value in values]
         # 1.
         if is_first and not any(groups):
             raise NoLogError(f"{TOPIC} has no record of a classic consumer group {group_id}")
-        if is_first and not any(group and group.members for group in groups):
-            on_waiting(_EMPTY)
         is_first = False
         # 2.
         for group in groups:
-            if yielded is not None and not (group and group.members):
-                on_waiting(_EMPTY)
-            line = _line(group_id, group) if group and group.members else yielded
-            if line is not None and line != yielded:
-                yielded = line
-                after = GroupSpec.from_dict(with_topics(bootstrap_server, line, configs=configs))
-                assert group is not None
-                yield after, after.edited(members=sent_members(_described(group_id, group)))
-        if ends_s is not None and time.monotonic() > ends_s:
+            yield from watched.states(group)
+        # 4.
+        if watched.is_deleted:
+            watched.look()
+        if patience.is_over:
             return
         time.sleep(every_s)
+
+
+class _Watched:
+    """The group as its newest record shows it."""
+
+    def __init__(
+        self,
+        bootstrap_server: str,
+        group_id: str,
+        configs: Mapping[str, Any] | None,
+        patience: Patience,
+        on_waiting: Callable[[str], None],
+    ) -> None:
+        self._server, self._group_id, self._configs = bootstrap_server, group_id, configs
+        self._patience, self._on_waiting = patience, on_waiting
+        self._yielded: dict[str, Any] | None = None
+        self._is_empty = False
+        self.is_deleted = False
+
+    def states(
+        self, group: group_records.GroupMetadataValue | None
+    ) -> Iterator[tuple[GroupSpec, GroupSpec]]:
+        """Yields the state in a record, if it is a new one; none if the time is over."""
+        self.is_deleted = group is None
+        if group is None:
+            return
+        if not group.members:
+            self._wait()
+            return
+        self._is_empty = False
+        line = _line(self._group_id, group)
+        if line == self._yielded:
+            return
+        self._yielded = line
+        ask = partial(with_topics, self._server, line, configs=self._configs)
+        whole = self._patience.asked(ask)
+        if whole is not None:
+            after = GroupSpec.from_dict(whole)
+            yield after, after.edited(members=sent_members(_as_described(self._group_id, group)))
+
+    def look(self) -> None:
+        """Finds out why the record was deleted. A description may be older than that.
+
+        Errors: NoLogError if the broker assigns the group.
+        """
+        ask = partial(described, self._server, self._group_id, configs=self._configs, was_seen=True)
+        line = self._patience.asked(ask) or {}
+        if is_by_broker(line):
+            how = f"the broker assigns it now, by {line['assignor']}"
+            raise NoLogError(f"{self._group_id} was converted: {how}")
+        if line.get("error", "").startswith(WITHOUT_MEMBERS):
+            self._wait()
+
+    def _wait(self) -> None:
+        if not self._is_empty:
+            self._is_empty = True
+            self._on_waiting(_EMPTY)
+
+
+# 5.
+def _followed(
+    bootstrap_server: str, group_id: str, configs: Mapping[str, Any] | None, patience: Patience
+) -> Iterator[group_records.OffsetsRecord | None]:
+    """Yields what `followed_records` does, over failures that pass."""
+    offset = -1
+    while not patience.is_over:
+        try:
+            for record in followed_records(
+                bootstrap_server, group_id, configs=configs, after=offset
+            ):
+                patience.reached()
+                offset = offset if record is None else record.offset
+                yield record
+            return
+        except NotReachedError as error:
+            patience.wait(error)
 
 
 def _values(
@@ -102,11 +183,11 @@ def _consumers(
 # 3.
 def _line(group_id: str, group: group_records.GroupMetadataValue) -> dict[str, Any]:
     """Returns the contract line, without topics, of a group that has members."""
-    line = described_line(_described(group_id, group), group.generation_id)
+    line = described_line(_as_described(group_id, group), group.generation_id)
     return {**line, "leader": group.leader}
 
 
-def _described(group_id: str, group: group_records.GroupMetadataValue) -> Any:
+def _as_described(group_id: str, group: group_records.GroupMetadataValue) -> Any:
     """Returns the group in the form of a DescribeGroups response."""
     return SimpleNamespace(
         group_id=group_id,

@@ -53,6 +53,11 @@ def renamed(found: Owners, names: Mapping[str, str]) -> Owners:
     }
 
 
+def additions(one: Owners, other: Owners) -> int:
+    """Returns how many owners partitions have in `other` that they lack in `one`."""
+    return sum(len(by - one.get(tp, frozenset())) for tp, by in other.items())
+
+
 def elsewhere(one: Owners, other: Owners) -> int:
     """Returns how many partitions have other owners in `one` than in `other`."""
     return sum(one.get(tp) != other.get(tp) for tp in one.keys() | other.keys())

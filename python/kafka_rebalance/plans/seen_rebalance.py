@@ -35,7 +35,7 @@ from kafka_rebalance.group.spec import GroupSpec
 
 from .leaders import possible_dialects
 from .listed import is_cooperative
-from .owners import Owners, elsewhere, numbers, owners, owners_in, renamed
+from .owners import Owners, additions, elsewhere, numbers, owners, owners_in, renamed
 from .rebalance_plan import RebalancePlan, plan
 from .seen_changes import epochs_of_changes
 from .seen_target import possible_ends
@@ -49,13 +49,15 @@ NO_REBALANCE = "no rebalance: static members came back"
 
 @dataclass(frozen=True, slots=True)
 class SeenRebalance:
-    """What happened, and whether it was predicted.
+    """What happened, and whether it was predicted; docs/plans.md lists the fields.
 
     `event`       the differences between the states, as a text with whole member ids
     `assignor`    the assignor whose plan ends as the group did; None if there is none
     `cause`       why the prediction was wrong; None if it was right
     `elsewhere`   0 if predicted; else the number of partitions, of `partitions` in all, that have
                   other owners in the first plan
+    `revoked`     how many partitions members have lost, by leaving too
+    `gained`      how many partitions members have got, by joining too
     """
 
     group_id: str
@@ -65,6 +67,8 @@ class SeenRebalance:
     cause: str | None
     elsewhere: int
     partitions: int
+    revoked: int
+    gained: int
 
     @property
     def is_predicted(self) -> bool:
@@ -75,21 +79,28 @@ class SeenRebalance:
 
 
 def seen_rebalance(
-    before: GroupSpec, after: GroupSpec, *, sent: GroupSpec | None = None, engine: Engine = "rust"
+    before: GroupSpec,
+    after: GroupSpec,
+    *,
+    sent: GroupSpec | None = None,
+    was_empty: bool = False,
+    engine: Engine = "rust",
 ) -> SeenRebalance:
     """Judges the rebalance between two states.
 
     `sent` is the group as the leader saw it, if that is known from a record. The second state is
     then the one after a single rebalance, so it is compared with the plan's first round, not with
-    its end.
+    its end. If the group `was_empty` between the states, all members have left and others joined.
     """
+    if was_empty:
+        before = _without_owners(before)
+    event, found = _event(before, after, was_empty), owners(after)
     if before.assignor in SERVER_SIDE and after.assignor in SERVER_SIDE:
-        return _of_broker(before, after, engine)
-    event, found = _event(before, after), owners(after)
+        return _of_broker(before, after, event, engine)
     one_round = sent is not None
 
     def judged(assignor: str | None, cause: str | None, far: int = 0) -> SeenRebalance:
-        return _judged(after, event, assignor, cause, far)
+        return _judged(before, after, event, assignor, cause, far)
 
     # 1.
     started = _started(before, after)
@@ -114,27 +125,35 @@ def seen_rebalance(
     return judged(None, "unknown", far)
 
 
-def _of_broker(before: GroupSpec, after: GroupSpec, engine: Engine) -> SeenRebalance:
-    event, found, back = _event(before, after), owners(after), _old_ids(before, after)
+def _of_broker(before: GroupSpec, after: GroupSpec, event: str, engine: Engine) -> SeenRebalance:
+    found, back = owners(after), _old_ids(before, after)
     kept = renamed(owners(before), {old: new for new, old in back.items()})
     if kept == found and event.startswith("back: "):
-        return _judged(after, event, after.assignor, None)
+        return _judged(before, after, event, after.assignor, None)
     first: Owners | None = None
     for end in possible_ends(before, after, back, engine):
         if end == found:
-            return _judged(after, event, after.assignor, None)
+            return _judged(before, after, event, after.assignor, None)
         first = first or end
     rose = (after.generation_id or 0) - (before.generation_id or 0)
     shown = max(1, epochs_of_changes(before, after, back))  # a target can be computed again
     cause = MORE_CHANGED if rose > shown else "unknown"
-    return _judged(after, event, None, cause, elsewhere(first or {}, found))
+    return _judged(before, after, event, None, cause, elsewhere(first or {}, found))
 
 
 def _judged(
-    after: GroupSpec, event: str, assignor: str | None, cause: str | None, far: int = 0
+    before: GroupSpec,
+    after: GroupSpec,
+    event: str,
+    assignor: str | None,
+    cause: str | None,
+    far: int = 0,
 ) -> SeenRebalance:
     place = after.group_id, after.generation_id, event
-    return SeenRebalance(*place, assignor, cause, far, len(owners(after)))
+    back = {old: new for new, old in _old_ids(before, after).items()}
+    had, has = renamed(owners(before), back), owners(after)
+    moves = additions(has, had), additions(had, has)
+    return SeenRebalance(*place, assignor, cause, far, len(has), *moves)
 
 
 def is_reached(told: RebalancePlan, after: GroupSpec) -> bool:
@@ -171,6 +190,12 @@ def _old_ids(before: GroupSpec, after: GroupSpec) -> dict[str, str]:
     }
 
 
+def _without_owners(group: GroupSpec) -> GroupSpec:
+    """Returns a group whose members own nothing, and cannot come back as static ones."""
+    members = (replace(one.owning(), group_instance_id=None) for one in group.members)
+    return group.edited(members=tuple(members))
+
+
 def _started(before: GroupSpec, after: GroupSpec) -> GroupSpec:
     back, owned = _old_ids(before, after), {m.member_id: m for m in before.members}
     members = []
@@ -193,9 +218,9 @@ def _started(before: GroupSpec, after: GroupSpec) -> GroupSpec:
     )
 
 
-def _event(before: GroupSpec, after: GroupSpec) -> str:
+def _event(before: GroupSpec, after: GroupSpec, was_empty: bool) -> str:
     back = _old_ids(before, after)
-    old = {member.member_id: member for member in before.members}
+    old = {} if was_empty else {member.member_id: member for member in before.members}
     new = {back.get(one.member_id, one.member_id): one for one in after.members}
     counts, then = numbers(after), numbers(before)
     standby, stood = after.num_standby_replicas or 0, before.num_standby_replicas or 0

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Waits while a watched group cannot be read, because its coordinator's broker is down.
+
+1. The first failure is told. Later ones are not, until the group is read again; that is told, too.
+2. After each failure, a new connection is tried. While any bootstrap server answers, the wait goes
+   on: another broker may become the coordinator, or the broker comes back.
+3. The wait ends with the error if none has answered for PATIENCE_S. Before the group has been read
+   for the first time, it ends at once if none answers, and after PATIENCE_S in any case: then the
+   address may be wrong.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from kafka_rebalance.errors import NotReachedError
+
+from .cluster import admin_client
+
+PATIENCE_S = 60.0
+"""How many seconds a cluster may be silent; a broker starts again in less time."""
+
+_T = TypeVar("_T")
+
+
+class Patience:
+    """Repeats the requests of one watch. `for_s` are the seconds of the whole watch, if limited.
+
+    `on_lost` is called with the error when the group cannot be read any more, `on_back` when it has
+    been read again.
+    """
+
+    def __init__(
+        self,
+        bootstrap_server: str,
+        configs: Mapping[str, Any] | None,
+        *,
+        every_s: float,
+        for_s: float | None,
+        on_lost: Callable[[str], None],
+        on_back: Callable[[], None],
+    ) -> None:
+        self._where = bootstrap_server, configs
+        self._every_s = every_s
+        self._heard_s = time.monotonic()
+        self._ends_s = None if for_s is None else self._heard_s + for_s
+        self._on_lost, self._on_back = on_lost, on_back
+        self._has_begun = self._is_lost = False
+
+    @property
+    def is_over(self) -> bool:
+        """Returns whether the time of the watch is over."""
+        return self._ends_s is not None and time.monotonic() >= self._ends_s
+
+    def asked(self, call: Callable[[], _T]) -> _T | None:
+        """Returns the answer; None if the time of the watch is over before there is one."""
+        while True:
+            try:
+                answer = call()
+            except NotReachedError as error:
+                self.wait(error)
+                if self.is_over:
+                    return None
+            else:
+                self.reached()
+                return answer
+
+    def reached(self) -> None:
+        """Notes that the group has been read."""
+        self._has_begun = True
+        self._heard_s = time.monotonic()
+        if self._is_lost:
+            self._is_lost = False
+            self._on_back()
+
+    def wait(self, error: NotReachedError) -> None:
+        """Waits before another attempt; raises the error if no other is worth it."""
+        # 2.
+        answers = self._answers()
+        if answers and self._has_begun:
+            self._heard_s = time.monotonic()
+        # 3.
+        is_hopeless = not answers and not self._has_begun
+        if is_hopeless or time.monotonic() - self._heard_s > PATIENCE_S:
+            raise error
+        # 1.
+        if not self._is_lost:
+            self._is_lost = True
+            self._on_lost(str(error))
+        time.sleep(self._every_s)
+
+    def _answers(self) -> bool:
+        try:
+            with admin_client(*self._where):
+                return True
+        except NotReachedError:
+            return False

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs `kafka-rebalance watch` as a process, and waits for its lines."""
+
+from __future__ import annotations
+
+import queue
+import subprocess
+import sys
+import threading
+from typing import Self
+
+LINE_S = 90.0
+
+
+class Watch:
+    """A process whose two outputs are one; `line` returns all lines up to one with some words."""
+
+    def __init__(self, server: str, group_id: str, *more: str) -> None:
+        command = [sys.executable, "-m", "kafka_rebalance", "watch", "--bootstrap-server", server]
+        self.process = subprocess.Popen(
+            [*command, "--group", group_id, "--for", "150", *more],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self._lines: queue.Queue[str] = queue.Queue()
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def line(self, words: str) -> str:
+        """Returns the lines since the last call. Errors: AssertionError if none has the words."""
+        seen: list[str] = []
+        while True:
+            try:
+                seen.append(self._lines.get(timeout=LINE_S))
+            except queue.Empty:
+                raise AssertionError(f"no line has {words!r}: {seen}") from None
+            if words in seen[-1]:
+                return "".join(seen)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        self._thread.join()
+
+    def _read(self) -> None:
+        assert self.process.stdout
+        for line in self.process.stdout:
+            self._lines.put(line)

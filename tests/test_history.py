@@ -243,7 +243,7 @@ def test_the_command_shows_one_group_as_lines_or_json(capsys: pytest.CaptureFixt
     )
     for line in lines:
         assert line["cause"] in text
-    assert main(["history", path, "--group", "nobody"]) == 2
+    assert main(["history", path, "--group", "nobody"]) == 3
 
 
 @pytest.mark.parametrize(

@@ -188,8 +188,8 @@ class GroupHistory:
             yield Cause("came", members=tuple(one.member_id for one in diff.joined))
         for member in diff.left:
             armed_ms = self._armed.get(member.member_id, before.joined_ms)
-            cause = departure(member, now, self._commits, armed_ms)
-            if cause.kind == "timed out" and not is_known:
+            cause = departure(member, before, now, self._commits, armed_ms)
+            if cause.certainty == "likely" and not is_known:
                 cause = Cause("gone", "unknown", cause.members, "records before it are missing")
             yield cause
         if diff.restarted:

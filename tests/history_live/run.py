@@ -2,7 +2,7 @@
 """Runs a broker and all groups at once, until enough rebalances are recorded; keeps the evidence.
 
 A producer writes to the partitions that exist at first: librdkafka commits only new offsets. To
-the topics of quiet groups it writes for a few seconds, then nothing for about one to five sessions.
+the topics of quiet groups it writes for a few seconds, then nothing for three to ten sessions.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .truth import Acted
 LOGGERS = ("kafka.coordinator.group", "org.apache.kafka.coordinator.group")
 LOOK_AGAIN_S = 0.5
 PRODUCE_S = 0.4
-WRITES, PAUSES = (3, 12), (12, 60)
+WRITES, PAUSES = (3, 12), (40, 120)
 """How often the producer writes to a quiet topic one after another, and then does not."""
 START_APART_S = 0.4
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plays random actions in one group: acts, then waits until the group is quiet.
 
-A group on quiet topics rests before each action, for up to four sessions: a member that goes sooner
+A group on quiet topics rests before each action, for up to six sessions: a member that goes sooner
 than its session after the last rebalance has left for certain, whatever it committed.
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 QUIET_S = 2.6
 QUIET_WITH_HOLES_S = 6.0
 TIMEOUT_S = 60.0
-MOST_REST_S = 4 * SESSION_MS / 1000
+MOST_REST_S = 6 * SESSION_MS / 1000
 LOOK_AGAIN_S = 0.2
 
 

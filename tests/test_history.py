@@ -164,6 +164,22 @@ def test_one_group_alone_has_the_rows_that_it_has_among_all(release: str) -> Non
         assert alone == [one for one in rows if one[0].group_id == group_id]
 
 
+@pytest.mark.parametrize("release", ["4.4.0", "3.6.2"])
+def test_a_static_restart_has_the_time_at_which_its_record_was_written(release: str) -> None:
+    """Such a record has the time of its generation, which may be hours before the restart."""
+    last: dict[str, RecordedRebalance] = {}
+    late = 0
+    for row, generation in recorded_generations(records_of(release)):
+        assert generation is not None
+        before = last.get(row.group_id)
+        assert row.time_ms == (row.written_ms if row.again else generation.joined_ms)
+        if before is not None and row.seconds is not None:
+            assert row.seconds == (row.time_ms - before.time_ms) / 1000
+        late += row.again and row.time_ms > generation.joined_ms
+        last[row.group_id] = row
+    assert late >= 1
+
+
 def test_moves_add_up_to_what_each_generation_owns() -> None:
     """In each record, the owned partitions number as many as before, plus gained, minus revoked."""
     owned: dict[str, int] = {}

@@ -144,6 +144,39 @@ def test_a_leader_that_ignores_generations_is_recognised() -> None:
     assert (found.equal, found.likely) == (False, "equal if the leader ignored generations")
 
 
+def test_a_difference_for_lack_of_racks_asks_for_them() -> None:
+    """Members of librdkafka sent racks: only with those of the partitions the answer is equal."""
+    name = "librdkafka/cooperative-sticky"
+    one = next(
+        g for g in generations_of("4.4.0")
+        if g.leader_library == "librdkafka" and len(g.members) == 2 and len(g.topics) == 1
+    )  # fmt: skip
+    (topic,) = one.topics
+    with_racks = tuple(
+        replace(m, subscription=replace(m.subscription, rack_id=rack, owned_partitions=()))
+        for m, rack in zip(one.members, "ab", strict=True)
+        if m.subscription is not None
+    )
+    one = replace(one, members=with_racks, protocol="cooperative-sticky")
+    count = 1 + max(tp.partition for tp in one.owners)
+    racks = [kr.Topic(topic, count, tuple(("ab"[p % 2],) for p in range(count)))]
+    answer = kr.assign(recorded_group(one, racks, name))
+    assert dict(answer) != dict(kr.assign(recorded_group(one, [kr.Topic(topic, count)], name)))
+    given = tuple(
+        replace(m, assignment=replace(m.assignment, partitions=answer[m.member_id]))
+        for m in with_racks
+        if m.assignment is not None
+    )
+    one = replace(one, members=given)
+    (found,) = replay([one])
+    assert (found.equal, found.leader_library) == (False, "librdkafka")
+    assert found.likely == (
+        "members sent racks, and records lack those of partitions; give the topics with their "
+        "racks (--topics)"
+    )
+    assert [again.equal for again in replay([one], racks)] == [True]
+
+
 def test_a_leader_may_lack_the_metadata_of_topics_that_only_others_read() -> None:
     """The group of a real run (kafka-python with our plug-in), after its first leader left.
 

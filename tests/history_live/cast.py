@@ -2,6 +2,8 @@
 """The groups of a run and their members.
 
 A group has members of one library; `mixed` has two. A run has one group of each of `KINDS`.
+The topics of a quiet group have no new records for longer than the sessions, again and again, and
+librdkafka then commits nothing.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ class Kind(NamedTuple):
     assignor: str
     is_static: bool = False
     commits: bool = True
+    is_quiet: bool = False
 
     @property
     def is_cooperative(self) -> bool:
@@ -52,6 +55,8 @@ KINDS = (
     Kind("librdkafka", (LIBRDKAFKA,), "cooperative-sticky"),
     Kind("librdkafka-static", (LIBRDKAFKA,), "range", is_static=True),
     Kind("silent", (JAVA,), "range", commits=False),
+    Kind("quiet-range", (LIBRDKAFKA,), "range", is_quiet=True),
+    Kind("quiet-cooperative", (LIBRDKAFKA,), "cooperative-sticky", is_quiet=True),
 )
 
 

@@ -15,7 +15,7 @@ from kafka_rebalance.history.replay import replay
 from kafka_rebalance.wire.group_records import GroupMetadataKey
 from tests.prediction.log import Written
 
-from .cast import LIBRDKAFKA
+from .cast import KINDS, LIBRDKAFKA
 from .truth import causes
 
 if TYPE_CHECKING:
@@ -56,12 +56,16 @@ class Judgement:
 class Verdict:
     """What a run showed.
 
+    `quiet`         what records alone showed of the groups on quiet topics.
+    `busy`          the same of all others; `from_records` has both.
     `not_scripted`  rebalances that the script did not cause, such as an expiry on a busy machine.
     `replayed`      (who led, whether its answer came out equal), counted.
     `unequal`       a text about each answer that did not come out equal.
     """
 
     from_records: Judgement
+    quiet: Judgement
+    busy: Judgement
     with_lines: Judgement
     not_scripted: int
     unknown_lines: int
@@ -82,8 +86,11 @@ def judge(evidence: Evidence) -> Verdict:
     }
     scripted = [one for _, one in recorded if one is not None and one.group_id in evidence.scripts]
     replayed, unequal = _replayed(scripted, libraries)
+    quiet = {kind.name for kind in KINDS if kind.is_quiet}
     return Verdict(
         _judged(rows, truth),
+        _judged([row for row in rows if row.group_id in quiet], truth),
+        _judged([row for row in rows if row.group_id not in quiet], truth),
         _judged(with_log(rows, log), truth),
         sum(cause is None for cause in truth.values()),
         log.unknown,
@@ -167,6 +174,8 @@ def report(verdict: Verdict) -> str:
         lines.append(
             f"{kind or 'all':<20}{total:>5}{alone[0]:>16}{alone[1]:>11}{alone[2]:>7}{log[0]:>12}"
         )
+    quiet = ", ".join(f"{verdict.quiet.count(how)} {how}" for how in (RIGHT, UNKNOWN, WRONG))
+    lines.append(f"on quiet topics, from records alone: {quiet}")
     lines.append(f"not caused by the script: {verdict.not_scripted}")
     lines.append(f"lines of the coordinator that are not known: {verdict.unknown_lines}")
     for (library, is_equal), count in sorted(verdict.replayed.items()):

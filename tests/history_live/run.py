@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a broker and all groups at once, until enough rebalances are recorded; keeps the evidence.
 
-A producer writes to the partitions that exist at first: librdkafka commits only new offsets.
+A producer writes to the partitions that exist at first: librdkafka commits only new offsets. To
+the topics of quiet groups it writes for a few seconds, then nothing for three to ten sessions.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from .truth import Acted
 LOGGERS = ("kafka.coordinator.group", "org.apache.kafka.coordinator.group")
 LOOK_AGAIN_S = 0.5
 PRODUCE_S = 0.4
+WRITES, PAUSES = (3, 12), (40, 120)
+"""How often the producer writes to a quiet topic one after another, and then does not."""
 START_APART_S = 0.4
 
 
@@ -61,7 +64,7 @@ def run(rebalances: int, seed: int, *, kinds: Sequence[Kind] = KINDS, minutes: f
         tempfile.TemporaryDirectory(prefix="kafka-rebalance-history-") as directory,
         Broker(loggers=LOGGERS) as broker,
         OffsetsLog(broker.bootstrap_server) as log,
-        _topics(broker.bootstrap_server, casts) as topics,
+        _topics(broker.bootstrap_server, casts, Random(seed)) as topics,
         Members(broker.bootstrap_server, Path(directory)) as members,
         concurrent.futures.ThreadPoolExecutor(len(casts)) as pool,
     ):
@@ -96,15 +99,17 @@ def run(rebalances: int, seed: int, *, kinds: Sequence[Kind] = KINDS, minutes: f
 class _Topics:
     """Creates and grows topics, and writes to each partition that they have at first."""
 
-    def __init__(self, server: str, casts: Sequence[Cast]) -> None:
+    def __init__(self, server: str, casts: Sequence[Cast], random: Random) -> None:
         from confluent_kafka import Producer
         from kafka import KafkaAdminClient
 
         self._lock = threading.Lock()
-        self._counts = {name: n for cast in casts for name, n in cast.topics.items()}
+        self._turns = {cast.group_id: _turns(random) for cast in casts if cast.kind.is_quiet}
+        self._of_group = {cast.group_id: dict(cast.topics) for cast in casts}
+        counts = {name: n for of in self._of_group.values() for name, n in of.items()}
         self._admin = KafkaAdminClient(bootstrap_servers=server)
         self._admin.create_topics(
-            {name: {"num_partitions": n} for name, n in self._counts.items()},
+            {name: {"num_partitions": n} for name, n in counts.items()},
             wait_for_metadata=True,
         )
         self._producer = Producer({"bootstrap.servers": server, "log_level": 0})
@@ -124,15 +129,25 @@ class _Topics:
 
     def _produce(self) -> None:
         while not self._ended.wait(PRODUCE_S):
-            for topic, count in self._counts.items():
-                for partition in range(count):
-                    self._producer.produce(topic, b"", partition=partition)
+            for group_id, topics in self._of_group.items():
+                if group_id in self._turns and not next(self._turns[group_id]):
+                    continue
+                for topic, count in topics.items():
+                    for partition in range(count):
+                        self._producer.produce(topic, b"", partition=partition)
             self._producer.flush(5)
 
 
+def _turns(random: Random) -> Iterator[bool]:
+    """Yields for each turn of the producer whether a quiet topic gets records, without end."""
+    while True:
+        yield from [True] * random.randint(*WRITES)
+        yield from [False] * random.randint(*PAUSES)
+
+
 @contextmanager
-def _topics(server: str, casts: Sequence[Cast]) -> Iterator[_Topics]:
-    topics = _Topics(server, casts)
+def _topics(server: str, casts: Sequence[Cast], random: Random) -> Iterator[_Topics]:
+    topics = _Topics(server, casts, random)
     try:
         yield topics
     finally:

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays random actions in one group: acts, then waits until the group is quiet."""
+"""Plays random actions in one group: acts, then waits until the group is quiet.
+
+A group on quiet topics rests before each action, for up to six sessions: a member that goes sooner
+than its session after the last rebalance has left for certain, whatever it committed.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ import time
 from typing import TYPE_CHECKING
 
 from .actions import KILLED, Step, after, deck, formation
+from .cast import SESSION_MS
 from .truth import Acted
 
 if TYPE_CHECKING:
@@ -21,6 +26,7 @@ if TYPE_CHECKING:
 QUIET_S = 2.6
 QUIET_WITH_HOLES_S = 6.0
 TIMEOUT_S = 60.0
+MOST_REST_S = 6 * SESSION_MS / 1000
 LOOK_AGAIN_S = 0.2
 
 
@@ -56,6 +62,8 @@ class Stage:
 
     def _steps(self, steps: Iterable[Step]) -> None:
         for step in steps:
+            if self.cast.kind.is_quiet:
+                self._stop.wait(self.cast.random.uniform(0, MOST_REST_S))
             before = self._ids()
             there = len(self._log.of(self.cast.group_id))
             self.acted.append(Acted(time.time_ns() // 1_000_000, step))

@@ -7,17 +7,21 @@ the partitions that it was given. So:
 
 1. A member that was gone less than its session timeout after the last join phase has left.
 2. A member that committed less than its session timeout before it was gone has left, too.
-3. After a longer silence, the session has probably expired. If the member seldom committed, the
-   detail of the cause says so.
-4. A silence as long as the rebalance timeout is too long for a process that died: the member was
-   probably stuck between two polls, and left by itself.
-5. If a member never committed or had no partition, the records do not show how it went.
+3. A longer silence shows something only if the member would else have committed. Many clients
+   commit nothing without new records. So it must have committed in this generation, at usual
+   distances below half of the silence, and a member that stayed must have committed since.
+4. Such a member was alive for at most one usual distance after its last commit. If its session
+   expired, the silence is therefore hardly longer than the session and that distance: what is
+   more is the time in which the others joined again, and heartbeat intervals are at most a third
+   of a session.
+5. In the same way, a silence that is hardly longer than the rebalance timeout shows a dynamic
+   member that was stuck between two polls, and left by itself. A static one does not leave.
+6. Else the records do not show how the member went.
 
 Differs  in Kafka, a transactional commit does not start the session again; here it counts as one
          that does.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kafka_rebalance.group.model import TopicPartition
@@ -65,9 +69,8 @@ class CommitsSeen:
         """Remembers which members of the generation that ends have committed, and how often."""
         members = before.members if before is not None else ()
         for member in members:
-            if times := self.of_member(member):
-                distances = [d for one in times if (d := one.distance_ms) is not None]
-                self.committers[member.member_id] = min(distances, default=None)
+            if self.of_member(member):
+                self.committers[member.member_id] = self.usual_ms(member)
         ids = {member.member_id for member in members}
         self.committers = {name: d for name, d in self.committers.items() if name in ids}
         self.since = {}
@@ -76,17 +79,23 @@ class CommitsSeen:
         """Returns the time of the member's last commit since the group's last record."""
         return max((one.last_ms for one in self.of_member(member)), default=None)
 
+    def usual_ms(self, member: RecordedMember) -> float | None:
+        """Returns the mean time between two commits of a member; None if it is not known."""
+        distances = [d for one in self.of_member(member) if (d := one.distance_ms) is not None]
+        return min(distances, default=self.committers.get(member.member_id))
+
     def of_member(self, member: RecordedMember) -> list[CommitTimes]:
         return [self.since[tp] for tp in member.assigned if tp in self.since]
 
 
 def departure(
     member: RecordedMember,
+    before: RecordedGeneration,
     after: RecordedGeneration,
     commits: CommitsSeen,
     armed_ms: int,
 ) -> Cause:
-    """Returns the cause "left", "timed out" or "gone" for a member that `after` lacks.
+    """Returns the cause "left", "timed out" or "gone" for a member of `before` that `after` lacks.
 
     `armed_ms` is when the member's session timeout last started, other than by a commit.
     """
@@ -97,37 +106,49 @@ def departure(
         return Cause(
             "left", "exact", who, f"{_s(lived)} after it had joined, session {_s(session)}"
         )
-    times = commits.of_member(member)
-    usual = _usual(member, times, commits)
-    # 5.
-    if not member.assigned:
-        return Cause("gone", "unknown", who, "it had no partition, so it had nothing to commit")
-    if not times and member.member_id not in commits.committers:
-        return Cause("gone", "unknown", who, "it never committed")
-    last = max([armed_ms, *(one.last_ms for one in times)])
-    silence = after.joined_ms - last
-    told = f"silent for {_s(silence)}, session {_s(session)}"
+    last = commits.last_ms(member)
     # 2.
+    silence = after.joined_ms - max(armed_ms, last or armed_ms)
+    told = f"silent for {_s(silence)}, session {_s(session)}"
     if silence < session:
         return Cause("left", "exact", who, told)
-    # 4.
-    if silence >= member.rebalance_timeout_ms > 0 and silence > session * 1.1 + usual:
-        return Cause("left", "likely", who, f"stuck between two polls: {told}")
     # 3.
-    sure = silence > 2 * usual
-    return Cause("timed out", "likely", who, told if sure else f"{told}; it seldom commits")
+    if why := _shows_nothing(member, before, after, commits, silence):
+        return Cause("gone", "unknown", who, why)
+    usual = commits.usual_ms(member) or 0
+    more = usual + session / 3
+    stuck = member.rebalance_timeout_ms
+    is_later = session * 1.1 + usual < silence and session < stuck <= silence
+    # 5.
+    if is_later and silence <= stuck + more and member.group_instance_id is None:
+        return Cause("left", "likely", who, f"stuck between two polls: {told}")
+    # 4.
+    if silence <= session + more:
+        return Cause("timed out", "likely", who, told)
+    # 6.
+    return Cause("gone", "unknown", who, f"{told}; an expiry comes sooner")
 
 
-def _usual(member: RecordedMember, times: Iterable[CommitTimes], commits: CommitsSeen) -> float:
-    """Returns the usual time in ms between two commits of a member, else of its group, else 0."""
-    distances = [d for one in times if (d := one.distance_ms) is not None]
-    if not distances and (known := commits.committers.get(member.member_id)) is not None:
-        distances = [known]
-    if not distances:
-        others = (d for one in commits.since.values() if (d := one.distance_ms) is not None)
-        distances = sorted([*others, *(d for d in commits.committers.values() if d is not None)])
-        distances = distances[len(distances) // 2 :][:1]
-    return min(distances, default=0.0)
+def _shows_nothing(
+    member: RecordedMember,
+    before: RecordedGeneration,
+    after: RecordedGeneration,
+    commits: CommitsSeen,
+    silence: float,
+) -> str:
+    """Returns why the silence of a member shows nothing; an empty text if it shows something."""
+    last, usual = commits.last_ms(member), commits.usual_ms(member)
+    if not member.assigned:
+        return "it had no partition, so it had nothing to commit"
+    if last is None:
+        since = " in this generation" if member.member_id in commits.committers else ""
+        return f"it never committed{since}"
+    if usual is None or silence <= 2 * usual:
+        return f"silent for {_s(silence)}; it seldom commits"
+    stayed = [one for one in before.members if one.member_id in after.by_id and one.assigned]
+    if stayed and max(commits.last_ms(one) or 0 for one in stayed) <= last + usual:
+        return f"silent for {_s(silence)}; nobody else committed since"
+    return ""
 
 
 def _s(ms: float) -> str:

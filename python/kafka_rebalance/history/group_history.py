@@ -77,6 +77,7 @@ class GroupHistory:
 
     def _forget(self) -> None:
         self._before: RecordedGeneration | None = None
+        self._before_ms = 0  # the time of its row
         self._commits = CommitsSeen()
         self._greatest: dict[str, int] = {}
         # Static members replaced in this generation -> when their session timeout started, in ms.
@@ -103,16 +104,21 @@ class GroupHistory:
             self.tombstone()
         before = self._before
         again = before is not None and now.generation_id == before.generation_id
+        now_ms = now.written_ms if again else now.joined_ms
         gap, gap_reason = self._gap(before, now)
-        diff = self._compare(before, now)
+        diff = self._compare(before, now, now_ms)
         if before is not None and again:
             causes = _written_again(diff)
         else:
             is_known = gap_reason in ("", _NEVER_SYNCED)
             causes = tuple(self._causes(before, now, diff, is_known=is_known))
+        seconds = (now_ms - self._before_ms) / 1000 if before is not None else None
         row = _row(before, now, diff, sorted(causes, key=lambda one: CAUSE_RANK[one.kind]))
         self._remember(before, now, row.causes, diff, again=again)
-        return replace(row, gap=gap, gap_reason=gap_reason, again=again)
+        self._before_ms = now_ms
+        return replace(
+            row, time_ms=now_ms, seconds=seconds, gap=gap, gap_reason=gap_reason, again=again
+        )
 
     def _gap(self, before: RecordedGeneration | None, now: RecordedGeneration) -> tuple[int, str]:
         """Returns how many generations lack a record before this one, and why."""
@@ -124,7 +130,9 @@ class GroupHistory:
             return 0, ""
         return missing, _NEVER_SYNCED if before.offset >= self._whole_from else _COMPACTED
 
-    def _compare(self, before: RecordedGeneration | None, now: RecordedGeneration) -> _Diff:
+    def _compare(
+        self, before: RecordedGeneration | None, now: RecordedGeneration, now_ms: int
+    ) -> _Diff:
         old = before.by_id if before is not None else {}
         instances = {m.group_instance_id for m in old.values() if m.group_instance_id}
         new = [member for member in now.members if member.member_id not in old]
@@ -138,15 +146,15 @@ class GroupHistory:
         ]
         for member in went:
             gone = self._gone.setdefault(member.identity, [])
-            gone.append(_Gone(member.member_id, now.joined_ms, self._commits.last_ms(member)))
+            gone.append(_Gone(member.member_id, now_ms, self._commits.last_ms(member)))
         joined, back = [], []
         for member in new:
             if member in restarted:
                 continue
-            if (found := self._taken(member, now.joined_ms)) is None:
+            if (found := self._taken(member, now_ms)) is None:
                 joined.append(member)
             else:
-                back.append(_returned(found, member, now.joined_ms))
+                back.append(_returned(found, member, now_ms))
         returned = {one.old for one in back}
         left = [member for member in went if member.member_id not in returned]
         return _Diff(joined, left, back, restarted)
@@ -188,8 +196,8 @@ class GroupHistory:
             yield Cause("came", members=tuple(one.member_id for one in diff.joined))
         for member in diff.left:
             armed_ms = self._armed.get(member.member_id, before.joined_ms)
-            cause = departure(member, now, self._commits, armed_ms)
-            if cause.kind == "timed out" and not is_known:
+            cause = departure(member, before, now, self._commits, armed_ms)
+            if cause.certainty == "likely" and not is_known:
                 cause = Cause("gone", "unknown", cause.members, "records before it are missing")
             yield cause
         if diff.restarted:
@@ -337,7 +345,6 @@ def _row(
         moves.moved,
         moves.gained,
         moves.revoked,
-        (now.joined_ms - before.joined_ms) / 1000 if before is not None else None,
-        before is not None and not before.members and before.generation_id > 0,
+        emptied=before is not None and not before.members and before.generation_id > 0,
         causes=tuple(causes),
     )

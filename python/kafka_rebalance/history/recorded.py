@@ -76,7 +76,8 @@ class BackMember(NamedTuple):
 class RecordedRebalance:
     """A row of the history: one record of one group.
 
-    `time_ms`         when all members had joined; `written_ms` is when the leader had answered.
+    `time_ms`         when all members had joined; of a record that is written `again`, when it was.
+    `written_ms`      when the leader had answered, or when the record was written again.
     `joined`, `left`  member ids, without those that are `back` under a new id in this record.
     `seconds`         the time since the group's previous record; None for the first one.
     `gap`             how many generations before this one have no record; `gap_reason` is why.

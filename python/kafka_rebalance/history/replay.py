@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 
 from kafka_rebalance import wire
 from kafka_rebalance.assignors.assigning import assign
-from kafka_rebalance.assignors.registry import Engine, is_known, library_of
+from kafka_rebalance.assignors.registry import BUILT_IN, Engine, is_known, library_of
 from kafka_rebalance.errors import KafkaRebalanceError
 from kafka_rebalance.group.field_paths import each_of
 from kafka_rebalance.group.model import Topic, TopicPartition
@@ -250,18 +250,28 @@ def _likely(one: RecordedGeneration, group: GroupSpec, engine: Engine) -> str:
         with suppress(KafkaRebalanceError):  # the assignor refuses or fails without these fields
             if not _difference(one, dict(assign(group.edited(members=members), engine=engine))):
                 return f"equal if the leader ignored {words}"
-    library = library_of(group.assignor)
-    if one.leader_library not in (None, "java") and library is None:
-        return f"the leader used an assignor of another library ({one.leader_library})"
     if group.assignor in _OWN_USER_DATA and _is_claimed_twice(group):
         return (
             "members claim a partition in two generations; the class then follows the order of a "
             "Python set, which is not in the record"
         )
-    if any(member.rack_id for member in group.members) and not any(t.racks for t in group.topics):
-        return "members sent racks, and the racks of partitions are not in the record"
+    if _lacks_racks(group):
+        return (
+            "members sent racks, and records lack those of partitions; give the topics with their "
+            "racks (--topics)"
+        )
+    library = library_of(group.assignor)
+    if one.leader_library not in (None, "java") and library is None:
+        return f"the leader used an assignor of another library ({one.leader_library})"
     text = "the leader knew other partition counts, or other topics"
     return text if library is None else f"{text}, or ran another version of {library}"
+
+
+def _lacks_racks(group: GroupSpec) -> bool:
+    """Returns whether the assignor could use racks that members sent, but those of topics lack."""
+    row = BUILT_IN.get(group.assignor or "")
+    sent = any(member.rack_id for member in group.members)
+    return sent and not (row and row.ignores_racks) and not any(t.racks for t in group.topics)
 
 
 def _is_claimed_twice(group: GroupSpec) -> bool:

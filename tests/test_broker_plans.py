@@ -20,6 +20,7 @@ from kafka_rebalance.group.model import Member, Topic, TopicPartition
 from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
 from kafka_rebalance.plans.broker_rounds import joined_together
 from kafka_rebalance.plans.changes import SwitchProtocol
+from kafka_rebalance.plans.changes.made_up import Basis, MadeUp
 from kafka_rebalance.plans.changes.member_table import in_table_order
 from kafka_rebalance.plans.rebalance_plan import played
 from tests.modern_live.judge import again
@@ -47,6 +48,28 @@ ASSIGNED = _recorded("modern_live_assigned.jsonl.gz")
 )
 def test_what_a_broker_did_is_as_planned(observed: dict[str, Any]) -> None:
     assert again(observed).problem is None
+
+
+@pytest.mark.parametrize(
+    ("owned", "bare"), [([[0, 1], [2, 3], [4, 5]], 2), ([[0, 1, 2], [3, 4, 5]], 1), ([[0, 1]], 0)]
+)
+def test_classic_members_have_bare_ids_until_the_group_is_classic(
+    owned: list[list[int]], bare: int
+) -> None:
+    """With one member, the group is empty when it comes back, and an empty group is converted."""
+    group = broker_group("consumer/uniform", owned)
+    made_up = kr.plan(group, None, ["switch-protocol=classic/range"]).made_up
+    assert [len(one) == 22 for one in made_up] == [True] * bare + [False]
+    assert made_up[-1].startswith(f"c-{bare}-")
+    static = (replace(one, group_instance_id=f"i{n}") for n, one in enumerate(group.members))
+    restarted = kr.plan(group.edited(members=tuple(static)), None, ["switch-protocol=classic"])
+    assert [len(one) for one in restarted.made_up] == [22] * len(owned)
+
+
+def test_no_bare_id_begins_with_a_dash() -> None:
+    ids = MadeUp("g")
+    made = [ids.newcomer("m", Basis.KNOWN, (), is_static=False, is_bare=True) for _ in range(300)]
+    assert {one.member_id[0] == "-" for one in made} == {False}
 
 
 @pytest.mark.parametrize("engine", ["reference", "rust"])

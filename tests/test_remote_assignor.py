@@ -116,7 +116,7 @@ def settled(
     live = Live(coordinator, {"t": 7, "u": 4})
     ids = MadeUp("members")
     for n in range(members):
-        one = ids.newcomer("m", Basis.KNOWN, (), is_static=False, is_own=True)
+        one = ids.newcomer("m", Basis.KNOWN, (), is_static=False, is_bare=True)
         live.join(one.member_id, named, f"i{n}" if n < static else None)
         live.settle()
     epoch = live.state()["epoch"]
@@ -144,7 +144,7 @@ def bounced(live: Live, group: GroupSpec, new: str) -> list[tuple[str, str]]:
         live.leave(member.member_id)
         live.settle()
         ran.append((f"{name or member.member_id} leaves", live.runs()))
-        back = ids.newcomer("m", Basis.KNOWN, (), is_static=static is not None, is_own=True)
+        back = ids.newcomer("m", Basis.KNOWN, (), is_static=static is not None, is_bare=True)
         live.join(back.member_id, new, static)
         if static is not None:
             live.targets[back.member_id] = live.targets.pop(member.member_id)

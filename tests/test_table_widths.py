@@ -64,7 +64,7 @@ def test_the_figures_of_a_group_stand_in_one_line(
     groups = [_group(rng, n) for n in range(rng.randint(2, 4))]
     plans = [kr.plan(group, changes=["remove-rack=a"]) for group in groups]
     rows = [(p.group.group_id, p.assignor, p.figures()) for p in plans]
-    print_plans(rows)
+    print_plans(rows, [None] * len(rows))
     out = capsys.readouterr().out
     lines = out.splitlines()
     assert max(map(len, lines)) <= min(columns, MOST)

@@ -3,13 +3,16 @@
 
 The ids of new members are chosen after the plan. So a plan is judged twice: as it was made, with
 the real id in the place of the made-up one; and played again with the real ids from the beginning.
-Hash order depends on ids, so only the second one has to be right.
+Hash order depends on ids, so only the second one has to be right. A made-up id must have the shape
+of the real one, because `range` sorts ids.
 """
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE
@@ -187,7 +190,8 @@ def judge(
     group = planned.group
     ids = _joined(group, seen)
     real = played(group, changes, "rust", _Real(planned, ids, seen))
-    problem = next(_differences(real, seen, steps), None)
+    found = chain(_other_shapes(planned, ids), _differences(real, seen, steps))
+    problem = next(found, None)
     names = dict(zip(planned.made_up, ids, strict=False))
     expected = [
         {names.get(member, member): tps for member, tps in owned(planned.steps[i].after).items()}
@@ -216,6 +220,21 @@ def _joined(group: GroupSpec, seen: Sequence[GroupSpec]) -> list[str]:
     known = {member.member_id for member in group.members}
     ids = dict.fromkeys(member.member_id for one in seen for member in one.members)
     return [one for one in ids if one not in known]
+
+
+def _other_shapes(plan: RebalancePlan, ids: Sequence[str]) -> Iterator[str]:
+    """Yields a text for each made-up id that is a UUID alone where the real one has a name, or not.
+
+    A process with several members may join in another order than planned; the shapes are equal.
+    """
+    for new, real in zip(plan.newcomers, ids, strict=False):
+        if _is_uuid(new.member_id) != _is_uuid(real):
+            yield f"wrong shape of an id: {new.member_id} is {real}"
+
+
+def _is_uuid(member_id: str) -> bool:
+    """Returns whether an id is a UUID in base64 without a name; librdkafka's has + and /."""
+    return re.fullmatch(r"[\w+/-]{22}", member_id) is not None
 
 
 def _differences(

@@ -261,7 +261,7 @@ class RealIds(MadeUp):
         taken: Collection[str],
         *,
         is_static: bool,
-        is_own: bool = False,
+        is_bare: bool = False,
     ) -> Newcomer:
         made = Newcomer(next(self._real), name, basis, is_static)
         self.made.append(made)

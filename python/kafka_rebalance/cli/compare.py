@@ -17,6 +17,7 @@ from kafka_rebalance.plans import Comparison, Endless, compare, endless, lost_ra
 from kafka_rebalance.plans.changes import Change, SwitchAssignor, SwitchProtocol
 from kafka_rebalance.plans.changes.text import CHANGES
 from kafka_rebalance.plans.comparison import alone_label
+from kafka_rebalance.plans.extra_rebalances import extra_rebalances
 from kafka_rebalance.plans.leaders import LedPlan, as_led, plans_by_leader
 from kafka_rebalance.plans.librdkafka_traps import Trap, librdkafka_traps
 from kafka_rebalance.plans.listed import may_list_eager
@@ -168,7 +169,7 @@ def _notes(compared: Comparison, led: Sequence[LedPlan]) -> list[str]:
         own_rows_note(group.assignor),
         *other_leaders(led),
         own_lists_note(group),
-        extra_rebalances_note(group, parse_changes(compared.changes)),
+        extra_rebalances_note(extra_rebalances(group, parse_changes(compared.changes))),
     ]
     return [note for note in notes if note]
 

@@ -32,6 +32,12 @@ from kafka_rebalance.plans import (
 from kafka_rebalance.plans.broker_notes import broker_notes
 from kafka_rebalance.plans.changes import Change
 from kafka_rebalance.plans.clients import unknown_libraries
+from kafka_rebalance.plans.extra_rebalances import (
+    ExtraRebalances,
+    Further,
+    extra_rebalances,
+    played_further,
+)
 from kafka_rebalance.plans.leaders import LedPlan, plans_by_leader
 from kafka_rebalance.plans.librdkafka_traps import Trap, librdkafka_traps
 from kafka_rebalance.plans.listed import may_list_eager
@@ -170,6 +176,7 @@ def _answer(args: argparse.Namespace, group: GroupSpec, changes: Sequence[Change
 class _Table:
     """The rows of many groups, and the numbers for the notes below them.
 
+    `extra` has the reason why the rounds of a group are a lower bound, or None.
     `leaders` has the `leader_library` of each group whose rebalances Kafka's own assignor answers.
     `racks_unknown` is that of `lost_rack.in_plan` for each group. `lists_unknown` are the ids of
     groups whose plans depend on lists that are not known. `places_guessed` counts groups of members
@@ -177,6 +184,7 @@ class _Table:
     """
 
     rows: list[tuple[str, str, Figures]] = field(default_factory=list)
+    extra: list[ExtraRebalances | None] = field(default_factory=list)
     leaders: list[str | None] = field(default_factory=list)
     racks_unknown: list[list[str] | None] = field(default_factory=list)
     lists_unknown: list[str] = field(default_factory=list)
@@ -184,6 +192,7 @@ class _Table:
 
     def add(self, planned: RebalancePlan) -> None:
         self.rows.append((planned.group.group_id, planned.assignor, planned.figures()))
+        self.extra.append(_extra(planned))
         self.racks_unknown.append(lost_rack.in_plan(planned))
         has_racks = any(member.rack_id for member in planned.group.members)
         self.places_guessed += planned.places_guessed and has_racks
@@ -193,13 +202,15 @@ class _Table:
             self.leaders.append(planned.group.leader_library)
 
     def show(self) -> None:
+        from kafka_rebalance.report.plans.extra_rebalances import extra_in_groups_note
         from kafka_rebalance.report.plans.leader import leaders_note
         from kafka_rebalance.report.plans.lost_rack import groups_note
         from kafka_rebalance.report.plans.plan import print_plans, print_wrapped
         from kafka_rebalance.report.plans.recipes import lists_note
 
-        print_plans(self.rows)
-        notes = groups_note(self.racks_unknown), leaders_note(self.leaders)
+        print_plans(self.rows, self.extra)
+        cautions = extra_in_groups_note(self.extra), groups_note(self.racks_unknown)
+        notes = *cautions, leaders_note(self.leaders)
         for note in filter(None, (*notes, lists_note(self.lists_unknown))):
             print_wrapped(note)
         if self.places_guessed:
@@ -230,6 +241,10 @@ def _json(
         answer["never_ends"] = found.to_dict()
     if alone and (traps := _traps(planned)):
         answer["librdkafka_traps"] = [trap.to_dict() for trap in traps]
+    if extra := _extra(planned):
+        further = _further(planned, extra, args) if alone else None
+        played = {} if further is None else {"played": further.to_dict()}
+        answer["extra_rebalances"] = extra.to_dict() | played
     if alone and (notes := broker_notes(planned)):
         answer["broker_notes"] = [note.to_dict() for note in notes]
     switches = (planned.group, planned.changes, planned.assignor)
@@ -254,7 +269,6 @@ def _json(
 
 
 def _show(answer: _Answer, args: argparse.Namespace) -> None:
-    from kafka_rebalance.report.plans.extra_rebalances import extra_rebalances_note
     from kafka_rebalance.report.plans.plan import print_explanation, print_plan, print_wrapped
 
     planned = answer.planned
@@ -283,11 +297,36 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
             print_whole_switch(planned, select)
     if note := _lists_note(planned):
         print_wrapped(note)
-    if args.explain is None and planned.rounds:
-        for note in filter(None, [extra_rebalances_note(planned.group, args.changes)]):
-            print_wrapped(note)
+    if args.explain is None:
+        _show_extra(planned, args)
     _show_leaders(answer)
     _draw(planned, args)
+
+
+def _extra(planned: RebalancePlan) -> ExtraRebalances | None:
+    """Returns why the number of rebalances is a lower bound; None if it is exact."""
+    return extra_rebalances(planned.group, planned.changes) if planned.rounds else None
+
+
+def _further(
+    planned: RebalancePlan, extra: ExtraRebalances, args: argparse.Namespace
+) -> Further | None:
+    """Plays the further rebalances, if they are known and can move partitions."""
+    is_played = extra.cause == "metadata" and extra.may_move
+    return played_further(planned, args.samples) if is_played else None
+
+
+def _show_extra(planned: RebalancePlan, args: argparse.Namespace) -> None:
+    from kafka_rebalance.report.plans.extra_rebalances import extra_rebalances_note
+    from kafka_rebalance.report.plans.plan import names_in_plan, print_wrapped
+
+    if (extra := _extra(planned)) is None:
+        return
+    further, names = _further(planned, extra, args), names_in_plan(planned)
+    readers = {tp: names[one] for one, owned in planned.after.items() for tp in owned}
+    partitions = () if further is None else further.partitions
+    note = extra_rebalances_note(extra, further, [(tp, readers[tp]) for tp in partitions])
+    print_wrapped(note or "")
 
 
 def _samples(planned: RebalancePlan, args: argparse.Namespace) -> Samples | None:

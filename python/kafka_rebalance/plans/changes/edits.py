@@ -80,15 +80,15 @@ def without(group: GroupSpec, gone: set[str]) -> GroupSpec:
 
 
 def restarted(
-    member: Member, ids: MadeUp, taken: Collection[str], *, is_own: bool = False
+    member: Member, ids: MadeUp, taken: Collection[str], *, is_bare: bool = False
 ) -> Member:
     """Returns a member whose process restarts: it joins with a new id and owns nothing.
 
-    With `is_own`, the member uses the consumer protocol and chooses its id.
+    With `is_bare`, the id is a UUID alone (`made_up.py`).
     """
     name = member.group_instance_id or prefix_of(member.client_id, member.member_id)
     is_static = member.group_instance_id is not None
-    made = ids.newcomer(name, Basis.KNOWN, taken, is_static=is_static, is_own=is_own)
+    made = ids.newcomer(name, Basis.KNOWN, taken, is_static=is_static, is_bare=is_bare)
     return replace(member.owning(), member_id=made.member_id)
 
 

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes up names and ids of members that do not exist yet.
 
-A broker will choose the id of a new member. The id's form is known: a name (the client id, or the
-instance id of a static member), a dash, a random UUID. A *draw* is one choice of such ids. The
-UUIDs of a draw depend on the group's id, the draw's number and a counter, so every run of a plan
-makes up equal ids.
+The id of a new member has one of two forms, which the way it joins decides:
+
+    named     a name (the client id, or the instance id of a static member), a dash, a random UUID:
+              the broker chooses it in a classic group
+    bare      a random UUID in base64, of 22 characters: a member of the consumer protocol chooses
+              it; and the broker, if a classic member joins a group of the consumer protocol
+
+A *draw* is one choice of such ids. The UUIDs of a draw depend on the group's id, the draw's number
+and a counter, so every run of a plan makes up equal ids.
 
 The name of a new member has one of these origins:
 
@@ -19,7 +24,8 @@ Names affect the answers, because `range` and `roundrobin` sort the members by i
 except that of the plan itself (draw 0) also moves a guessed name (counted, copied) to another
 position in the sorted names. Mirror: `src/plans/changes/made_up.rs`.
 
-Source   GroupMetadataManager's member ids: `clientId + "-" + UUID` (KIP-394, KIP-345).
+Source   GroupMetadataManager's member ids: `clientId + "-" + UUID` (ClassicGroup.generateMemberId;
+         KIP-394, KIP-345), `Uuid.randomUuid()` (classicGroupJoinToConsumerGroup; KIP-848).
 """
 
 import base64
@@ -32,8 +38,8 @@ from typing import NamedTuple
 
 _UUID = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 _NUMBER = re.compile(r"[0-9]{0,9}\Z")
-_OWN_ID = 22
-"""The length of an id that a member of the consumer protocol chooses: a UUID in base64."""
+_BARE_ID = 22
+"""The length of a bare id: a UUID in base64."""
 
 _MOST_LOOKED_AT = 10_000
 """The most ids that are made again to find out whether a plan made one up."""
@@ -54,7 +60,7 @@ class Basis(Enum):
 
 
 class Newcomer(NamedTuple):
-    """A member with a made-up id; `name` is the part of the id before the UUID."""
+    """A member with a made-up id; `name` is the part of the id before the UUID, if it has one."""
 
     member_id: str
     name: str
@@ -106,18 +112,18 @@ class MadeUp:
         taken: Collection[str],
         *,
         is_static: bool,
-        is_own: bool = False,
+        is_bare: bool = False,
     ) -> Newcomer:
         """Makes up an id that is not in `taken`: `name`, a dash and a UUID.
 
-        With `is_own`, a member of the consumer protocol chose the id: a UUID in base64.
+        With `is_bare`, the id is a UUID in base64, without the name.
         """
         while True:
             chosen = _chosen(self._group_id, self._draw, self._count)
             self._count += 1
-            in_base64 = _in_base64(chosen)
-            member_id = in_base64 if is_own else f"{name}-{chosen}"
-            if member_id not in taken:
+            member_id = _in_base64(chosen) if is_bare else f"{name}-{chosen}"
+            # A random Uuid of Kafka does not begin with a dash, which would sort first.
+            if member_id not in taken and not (is_bare and member_id.startswith("-")):
                 break
         made = Newcomer(member_id, name, basis, is_static)
         self.made.append(made)
@@ -215,11 +221,11 @@ def prefix_of(client_id: str | None, member_id: str) -> str:
 
 
 def own_short_name(client_id: str | None, member_id: str) -> str | None:
-    """Returns the client id and the beginning of an id that a consumer-protocol member chose.
+    """Returns the client id and the beginning of a bare id.
 
     Returns None for an id of another kind, which names its client itself.
     """
-    return f"{client_id}-{member_id[:4]}" if client_id and len(member_id) == _OWN_ID else None
+    return f"{client_id}-{member_id[:4]}" if client_id and len(member_id) == _BARE_ID else None
 
 
 def is_short_name(name: str, member_id: str) -> bool:

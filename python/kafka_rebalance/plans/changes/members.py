@@ -113,7 +113,7 @@ class AddMembers(Change):
                 basis,
                 taken,
                 is_static=is_static,
-                is_own=group.assignor in SERVER_SIDE,
+                is_bare=group.assignor in SERVER_SIDE,
             )
             joined.append(
                 replace(
@@ -373,7 +373,7 @@ def _join_again(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
     """Returns the group with a restarted member as the last one; it owns nothing."""
     others = tuple(m for m in group.members if m.member_id != member.member_id)
     taken = {m.member_id for m in group.members}
-    back = restarted(member, ids, taken, is_own=group.assignor in SERVER_SIDE)
+    back = restarted(member, ids, taken, is_bare=group.assignor in SERVER_SIDE)
     after = listed_anew(group.edited(members=(*others, back)), ids, {back.member_id})
     return Edited(after, renamed={back.member_id: member.member_id})
 
@@ -384,7 +384,7 @@ def _restart(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
     if member.group_instance_id is None:
         return Edited(group, rebalances=False, waiting=waiting)
     taken = {m.member_id for m in group.members}
-    back = restarted(member, ids, taken, is_own=group.assignor in SERVER_SIDE)
+    back = restarted(member, ids, taken, is_bare=group.assignor in SERVER_SIDE)
     members = tuple(
         replace(m, member_id=back.member_id) if m.member_id == member.member_id else m
         for m in group.members

@@ -16,12 +16,15 @@ To "consumer":
 
 To "classic": the broker assigns until the last member of the consumer protocol has left, or has
 been replaced by a static member. Then the group is classic again. After a leave, it rebalances at
-once, and the leader assigns; after a replacement, it keeps its assignment.
+once, and the leader assigns; after a replacement, it keeps its assignment. A classic member that
+joins before this gets a UUID alone as its id, from the broker; after it, the id begins with the
+client id, and sorts elsewhere.
 
 The broker refuses to convert a group whose assignments have user data, and the member ends with
 GROUP_ID_NOT_FOUND. This change is an error if that is certain; `broker_notes` warns if it is not.
 
-Source   GroupMetadataManager: convertToConsumerGroup, convertToClassicGroup; KIP-848.
+Source   GroupMetadataManager: convertToConsumerGroup, convertToClassicGroup, classicGroupJoin (an
+         empty consumer group becomes classic), classicGroupJoinToConsumerGroup (ids); KIP-848.
 """
 
 from dataclasses import dataclass, replace
@@ -191,7 +194,9 @@ class _Restart(NamedTuple):
 
     def _join(self, group: GroupSpec, ids: MadeUp) -> Edited:
         taken = {member.member_id for member in group.members}
-        back = restarted(self.member, ids, taken, is_own=self.protocol == CONSUMER)
+        # A dynamic member has left: without members of the consumer protocol, the group is classic.
+        is_bare = self.protocol == CONSUMER or bool(self.left)
+        back = restarted(self.member, ids, taken, is_bare=is_bare)
         others = (m for m in _in_brokers_order(group, self) if m.member_id != self.member.member_id)
         after = self._assigned(group.edited(members=(*others, back)))
         return Edited(after, {back.member_id: self.member.member_id}, eager=self._eager(after))
@@ -202,7 +207,8 @@ class _Restart(NamedTuple):
         # The broker copies its table first; the replaced member then has the last place.
         members = _in_brokers_order(group, self)
         taken = {member.member_id for member in group.members}
-        back = restarted(self.member, ids, taken, is_own=self.protocol == CONSUMER)
+        # Until the last static member is back, its own place keeps the group a consumer group.
+        back = restarted(self.member, ids, taken, is_bare=True)
         held = next(one for one in members if one.member_id == self.member.member_id)
         new = replace(held, member_id=back.member_id)
         others = tuple(one for one in members if one is not held)

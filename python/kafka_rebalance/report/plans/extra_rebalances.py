@@ -1,51 +1,65 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports that a group of kafka-python or librdkafka can have more rebalances than a plan counts.
-
-kafka-python: a member's `poll` waits for its rebalance, up to the timeout of the call. If the
-rebalance ends between two calls, the next one drops its answer and joins again. When the leader
-joins, the group rebalances; when another member joins with the same subscription, it does not.
-
-librdkafka: each member joins again when its own metadata shows that a topic has grown; in Java only
-the leader looks. If the group has rebalanced by then, the member's subscription has other owned
-partitions under cooperative-sticky, so the group rebalances again.
-
-Source   kafka-python 3.0.12 (BaseCoordinator.join_group_async: a `_join_task` that is done);
-         librdkafka (rd_kafka_cgrp_metadata_update_check); Kafka 4.4.0
-         (GroupMetadataManager.classicGroupJoinExistingMember).
-"""
+"""Reports that a group can have more rebalances than a plan counts, and which partitions move."""
 
 from collections.abc import Sequence
 
-from kafka_rebalance.assignors.registry import SERVER_SIDE, protocol_name
-from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.plans.changes import AddPartitions, Change
-from kafka_rebalance.plans.clients import AIOKAFKA, KAFKA_PYTHON, LIBRDKAFKA, clients_for
+from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.plans.extra_rebalances import ExtraRebalances, Further
+from kafka_rebalance.report.text.names import counted
 
-_LOWER_BOUND = (
-    "The number of rebalances is a lower bound: if one ends between two polls of a kafka-python "
-    "leader, it joins again, and the group rebalances once more; under sticky, partitions may move "
-    "again."
+_MOST_NAMED = 6
+
+_BECAUSE = {
+    "polls": "if one ends between two polls of a kafka-python leader, it joins again, and the "
+    "group rebalances once more; under sticky, partitions may move again.",
+    "metadata": "each member of librdkafka joins again when it sees the new partitions itself. If "
+    "the group has rebalanced by then, it rebalances once more.",
+}
+_MOVES_TOO = (
+    " With racks, each of these can take partitions outside their owner's rack away: moves are a "
+    "lower bound, too, and partitions may end at other members."
 )
 
 
-_ON_GROWTH = (
-    "The number of rebalances is a lower bound: each member of librdkafka joins again when it sees "
-    "the new partitions itself. If the group has rebalanced by then, it rebalances once more."
-)
+def extra_rebalances_note(
+    extra: ExtraRebalances | None,
+    further: Further | None = None,
+    readers: Sequence[tuple[TopicPartition, str]] = (),
+) -> str | None:
+    """Returns the sentences for one group; None if the number of rebalances is exact.
 
-
-def extra_rebalances_note(group: GroupSpec, changes: Sequence[Change]) -> str | None:
-    """Returns a sentence if a member may join once more than planned.
-
-    Such a member runs kafka-python, or one of the two Python libraries; or it runs librdkafka with
-    cooperative-sticky, and a topic grows.
+    `further` is what was played, if it was. `readers` are its partitions, each with the short name
+    of the member that has it at the end of the plan.
     """
-    if group.assignor in SERVER_SIDE:
+    if extra is None:
         return None
-    python = {KAFKA_PYTHON, AIOKAFKA}
-    runs = [clients_for(member, group.group_id) for member in group.members]
-    if any(KAFKA_PYTHON in clients and python.issuperset(clients) for clients in runs):
-        return _LOWER_BOUND
-    grows = any(isinstance(change, AddPartitions) for change in changes)
-    cooperative = protocol_name(group.assignor or "") == "cooperative-sticky"
-    return _ON_GROWTH if grows and cooperative and (LIBRDKAFKA,) in runs else None
+    text = f"The number of rebalances is a lower bound: {_BECAUSE[extra.cause]}"
+    if extra.cause == "polls" or not extra.may_move:
+        return text
+    return text + _MOVES_TOO + ("" if further is None else _played(further, readers))
+
+
+def _played(further: Further, readers: Sequence[tuple[TopicPartition, str]]) -> str:
+    low, high = further.moves
+    after = f" and after {counted(further.draws, 'draw')}" if further.draws else ""
+    played = f" Played up to {counted(further.rejoins, 'time')} after this plan{after}, they "
+    if not high:
+        return f"{played}move nothing."
+    moves = f"{low} to {high} times" if low < high else counted(high, "time")
+    named = ", ".join(f"{tp} (here {who})" for tp, who in readers[:_MOST_NAMED])
+    if (more := len(readers) - _MOST_NAMED) > 0:
+        named += f", and {more} more (--json has all)"
+    return f"{played}move partitions {moves} more; these may end elsewhere: {named}."
+
+
+def extra_in_groups_note(extra: Sequence[ExtraRebalances | None]) -> str | None:
+    """Returns the sentences below a table of groups, whose marks they explain."""
+    there = [one for one in extra if one is not None]
+    if not there:
+        return None
+    moving = sum(one.may_move for one in there)
+    too = f" In {moving} of them, partitions may move again." if moving else ""
+    return (
+        f"+: the rounds of {counted(len(there), 'group')} are lower bounds, because members of "
+        f"kafka-python or librdkafka may join once more (docs/plans.md).{too}"
+    )

@@ -8,6 +8,7 @@ from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Delta
 from kafka_rebalance.plans import Figures, RebalancePlan, Round, Samples, Step
 from kafka_rebalance.plans.changes.made_up import Basis
+from kafka_rebalance.plans.extra_rebalances import ExtraRebalances
 from kafka_rebalance.plans.figures import figure_rows
 from kafka_rebalance.report.text.names import (
     counted,
@@ -349,8 +350,14 @@ def print_explanation(plan: RebalancePlan, partition: str) -> None:
         print_wrapped(shortened(text, names), " " * (len(line) - len(text)), "   ")
 
 
-def print_plans(rows: Sequence[tuple[str, str, Figures]]) -> None:
-    """Prints a line for each group; the columns "waits" and "no leader" appear only if needed."""
+def print_plans(
+    rows: Sequence[tuple[str, str, Figures]], extra: Sequence[ExtraRebalances | None]
+) -> None:
+    """Prints a line for each group; the columns "waits" and "no leader" appear only if needed.
+
+    `extra` has for each group the reason why its rounds are a lower bound, or None; the rounds, and
+    the moves if these are one too, then have a plus.
+    """
     columns = (
         *("group", "assignor", "rounds", "moves (least)", "no reader"),
         *("waits", "no leader", "before", "after", "best"),
@@ -359,8 +366,8 @@ def print_plans(rows: Sequence[tuple[str, str, Figures]]) -> None:
         (
             cut(group_id, _LONGEST_ID),
             assignor,
-            str(one.rounds) if one.settled else f"{one.rounds}, unsettled",
-            moves_text(one),
+            f"{one.rounds}{'+' * bool(more)}{'' if one.settled else ', unsettled'}",
+            moves_text(one, is_least=more is not None and more.may_move),
             str(one.unavailable),
             str(one.waiting),
             str(one.leaderless),
@@ -368,7 +375,7 @@ def print_plans(rows: Sequence[tuple[str, str, Figures]]) -> None:
             one.balance_after.least_to_most,
             one.balance_possible.least_to_most,
         )
-        for group_id, assignor, one in rows
+        for (group_id, assignor, one), more in zip(rows, extra, strict=True)
     ]
     there = {
         "waits": any(one.waiting for _, _, one in rows),
@@ -383,6 +390,10 @@ def print_plans(rows: Sequence[tuple[str, str, Figures]]) -> None:
     )
 
 
-def moves_text(one: Figures) -> str:
-    """Returns the moves and the least ones, such as `6 (2)`, or `6` if these are not known."""
-    return f"{one.moves}" if one.least_moves is None else f"{one.moves} ({one.least_moves})"
+def moves_text(one: Figures, *, is_least: bool = False) -> str:
+    """Returns the moves and the least ones, such as `6 (2)`, or `6` if these are not known.
+
+    With `is_least`, the moves are a lower bound: `6+ (2)`.
+    """
+    moves = f"{one.moves}{'+' * is_least}"
+    return moves if one.least_moves is None else f"{moves} ({one.least_moves})"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter, defaultdict
 from dataclasses import replace
 
 import pytest
@@ -109,7 +110,9 @@ def random_share_group(rng: random.Random) -> GroupSpec:
 
 
 def test_the_readers_of_a_share_group_are_explained_one_by_one() -> None:
-    """Who reads a partition now is who kept it and who got it, and nobody holds more than wanted.
+    """Who reads a partition now is who kept it and who got it.
+
+    What a member holds grows by one with each partition of the pool that it gets.
 
     The steps are those of SimpleAssignor (docs of `share/simple.py`).
     """
@@ -119,6 +122,8 @@ def test_the_readers_of_a_share_group_are_explained_one_by_one() -> None:
         answer = kr.assign(group)
         before = {one.member_id: one.owned_partitions for one in group.members}
         read = {topic for member in group.members for topic in member.topics}
+        has_kept: Counter[tuple[str | None, str]] = Counter()
+        held = defaultdict(list)
         for topic in group.topics:
             for p in range(topic.partitions if topic.name in read else 0):
                 tp = TopicPartition(topic.name, p)
@@ -136,8 +141,15 @@ def test_the_readers_of_a_share_group_are_explained_one_by_one() -> None:
                 assert [one.readers for one in few] == [len(after)] * (len(after) < wanted)
                 assert all(one.held < one.wants for one in filled)
                 assert all(one.had > one.wants for one in readers if one.outcome == "given up")
+                has_kept.update((shared.topic, member_id) for member_id in kept)
+                for one in filled:
+                    held[shared.topic, one.member_id].append(one.held)
                 seen |= {type(one) for one in found} | {one.outcome for one in readers}
-    assert seen == {FormerReader, Filled, Unread, TooFew, "kept", "given up", "crowded"}
+                seen |= {"again" if one.again else "nobody left" for one in few}
+        for member, each in held.items():
+            assert sorted(each) == [has_kept[member] + n for n in range(len(each))]
+    ends = {"again", "nobody left"}
+    assert seen == {FormerReader, Filled, Unread, TooFew, "kept", "given up", "crowded"} | ends
 
 
 def test_an_explanation_of_a_share_group_has_its_numbers() -> None:

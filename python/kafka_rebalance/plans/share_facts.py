@@ -16,6 +16,7 @@ from kafka_rebalance.assignors.consumer.targets import View, view_of
 from kafka_rebalance.assignors.share import simple
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.java.hash_map import Uuid
 
 from .facts import Fact
 from .sticky_facts import count
@@ -51,10 +52,12 @@ class Shared:
 class FormerReader:
     """What becomes of a reader of the partition, which read `had` and wants `wants` partitions.
 
-    `readers` is the number of members that a partition is to have.
+    Both are numbers of the pool `topic`, as in `Shared`. `readers` is the number of members that a
+    partition is to have.
     """
 
     member_id: str
+    topic: str | None
     had: int
     wants: int
     outcome: Outcome
@@ -62,7 +65,8 @@ class FormerReader:
     step = "keep"
 
     def __str__(self) -> str:
-        who = f"{self.member_id} read {count(self.had, 'partition')} and wants {self.wants}"
+        of = f" of {self.topic}" if self.topic else ""
+        who = f"{self.member_id} read {count(self.had, 'partition')}{of} and wants {self.wants}"
         if self.outcome == "crowded":
             return f"{who}; it loses this one, because more than {self.readers} had it"
         more = self.had - self.wants
@@ -101,17 +105,24 @@ class Filled:
 
 @dataclass(frozen=True, slots=True)
 class TooFew:
-    """The partition has fewer readers than it is to have."""
+    """The partition has fewer readers than it is to have.
+
+    The circle came back to the member `again`, which had just got it; None if no other member with
+    too few was left.
+    """
 
     readers: int
     wanted: int
+    again: str | None
     step = "fill"
 
     def __str__(self) -> str:
-        return (
-            f"it has {count(self.readers, 'reader')} instead of {self.wanted}: no other member "
-            "with too few was left, or the circle came back to one that has it"
+        why = (
+            "no other member with too few was left"
+            if self.again is None
+            else f"the circle came back to {self.again}, which had just got it"
         )
+        return f"it has {count(self.readers, 'reader')} instead of {self.wanted}: {why}"
 
 
 def share_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact] | None:
@@ -129,7 +140,7 @@ def share_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact] | None:
     else:
         pool = _OfTopic(view, targets, assignable, topic)
     pool.seen = seen
-    had = _had(view, pool)
+    had = _had(view, topic)
     pool.share()
     return list(_facts(view, pool, seen, had))
 
@@ -143,6 +154,7 @@ class _Seen:
     fills: bool = False
     lost: dict[int, Outcome] = field(default_factory=dict)
     gained: dict[int, int] = field(default_factory=dict)
+    again: int | None = None
 
 
 class _Watched(simple.Pool):
@@ -165,8 +177,11 @@ class _Watched(simple.Pool):
 
     def add_to_held(self, m: int, tp: simple.IdPartition) -> None:
         if self.seen.fills and tp == self.seen.watched:
-            held = self.held.get(m)
-            self.seen.gained[m] = 0 if held is None else len(held)
+            if m in self.seen.gained:
+                self.seen.again = m
+            else:
+                held = self.held.get(m)
+                self.seen.gained[m] = 0 if held is None else len(held)
         super().add_to_held(m, tp)
 
 
@@ -178,9 +193,9 @@ class _OfTopic(_Watched, simple.TopicPool):
     pass
 
 
-def _had(view: View, pool: simple.Pool) -> list[int]:
-    """Returns how many partitions of the pool's topics each member reads."""
-    topics = {topic for topic, _ in pool.partitions}
+def _had(view: View, topic: Uuid) -> list[int]:
+    """Returns how many partitions of the pool's topics each member holds, initialised or not."""
+    topics = view.members[0].topics if view.homogeneous else {topic}
     return [
         sum(len(numbers) for topic, numbers in one.target.items() if topic in topics)
         for one in view.members
@@ -198,7 +213,7 @@ def _facts(view: View, pool: simple.Pool, seen: _Seen, had: list[int]) -> Iterat
     ids = [one.member.member_id for one in view.members]
     for m in readers:
         outcome = seen.lost.get(m, "kept")
-        yield FormerReader(ids[m], had[m], pool.wanted[m], outcome, pool.shared_by)
+        yield FormerReader(ids[m], name, had[m], pool.wanted[m], outcome, pool.shared_by)
     if not readers:
         yield Unread()
     there = len(readers) - len(seen.lost)
@@ -206,4 +221,5 @@ def _facts(view: View, pool: simple.Pool, seen: _Seen, had: list[int]) -> Iterat
         yield Filled(ids[m], held, pool.wanted[m], pool.shared_by - there)
         there += 1
     if there < pool.shared_by:
-        yield TooFew(there, pool.shared_by)
+        again = None if seen.again is None else ids[seen.again]
+        yield TooFew(there, pool.shared_by, again)

@@ -254,6 +254,8 @@ class _Connections:
         if isinstance(error, (errors.KafkaTimeoutError, errors.RequestTimedOutError)):
             seconds = settings.get("bootstrap_timeout_ms", 30_000) / 1000
             return f"no answer within {seconds:g} s"
+        if isinstance(error, errors.UnknownBrokerIdError):
+            return "a partition that is read has no live leader"
         return f"not connected: {_last_line(error)}"
 
 

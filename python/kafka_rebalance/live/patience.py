@@ -26,8 +26,8 @@ _T = TypeVar("_T")
 class Patience:
     """Repeats the requests of one watch. `for_s` are the seconds of the whole watch, if limited.
 
-    `on_lost` is called with the error when the group cannot be read any more, `on_back` when it has
-    been read again.
+    `on_lost` is called with the reason when the group cannot be read any more, `on_back` when it
+    has been read again. The reason lacks the bootstrap servers, because others than these may fail.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Patience:
         # 1.
         if not self._is_lost:
             self._is_lost = True
-            self._on_lost(str(error))
+            self._on_lost(str(error).removeprefix(f"{self._where[0]}: "))
         time.sleep(self._every_s)
 
     def _answers(self) -> bool:

@@ -55,7 +55,9 @@ def test_json_is_what_python_says(sample: Path) -> None:
     by_id = {line["group_id"]: line for line in lines}
     # `payments` has no topic "orders"; the other change adds two members to every group.
     assert by_id["payments"]["changes"] == ["add-members=2"]
-    assert by_id["payments"]["not_affected"] == ['partitions orders=40: there is no topic "orders"']
+    assert by_id["payments"]["not_affected"] == [
+        'partitions orders=40: the group has no topic "orders"'
+    ]
     changes = ["partitions orders=40", "add-members=2"]
     group = next(
         GroupSpec.from_json(line)

@@ -267,7 +267,7 @@ def test_one_list_of_changes_for_all_groups_leaves_out_those_that_do_not_affect_
         for name, topic in (("reads", "t"), ("does not", "u"))
     ]
     grows, more = "partitions t=6", "add-members=1"
-    left_out = 'partitions t=6: there is no topic "t"'
+    left_out = 'partitions t=6: the group has no topic "t"'
     both = kr.plan_batch(batch_of(rows), "sticky", [grows, more]).to_pylist()
     assert [row["not_affected"] for row in both] == [None, left_out]
     assert [row["moves"] for row in both] == [8, 4]
@@ -278,7 +278,7 @@ def test_one_list_of_changes_for_all_groups_leaves_out_those_that_do_not_affect_
     ]
     # A change in the row itself must fit the group.
     own = kr.plan_batch(batch_of([{**rows[1], "changes": [grows]}]), "sticky").to_pylist()
-    assert own[0]["error"] == 'changes[0]: there is no topic "t"'
+    assert own[0]["error"] == 'changes[0]: the group has no topic "t"'
 
 
 # Comparisons --------------------------------------------------------------------------------------

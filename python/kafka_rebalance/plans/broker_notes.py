@@ -9,6 +9,7 @@
     delay       a streams group that was empty waits before its first target
     warm-up     no warm-up task is assigned, so a task moves before its state is there
     same place  members of one process, of which no second one takes a standby task
+    order       members that leave one after another, and end elsewhere in another order
     threads     members that restart alone, of a process that would restart all of its members
     blocks      members whose client library lacks the protocol, or user data in assignments
     unknown     members whose client library is not known
@@ -34,11 +35,12 @@ from .broker_rounds import joined_together
 from .changes import BounceMembers, Change, SwitchAssignor, SwitchProtocol
 from .changes.protocol import copies_user_data
 from .clients import LACK_CONSUMER_PROTOCOL, library_evidence
+from .leave_orders import other_order
 from .rebalance_plan import RebalancePlan
 
 NoteKind = Literal[
     "stops", "interval", "tie", "ignored", "blocks", "unknown", "policy", "first join", "owners",
-    "tasks", "delay", "warm-up", "same place", "threads",
+    "tasks", "delay", "warm-up", "same place", "threads", "order",
 ]  # fmt: skip
 
 _HAS = {"java": "Kafka's Java client has it from 4.0 on", "librdkafka": "librdkafka from 2.12.0 on"}
@@ -70,7 +72,21 @@ def broker_notes(plan: RebalancePlan) -> tuple[Note, ...]:
         found += _of_shares(plan)
     elif any(name in SERVER_SIDE for name in names):
         found += _of_consumers(plan)
-    return tuple(found)
+    return (*found, *_order(plan))
+
+
+def _order(plan: RebalancePlan) -> Iterator[Note]:
+    """Yields a note if members leave in several changes, and another order ends elsewhere."""
+    if (found := other_order(plan)) is None:
+        return
+    what = "task" if assigns_tasks(plan.group.assignor) else "partition"
+    ends = f"1 {what} ends" if found.elsewhere == 1 else f"{found.elsewhere} {what}s end"
+    where = "In the other order" if found.orders == 1 else f"In one of {found.orders} other orders"
+    yield Note(
+        "order",
+        f"The members leave in the order of the changes; members that stop together choose none. "
+        f"{where}, {ends} elsewhere, with {found.moves} moves.",
+    )
 
 
 def _of_consumers(plan: RebalancePlan) -> Iterator[Note]:

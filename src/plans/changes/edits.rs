@@ -46,7 +46,8 @@ pub fn find_member(group: &Draft, name: &str) -> Result<usize, GroupError> {
 
 pub fn find_topic(group: &Draft, name: &str) -> Result<u32, GroupError> {
     let found = group.topic(name);
-    found.ok_or_else(|| GroupError::not_affected(format!("there is no topic {}", quoted(name))))
+    found
+        .ok_or_else(|| GroupError::not_affected(format!("the group has no topic {}", quoted(name))))
 }
 
 /// Returns an error if `more` partitions would exceed the limit: `MAX_PARTITIONS`, or the group's

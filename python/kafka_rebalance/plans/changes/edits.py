@@ -72,7 +72,7 @@ def find_topic(group: GroupSpec, name: str) -> Topic:
     for topic in group.topics:
         if topic.name == name:
             return topic
-    raise NotAffected("change", f"there is no topic {quoted(name)}")
+    raise NotAffected("change", f"the group has no topic {quoted(name)}")
 
 
 def without(group: GroupSpec, gone: set[str]) -> GroupSpec:

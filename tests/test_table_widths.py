@@ -58,7 +58,7 @@ def _figures(one: Figures, out: str) -> list[str]:
 def test_the_figures_of_a_group_stand_in_one_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int, seed: int
 ) -> None:
-    """Finding of a walk: without a rack, a row of `plan` was torn at 100 columns."""
+    """Without a rack, a row of `plan` was torn at 100 columns."""
     monkeypatch.setenv("COLUMNS", str(columns))
     rng = random.Random(seed)
     groups = [_group(rng, n) for n in range(rng.randint(2, 4))]

@@ -125,7 +125,7 @@ def group_of(library: str | None = "kafka-python", members: int = 1) -> GroupSpe
 
 
 def test_the_draws_of_a_plan_have_both_answers_of_the_class() -> None:
-    """Finding of a walk: the real member took the topic that the plan had left where it was."""
+    """One of them: the new member takes the topic that the plan left where it was."""
     group = group_of()
     plan = kr.plan(group, changes=["add-members=1"])
     assert plan.topics_guessed

@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
         for line in _with_leaders(lines, args) if args.leaders else lines:
             print(contract.dumps(line), flush=True)
             counts.add(line)
-    _say(str(counts))
+    print_note(str(counts))
     return of_errors(counts.bad + counts.causes)
 
 
@@ -87,29 +87,29 @@ class _Counts:
     def add(self, line: dict[str, Any]) -> None:
         if line["group_id"] is None:
             self.causes += 1
-            _say(line["error"])
+            print_note(line["error"])
             return
         self._groups += 1
         self.bad += "error" in line
         assignor = line.get("assignor")
         if assignor in FOREIGN:
             whose = FOREIGN[assignor]
-            _say(f"{line['group_id']}: {assignor} is {whose}; plan and compare refuse the group")
+            print_note(f"{line['group_id']}: {assignor} is {whose}; plan and compare refuse the group")
 
         members = line.get("members", ())
         given = {run["topic"] for one in members for run in one.get("owned_partitions", ())}
         unresolved = sorted({topic["name"] for topic in line.get("topics", ())} - given)
         if unresolved and any("topic_regex" in member for member in members):
             names = ", ".join(unresolved[:5])
-            _say(f"{line['group_id']}: the broker has not applied a pattern to {names} yet")
+            print_note(f"{line['group_id']}: the broker has not applied a pattern to {names} yet")
         for field, begins in _MOVING.items():
             if moving := sum(field in member for member in members):
                 who = f"{counted(moving, 'member')} of {len(members)}"
-                _say(f"{line['group_id']}: {who} not at the target yet; a plan begins at {begins}")
+                print_note(f"{line['group_id']}: {who} not at the target yet; a plan begins at {begins}")
 
     def leave_out(self, group_id: str, why: str) -> None:
         self._left_out += group_id != "*"
-        _say(f"{group_id} left out: {why}")
+        print_note(f"{group_id} left out: {why}")
 
     def progressed(self, progress: Progress) -> None:
         self._changed = progress.changed
@@ -123,7 +123,3 @@ class _Counts:
         if self._changed:
             counts += f"; {self._changed} changed while the cluster was read: ask again for these"
         return counts
-
-
-def _say(text: str) -> None:
-    print_note(text)

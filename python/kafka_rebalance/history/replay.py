@@ -24,7 +24,7 @@ topics in a subscription: a record has all of them. It lacks only the order of a
 the class follows if members claim a partition in two generations.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -250,7 +250,7 @@ def _likely(one: RecordedGeneration, group: GroupSpec, engine: Engine) -> str:
         with suppress(KafkaRebalanceError):  # the assignor refuses or fails without these fields
             if not _difference(one, dict(assign(group.edited(members=members), engine=engine))):
                 return f"equal if the leader ignored {words}"
-    if group.assignor in _OWN_USER_DATA and _is_claimed_twice(group):
+    if group.assignor in _OWN_USER_DATA and _is_claimed_in_two_generations(group):
         return (
             "members claim a partition in two generations; the class then follows the order of a "
             "Python set, which is not in the record"
@@ -274,9 +274,13 @@ def _lacks_racks(group: GroupSpec) -> bool:
     return sent and not (row and row.ignores_racks) and not any(t.racks for t in group.topics)
 
 
-def _is_claimed_twice(group: GroupSpec) -> bool:
-    claims = Counter(tp for member in group.members for tp in member.owned_partitions)
-    return any(number > 1 for number in claims.values())
+def _is_claimed_in_two_generations(group: GroupSpec) -> bool:
+    claims = defaultdict(set)
+    for member in group.members:
+        of = (member.generation_id, member.user_data_generation_id)
+        for tp in member.owned_partitions:
+            claims[tp].add(of)
+    return any(len(generations) > 1 for generations in claims.values())
 
 
 _IGNORED: dict[str, dict[str, Any]] = {

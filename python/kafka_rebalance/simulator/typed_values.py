@@ -25,8 +25,8 @@ def known(path: str, value: Mapping[str, Any], names: Sequence[str]) -> None:
 
 def _unknown(path: str, names: Iterable[str]) -> GroupError:
     name = path.rpartition(".")[2]
-    if name.endswith("_ms"):
-        written = name.removesuffix("_ms")
+    written = name.removesuffix("_ms")
+    if written != name and written in names:
         return GroupError(path, f'is written {written}, with a unit: {written} = "250ms"')
     return GroupError(path, f"not known; known: {', '.join(names)}")
 

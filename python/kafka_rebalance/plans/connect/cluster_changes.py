@@ -103,9 +103,9 @@ class _Events:
 
 
 def workers_that_leave(events: Iterable[str]) -> list[str]:
-    """Returns the workers that leave in the events, without those that are said to lead."""
+    """Returns the workers that leave in the events, without those that are said to lead; each once."""
     found = (_WORKER.fullmatch(" ".join(event.split())) for event in events)
-    return [one[1] for one in found if one is not None and one[2] == "leaves"]
+    return list(dict.fromkeys(one[1] for one in found if one is not None and one[2] == "leaves"))
 
 
 def play_events(

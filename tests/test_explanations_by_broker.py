@@ -116,7 +116,7 @@ def test_the_readers_of_a_share_group_are_explained_one_by_one() -> None:
 
     The steps are those of SimpleAssignor (docs of `share/simple.py`).
     """
-    seen = set()
+    seen = set[object]()
     for seed in range(150):
         group = random_share_group(random.Random(seed))
         answer = kr.assign(group)

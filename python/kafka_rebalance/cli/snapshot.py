@@ -93,8 +93,8 @@ class _Counts:
         self.bad += "error" in line
         assignor = line.get("assignor")
         if assignor in FOREIGN:
-            whose = FOREIGN[assignor]
-            print_note(f"{line['group_id']}: {assignor} is {whose}; plan and compare refuse the group")
+            whose = f"{assignor} is {FOREIGN[assignor]}"
+            print_note(f"{line['group_id']}: {whose}; plan and compare refuse the group")
 
         members = line.get("members", ())
         given = {run["topic"] for one in members for run in one.get("owned_partitions", ())}
@@ -104,8 +104,8 @@ class _Counts:
             print_note(f"{line['group_id']}: the broker has not applied a pattern to {names} yet")
         for field, begins in _MOVING.items():
             if moving := sum(field in member for member in members):
-                who = f"{counted(moving, 'member')} of {len(members)}"
-                print_note(f"{line['group_id']}: {who} not at the target yet; a plan begins at {begins}")
+                who = f"{counted(moving, 'member')} of {len(members)} not at the target yet"
+                print_note(f"{line['group_id']}: {who}; a plan begins at {begins}")
 
     def leave_out(self, group_id: str, why: str) -> None:
         self._left_out += group_id != "*"

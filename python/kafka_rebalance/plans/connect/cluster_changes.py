@@ -103,7 +103,7 @@ class _Events:
 
 
 def workers_that_leave(events: Iterable[str]) -> list[str]:
-    """Returns the workers that leave in the events, without those that are said to lead; each once."""
+    """Returns each worker that leaves in the events, without those that are said to lead."""
     found = (_WORKER.fullmatch(" ".join(event.split())) for event in events)
     return list(dict.fromkeys(one[1] for one in found if one is not None and one[2] == "leaves"))
 

@@ -92,6 +92,7 @@ def test_a_scenario_file_becomes_the_scenario_that_it_describes() -> None:
             'session_timeout_ms = "9s"\n',
             r"\[0\]\.session_timeout_ms: is written ses",
         ),
+        ("count = 2\n", "bogus_ms = 9\n", r"\[0\]\.bogus_ms: not known; known: .*start_cost, "),
         ("t = 4\n", 't = "four"\n', r"topics\.t: 'four' is no whole number"),
         ("t = 4\n", "t = 0\n", r"topics\.t\.partitions: 0 is not within 1 to 1000000"),
         ("count = 2\n", "count = true\n", r"member\[0\]\.count: True is no whole number"),

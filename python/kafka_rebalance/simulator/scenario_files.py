@@ -174,7 +174,7 @@ def _group(
 ) -> Iterator[MemberPlan]:
     """Reads one table, which describes `count` members."""
     own = {key: value for key, value in given.items() if key not in _PLAN}
-    config = reading.settings(path, own, of)
+    config = reading.settings(path, own, of, _PLAN)
     work = _work(path, given)
     work["parallel"] = reading.whole(f"{path}.parallel", given.get("parallel", 1), 1)
     count = reading.whole(f"{path}.count", given.get("count", 1), 1, _MOST_MEMBERS)
@@ -223,7 +223,7 @@ def member_settings(path: str, given: Mapping[str, Any]) -> tuple[ConsumerConfig
     for key in own:
         if key in _OF_THE_GROUP:
             raise GroupError(f"{path}.{key}", "is set by the group; leave it out")
-    config = reading.build(path, ConsumerConfig, reading.settings(path, own, ConsumerConfig))
+    config = reading.build(path, ConsumerConfig, reading.settings(path, own, ConsumerConfig, _WORK))
     return config, Costs(**_work(path, given))
 
 

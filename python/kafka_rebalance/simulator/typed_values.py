@@ -93,14 +93,19 @@ def ms(path: str, value: Any) -> int:
     return found
 
 
-def settings(path: str, entries: Mapping[str, Any], of: type) -> dict[str, Any]:
-    """Returns values for the fields of a dataclass; the file's names of durations lack `_ms`."""
+def settings(
+    path: str, entries: Mapping[str, Any], of: type, others: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Returns values for the fields of a dataclass; the file's names of durations lack `_ms`.
+
+    `others` are keys of the same table that are read elsewhere; errors list them, too.
+    """
     types = get_type_hints(of)
     field_of = {one.name.removesuffix("_ms"): one.name for one in fields(of)}
     found = {}
     for key, value in entries.items():
         if key not in field_of:
-            raise _unknown(f"{path}.{key}", sorted(field_of))
+            raise _unknown(f"{path}.{key}", sorted({*field_of, *others}))
         name = field_of[key]
         found[name] = _typed(f"{path}.{key}", value, name, types[name])
     return found

@@ -211,6 +211,40 @@ def test_foreign_bytes_and_other_groups_do_no_harm() -> None:
     assert not found[0].is_rebalance
 
 
+def test_conversions_to_the_consumer_protocol_and_back_are_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A real group was converted, converted back and again, then deleted and created anew."""
+    path = str(VECTORS / "every_line-4.4.0.records.jsonl.gz")
+    records = list(read_records(path))
+    rows = [row for row in rebalance_history(records) if row.group_id == "migrated"]
+    told = [(row.generation_id, row.cause, row.causes[0].detail) for row in rows]
+    assert told == [
+        (0, "created", ""),
+        (1, "began", ""),
+        (-1, "converted", "to the consumer protocol"),
+        (2, "converted", "from the consumer protocol"),
+        (3, "after-effect", "all join again after the conversion"),
+        (-1, "converted", "to the consumer protocol"),
+        (0, "created", ""),
+        (1, "began", ""),
+    ]
+    assert [row.gap for row in rows] == [0] * 8
+    assert [row.is_rebalance for row in rows].count(True) == 3
+    assert main(["history", path, "--group", "migrated"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert text.count("converted to the consumer protocol") == 2
+    assert text.count("converted from the consumer protocol") == 1
+    deleted = next(i for i, one in enumerate(records) if _is_deletion(one, b"migrated"))
+    earlier = records[deleted]._replace(timestamp_ms=records[deleted].timestamp_ms - 2_000)
+    rows = rebalance_history([*records[:deleted], earlier, *records[deleted + 1 :]])
+    assert [row.cause for row in rows if row.group_id == "migrated"].count("converted") == 2
+
+
+def _is_deletion(record: OffsetsRecord, group: bytes) -> bool:
+    return record.value is None and record.key[:2] == b"\0\2" and record.key[4:] == group
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_broken_records_end_in_errors_of_their_rows(seed: int) -> None:
     """Values are cut or changed at random, some records dropped; every group record has a row."""

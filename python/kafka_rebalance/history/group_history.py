@@ -16,6 +16,9 @@
    an after-effect, too: a topic lost its last subscriber, a new leader saw unequal subscriptions,
    partitions were added, or a client, such as kafka-python on a busy machine, joined again at
    once. A static restart with other topics is a resubscription.
+7. If the record of the classic group is deleted and that of a consumer group is written at once,
+   the group was converted. Back: a classic record with members after those of a consumer group;
+   all members join again then, which is an after-effect.
 
 A rebalance can have many causes: all are kept, in the order of `recorded.CAUSES`.
 """
@@ -26,6 +29,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.wire.group_records import OffsetsRecord
 
 from .departures import CommitsSeen, CommitTimes, departure
 from .group_log import RecordedGeneration, RecordedMember
@@ -43,6 +47,12 @@ BACK_WITHIN_MS = 600_000
 
 AFTER_EFFECT_MS = 2_000
 """A rebalance that nothing explains is an after-effect if the last record is at most this old."""
+
+CONVERTED_WITHIN_MS = 1_000
+"""A deletion and the first record of the other protocol are a conversion if they are this near.
+
+The coordinator writes both at once; a group that was deleted may get the other protocol later.
+"""
 
 _NEVER_SYNCED = "never recorded: the leader had not answered when the next rebalance began"
 _COMPACTED = "compacted: the log keeps the last record of a group"
@@ -73,6 +83,8 @@ class GroupHistory:
     def __init__(self, whole_from: int) -> None:
         self._whole_from = whole_from
         self._gone: dict[tuple[str, ...], list[_Gone]] = {}
+        self._deleted_ms: int | None = None  # the time of the last tombstone
+        self._is_consumer = False  # whether the last record is one of the consumer protocol
         self._forget()
 
     def _forget(self) -> None:
@@ -94,14 +106,26 @@ class GroupHistory:
         """Adds one or more commits of a partition; they came after the group's last record."""
         self._commits.add(tp, times)
 
-    def tombstone(self) -> None:
+    def tombstone(self, time_ms: int) -> None:
         """Handles the deletion of the group: generations begin anew, but members may come back."""
+        self._deleted_ms = time_ms
         self._forget()
+
+    def consumer_group(self, group_id: str, record: OffsetsRecord) -> RecordedRebalance | None:
+        """Handles a group's record in the consumer protocol; returns a row if it converts it."""
+        deleted_ms, self._deleted_ms = self._deleted_ms, None
+        self._is_consumer = True
+        near = deleted_ms is not None and record.timestamp_ms - deleted_ms <= CONVERTED_WITHIN_MS
+        if record.value is None or not near:
+            return None
+        cause = Cause("converted", detail="to the consumer protocol")
+        place = (record.partition, record.offset, record.timestamp_ms, record.timestamp_ms)
+        return RecordedRebalance(group_id, *place, causes=(cause,))
 
     def record(self, now: RecordedGeneration) -> RecordedRebalance:
         """Returns the row of the next record."""
         if self._before is not None and now.generation_id < self._before.generation_id:
-            self.tombstone()
+            self._forget()
         before = self._before
         again = before is not None and now.generation_id == before.generation_id
         now_ms = now.written_ms if again else now.joined_ms
@@ -116,6 +140,7 @@ class GroupHistory:
         row = _row(before, now, diff, sorted(causes, key=lambda one: CAUSE_RANK[one.kind]))
         self._remember(before, now, row.causes, diff, again=again)
         self._before_ms = now_ms
+        self._is_consumer, self._deleted_ms = False, None
         return replace(
             row, time_ms=now_ms, seconds=seconds, gap=gap, gap_reason=gap_reason, again=again
         )
@@ -123,6 +148,8 @@ class GroupHistory:
     def _gap(self, before: RecordedGeneration | None, now: RecordedGeneration) -> tuple[int, str]:
         """Returns how many generations lack a record before this one, and why."""
         if before is None:
+            if self._is_consumer:
+                return 0, ""
             missing = now.generation_id - 1
             return (missing, _BEFORE) if missing > 0 and now.members else (0, "")
         missing = now.generation_id - before.generation_id - 1
@@ -176,6 +203,8 @@ class GroupHistory:
     ) -> Iterator[Cause]:
         if before is None and now.generation_id == 0 and not now.members:
             yield Cause("created")
+        elif before is None and self._is_consumer and now.members:
+            yield Cause("converted", detail="from the consumer protocol")
         elif before is None and now.generation_id > 1:
             yield Cause("first record", "unknown")
         elif before is None or not before.members:
@@ -217,12 +246,15 @@ class GroupHistory:
             for topic, highest in _highest(now).items()
             if highest > self._greatest.get(topic, highest)
         }
-        if grown:
+        # The record of a conversion lacks the partitions of members that had left in it.
+        if grown and "converted" not in self._kinds:
             told = ", ".join(f"{topic}: at least {n + 1}" for topic, n in sorted(grown.items()))
             yield Cause("partitions added", detail=told)
 
     def _of_nothing(self, before: RecordedGeneration, now: RecordedGeneration) -> Cause:
         """Returns the cause of a rebalance whose record does not differ from the one before."""
+        if "converted" in self._kinds:
+            return Cause("after-effect", detail="all join again after the conversion")
         if self._other_topics:
             return Cause("resubscription", "likely", detail="after a static restart")
         if _given_topics(now) & before.topics - _given_topics(before):

@@ -12,13 +12,23 @@ from operator import attrgetter
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.group.field_paths import each_of
 from kafka_rebalance.group.model import TopicPartition
-from kafka_rebalance.wire.group_records import GroupMetadataKey, Key, OffsetCommitKey, decode_key
+from kafka_rebalance.wire.group_records import (
+    GroupMetadataKey,
+    Key,
+    OffsetCommitKey,
+    OtherKey,
+    decode_key,
+)
+from kafka_rebalance.wire.primitives import Reader
 
 from .departures import CommitTimes
 from .group_history import GroupHistory
 from .group_log import RecordedGeneration, read_generation
 from .recorded import RecordedRebalance
 from .records import OffsetsRecord
+
+CONSUMER_GROUP_KEY = 3
+"""The version of the key of a group in the consumer protocol (ConsumerGroupMetadataKey.json)."""
 
 _Row = tuple[RecordedRebalance, RecordedGeneration | None]
 
@@ -72,14 +82,15 @@ def _of_partition(log: Iterable[OffsetsRecord], group_id: str | None) -> Iterato
         whole.add(record.offset)
         try:
             key = read_key(record.key)
+            name = group_of(key)
         except WireError:
             continue
         if isinstance(key, OffsetCommitKey) and record.value is not None:
             # A commit before the group's first record shows nothing.
             if group := groups.get(key.group_id):
                 _add_commit(group, TopicPartition(key.topic, key.partition), record.timestamp_ms)
-        elif isinstance(key, GroupMetadataKey) and group_id in (None, key.group_id):
-            groups.setdefault(key.group_id, []).append(record)
+        elif name is not None and group_id in (None, name):
+            _add_record(groups.setdefault(name, []), record)
     for group in groups.values():
         history = GroupHistory(whole.offset)
         for one in group:
@@ -87,17 +98,17 @@ def _of_partition(log: Iterable[OffsetsRecord], group_id: str | None) -> Iterato
                 for tp, times in one.items():
                     history.commit(tp, times)
             else:
-                key = read_key(one.key)
-                assert isinstance(key, GroupMetadataKey)
-                yield from read_record(history, key, one)
+                yield from read_record(history, read_key(one.key), one)
 
 
 def _add_commit(
     group: list[OffsetsRecord | dict[TopicPartition, CommitTimes]], tp: TopicPartition, time_ms: int
 ) -> None:
-    """Adds a commit to those since the group's last record."""
+    """Adds a commit to those since the group's last record, if that is a classic group's."""
     commits = group[-1]
     if not isinstance(commits, dict):
+        if _is_consumer(commits):
+            return
         commits = {}
         group.append(commits)
     if known := commits.get(tp):
@@ -106,12 +117,40 @@ def _add_commit(
         commits[tp] = CommitTimes(time_ms, time_ms)
 
 
-def read_record(
-    group: GroupHistory, key: GroupMetadataKey, record: OffsetsRecord
-) -> Iterator[_Row]:
-    """Yields the row of a group's record; none for a tombstone, which ends the group."""
+def _add_record(
+    group: list[OffsetsRecord | dict[TopicPartition, CommitTimes]], record: OffsetsRecord
+) -> None:
+    """Adds a group's record; of several in a row of the consumer protocol, the first is enough."""
+    if not (_is_consumer(record) and group and _is_consumer(group[-1])):
+        group.append(record)
+
+
+def _is_consumer(one: OffsetsRecord | dict[TopicPartition, CommitTimes]) -> bool:
+    return not isinstance(one, dict) and one.key[:2] == CONSUMER_GROUP_KEY.to_bytes(2)
+
+
+def group_of(key: Key) -> str | None:
+    """Returns the group of a group's record, in the classic or in the consumer protocol."""
+    if isinstance(key, GroupMetadataKey):
+        return key.group_id
+    if isinstance(key, OtherKey) and key.version == CONSUMER_GROUP_KEY:
+        return Reader(key.body, "key").string("group")
+    return None
+
+
+def read_record(group: GroupHistory, key: Key, record: OffsetsRecord) -> Iterator[_Row]:
+    """Yields the row of a group's record, if it has one.
+
+    A tombstone ends the group, and has none. A record of the consumer protocol has one if it
+    converts the group.
+    """
+    if not isinstance(key, GroupMetadataKey):
+        name = group_of(key)
+        if name is not None and (converted := group.consumer_group(name, record)) is not None:
+            yield converted, None
+        return
     if record.value is None:
-        group.tombstone()
+        group.tombstone(record.timestamp_ms)
         return
     place = (record.partition, record.offset, record.timestamp_ms)
     try:

@@ -20,6 +20,7 @@ Certainty = Literal["exact", "likely", "unknown", "log"]
 CAUSES = {
     "created": "the group was created, without members",
     "first record": "the records begin here, within the group's life",
+    "converted": "the group changed between the classic and the consumer protocol (KIP-848)",
     "began": "a member joined an empty group",
     "came": "a member came",
     "back": "a member came back under a new id",
@@ -38,6 +39,7 @@ CAUSES = {
 }
 """Each cause in words, the most important first."""
 
+_NONE = ("created", "converted")
 CAUSE_RANK = {kind: rank for rank, kind in enumerate(CAUSES)}
 
 
@@ -85,6 +87,8 @@ class RecordedRebalance:
     `partitions`      how many partitions have an owner; `idle` are the members without any.
     `again`           whether the record before has the same generation; if so, it is no rebalance.
     `error`           why the record cannot be read; then only its group, place and times are known.
+
+    A conversion to the consumer protocol (KIP-848) has a row, too, without generation and members.
     """
 
     group_id: str
@@ -121,8 +125,8 @@ class RecordedRebalance:
 
     @property
     def is_rebalance(self) -> bool:
-        """False if the record was made at the group's creation, written again or unreadable."""
-        return self.error is None and self.cause != "created" and not self.again
+        """False if the record shows a creation or a conversion, is written again or unreadable."""
+        return self.error is None and self.cause not in _NONE and not self.again
 
     def to_dict(self) -> dict[str, Any]:
         row = asdict(self)

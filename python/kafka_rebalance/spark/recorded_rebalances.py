@@ -23,10 +23,15 @@ from kafka_rebalance.errors import WireError
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.history.departures import CommitTimes
 from kafka_rebalance.history.group_history import GroupHistory
-from kafka_rebalance.history.rebalance_history import read_key, read_record
+from kafka_rebalance.history.rebalance_history import (
+    CONSUMER_GROUP_KEY,
+    group_of,
+    read_key,
+    read_record,
+)
 from kafka_rebalance.history.recorded import RecordedRebalance
 from kafka_rebalance.history.records import OffsetsRecord
-from kafka_rebalance.wire.group_records import GroupMetadataKey, OffsetCommitKey
+from kafka_rebalance.wire.group_records import OffsetCommitKey
 
 from .compaction import COMMIT_KEYS, GROUP_KEYS, check_records, require_columns, with_cluster
 from .workers import map_in_workers
@@ -51,6 +56,7 @@ HISTORY_SCHEMA = (
 They are the fields of `history.recorded.RecordedRebalance`; `cause` is the main cause.
 """
 
+_CONSUMER_KEY = f"X'{CONSUMER_GROUP_KEY:04X}'"
 _BATCH_ROWS = 10_000
 _GROUP = "substring(key, 5, cast(conv(hex(substring(key, 3, 2)), 16, 10) as int))"
 """The bytes of a group's id in a key; the key's third and fourth bytes are their number."""
@@ -74,12 +80,12 @@ def rebalance_history(records: DataFrame) -> DataFrame:
     whole = _whole_from(records, log)
     # 2.
     kind = f.substring("key", 1, 2)
-    kinds = {**dict.fromkeys(GROUP_KEYS, True), **dict.fromkeys(COMMIT_KEYS, False)}
+    kinds = (*GROUP_KEYS, _CONSUMER_KEY, *COMMIT_KEYS)
     wanted = records.where(f.expr(f"substring(key, 1, 2) in ({', '.join(kinds)})")).select(
         *log, "offset", "key", "value",
         f.unix_millis("timestamp").alias("timestamp_ms"),
         f.expr(_GROUP).alias("group"),
-        (kind == f.expr(GROUP_KEYS[0])).alias("is_group"),
+        kind.isin(*(f.expr(one) for one in (*GROUP_KEYS, _CONSUMER_KEY))).alias("is_group"),
     )  # fmt: skip
     so_far = Window.partitionBy(*group).orderBy("offset").rowsBetween(Window.unboundedPreceding, 0)
     numbered = wanted.withColumn("era", f.sum(f.col("is_group").cast("int")).over(so_far))
@@ -156,12 +162,13 @@ def _read(history: GroupHistory, row: tuple[Any, ...]) -> Iterator[RecordedRebal
     partition, _, is_group, offset, data, value, time_ms, last_ms, commits, _ = row
     try:
         key = read_key(data)
+        name = group_of(key)
     except WireError:
         return
     if isinstance(key, OffsetCommitKey):
         times = CommitTimes(time_ms, last_ms, commits)
         history.commit(TopicPartition(key.topic, key.partition), times)
-    elif is_group and isinstance(key, GroupMetadataKey):
+    elif is_group and name is not None:
         record = OffsetsRecord(partition, offset, time_ms, data, value)
         yield from (found for found, _ in read_record(history, key, record))
 

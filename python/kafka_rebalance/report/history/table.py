@@ -17,7 +17,7 @@ WORST = 5
 _MOST_ROWS = 40
 _MOST_NAMED = 2
 _NAME = 26
-_ASKED = ("asked for", "log")
+_TOLD = (("asked for", "log"), ("after-effect", "exact"))
 
 GROUP_COLUMNS = ["group", "rebalances", "an hour", "moves", "back", "causes", "patterns"]
 
@@ -75,9 +75,9 @@ def print_group(
     cells = [
         [
             clock(row.time_ms),
-            str(row.generation_id),
+            "" if row.generation_id < 0 else str(row.generation_id),
             "" if row.seconds is None else f"{row.seconds:.1f}",
-            str(row.members),
+            "" if row.generation_id < 0 else str(row.members),
             _moves(row),
             row_text(row, names),
         ]
@@ -114,8 +114,10 @@ def row_text(row: RecordedRebalance, names: Mapping[str, str]) -> str:
         more = f", … {len(who)} in all" if len(who) > _MOST_NAMED else ""
         named = f" ({', '.join(who[:_MOST_NAMED])}{more})" if who else ""
         mark = "?" if cause.certainty == "likely" else ""
-        is_told = cause.kind == "second round" or (cause.kind, cause.certainty) == _ASKED
+        is_told = cause.kind == "second round" or (cause.kind, cause.certainty) in _TOLD
         words = f", {cause.detail}" if is_told and cause.detail else ""
+        if cause.kind == "converted":
+            words = f" {cause.detail}"
         texts.append(f"{cause.kind}{mark}{named}{words}")
     if row.gap:
         texts.append(f"gap of {row.gap}, {row.gap_reason}")

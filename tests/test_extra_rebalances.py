@@ -217,6 +217,27 @@ def test_a_plan_names_the_partitions_of_further_rebalances(
     assert "moves are a lower bound, too" in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.parametrize(("others", "rejoins"), [(2, 0), (1, 1)])
+def test_one_join_of_the_members_of_librdkafka_is_planned(others: int, rejoins: int) -> None:
+    """Only Java's leader looks itself: under it, all joins of librdkafka's members are further."""
+    group = before_growth()
+    members = tuple(
+        replace(one, client_library="java" if i < others else "librdkafka")
+        for i, one in enumerate(group.members)
+    )
+    planned = kr.plan(group.edited(members=members), DIALECT, ["partitions payments=12"])
+    assert played_further(planned, 0).rejoins == rejoins
+    by_java = kr.plan(
+        group.edited(members=members), "cooperative-sticky", ["partitions payments=12"]
+    )
+    assert played_further(by_java, 0).to_dict() == {
+        "rejoins": rejoins + 1,
+        "draws": 0,
+        "moves": [0, 0],
+        "partitions": [],
+    }
+
+
 def test_a_table_of_groups_marks_lower_bounds(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

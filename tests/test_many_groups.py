@@ -77,7 +77,7 @@ def test_sticky_groups_answer_for_what_concerns_them(run: Any, command: str) -> 
     lines = [json.loads(line) for line in out.splitlines()]
     assert code == 0
     assert [line["changes"] for line in lines] == [["partitions a=9"]] * 2
-    assert all("there is no topic" in line["not_affected"][0] for line in lines)
+    assert all("the group has no topic" in line["not_affected"][0] for line in lines)
 
 
 def test_members_that_a_plan_makes_up_are_known_to_the_detector() -> None:

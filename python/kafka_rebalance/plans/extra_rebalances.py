@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from kafka_rebalance.assignors.registry import SERVER_SIDE, protocol_name
+from kafka_rebalance.assignors.registry import SERVER_SIDE, library_of, protocol_name
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
@@ -51,7 +51,7 @@ class ExtraRebalances:
 
 @dataclass(frozen=True, slots=True)
 class Further:
-    """What up to `rejoins` further rebalances, one for each other librdkafka member, would move.
+    """Moves of up to `rejoins` further rebalances, one for each other member of librdkafka.
 
     They were played after the plan and after `draws` draws of its guesses. `moves` are the fewest
     and the most moves, added to those of the plan. `partitions` end elsewhere than without them,
@@ -102,7 +102,8 @@ def played_further(plan: RebalancePlan, draws: int | None = None) -> Further:
     Cost     a plan and up to 8 rebalances for each draw; large groups have fewer draws.
     """
     own = [clients_for(one, plan.group.group_id) for one in plan.final.members].count((LIBRDKAFKA,))
-    rejoins = min(own - 1, _MOST_REJOINS)
+    leads = library_of(plan.final.assignor) == "librdkafka"  # its join is the planned rebalance
+    rejoins = min(max(0, own - leads), _MOST_REJOINS)
     draws = enough_draws(plan) if draws is None else draws
     draws = min(draws * plan.has_guesses, MOST_WORK // (1 + work(plan.final)))
     moves: list[int] = []

@@ -36,7 +36,7 @@ def extra_rebalances_note(
     text = f"The number of rebalances is a lower bound: {_BECAUSE[extra.cause]}"
     if extra.cause == "polls" or not extra.may_move:
         return text
-    return text + _MOVES_TOO + ("" if further is None else _played(further, readers))
+    return text + _MOVES_TOO + (_played(further, readers) if further and further.rejoins else "")
 
 
 def _played(further: Further, readers: Sequence[tuple[TopicPartition, str]]) -> str:

@@ -226,6 +226,12 @@ def test_what_was_predicted_and_what_happened(
         "generation 6, no member changed (2 partitions revoked, 2 partitions gained): not as "
         "predicted: 2 of 2 partitions have other members than predicted; cause: unknown\n"
     )
+    assert watch_states(monkeypatch, [before, swapped], "--json") == 3
+    one = json.loads(capsys.readouterr().out)
+    assert (one["event"], one["revoked"], one["gained"]) == (NO_CHANGE, 2, 2)
+    same = replace(before, generation_id=6)
+    watch_states(monkeypatch, [before, same])
+    assert capsys.readouterr().out.startswith(f"generation 6, {NO_CHANGE}: ")
 
 
 def test_a_plan_that_came_true_or_not(

@@ -244,7 +244,10 @@ def test_the_command_follows_a_converted_group(
     monkeypatch.setattr(watch_command, "settled_states", lambda *_, **__: iter([converted]))
     assert main(["watch", "--bootstrap-server", "broker:9092", "--group", "g"]) == 0
     out, err = capsys.readouterr()
-    assert out == "generation 3, joined: b; left: a: as predicted (consumer/uniform)\n"
+    assert out == (
+        "group epoch 3, joined: b; left: a; assignor: range -> consumer/uniform: as predicted "
+        "(consumer/uniform)\n"
+    )
     assert err.replace("kafka-rebalance: ", "").splitlines() == [
         "watching g by its records: range, 1 member, 2 partitions",
         "following descriptions: g was converted: the broker assigns it now, by consumer/uniform",

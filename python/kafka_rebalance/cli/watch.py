@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from kafka_rebalance.assignors.registry import STREAM
+from kafka_rebalance.assignors.registry import SERVER_SIDE, STREAM
 from kafka_rebalance.errors import AssignorThrows, GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
@@ -40,8 +40,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "topic, else by its descriptions. After each rebalance, it prints whether the group ended "
         "as predicted from the state before, with the ids of the members that joined, or else what "
         "made the difference. With changes, it follows the descriptions, plans the changes at the "
-        "start, and says once they are made how many partitions went elsewhere. If the broker of "
-        "the group's coordinator is down, it waits. Ctrl-C ends it."
+        "start, and says once they are made how many partitions have other members than planned. "
+        "If the broker of the group's coordinator is down, it waits. Ctrl-C ends it."
     )
     add_cluster(parser)
     parser.add_argument("--group", metavar="G", required=True, help="the group to follow")
@@ -64,12 +64,12 @@ def run(args: argparse.Namespace) -> int:
     for after, sent in _states(args, waits.append):
         was, source = source, "descriptions" if sent is None else "records"
         if source != was:
-            _say(_beginning(after, source))
+            print_note(_beginning(after, source))
         if before is None:
             try:
                 told = _told(after, args)
             except GroupError as error:
-                _say(f"{after.group_id}: {_refusal(error, after, args)}")
+                print_note(f"{after.group_id}: {_refusal(error, after, args)}")
                 return SOME_ERRORS
         else:
             due = told if told is not None and is_reached(told, after) else None
@@ -82,9 +82,11 @@ def run(args: argparse.Namespace) -> int:
         if seen == args.rebalances:
             break
     if before is None:
-        _say(f"group {args.group} was never seen settled and with members: nothing was judged")
+        print_note(
+            f"group {args.group} was never seen settled and with members: nothing was judged"
+        )
         return SOME_ERRORS
-    _say(f"{counted(seen, 'rebalance')}, {wrong} not as predicted")
+    print_note(f"{counted(seen, 'rebalance')}, {wrong} not as predicted")
     return of_errors(wrong)
 
 
@@ -98,7 +100,7 @@ def _states(
     """
 
     def waiting(why: str) -> None:
-        _say(_waiting(args.group, why))
+        print_note(_waiting(args.group, why))
         on_waiting(why)
 
     where, began_s = (args.bootstrap_server, args.group), time.monotonic()
@@ -107,15 +109,15 @@ def _states(
         "configs": cluster_configs(args),
         "for_s": args.for_s,
         "on_waiting": waiting,
-        "on_lost": lambda why: _say(f"{lost} ({why}); waiting"),
-        "on_back": lambda: _say(f"{args.group}: its coordinator answers again"),
+        "on_lost": lambda why: print_note(f"{lost} ({why}); waiting"),
+        "on_back": lambda: print_note(f"{args.group}: its coordinator answers again"),
     }
     if not args.changes:
         try:
             yield from logged_states(*where, **how)
             return
         except NoLogError as error:
-            _say(f"following descriptions: {error}")
+            print_note(f"following descriptions: {error}")
     if args.for_s is not None:
         how["for_s"] = args.for_s - (time.monotonic() - began_s)
     yield from ((after, None) for after in settled_states(*where, **how))
@@ -166,7 +168,7 @@ def _report(
     try:
         one = seen_rebalance(before, after, sent=sent, was_empty=was_empty, engine=args.engine)
     except GroupError as error:
-        _say(f"{after.group_id}: {error}")
+        print_note(f"{after.group_id}: {error}")
         return False
     far = None if told is None else distance(told, after)
     if args.json:
@@ -179,7 +181,8 @@ def _report(
 
 def _line(one: SeenRebalance, before: GroupSpec, after: GroupSpec, far: int | None) -> str:
     """Returns a line about a rebalance, with the short names of members that `plan` prints."""
-    generation = "" if one.generation_id is None else f"generation {one.generation_id}, "
+    unit = "group epoch" if after.assignor in SERVER_SIDE else "generation"
+    generation = "" if one.generation_id is None else f"{unit} {one.generation_id}, "
     if one.is_predicted:
         how = NO_REBALANCE if one.event.startswith("back: ") else f"as predicted ({one.assignor})"
     else:
@@ -206,7 +209,3 @@ def _event(one: SeenRebalance, after: GroupSpec) -> str:
 
 def _noun(group: GroupSpec) -> str:
     return "partition" if group.subtopologies is None else "task"
-
-
-def _say(text: str) -> None:
-    print_note(text)

@@ -43,6 +43,7 @@ from .seen_target import possible_ends
 _PREFIXES = ("", "librdkafka/", "kafka-python/", "aiokafka/")
 EAGER_MEMBERS = "members claimed nothing, as those do that list an eager assignor too"
 MORE_CHANGED = "the epoch rose by more than the changes that the two states show"
+NOT_ALL_TRIED = "not every order of the changes was tried, because the group is large"
 NO_CHANGE = "no visible change"
 NO_REBALANCE = "no rebalance: static members came back"
 
@@ -99,8 +100,10 @@ def seen_rebalance(
         return _of_broker(before, after, event, engine)
     one_round = sent is not None
 
-    def judged(assignor: str | None, cause: str | None, far: int = 0) -> SeenRebalance:
-        return _judged(before, after, event, assignor, cause, far)
+    def judged(
+        assignor: str | None, cause: str | None, first: Owners | None = None
+    ) -> SeenRebalance:
+        return _judged(before, after, event, assignor, cause, first)
 
     # 1.
     started = _started(before, after)
@@ -114,15 +117,14 @@ def seen_rebalance(
         if end == found:
             return judged(name, None)
         first = first or end
-    far = elsewhere(first or {}, found)
     # 3.
     for name in tried if sent else ():
         if sent and _answer(sent, name, engine) == found:
-            return judged(name, _not_as_owned(started, sent), far)
+            return judged(name, _not_as_owned(started, sent), first)
     for cause, changed, name in _causes(started, tried):
         if _end(changed, name, engine, one_round) == found:
-            return judged(name, cause, far)
-    return judged(None, "unknown", far)
+            return judged(name, cause, first)
+    return judged(None, "unknown", first)
 
 
 def _of_broker(before: GroupSpec, after: GroupSpec, event: str, engine: Engine) -> SeenRebalance:
@@ -131,14 +133,16 @@ def _of_broker(before: GroupSpec, after: GroupSpec, event: str, engine: Engine) 
     if kept == found and event.startswith("back: "):
         return _judged(before, after, event, after.assignor, None)
     first: Owners | None = None
+    cause = "unknown"
     for end in possible_ends(before, after, back, engine):
         if end == found:
             return _judged(before, after, event, after.assignor, None)
+        cause = NOT_ALL_TRIED if end is None else cause
         first = first or end
-    rose = (after.generation_id or 0) - (before.generation_id or 0)
     shown = max(1, epochs_of_changes(before, after, back))  # a target can be computed again
-    cause = MORE_CHANGED if rose > shown else "unknown"
-    return _judged(before, after, event, None, cause, elsewhere(first or {}, found))
+    if before.generation_id is not None and after.generation_id is not None:
+        cause = MORE_CHANGED if after.generation_id - before.generation_id > shown else cause
+    return _judged(before, after, event, None, cause, first)
 
 
 def _judged(
@@ -147,13 +151,16 @@ def _judged(
     event: str,
     assignor: str | None,
     cause: str | None,
-    far: int = 0,
+    first: Owners | None = None,
 ) -> SeenRebalance:
+    """Returns the row; `first` are the owners at the end of the first plan, if it is not right."""
     place = after.group_id, after.generation_id, event
     back = {old: new for new, old in _old_ids(before, after).items()}
     had, has = renamed(owners(before), back), owners(after)
     moves = additions(has, had), additions(had, has)
-    return SeenRebalance(*place, assignor, cause, far, len(has), *moves)
+    far = elsewhere(first or {}, has) if cause else 0
+    in_all = len(has.keys() | (first or {}).keys())
+    return SeenRebalance(*place, assignor, cause, far, in_all, *moves)
 
 
 def is_reached(told: RebalancePlan, after: GroupSpec) -> bool:
@@ -234,11 +241,22 @@ def _event(before: GroupSpec, after: GroupSpec, was_empty: bool) -> str:
             for name, count in counts.items()
             if name in then and then[name] != count
         ],
+        "created": sorted((counts.keys() - then.keys()) & _read(before)),
+        "deleted": sorted((then.keys() - counts.keys()) & _read(after)),
         "standby replicas": [f"{stood} -> {standby}"] if standby != stood else [],
         "back": list(back),
+        "assignor": _switched(before.assignor, after.assignor),
     }
     texts = [f"{what}: {', '.join(names)}" for what, names in parts.items() if names]
     return "; ".join(texts) or NO_CHANGE
+
+
+def _read(group: GroupSpec) -> set[str]:
+    return {name for member in group.members for name in member.topics}
+
+
+def _switched(old: str | None, new: str | None) -> list[str]:
+    return [f"{old} -> {new}"] if old and new and old != new else []
 
 
 def _differs(one: Member, other: Member) -> bool:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a group that the broker assigns can have come from one state to the next.
 
-    possible_ends: two states -> Owners, one for each course of events
+    possible_ends: two states -> Owners for each course of events
 
 Each change between the two states (`seen_changes.py`) has an epoch, and mostly a target, of its own
 (`broker_rounds.py`). Two states show neither the order of the changes, nor which of them were there
@@ -22,7 +22,7 @@ A group without members has no target; so its last member leaves in one part wit
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from itertools import combinations, islice
+from itertools import combinations
 
 from kafka_rebalance.assignors.registry import Engine
 from kafka_rebalance.errors import AssignorThrows
@@ -43,14 +43,19 @@ _MOST_APART = {2: 6, 3: 3}
 
 def possible_ends(
     before: GroupSpec, after: GroupSpec, back: Mapping[str, str], engine: Engine
-) -> Iterator[Owners]:
-    """Yields the owners at the end of each course.
+) -> Iterator[Owners | None]:
+    """Yields the owners at the end of each course; None at last, if a large group has more courses.
 
     `back` has new id -> old id of the static members that came back. Errors: those of `assign`.
     """
     size = len(after.members) + sum(numbers(after).values())
     every = _every_end(before, after, back, engine)
-    yield from islice(every, max(_LEAST_ENDS, _MOST_WORK // size))
+    most = max(_LEAST_ENDS, _MOST_WORK // size)
+    for tried, end in enumerate(every):
+        if tried == most:
+            yield None
+            return
+        yield end
 
 
 def _every_end(

@@ -16,7 +16,8 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance.live import watched_group
-from kafka_rebalance.plans.seen_rebalance import MORE_CHANGED, seen_rebalance
+from kafka_rebalance.plans import seen_target
+from kafka_rebalance.plans.seen_rebalance import MORE_CHANGED, NOT_ALL_TRIED, seen_rebalance
 from kafka_rebalance.tracing.driver import Driver
 from tests.support.broker_transitions import Command, Transitions
 from tests.support.coordinator_oracle import JAR, CoordinatorOracle
@@ -297,3 +298,42 @@ def test_each_reason_to_wait_is_named_once(monkeypatch: pytest.MonkeyPatch) -> N
     empty = {"group_id": "g", "error": "state: Empty, it has no members"}
     found = looks(monkeypatch, *[none] * 3, empty, described(5, ("a", 5, [0, 1])), empty)
     assert found.waits == [none["error"], empty["error"], empty["error"]]  # the last: all left
+
+
+def _uniform(members: int, *topics: tuple[str, int]) -> kr.GroupSpec:
+    """Returns a settled group of the consumer protocol; all its members read `t` and `u`."""
+    there = tuple(kr.Topic(name, n, topic_id=f"AAAAAAAAAAEAAAAAAAAA{name}g") for name, n in topics)
+    each = tuple(kr.Member(f"m{n}", ("t", "u")) for n in range(members))
+    return kr.plan(kr.GroupSpec("g", there, each, "consumer/uniform", 5)).final
+
+
+def test_created_and_deleted_topics_and_other_assignors_are_named() -> None:
+    one, both = _uniform(2, ("t", 4)), _uniform(2, ("t", 4), ("u", 3))
+    assert seen_rebalance(one, both).event == "created: u"
+    assert seen_rebalance(both, one).event == "deleted: u"
+    other = kr.plan(one.edited(assignor="consumer/range")).final
+    switched = "assignor: consumer/uniform -> consumer/range"
+    assert seen_rebalance(one, other).event == switched
+
+
+def test_a_large_group_has_more_orders_than_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wrong owners are "unknown" if all orders were tried, and else the cause says that."""
+    before = _uniform(4, ("t", 8), ("u", 8))
+    joined = tuple(kr.Member(f"n{n}", ("t", "u")) for n in range(2))
+    later = kr.plan(before.edited(members=(*before.members[2:], *joined))).final
+    assert later.generation_id is not None
+    owned: dict[str, list[kr.TopicPartition]] = {one.member_id: [] for one in later.members}
+    wrong = later.edited(generation_id=before.generation_id).owning(owned)
+    found = seen_rebalance(before, wrong)
+    assert (found.cause, found.elsewhere, found.partitions) == ("unknown", 16, 16)
+    monkeypatch.setattr(seen_target, "_LEAST_ENDS", 1)
+    monkeypatch.setattr(seen_target, "_MOST_WORK", 1)
+    assert seen_rebalance(before, wrong).cause == NOT_ALL_TRIED
+
+
+def test_without_epochs_nothing_is_said_of_them() -> None:
+    before = _uniform(2, ("t", 4))
+    later = before.edited(generation_id=9).owning({one.member_id: [] for one in before.members})
+    assert seen_rebalance(before, later).cause == MORE_CHANGED
+    unknown = replace(before, generation_id=None, max_partitions=before.limit)
+    assert seen_rebalance(unknown, later).cause == "unknown"

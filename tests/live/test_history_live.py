@@ -166,8 +166,10 @@ def test_a_member_that_misses_an_assignment_costs_a_rebalance(tmp_path: Path) ->
     assert (late.kind, late.certainty) == ("second round", "exact")
     (b_id,) = late.members
     assert b_id.startswith("late-1-")
-    assert late.detail == f"1 had missed generation {came.generation_id}"
-    assert row_text(third, {b_id: "late-1"}) == f"second round (late-1), {late.detail}"
+    assert late.detail == f"{b_id} had missed generation {came.generation_id}"
+    assert row_text(third, {b_id: "late-1"}) == (
+        f"second round (late-1), late-1 had missed generation {came.generation_id}"
+    )
 
 
 def test_a_cluster_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:

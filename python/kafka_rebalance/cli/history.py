@@ -33,7 +33,7 @@ from .exit_codes import SOME_ERRORS, of_errors
 from .groups import no_such_group, report_bad
 from .options import add_cluster, cluster_configs
 
-_NONE = "groups of KIP-848 have none"
+_NONE = "rows are of classic groups, not of those of KIP-848"
 _GIVE_ALL = "give all records of __consumer_offsets"
 
 

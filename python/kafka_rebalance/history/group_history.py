@@ -232,8 +232,9 @@ class GroupHistory:
         if diff.restarted:
             yield Cause("static restart", members=tuple(one.member_id for one in diff.restarted))
         if before.must_revoke:
-            missed = [self._missed[one] for one in before.must_revoke if one in self._missed]
-            told = f"{len(missed)} had missed generation {missed[0]}" if missed else ""
+            missed = [one for one in before.must_revoke if one in self._missed]
+            who = ", ".join(missed)
+            told = f"{who} had missed generation {self._missed[missed[0]]}" if missed else ""
             yield Cause("second round", members=before.must_revoke, detail=told)
 
     def _of_topics(self, before: RecordedGeneration, now: RecordedGeneration) -> Iterator[Cause]:

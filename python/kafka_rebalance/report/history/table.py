@@ -115,7 +115,7 @@ def row_text(row: RecordedRebalance, names: Mapping[str, str]) -> str:
         named = f" ({', '.join(who[:_MOST_NAMED])}{more})" if who else ""
         mark = "?" if cause.certainty == "likely" else ""
         is_told = cause.kind == "second round" or (cause.kind, cause.certainty) in _TOLD
-        words = f", {cause.detail}" if is_told and cause.detail else ""
+        words = f", {shortened(cause.detail, names)}" if is_told and cause.detail else ""
         if cause.kind == "converted":
             words = f" {cause.detail}"
         texts.append(f"{cause.kind}{mark}{named}{words}")

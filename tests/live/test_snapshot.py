@@ -147,7 +147,9 @@ def _create_topics(server: str) -> None:
 def _command(server: str, groups: tuple[str, ...], *options: str) -> list[str]:
     named = [argument for group in groups for argument in ("--group", group)]
     main = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
-    command = java(main, "--bootstrap-server", server, "--describe", *named, *options)
+    # By default, the command gives a busy machine 5 s.
+    how = ("--bootstrap-server", server, "--timeout", "120000", "--describe")
+    command = java(main, *how, *named, *options)
     done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=True)
     return [
         line for line in done.stdout.splitlines() if line.strip() and not line.startswith("GROUP ")

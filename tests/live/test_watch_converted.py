@@ -52,12 +52,13 @@ def test_a_group_is_converted_while_it_is_watched(tmp_path: Path) -> None:
             java.send(wait=False, add=[member("c")])
             joined = watch.line("joined: c")
             ended = watch.line("4 rebalances")
-            assert watch.process.wait(60) == 0
-    assert "as predicted (range)" in left
+            code = watch.process.wait(60)
     assert f"{GROUP} was converted: the broker assigns it now, by consumer/uniform" in converted
     assert f"watching {GROUP} by its descriptions: consumer/uniform, 3 members" in converted
     assert "Empty" not in converted
-    assert "as predicted (consumer/uniform)" in converted
-    for one in (back, joined):
-        assert "as predicted (range)" in one
-    assert "4 rebalances, 0 not as predicted" in ended
+    ends = {left: "range", converted: "consumer/uniform", back: "range", joined: "range"}
+    others = [one for one, assignor in ends.items() if f": as predicted ({assignor})" not in one]
+    # Descriptions can show a group between two rebalances; records cannot.
+    assert others == [] or (len(others) == 1 and left not in others), others
+    assert f"4 rebalances, {len(others)} not as predicted" in ended
+    assert code == (3 if others else 0)

@@ -96,7 +96,7 @@ class Transitions:
         return True
 
     def changed(self, most: int = 2) -> list[str]:
-        """Makes up to `most` changes, and returns their kinds, with the pauses between them."""
+        """Makes `most` changes, and returns their kinds, with the pauses between them."""
         kinds = ("join", "join", "leave", "leave", "subscribe", "grow", "create")
         done: list[str] = []
         while len(done) < most:

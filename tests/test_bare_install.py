@@ -3,20 +3,18 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import random
 import re
-import struct
 import subprocess
 import sys
-import termios
 from pathlib import Path
 
 import pytest
 
 from kafka_rebalance.cli import COMMANDS, EXAMPLES
 from kafka_rebalance.report.text.tables import table_lines
+from tests.support.terminal import open_terminal, read_terminal
 from tests.test_shape import OPTIONAL
 
 SAMPLE = str(Path(__file__).parent.parent / "python/kafka_rebalance/data/captured_groups.jsonl")
@@ -34,8 +32,7 @@ SCRIPT = (
 
 def bare(*arguments: str, **environment: str) -> tuple[int, str, str]:
     """Runs a command without optional packages; returns exit code, terminal output and errors."""
-    terminal, end = os.openpty()
-    fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    terminal, end = open_terminal(80)
     settings = {key: value for key, value in os.environ.items() if key not in _OF_TERMINALS}
     with subprocess.Popen(
         [sys.executable, "-c", BARE, *arguments],
@@ -46,18 +43,8 @@ def bare(*arguments: str, **environment: str) -> tuple[int, str, str]:
     ) as process:
         os.close(end)
         assert process.stderr
-        printed, problems = bytearray(), b""
-        while True:
-            try:
-                piece = os.read(terminal, 65536)
-            except OSError:  # the other end is closed
-                break
-            if not piece:
-                break
-            printed += piece
-        problems = process.stderr.read()
-    os.close(terminal)
-    return process.returncode, printed.decode().replace("\r\n", "\n"), problems.decode()
+        printed, problems = read_terminal(terminal), process.stderr.read()
+    return process.returncode, printed, problems.decode()
 
 
 @pytest.mark.parametrize(

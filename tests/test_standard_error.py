@@ -3,20 +3,17 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
-import pty
 import re
-import struct
 import subprocess
 import sys
-import termios
 from pathlib import Path
 
 import pytest
 
 import kafka_rebalance
 import kafka_rebalance as kr
+from tests.support.terminal import open_terminal, read_terminal
 
 PACKAGE = Path(kafka_rebalance.__file__).parent
 GROUP = kr.GroupSpec(
@@ -38,8 +35,7 @@ def on_terminal(
     *arguments: object, columns: int, environment: dict[str, str] | None = None
 ) -> list[str]:
     """Returns the lines on standard error, which is a terminal; standard output is a pipe."""
-    reader, terminal = pty.openpty()
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    reader, terminal = open_terminal(columns)
     ran = subprocess.run(
         [sys.executable, "-m", "kafka_rebalance", *map(str, arguments)],
         env={**os.environ, "NO_COLOR": "1", **(environment or {})},
@@ -50,17 +46,7 @@ def on_terminal(
     )
     os.close(terminal)
     assert ran.returncode in (0, 2, 3)
-    found = b""
-    while True:
-        try:
-            piece = os.read(reader, 65536)
-        except OSError:  # the other end is closed
-            break
-        if not piece:
-            break
-        found += piece
-    os.close(reader)
-    return found.decode().replace("\r\n", "\n").splitlines()
+    return read_terminal(reader).splitlines()
 
 
 def in_a_pipe(*arguments: object, environment: dict[str, str] | None = None) -> list[str]:

@@ -130,7 +130,10 @@ def _is_consumer(one: OffsetsRecord | dict[TopicPartition, CommitTimes]) -> bool
 
 
 def group_of(key: Key) -> str | None:
-    """Returns the group of a group's record, in the classic or in the consumer protocol."""
+    """Returns the group id if this is the key of a group's own record; else None, as for a commit.
+
+    The record is one of the classic protocol or of the consumer protocol (KIP-848).
+    """
     if isinstance(key, GroupMetadataKey):
         return key.group_id
     if isinstance(key, OtherKey) and key.version == CONSUMER_GROUP_KEY:

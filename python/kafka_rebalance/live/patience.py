@@ -53,7 +53,7 @@ class Patience:
         return self._ends_s is not None and time.monotonic() >= self._ends_s
 
     def asked(self, call: Callable[[], _T]) -> _T | None:
-        """Returns the answer; None if the time of the watch is over before there is one."""
+        """Calls until the cluster answers; returns the answer, or None if the watch ends before."""
         while True:
             try:
                 answer = call()

@@ -169,13 +169,13 @@ def _first_topics(before: GroupSpec, after: GroupSpec) -> tuple[Topic, ...]:
 
 def _deletions(before: GroupSpec, after: GroupSpec) -> list[Edit]:
     there = {topic.name for topic in after.topics}
-    read = _read(after)
+    read = read_topics(after)
     return [_deleted(one.name) for one in before.topics if one.name in read - there]
 
 
 def _new_or_grown(before: GroupSpec, after: GroupSpec) -> list[Topic]:
     then = {topic.name: topic for topic in before.topics}
-    read = _read(before)
+    read = read_topics(before)
     return [
         topic
         for topic in after.topics
@@ -201,7 +201,8 @@ def _is_same(one: Topic, other: Topic) -> bool:
     return one.partitions == other.partitions and one.topic_id == other.topic_id
 
 
-def _read(group: GroupSpec) -> set[str]:
+def read_topics(group: GroupSpec) -> set[str]:
+    """Returns the topics to which a member subscribes."""
     return {name for member in group.members for name in member.topics}
 
 

@@ -37,7 +37,7 @@ from .leaders import possible_dialects
 from .listed import is_cooperative
 from .owners import Owners, additions, elsewhere, numbers, owners, owners_in, renamed
 from .rebalance_plan import RebalancePlan, plan
-from .seen_changes import epochs_of_changes
+from .seen_changes import epochs_of_changes, read_topics
 from .seen_target import possible_ends
 
 _PREFIXES = ("", "librdkafka/", "kafka-python/", "aiokafka/")
@@ -241,18 +241,14 @@ def _event(before: GroupSpec, after: GroupSpec, was_empty: bool) -> str:
             for name, count in counts.items()
             if name in then and then[name] != count
         ],
-        "created": sorted((counts.keys() - then.keys()) & _read(before)),
-        "deleted": sorted((then.keys() - counts.keys()) & _read(after)),
+        "created": sorted((counts.keys() - then.keys()) & read_topics(before)),
+        "deleted": sorted((then.keys() - counts.keys()) & read_topics(after)),
         "standby replicas": [f"{stood} -> {standby}"] if standby != stood else [],
         "back": list(back),
         "assignor": _switched(before.assignor, after.assignor),
     }
     texts = [f"{what}: {', '.join(names)}" for what, names in parts.items() if names]
     return "; ".join(texts) or NO_CHANGE
-
-
-def _read(group: GroupSpec) -> set[str]:
-    return {name for member in group.members for name in member.topics}
 
 
 def _switched(old: str | None, new: str | None) -> list[str]:

@@ -154,7 +154,7 @@ def test_records_that_are_no_commits(key: bytes | None, value: bytes | None, pro
 
 @pytest.mark.parametrize("ms", [2**62, -(2**63), 253_402_300_800_000, -62_135_596_800_001])
 def test_a_time_that_nobody_can_show(ms: int) -> None:
-    key, value = encode_key(OffsetCommitKey("g", "t", 1)), OffsetCommitValue(1, "", ms)
+    key, value = encode_key(OffsetCommitKey("g", "t", 1)), OffsetCommitValue(1, -1, "", ms)
     [row] = read([(key, encode_value(value))])
     problem = f"value.commitTimestamp: {ms} ms is not in the years 1 to 9999"
     assert (row["group_id"], row["offset"], row["error"]) == ("g", None, problem)
@@ -163,12 +163,12 @@ def test_a_time_that_nobody_can_show(ms: int) -> None:
 def test_the_first_and_the_last_time() -> None:
     key = encode_key(OffsetCommitKey("g", "t", 1))
     for ms, year in ((253_402_300_799_999, 9999), (-62_135_596_800_000, 1)):
-        [row] = read([(key, encode_value(OffsetCommitValue(1, "", ms)))])
+        [row] = read([(key, encode_value(OffsetCommitValue(1, -1, "", ms)))])
         assert row["commit_timestamp"].year == year
 
 
 def test_an_id_of_another_length() -> None:
     key = encode_key(OffsetCommitKey("g", "t", 1))
-    short = OffsetCommitValue(1, "", 5, version=4, tagged=((0, b"abc"),))
+    short = OffsetCommitValue(1, -1, "", 5, version=4, tagged=((0, b"abc"),))
     [row] = read([(key, encode_value(short))])
     assert row["error"] == "value.topicId: has 3 bytes, and an id has 16"

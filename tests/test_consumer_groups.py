@@ -11,11 +11,11 @@ from kafka_rebalance.errors import WireError
 from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
 from kafka_rebalance.java.xxh3 import xxh3
 from kafka_rebalance.tracing.driver import Driver
-from kafka_rebalance.wire.consumer_group_records import (
-    ConsumerGroupKey,
-    ConsumerGroupRecord,
+from kafka_rebalance.wire.broker_records import (
+    BrokerRecord,
     CurrentTopic,
     CurrentValue,
+    RecordKey,
     RecordType,
     decode_record,
     encode_record,
@@ -51,21 +51,21 @@ def test_a_record_shows_its_type_and_its_fields() -> None:
 
 
 def test_kafkas_records_are_read_and_written_again_with_their_bytes() -> None:
-    every = set(RecordType)
-    assert types_written_again(RUNS, decode_record, encode_record) == (every, every)
+    every = {one for one in RecordType if one.group_type == "consumer"}
+    written, buried = types_written_again(RUNS, decode_record, encode_record)
+    assert every <= written
+    assert every <= buried
 
 
 def test_a_record_without_assignment_epochs() -> None:
-    key = ConsumerGroupKey(RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT, "g", "A")
+    key = RecordKey(RecordType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT, "g", "A")
     value = CurrentValue(3, 2, 0, (CurrentTopic((1, 2), (0, 5)),), ())
-    record = ConsumerGroupRecord(key, value)
+    record = BrokerRecord(key, value)
     assert decode_record(*encode_record(record)) == record
 
 
 def test_a_value_of_an_unknown_version_is_named() -> None:
-    key, value = encode_record(
-        ConsumerGroupRecord(ConsumerGroupKey(RecordType.CONSUMER_GROUP_METADATA, "g"))
-    )
+    key, value = encode_record(BrokerRecord(RecordKey(RecordType.CONSUMER_GROUP_METADATA, "g")))
     assert value is None
     with pytest.raises(WireError, match=r"value\.version: 1 is not known"):
         decode_record(key, b"\0\1\0")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kafka_rebalance.coordinator import Coordinator, Loaded, LogEntry, Unreadable
 from kafka_rebalance.errors import WireError
-from kafka_rebalance.wire.consumer_group_records import RecordType
+from kafka_rebalance.wire.broker_records import RecordType
 from kafka_rebalance.wire.group_records import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -61,7 +61,7 @@ OFFSETS = [
 def test_offsets(version: int) -> None:
     value = decode_value(OffsetCommitKey("g1", "t1", 3), _hex(OFFSETS[version]))
     epoch, expires = (7 if version >= 3 else -1), (2000 if version == 1 else -1)
-    assert value == OffsetCommitValue(42, "md", 1000, epoch, expires, version)
+    assert value == OffsetCommitValue(42, epoch, "md", 1000, expires, version)
     assert encode_value(value) == _hex(OFFSETS[version])
 
 

@@ -156,7 +156,7 @@ def test_files_without_a_group_say_so(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    commit = OffsetCommitKey("g", "t", 0), OffsetCommitValue(1, "", 1_700_000_000_000)
+    commit = OffsetCommitKey("g", "t", 0), OffsetCommitValue(1, -1, "", 1_700_000_000_000)
     problem = "no record of a classic group was found; give all records of __consumer_offsets"
     for records in ([], [commit]):
         path = _file(tmp_path, *records)

@@ -164,8 +164,8 @@ fn read_member<'a>(
         subscription: reader.data("subscription")?,
         assignment: reader.data("assignment")?,
     };
-    reader.member = None;
     reader.tagged()?;
+    reader.member = None;
     Ok(member)
 }
 
@@ -258,10 +258,8 @@ impl<'a> Reader<'a> {
             let length = self.varint("tagged fields")? as usize;
             let Ok(data) = self.take(length, "tagged fields") else {
                 let left = self.data.len() - self.at;
-                return Err(format!(
-                    "{}.tagged field {tag}: needs {length} bytes, {left} are left",
-                    self.what
-                ));
+                let problem = format!("needs {length} bytes, {left} are left");
+                return Err(self.error(&format!("tagged field {tag}"), &problem));
             };
             if tag == 0 {
                 first = Some(data);

@@ -11,13 +11,12 @@ from kafka_rebalance.protocol import JoinGroup, JoinGroupProtocol, Tick
 from kafka_rebalance.protocol.messages import Request
 from kafka_rebalance.protocol.modern_messages import ConsumerGroupHeartbeat
 from kafka_rebalance.wire import Subscription, encode_subscription
-from kafka_rebalance.wire.consumer_group_records import (
-    ConsumerGroupKey,
-    ConsumerGroupRecord,
-    ConsumerGroupValue,
+from kafka_rebalance.wire.broker_records import (
+    BrokerRecord,
     CurrentValue,
     EpochValue,
     MemberValue,
+    RecordKey,
     RecordType,
     TargetEpochValue,
     decode_record,
@@ -34,7 +33,7 @@ def member_of_records(
 ) -> list[Answer]:
     """Returns commands after which the group `c` has the member `A` in epoch 1."""
     member = MemberValue(instance_id, None, "", "/127.0.0.1", (), pattern, 60_000, None)
-    records: dict[RecordType, ConsumerGroupValue] = {
+    records: dict[RecordType, object] = {
         RecordType.CONSUMER_GROUP_METADATA: EpochValue(1),
         RecordType.CONSUMER_GROUP_MEMBER_METADATA: member,
         RecordType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA: TargetEpochValue(1),
@@ -43,7 +42,7 @@ def member_of_records(
     commands: list[Answer] = []
     for kind, content in records.items():
         name = "A" if "MEMBER" in kind.name else None
-        key, value = encode_record(ConsumerGroupRecord(ConsumerGroupKey(kind, "c", name), content))
+        key, value = encode_record(BrokerRecord(RecordKey(kind, "c", name), content))
         assert value is not None
         commands.append({"op": "raw", "k": key.hex(), "v": value.hex()})
     return [*commands, {"op": "reload"}]

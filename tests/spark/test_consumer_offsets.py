@@ -190,7 +190,7 @@ def test_committed_offsets_beside_the_groups(spark: SparkSession) -> None:
     keys = [encode_key(place) for place in places]
     time_ms = 1_795_319_085_565
     values = [
-        encode_value(OffsetCommitValue(offset, "m", time_ms + offset, 4)) for offset in range(5)
+        encode_value(OffsetCommitValue(offset, 4, "m", time_ms + offset)) for offset in range(5)
     ]
     rows = [
         ("one", keys[0], values[0], 0, 1),

@@ -202,7 +202,7 @@ class Commands:
         rng = self.rng
         key = {"op": "raw", "k": encode_key(OffsetCommitKey(group, topic, 0)).hex()}
         epoch, expires = rng.choice(LEADER_EPOCHS), rng.choice((-1, 5_000))
-        value = OffsetCommitValue(rng.randrange(100), "raw", 0, epoch, expires, rng.choice((1, 4)))
+        value = OffsetCommitValue(rng.randrange(100), epoch, "raw", 0, expires, rng.choice((1, 4)))
         kinds: tuple[Command, ...] = (
             {"op": "raw", "k": encode_key(GroupMetadataKey(group)).hex(), "v": None},
             {"op": "raw", "k": encode_key(GroupMetadataKey(group)).hex(), "v": None},

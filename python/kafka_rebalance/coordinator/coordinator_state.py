@@ -20,7 +20,7 @@ from kafka_rebalance.protocol.messages import (
     Response,
     SyncGroupResponse,
 )
-from kafka_rebalance.wire.assigning_group_records import AssigningRecord
+from kafka_rebalance.wire.broker_records import BrokerRecord
 
 from .cluster import ClusterTopics
 from .config import CoordinatorConfig
@@ -70,7 +70,7 @@ class Write:
     created: tuple[Created, ...] = ()
     deleted: tuple[AnyGroup, ...] = ()
     group_id: str | None = None
-    batch: tuple[AssigningRecord, ...] = ()
+    batch: tuple[BrokerRecord, ...] = ()
     after: Group | None = None
     now_ms: int = 0
 

@@ -14,7 +14,7 @@ from kafka_rebalance.protocol import messages
 from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.protocol.group_state import GroupState
 from kafka_rebalance.wire import group_records as wire
-from kafka_rebalance.wire.assigning_group_records import decode_any
+from kafka_rebalance.wire.broker_records import decode_record
 
 from .appends import refuse_all
 from .assigning_group import log, timeouts
@@ -106,7 +106,7 @@ def _replay(state: CoordinatorState, entry: LogEntry) -> None:
             commit = Commit(group_id, (topic, partition), _offset(value), entry.producer_id)
             state.offsets.load(commit, entry.position)
         case wire.OtherKey(), _:
-            record = decode_any(entry.key, entry.value)
+            record = decode_record(entry.key, entry.value)
             if record is not None:
                 log.replay_any(state.groups, record, state.now_ms)
 

@@ -3,7 +3,7 @@
 
 from collections.abc import Sequence
 
-from kafka_rebalance.wire.assigning_group_records import AssigningRecord, encode_any
+from kafka_rebalance.wire.broker_records import BrokerRecord, encode_record
 
 from .consumer_group.group import ConsumerGroup
 from .consumer_group.records import group_tombstones
@@ -20,10 +20,10 @@ from .streams_group.records import group_tombstones as streams_tombstones
 def tombstones_of(group: AnyGroup) -> list[LogRecord]:
     if isinstance(group, Group):
         return [group_tombstone(group.group_id)]
-    return [LogRecord(*encode_any(one)) for one in _records(group)]
+    return [LogRecord(*encode_record(one)) for one in _records(group)]
 
 
-def _records(group: ConsumerGroup | ShareGroup | StreamsGroup) -> Sequence[AssigningRecord]:
+def _records(group: ConsumerGroup | ShareGroup | StreamsGroup) -> Sequence[BrokerRecord]:
     if isinstance(group, ConsumerGroup):
         return group_tombstones(group)
     if isinstance(group, ShareGroup):

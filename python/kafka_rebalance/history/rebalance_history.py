@@ -12,14 +12,15 @@ from operator import attrgetter
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.group.field_paths import each_of
 from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.wire.broker_records import decode_record
 from kafka_rebalance.wire.group_records import (
     GroupMetadataKey,
     Key,
     OffsetCommitKey,
     OtherKey,
     decode_key,
+    encode_key,
 )
-from kafka_rebalance.wire.primitives import Reader
 
 from .departures import CommitTimes
 from .group_history import GroupHistory
@@ -137,7 +138,8 @@ def group_of(key: Key) -> str | None:
     if isinstance(key, GroupMetadataKey):
         return key.group_id
     if isinstance(key, OtherKey) and key.version == CONSUMER_GROUP_KEY:
-        return Reader(key.body, "key").string("group")
+        record = decode_record(encode_key(key), None)
+        return record and record.key.group_id
     return None
 
 

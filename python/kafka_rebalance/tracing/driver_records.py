@@ -14,7 +14,7 @@ from typing import Any
 from kafka_rebalance.coordinator import interface
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire import group_records as wire
-from kafka_rebalance.wire.assigning_group_records import decode_any
+from kafka_rebalance.wire.broker_records import decode_record
 
 from .driver_commands import Json
 
@@ -22,11 +22,12 @@ from .driver_commands import Json
 def record_event(at: int, record: interface.LogRecord) -> Json:
     """Returns the event of a record that was written at `at` ms."""
     event: Json = {"ev": "record", "t": at}
-    assigning = decode_any(*record)
+    assigning = decode_record(*record)
     if assigning is not None:
-        kind, fields = assigning.key.type, assigning.key._asdict().items()
+        kind, group_id, name = assigning.key
         event |= {"type": kind.name, "key_version": kind.value}
-        event["k"] = {name: value for name, value in fields if value is not None and name != "type"}
+        key_name = "name" if kind.group_type == "consumer" else "member_id"
+        event["k"] = {"group_id": group_id} | ({} if name is None else {key_name: name})
         event["value"] = _json(assigning.value)
     key = wire.decode_key(record.key)
     value = wire.decode_value(key, record.value)

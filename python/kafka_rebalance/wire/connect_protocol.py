@@ -19,15 +19,26 @@ Differs  null or missing lists and a missing delay are refused; Kafka reads them
 """
 
 from dataclasses import dataclass
+from typing import Annotated, NamedTuple, TypeVar
 
 from kafka_rebalance.errors import WireError
 
-from .primitives import Reader, Writer
+from .layout import (
+    VERSION_BYTES,
+    Int16,
+    Int32,
+    Int64,
+    Name,
+    Since,
+    layout_of,
+    read_version,
+)
 
 EAGER, COMPATIBLE, SESSIONED = 0, 1, 2
 NO_ERROR, CONFIG_MISMATCH = 0, 1
 
 _CONNECTOR = -1
+_Message = TypeVar("_Message", "_Assignment", "_Metadata")
 
 Connectors = tuple[str, ...]
 Tasks = tuple[tuple[str, int], ...]
@@ -59,99 +70,94 @@ class ConnectMetadata:
     version: int = SESSIONED
 
 
+class _Work(NamedTuple):
+    connector: str
+    tasks: tuple[Int32, ...]
+
+
+class _Assignment(NamedTuple):
+    error: Int16
+    leader: str
+    leader_url: Annotated[str, Name("leader-url")]
+    config_offset: Annotated[Int64, Name("config-offset")]
+    assignment: tuple[_Work, ...]
+    revoked: Annotated[tuple[_Work, ...], Since(COMPATIBLE)] = ()
+    delay_ms: Annotated[Int32, Name("delay"), Since(COMPATIBLE)] = 0
+
+
+class _Metadata(NamedTuple):
+    url: str
+    config_offset: Annotated[Int64, Name("config-offset")]
+    allocation: Annotated[bytes | None, Since(COMPATIBLE)] = None
+
+
 def decode_connect_metadata(data: bytes) -> ConnectMetadata:
     """Reads a worker's metadata. Errors: WireError."""
-    reader = Reader(data, "metadata")
-    version = _read_version(reader, "metadata")
-    url, offset = reader.string("url"), reader.int64("config-offset")
-    allocation = reader.nullable_data("allocation") if version > EAGER else None
-    if version <= SESSIONED:
-        reader.end()
+    version, (url, offset, allocation) = _read(_Metadata, data, "metadata")
     assignment = None if allocation is None else decode_connect_assignment(allocation)
     return ConnectMetadata(url=url, config_offset=offset, assignment=assignment, version=version)
 
 
 def encode_connect_metadata(metadata: ConnectMetadata) -> bytes:
-    writer = Writer(flexible=False)
-    writer.int16(metadata.version)
-    writer.string(metadata.url)
-    writer.int64(metadata.config_offset)
-    if metadata.version > EAGER:
-        assignment = metadata.assignment
-        writer.data(None if assignment is None else encode_connect_assignment(assignment))
-    return writer.written()
+    assignment = metadata.assignment
+    allocation = None if assignment is None else encode_connect_assignment(assignment)
+    message = _Metadata(metadata.url, metadata.config_offset, allocation)
+    return _written(message, metadata.version)
 
 
 def decode_connect_assignment(data: bytes) -> ConnectAssignment:
     """Reads a worker's assignment. Errors: WireError."""
-    reader = Reader(data, "assignment")
-    version, error = _read_version(reader, "assignment"), reader.int16("error")
-    leader, leader_url = reader.string("leader"), reader.string("leader-url")
-    offset = reader.int64("config-offset")
-    connectors, tasks = _read_work(reader, "assignment")
-    revoked_connectors, revoked_tasks = (
-        _read_work(reader, "revoked") if version > EAGER else ((), ())
-    )
-    delay = reader.int32("delay") if version > EAGER else 0
-    if version <= SESSIONED:
-        reader.end()
+    version, read = _read(_Assignment, data, "assignment")
+    connectors, tasks = _split(read.assignment)
+    revoked_connectors, revoked_tasks = _split(read.revoked)
     return ConnectAssignment(
-        error=error,
-        leader=leader,
-        leader_url=leader_url,
-        config_offset=offset,
+        error=read.error,
+        leader=read.leader,
+        leader_url=read.leader_url,
+        config_offset=read.config_offset,
         connectors=connectors,
         tasks=tasks,
         revoked_connectors=revoked_connectors,
         revoked_tasks=revoked_tasks,
-        delay_ms=delay,
+        delay_ms=read.delay_ms,
         version=version,
     )
 
 
 def encode_connect_assignment(assignment: ConnectAssignment) -> bytes:
-    writer = Writer(flexible=False)
-    writer.int16(assignment.version)
-    writer.int16(assignment.error)
-    writer.string(assignment.leader)
-    writer.string(assignment.leader_url)
-    writer.int64(assignment.config_offset)
-    _write_work(writer, assignment.connectors, assignment.tasks)
-    if assignment.version > EAGER:
-        _write_work(writer, assignment.revoked_connectors, assignment.revoked_tasks)
-        writer.int32(assignment.delay_ms)
-    return writer.written()
+    message = _Assignment(
+        assignment.error,
+        assignment.leader,
+        assignment.leader_url,
+        assignment.config_offset,
+        _work(assignment.connectors, assignment.tasks),
+        _work(assignment.revoked_connectors, assignment.revoked_tasks),
+        assignment.delay_ms,
+    )
+    return _written(message, assignment.version)
 
 
-def _read_version(reader: Reader, what: str) -> int:
-    version = reader.int16("version")
+def _read(kind: type[_Message], data: bytes, what: str) -> tuple[int, _Message]:
+    version = read_version(data, what)
     if version < EAGER:
         raise WireError(f"{what}.version: {version} is not known")
-    return version
+    layout = layout_of(kind, min(version, SESSIONED), flexible=False)
+    return version, layout.read(data, what, VERSION_BYTES, may_go_on=version > SESSIONED)
 
 
-def _read_work(reader: Reader, field: str) -> tuple[Connectors, Tasks]:
-    connectors: list[str] = []
-    tasks: list[tuple[str, int]] = []
-    for at in range(reader.count(field)):
-        path = f"{field}[{at}]."
-        name = reader.string(path + "connector")
-        for _ in range(reader.count(path + "tasks")):
-            number = reader.int32(path + "tasks")
-            if number == _CONNECTOR:
-                connectors.append(name)
-            else:
-                tasks.append((name, number))
-    return tuple(connectors), tuple(tasks)
+def _written(message: _Assignment | _Metadata, version: int) -> bytes:
+    layout = layout_of(type(message), version, flexible=False)
+    return layout.written(message, version.to_bytes(VERSION_BYTES, signed=True))
 
 
-def _write_work(writer: Writer, connectors: Connectors, tasks: Tasks) -> None:
+def _split(work: tuple[_Work, ...]) -> tuple[Connectors, Tasks]:
+    pairs = [(one.connector, number) for one in work for number in one.tasks]
+    tasks = tuple(pair for pair in pairs if pair[1] != _CONNECTOR)
+    return tuple(name for name, number in pairs if number == _CONNECTOR), tasks
+
+
+def _work(connectors: Connectors, tasks: Tasks) -> tuple[_Work, ...]:
     numbers: dict[str, list[int]] = {name: [_CONNECTOR] for name in connectors}
     for name, number in tasks:
         numbers.setdefault(name, []).append(number)
-    writer.count(len(numbers))
-    for name, own in numbers.items():
-        writer.string(name)
-        writer.count(len(own))
-        for number in own:
-            writer.int32(number)
+    return tuple(_Work(name, tuple(own)) for name, own in numbers.items())

@@ -16,18 +16,24 @@ Source   OffsetCommitKey/Value.json and GroupMetadataKey/Value.json of Kafka's g
 """
 
 import struct
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple
 
-from kafka_rebalance.errors import WireError
-
-from .primitives import Reader, Tagged, Writer
+from .layout import (
+    VERSION_BYTES,
+    Int32,
+    Int64,
+    Name,
+    Since,
+    Tagged,
+    Version,
+    layout_of,
+    read_version,
+)
 
 _OFFSET_KEYS = (0, 1)
 _GROUP_KEY = 2
-_HIGHEST_VALUE = 4
+_VALUES = range(5)
 _FLEXIBLE = 4
 
 
@@ -45,18 +51,18 @@ class OffsetsRecord(NamedTuple):
 class OffsetCommitKey:
     """The key of a committed offset."""
 
-    group_id: str
+    group_id: Annotated[str, Name("group")]
     topic: str
-    partition: int
-    version: int = 1
+    partition: Int32
+    version: Version = 1
 
 
 @dataclass(frozen=True, slots=True)
 class GroupMetadataKey:
     """The key of a group's record."""
 
-    group_id: str
-    version: int = 2
+    group_id: Annotated[str, Name("group")]
+    version: Version = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +77,12 @@ class OtherKey:
 class OffsetCommitValue:
     """A committed offset; `leader_epoch` exists in v3 and v4, `expire_timestamp_ms` in v1."""
 
-    offset: int
+    offset: Int64
+    leader_epoch: Annotated[Int32, Since(3, absent=-1)]
     metadata: str
-    commit_timestamp_ms: int
-    leader_epoch: int = -1
-    expire_timestamp_ms: int = -1
-    version: int = 3
+    commit_timestamp_ms: Annotated[Int64, Name("commitTimestamp")]
+    expire_timestamp_ms: Annotated[Int64, Name("expireTimestamp"), Since(1, last=1)] = -1
+    version: Version = 3
     tagged: Tagged = ()
 
 
@@ -85,11 +91,11 @@ class MemberMetadata:
     """A member of a group; `rebalance_timeout_ms` is -1 in v0, which lacks the field."""
 
     member_id: str
-    group_instance_id: str | None
+    group_instance_id: Annotated[str | None, Since(3, absent=None)]
     client_id: str
     client_host: str
-    rebalance_timeout_ms: int
-    session_timeout_ms: int
+    rebalance_timeout_ms: Annotated[Int32, Name("rebalanceTimeout"), Since(1, absent=-1)]
+    session_timeout_ms: Annotated[Int32, Name("sessionTimeout")]
     subscription: bytes
     assignment: bytes
     tagged: Tagged = ()
@@ -100,12 +106,12 @@ class GroupMetadataValue:
     """A group; `current_state_timestamp_ms` is -1 before v2, or if it is unset."""
 
     protocol_type: str
-    generation_id: int
+    generation_id: Annotated[Int32, Name("generation")]
     protocol: str | None
     leader: str | None
-    current_state_timestamp_ms: int = -1
+    current_state_timestamp_ms: Annotated[Int64, Name("currentStateTimestamp"), Since(2)] = -1
     members: tuple[MemberMetadata, ...] = ()
-    version: int = 3
+    version: Version = 3
     tagged: Tagged = ()
 
 
@@ -115,140 +121,32 @@ Value = OffsetCommitValue | GroupMetadataValue
 
 def decode_key(data: bytes) -> Key:
     """Reads a key; a key of an unknown version becomes an `OtherKey`. Errors: WireError."""
-    reader = Reader(data, "key")
-    version = reader.int16("version")
-    key: Key
+    version = read_version(data, "key")
     if version in _OFFSET_KEYS:
-        group_id, topic = reader.string("group"), reader.string("topic")
-        key = OffsetCommitKey(group_id, topic, reader.int32("partition"), version)
-    elif version == _GROUP_KEY:
-        key = GroupMetadataKey(reader.string("group"), version)
-    else:
-        return OtherKey(version, data[2:])
-    reader.end()
-    return key
+        return layout_of(OffsetCommitKey, version, False).read(data, "key", VERSION_BYTES)
+    if version == _GROUP_KEY:
+        return layout_of(GroupMetadataKey, version, False).read(data, "key", VERSION_BYTES)
+    return OtherKey(version, data[VERSION_BYTES:])
 
 
 def encode_key(key: Key) -> bytes:
-    if isinstance(key, OffsetCommitKey):  # most keys are of this kind
-        group, topic = key.group_id.encode(), key.topic.encode()
-        layout = f">hh{len(group)}sh{len(topic)}si"
-        return struct.pack(layout, key.version, len(group), group, len(topic), topic, key.partition)
-    writer = Writer(flexible=False)
-    writer.int16(key.version)
-    if isinstance(key, GroupMetadataKey):
-        writer.string(key.group_id)
-    else:
-        writer.raw(key.body)
-    return writer.written()
+    version = struct.pack(">h", key.version)
+    if isinstance(key, OtherKey):
+        return version + key.body
+    return layout_of(type(key), key.version, False).written(key, version)
 
 
 def decode_value(key: Key, data: bytes | None) -> Value | None:
     """Reads the value of a key; None for a tombstone and for an `OtherKey`. Errors: WireError."""
     if data is None or isinstance(key, OtherKey):
         return None
-    reader = Reader(data, "value")
-    version = reader.int16("version")
-    if not 0 <= version <= _HIGHEST_VALUE:
-        raise WireError(f"value.version: {version} is not known (0 to {_HIGHEST_VALUE} are)")
-    reader.flexible = version >= _FLEXIBLE
-    value: Value
-    if isinstance(key, OffsetCommitKey):
-        fields = _read_fields(reader, _OFFSET, version)
-        value = OffsetCommitValue(**fields, version=version, tagged=reader.tagged())
-    else:
-        fields = _read_fields(reader, _GROUP, version)
-        members = tuple(_read_members(reader, version))
-        value = GroupMetadataValue(
-            **fields, members=members, version=version, tagged=reader.tagged()
-        )
-    reader.end()
-    return value
+    version = read_version(data, "value", _VALUES)
+    of_commit = isinstance(key, OffsetCommitKey)
+    kind: type[Value] = OffsetCommitValue if of_commit else GroupMetadataValue
+    return layout_of(kind, version, version >= _FLEXIBLE).read(data, "value", VERSION_BYTES)
 
 
 def encode_value(value: Value) -> bytes:
     """Writes a value in its own version; fields that the version does not have are left out."""
-    writer = Writer(flexible=value.version >= _FLEXIBLE)
-    writer.int16(value.version)
-    if isinstance(value, OffsetCommitValue):
-        _write_fields(writer, _OFFSET, value.version, value)
-    else:
-        _write_fields(writer, _GROUP, value.version, value)
-        writer.count(len(value.members))
-        for member in value.members:
-            _write_fields(writer, _MEMBER, value.version, member)
-            writer.tagged(member.tagged)
-    writer.tagged(value.tagged)
-    return writer.written()
-
-
-class _Field(NamedTuple):
-    """A field of a value; in versions outside `versions`, the field reads as `absent`."""
-
-    attribute: str
-    name: str  # the name in errors
-    kind: str  # a method of Reader; Writer's method has no prefix "nullable_"
-    versions: range = range(_HIGHEST_VALUE + 1)
-    absent: int | None = -1
-
-
-_SINCE_1, _SINCE_2, _SINCE_3 = (range(first, _HIGHEST_VALUE + 1) for first in (1, 2, 3))
-
-_OFFSET = (
-    _Field("offset", "offset", "int64"),
-    _Field("leader_epoch", "leaderEpoch", "int32", _SINCE_3),
-    _Field("metadata", "metadata", "string"),
-    _Field("commit_timestamp_ms", "commitTimestamp", "int64"),
-    _Field("expire_timestamp_ms", "expireTimestamp", "int64", range(1, 2)),
-)
-_GROUP = (
-    _Field("protocol_type", "protocolType", "string"),
-    _Field("generation_id", "generation", "int32"),
-    _Field("protocol", "protocol", "nullable_string"),
-    _Field("leader", "leader", "nullable_string"),
-    _Field("current_state_timestamp_ms", "currentStateTimestamp", "int64", _SINCE_2),
-)
-_MEMBER = (
-    _Field("member_id", "memberId", "string"),
-    _Field("group_instance_id", "groupInstanceId", "nullable_string", _SINCE_3, None),
-    _Field("client_id", "clientId", "string"),
-    _Field("client_host", "clientHost", "string"),
-    _Field("rebalance_timeout_ms", "rebalanceTimeout", "int32", _SINCE_1),
-    _Field("session_timeout_ms", "sessionTimeout", "int32"),
-    _Field("subscription", "subscription", "data"),
-    _Field("assignment", "assignment", "data"),
-)
-
-
-def _read_fields(
-    reader: Reader, fields: Iterable[_Field], version: int, path: str = ""
-) -> dict[str, Any]:
-    return {
-        one.attribute: (
-            getattr(reader, one.kind)(path + one.name) if version in one.versions else one.absent
-        )
-        for one in fields
-    }
-
-
-def _write_fields(writer: Writer, fields: tuple[_Field, ...], version: int, value: object) -> None:
-    for attribute, method in _methods(fields, version):
-        method(writer, getattr(value, attribute))
-
-
-@cache
-def _methods(
-    fields: tuple[_Field, ...], version: int
-) -> tuple[tuple[str, Callable[[Writer, Any], None]], ...]:
-    """Returns the attributes that a version has, each with the method that writes it."""
-    return tuple(
-        (one.attribute, getattr(Writer, one.kind.removeprefix("nullable_")))
-        for one in fields
-        if version in one.versions
-    )
-
-
-def _read_members(reader: Reader, version: int) -> Iterator[MemberMetadata]:
-    for at in range(reader.count("members")):
-        fields = _read_fields(reader, _MEMBER, version, f"members[{at}].")
-        yield MemberMetadata(**fields, tagged=reader.tagged())
+    layout = layout_of(type(value), value.version, value.version >= _FLEXIBLE)
+    return layout.written(value, struct.pack(">h", value.version))

@@ -12,10 +12,7 @@ Source   CoordinatorRuntime, SnapshottableCoordinator (Kafka 4.4.0).
 from collections.abc import Sequence
 
 from kafka_rebalance.protocol.error_codes import ErrorCode
-from kafka_rebalance.wire.assigning_group_records import AssigningRecord, encode_any
-from kafka_rebalance.wire.consumer_group_records import ConsumerGroupRecord
-from kafka_rebalance.wire.share_group_records import ShareGroupRecord
-from kafka_rebalance.wire.streams_group_records import StreamsGroupRecord
+from kafka_rebalance.wire.broker_records import BrokerRecord, encode_record
 
 from ..consumer_group.group import OwnedTwice
 from ..consumer_group.replay import replay
@@ -30,14 +27,14 @@ from .group import AssigningGroup
 from .refused import RequestRefused
 from .replay import Groups, IllegalRecord
 
-Records = list[AssigningRecord | LogRecord]
+Records = list[BrokerRecord | LogRecord]
 """Records of a group whose broker assigns; those of a classic group are bytes already."""
 
 
 def write(
     state: CoordinatorState,
     group_id: str,
-    records: Sequence[AssigningRecord | LogRecord],
+    records: Sequence[BrokerRecord | LogRecord],
     then: Continuation,
     *,
     converted: AnyGroup | None = None,
@@ -79,32 +76,32 @@ def replace_group(state: CoordinatorState, new: Group) -> None:
 def append_replacement(
     state: CoordinatorState,
     new: Group,
-    records: Sequence[AssigningRecord | LogRecord],
+    records: Sequence[BrokerRecord | LogRecord],
     then: Continuation,
 ) -> None:
     """Appends the records of a conversion to `new`, which do not change the groups."""
     _append(state, records, Write(then, group_id=new.group_id, after=new))
 
 
-def replay_any(groups: Groups, record: AssigningRecord, now_ms: int) -> None:
+def replay_any(groups: Groups, record: BrokerRecord, now_ms: int) -> None:
     """Applies one record of any type. Errors: IllegalRecord, OwnedTwice."""
-    match record:
-        case ConsumerGroupRecord():
+    match record.key.type.group_type:
+        case "consumer":
             replay(groups, record)
-        case ShareGroupRecord():
+        case "share":
             replay_share(groups, record, now_ms)
-        case StreamsGroupRecord():
+        case _:
             replay_streams(groups, record)
 
 
 def _append(
-    state: CoordinatorState, records: Sequence[AssigningRecord | LogRecord], write: Write
+    state: CoordinatorState, records: Sequence[BrokerRecord | LogRecord], write: Write
 ) -> None:
     state.append([_encoded(one) for one in records], write)
 
 
-def _encoded(record: AssigningRecord | LogRecord) -> LogRecord:
-    return record if isinstance(record, LogRecord) else LogRecord(*encode_any(record))
+def _encoded(record: BrokerRecord | LogRecord) -> LogRecord:
+    return record if isinstance(record, LogRecord) else LogRecord(*encode_record(record))
 
 
 def completed(state: CoordinatorState, write: Write) -> None:

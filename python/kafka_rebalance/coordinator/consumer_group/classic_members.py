@@ -30,7 +30,7 @@ from kafka_rebalance.protocol.messages import (
 )
 from kafka_rebalance.protocol.modern_messages import TopicPartitions
 from kafka_rebalance.wire import Subscription, by_topic, decode_subscription
-from kafka_rebalance.wire.consumer_group_records import ClassicMetadata
+from kafka_rebalance.wire.broker_records import ClassicMetadata, ClassicProtocol
 
 from ..assigning_group import log
 from ..assigning_group.heartbeat import UNCHANGED_MS
@@ -176,7 +176,7 @@ def _updated(
         client_host=event.client_host,
         classic=ClassicMetadata(
             request.session_timeout_ms,
-            tuple((name, metadata) for name, metadata in request.protocols),
+            tuple(ClassicProtocol(*one) for one in request.protocols),
         ),
     )
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from kafka_rebalance.java.hash_map import Uuid
-from kafka_rebalance.wire.consumer_group_records import ClassicMetadata
+from kafka_rebalance.wire.broker_records import ClassicMetadata
 
 Names = Mapping[str, None]
 """Subscribed names, in the order of a `HashSet`."""

@@ -34,8 +34,7 @@ from kafka_rebalance.wire import (
     decode_subscription,
     encode_assignment,
 )
-from kafka_rebalance.wire.assigning_group_records import AssigningRecord
-from kafka_rebalance.wire.consumer_group_records import ClassicMetadata
+from kafka_rebalance.wire.broker_records import BrokerRecord, ClassicMetadata, ClassicProtocol
 from kafka_rebalance.wire.consumer_protocol import HIGHEST_VERSION
 
 from ..assigning_group import log
@@ -136,7 +135,7 @@ def _consumer_member(
         assigned={topic: dict.fromkeys(numbers, epoch) for topic, numbers in target.items()},
         classic=ClassicMetadata(
             member.session_timeout_ms,
-            tuple((name, metadata) for name, metadata in member.protocols),
+            tuple(ClassicProtocol(*one) for one in member.protocols),
         ),
     )
 
@@ -201,7 +200,7 @@ def _replace(
     group: ConsumerGroup,
     members: dict[str, ConsumerGroupMember],
     targets: dict[str, Target],
-    records: Iterable[AssigningRecord | LogRecord],
+    records: Iterable[BrokerRecord | LogRecord],
     then: Continuation,
     *,
     rebalances: bool,

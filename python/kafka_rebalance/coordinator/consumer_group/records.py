@@ -14,9 +14,9 @@ Source   GroupCoordinatorRecordHelpers, ConsumerGroup.createGroupTombstoneRecord
 from collections.abc import Mapping
 
 from kafka_rebalance.java.order import by_name
-from kafka_rebalance.wire import consumer_group_records as wire
-from kafka_rebalance.wire.consumer_group_records import ConsumerGroupKey, RecordType
-from kafka_rebalance.wire.consumer_group_records import ConsumerGroupRecord as Record
+from kafka_rebalance.wire import broker_records as wire
+from kafka_rebalance.wire.broker_records import BrokerRecord as Record
+from kafka_rebalance.wire.broker_records import RecordKey, RecordType
 
 from .group import ConsumerGroup, ResolvedPattern, Target
 from .member import ConsumerGroupMember, PartitionEpochs
@@ -36,23 +36,23 @@ def member_record(group_id: str, member: ConsumerGroupMember) -> Record:
         server_assignor=member.server_assignor,
         classic=member.classic,
     )
-    key = ConsumerGroupKey(_T.CONSUMER_GROUP_MEMBER_METADATA, group_id, member.member_id)
+    key = RecordKey(_T.CONSUMER_GROUP_MEMBER_METADATA, group_id, member.member_id)
     return Record(key, value)
 
 
 def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> Record:
-    key = ConsumerGroupKey(_T.CONSUMER_GROUP_METADATA, group_id)
+    key = RecordKey(_T.CONSUMER_GROUP_METADATA, group_id)
     return Record(key, wire.EpochValue(epoch, metadata_hash))
 
 
 def target_record(group_id: str, member_id: str, target: Target) -> Record:
     topics = tuple(wire.TargetTopic(topic, tuple(numbers)) for topic, numbers in target.items())
-    key = ConsumerGroupKey(_T.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER, group_id, member_id)
+    key = RecordKey(_T.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER, group_id, member_id)
     return Record(key, wire.TargetValue(topics))
 
 
 def target_epoch_record(group_id: str, epoch: int, timestamp_ms: int) -> Record:
-    key = ConsumerGroupKey(_T.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA, group_id)
+    key = RecordKey(_T.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA, group_id)
     return Record(key, wire.TargetEpochValue(epoch, timestamp_ms))
 
 
@@ -64,7 +64,7 @@ def current_record(group_id: str, member: ConsumerGroupMember) -> Record:
         _current_topics(member.assigned),
         _current_topics(member.pending_revocation),
     )
-    key = ConsumerGroupKey(_T.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT, group_id, member.member_id)
+    key = RecordKey(_T.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT, group_id, member.member_id)
     return Record(key, value)
 
 
@@ -78,20 +78,20 @@ def _current_topics(partitions: PartitionEpochs) -> tuple[wire.CurrentTopic, ...
 def pattern_record(group_id: str, pattern: str, resolved: ResolvedPattern) -> Record:
     topics = tuple(by_name(resolved.topics))
     value = wire.PatternValue(topics, resolved.version, resolved.timestamp_ms)
-    return Record(ConsumerGroupKey(_T.CONSUMER_GROUP_REGULAR_EXPRESSION, group_id, pattern), value)
+    return Record(RecordKey(_T.CONSUMER_GROUP_REGULAR_EXPRESSION, group_id, pattern), value)
 
 
 def pattern_tombstone(group_id: str, pattern: str) -> Record:
-    return Record(ConsumerGroupKey(_T.CONSUMER_GROUP_REGULAR_EXPRESSION, group_id, pattern))
+    return Record(RecordKey(_T.CONSUMER_GROUP_REGULAR_EXPRESSION, group_id, pattern))
 
 
 def old_metadata_tombstone(group_id: str) -> Record:
-    return Record(ConsumerGroupKey(_T.CONSUMER_GROUP_PARTITION_METADATA, group_id))
+    return Record(RecordKey(_T.CONSUMER_GROUP_PARTITION_METADATA, group_id))
 
 
 def member_tombstones(group_id: str, member_id: str) -> list[Record]:
     """Returns the tombstones of a member that leaves."""
-    return [Record(ConsumerGroupKey(kind, group_id, member_id)) for kind in _OF_A_MEMBER]
+    return [Record(RecordKey(kind, group_id, member_id)) for kind in _OF_A_MEMBER]
 
 
 _OF_A_MEMBER = (
@@ -110,16 +110,16 @@ def group_tombstones(
     ids = [new_ids.get(member_id, member_id) for member_id in group.members]
 
     def of_all(kind: RecordType) -> list[Record]:
-        return [Record(ConsumerGroupKey(kind, group_id, member_id)) for member_id in ids]
+        return [Record(RecordKey(kind, group_id, member_id)) for member_id in ids]
 
     return [
         *of_all(current),
         *of_all(target),
-        Record(ConsumerGroupKey(_T.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA, group_id)),
+        Record(RecordKey(_T.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA, group_id)),
         *of_all(member),
         *(pattern_tombstone(group_id, pattern) for pattern in group.resolved),
         old_metadata_tombstone(group_id),
-        Record(ConsumerGroupKey(_T.CONSUMER_GROUP_METADATA, group_id)),
+        Record(RecordKey(_T.CONSUMER_GROUP_METADATA, group_id)),
     ]
 
 

@@ -14,8 +14,8 @@ from dataclasses import replace
 from typing import cast
 
 from kafka_rebalance.java.hash_map import Uuid
-from kafka_rebalance.wire import consumer_group_records as wire
-from kafka_rebalance.wire.consumer_group_records import ConsumerGroupRecord, RecordType
+from kafka_rebalance.wire import broker_records as wire
+from kafka_rebalance.wire.broker_records import BrokerRecord, RecordType
 
 from ..assigning_group.replay import (
     Groups,
@@ -32,7 +32,7 @@ from .table_order import in_copied_set, in_new_map, name_set, topic_map
 _T = RecordType
 
 
-def replay(groups: Groups, record: ConsumerGroupRecord) -> None:
+def replay(groups: Groups, record: BrokerRecord) -> None:
     """Applies one record. Errors: IllegalRecord, OwnedTwice."""
     (kind, group_id, name), value = record
     group = group_of_record(groups, group_id, ConsumerGroup, creates=value is not None)

@@ -20,7 +20,7 @@ from kafka_rebalance.assignors.consumer import targets, uniform
 from kafka_rebalance.group.model import Member
 from kafka_rebalance.java.hash_map import HashMap, HashSet, Uuid, integer_hash, uuid_hash
 from kafka_rebalance.java.order import java_hash_order
-from kafka_rebalance.wire.consumer_group_records import ConsumerGroupRecord
+from kafka_rebalance.wire.broker_records import BrokerRecord
 
 from ..cluster import ClusterTopics
 from .group import NO_TARGET, ConsumerGroup, Target
@@ -45,7 +45,7 @@ class EpochChange:
 
 def compute(
     change: EpochChange, assignor: str, cluster: ClusterTopics, now_ms: int
-) -> tuple[list[ConsumerGroupRecord], Target]:
+) -> tuple[list[BrokerRecord], Target]:
     """Returns the records, and the target of the changed member. Errors: AssignorThrows."""
     group, group_id = change.group, change.group.group_id
     # 1.

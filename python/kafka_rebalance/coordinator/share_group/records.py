@@ -15,17 +15,22 @@ from collections.abc import Mapping
 
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.java.order import by_name
-from kafka_rebalance.wire import share_group_records as wire
-from kafka_rebalance.wire.consumer_group_records import TargetEpochValue, TargetTopic, TargetValue
-from kafka_rebalance.wire.share_group_records import ShareGroupKey, ShareRecordType
-from kafka_rebalance.wire.share_group_records import ShareGroupRecord as Record
+from kafka_rebalance.wire import broker_records as wire
+from kafka_rebalance.wire.broker_records import BrokerRecord as Record
+from kafka_rebalance.wire.broker_records import (
+    RecordKey,
+    RecordType,
+    TargetEpochValue,
+    TargetTopic,
+    TargetValue,
+)
 
 from ..consumer_group.group import Target
 from .group import ShareGroup
 from .member import ShareGroupMember
 from .share_state import StateTopics
 
-_T = ShareRecordType
+_T = RecordType
 
 
 def member_record(group_id: str, member: ShareGroupMember) -> Record:
@@ -35,22 +40,22 @@ def member_record(group_id: str, member: ShareGroupMember) -> Record:
         member.client_host,
         tuple(by_name(member.subscribed_topic_names)),
     )
-    return Record(ShareGroupKey(_T.SHARE_GROUP_MEMBER_METADATA, group_id, member.member_id), value)
+    return Record(RecordKey(_T.SHARE_GROUP_MEMBER_METADATA, group_id, member.member_id), value)
 
 
 def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> Record:
-    key = ShareGroupKey(_T.SHARE_GROUP_METADATA, group_id)
+    key = RecordKey(_T.SHARE_GROUP_METADATA, group_id)
     return Record(key, wire.ShareEpochValue(epoch, metadata_hash))
 
 
 def target_record(group_id: str, member_id: str, target: Target) -> Record:
     topics = tuple(TargetTopic(topic, tuple(numbers)) for topic, numbers in target.items())
-    key = ShareGroupKey(_T.SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER, group_id, member_id)
+    key = RecordKey(_T.SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER, group_id, member_id)
     return Record(key, TargetValue(topics))
 
 
 def target_epoch_record(group_id: str, epoch: int, timestamp_ms: int) -> Record:
-    key = ShareGroupKey(_T.SHARE_GROUP_TARGET_ASSIGNMENT_METADATA, group_id)
+    key = RecordKey(_T.SHARE_GROUP_TARGET_ASSIGNMENT_METADATA, group_id)
     return Record(key, TargetEpochValue(epoch, timestamp_ms))
 
 
@@ -59,7 +64,7 @@ def current_record(group_id: str, member: ShareGroupMember) -> Record:
     value = wire.ShareCurrentValue(
         member.member_epoch, member.previous_member_epoch, member.state, assigned
     )
-    key = ShareGroupKey(_T.SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT, group_id, member.member_id)
+    key = RecordKey(_T.SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT, group_id, member.member_id)
     return Record(key, value)
 
 
@@ -69,7 +74,7 @@ def share_state_record(
     initialized: StateTopics,
     deleting: Mapping[Uuid, str],
 ) -> Record:
-    key = ShareGroupKey(_T.SHARE_GROUP_STATE_PARTITION_METADATA, group_id)
+    key = RecordKey(_T.SHARE_GROUP_STATE_PARTITION_METADATA, group_id)
     value = wire.ShareStateValue(
         _state_topics(initializing),
         _state_topics(initialized),
@@ -84,7 +89,7 @@ def _state_topics(topics: StateTopics) -> tuple[wire.ShareStateTopic, ...]:
 
 def member_tombstones(group_id: str, member_id: str) -> list[Record]:
     """Returns the tombstones of a member that leaves."""
-    return [Record(ShareGroupKey(kind, group_id, member_id)) for kind in _OF_A_MEMBER]
+    return [Record(RecordKey(kind, group_id, member_id)) for kind in _OF_A_MEMBER]
 
 
 _OF_A_MEMBER = (
@@ -101,4 +106,4 @@ def group_tombstones(group: ShareGroup) -> list[Record]:
         _T.SHARE_GROUP_STATE_PARTITION_METADATA,
         _T.SHARE_GROUP_METADATA,
     )
-    return [Record(ShareGroupKey(kind, group.group_id)) for kind in kinds]
+    return [Record(RecordKey(kind, group.group_id)) for kind in kinds]

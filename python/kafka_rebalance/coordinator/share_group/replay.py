@@ -13,9 +13,14 @@ from dataclasses import replace
 from typing import cast
 
 from kafka_rebalance.java.hash_map import HashMap, HashSet, Uuid, uuid_hash
-from kafka_rebalance.wire import share_group_records as wire
-from kafka_rebalance.wire.consumer_group_records import TargetEpochValue, TargetTopic, TargetValue
-from kafka_rebalance.wire.share_group_records import ShareGroupRecord, ShareRecordType
+from kafka_rebalance.wire import broker_records as wire
+from kafka_rebalance.wire.broker_records import (
+    BrokerRecord,
+    RecordType,
+    TargetEpochValue,
+    TargetTopic,
+    TargetValue,
+)
 
 from ..assigning_group.replay import (
     Groups,
@@ -31,10 +36,10 @@ from .group import ShareGroup
 from .member import ShareGroupMember
 from .share_state import NamedPartitions, ShareState, StateTopics
 
-_T = ShareRecordType
+_T = RecordType
 
 
-def replay_share(groups: Groups, record: ShareGroupRecord, now_ms: int) -> None:
+def replay_share(groups: Groups, record: BrokerRecord, now_ms: int) -> None:
     """Applies one record at a time. Errors: IllegalRecord."""
     (kind, group_id, name), value = record
     group = _group(groups, group_id, creates=value is not None)
@@ -110,7 +115,7 @@ def _state_topics(topics: tuple[wire.ShareStateTopic, ...]) -> StateTopics:
     return dict(table.items())
 
 
-def _bury(groups: Groups, group: ShareGroup, kind: ShareRecordType, member_id: str) -> None:
+def _bury(groups: Groups, group: ShareGroup, kind: RecordType, member_id: str) -> None:
     if kind is _T.SHARE_GROUP_METADATA:
         delete_group(groups, group)
     elif kind is _T.SHARE_GROUP_STATE_PARTITION_METADATA:

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 
+from kafka_rebalance.wire.streams_topology import UserEndpoint
+
 from .tasks import NOTHING_ASSIGNED, MemberTasks
 
 NO_TOPOLOGY_EPOCH = -1
@@ -47,7 +49,7 @@ class StreamsGroupMember:
     client_host: str = ""
     topology_epoch: int = NO_TOPOLOGY_EPOCH
     process_id: str = ""
-    user_endpoint: tuple[str, int] | None = None
+    user_endpoint: UserEndpoint | None = None
     client_tags: Mapping[str, str] = field(default_factory=dict)
     assigned: MemberTasks = NOTHING_ASSIGNED
     pending_revocation: MemberTasks = NOTHING_ASSIGNED

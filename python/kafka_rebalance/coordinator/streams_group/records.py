@@ -13,17 +13,16 @@ Source   StreamsCoordinatorRecordHelpers, StreamsGroup.createGroupTombstoneRecor
 from collections.abc import Collection, Mapping
 
 from kafka_rebalance.java.order import name_key
-from kafka_rebalance.wire import streams_group_records as wire
-from kafka_rebalance.wire.consumer_group_records import TargetEpochValue
-from kafka_rebalance.wire.streams_group_records import Role, StreamsGroupKey, StreamsRecordType
-from kafka_rebalance.wire.streams_group_records import StreamsGroupRecord as Record
-from kafka_rebalance.wire.streams_topology import StreamsTopology
+from kafka_rebalance.wire import broker_records as wire
+from kafka_rebalance.wire.broker_records import BrokerRecord as Record
+from kafka_rebalance.wire.broker_records import RecordKey, RecordType, Role, TargetEpochValue
+from kafka_rebalance.wire.streams_topology import KeyValue, StreamsTopology
 
 from .group import StreamsGroup
 from .member import StreamsGroupMember
 from .tasks import GroupTasks, Task, task_list
 
-_T = StreamsRecordType
+_T = RecordType
 
 
 def member_record(group_id: str, member: StreamsGroupMember) -> Record:
@@ -38,9 +37,7 @@ def member_record(group_id: str, member: StreamsGroupMember) -> Record:
         user_endpoint=member.user_endpoint,
         client_tags=_sorted(member.client_tags),
     )
-    return Record(
-        StreamsGroupKey(_T.STREAMS_GROUP_MEMBER_METADATA, group_id, member.member_id), value
-    )
+    return Record(RecordKey(_T.STREAMS_GROUP_MEMBER_METADATA, group_id, member.member_id), value)
 
 
 def epoch_record(
@@ -53,24 +50,24 @@ def epoch_record(
     value = wire.StreamsEpochValue(
         epoch, metadata_hash, validated_topology_epoch, _sorted(configs), *group.description_epochs
     )
-    return Record(StreamsGroupKey(_T.STREAMS_GROUP_METADATA, group.group_id), value)
+    return Record(RecordKey(_T.STREAMS_GROUP_METADATA, group.group_id), value)
 
 
-def _sorted(texts: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted(texts.items(), key=lambda one: name_key(one[0])))
+def _sorted(strings: Mapping[str, str]) -> tuple[KeyValue, ...]:
+    return tuple(KeyValue(name, strings[name]) for name in sorted(strings, key=name_key))
 
 
 def topology_record(group_id: str, topology: StreamsTopology) -> Record:
-    return Record(StreamsGroupKey(_T.STREAMS_GROUP_TOPOLOGY, group_id), topology)
+    return Record(RecordKey(_T.STREAMS_GROUP_TOPOLOGY, group_id), topology)
 
 
 def target_record(group_id: str, member_id: str, target: GroupTasks) -> Record:
-    key = StreamsGroupKey(_T.STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER, group_id, member_id)
+    key = RecordKey(_T.STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER, group_id, member_id)
     return Record(key, wire.StreamsTargetValue(*map(_role, target)))
 
 
 def target_epoch_record(group_id: str, epoch: int, timestamp_ms: int) -> Record:
-    key = StreamsGroupKey(_T.STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA, group_id)
+    key = RecordKey(_T.STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA, group_id)
     return Record(key, TargetEpochValue(epoch, timestamp_ms))
 
 
@@ -87,7 +84,7 @@ def current_record(group_id: str, member: StreamsGroupMember) -> Record:
         _role(pending.standby),
         _role(pending.warmup),
     )
-    key = StreamsGroupKey(_T.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT, group_id, member.member_id)
+    key = RecordKey(_T.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT, group_id, member.member_id)
     return Record(key, value)
 
 
@@ -111,7 +108,7 @@ _OF_A_MEMBER = (
 
 def member_tombstones(group_id: str, member_id: str) -> list[Record]:
     """Returns the tombstones of a member that leaves."""
-    return [Record(StreamsGroupKey(kind, group_id, member_id)) for kind in _OF_A_MEMBER]
+    return [Record(RecordKey(kind, group_id, member_id)) for kind in _OF_A_MEMBER]
 
 
 def group_tombstones(group: StreamsGroup) -> list[Record]:
@@ -121,4 +118,4 @@ def group_tombstones(group: StreamsGroup) -> list[Record]:
         _T.STREAMS_GROUP_METADATA,
         _T.STREAMS_GROUP_TOPOLOGY,
     )
-    return [Record(StreamsGroupKey(kind, group.group_id)) for kind in kinds]
+    return [Record(RecordKey(kind, group.group_id)) for kind in kinds]

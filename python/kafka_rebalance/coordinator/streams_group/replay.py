@@ -9,13 +9,12 @@ Source   GroupMetadataManager.replay, StreamsGroupMember.Builder.updateWith (Kaf
 from dataclasses import replace
 from typing import cast
 
-from kafka_rebalance.wire import streams_group_records as wire
-from kafka_rebalance.wire.consumer_group_records import TargetEpochValue
-from kafka_rebalance.wire.streams_group_records import (
+from kafka_rebalance.wire import broker_records as wire
+from kafka_rebalance.wire.broker_records import (
+    BrokerRecord,
+    RecordType,
     Role,
-    StreamsGroupKey,
-    StreamsGroupRecord,
-    StreamsRecordType,
+    TargetEpochValue,
 )
 from kafka_rebalance.wire.streams_topology import StreamsTopology
 
@@ -32,12 +31,12 @@ from .group import StreamsGroup
 from .member import StreamsGroupMember, TasksState
 from .tasks import NOTHING_ASSIGNED, GroupTasks, MemberTasks, Task
 
-_T = StreamsRecordType
+_T = RecordType
 
 
-def replay_streams(groups: Groups, record: StreamsGroupRecord) -> None:
+def replay_streams(groups: Groups, record: BrokerRecord) -> None:
     """Applies one record. Errors: IllegalRecord."""
-    (_, group_id, name), value = record
+    (kind, group_id, name), value = record
     group = group_of_record(groups, group_id, StreamsGroup, creates=value is not None)
     if group is None:
         return
@@ -60,7 +59,7 @@ def replay_streams(groups: Groups, record: StreamsGroupRecord) -> None:
         case StreamsTopology():
             group.topology = value
         case None:
-            _bury(groups, group, record.key)
+            _bury(groups, group, kind, cast(str, name))
 
 
 def _member(group: StreamsGroup, member_id: str | None) -> StreamsGroupMember:
@@ -117,8 +116,7 @@ def _epochs(role: Role, without: int) -> dict[Task, int]:
     return found
 
 
-def _bury(groups: Groups, group: StreamsGroup, key: StreamsGroupKey) -> None:
-    kind, member_id = key.type, cast(str, key.member_id)
+def _bury(groups: Groups, group: StreamsGroup, kind: RecordType, member_id: str) -> None:
     if kind is _T.STREAMS_GROUP_METADATA:
         if not group.is_empty or group.assignment_epoch != DELETED_EPOCH:
             raise IllegalRecord(f"group {group.group_id!r} is deleted while it has members")

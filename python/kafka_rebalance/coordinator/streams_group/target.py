@@ -23,7 +23,7 @@ from kafka_rebalance.group.model import Member, StreamsMember, TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.java.order import java_hash_order
 from kafka_rebalance.protocol.streams_messages import StreamsStatus
-from kafka_rebalance.wire.streams_group_records import StreamsGroupRecord
+from kafka_rebalance.wire.broker_records import BrokerRecord
 
 from ..coordinator_state import CoordinatorState
 from ..deadlines import INITIAL_REBALANCE, DeadlineKey
@@ -58,7 +58,7 @@ class Targets(NamedTuple):
 
     epoch: int
     targets: Mapping[str, GroupTasks]
-    records: tuple[StreamsGroupRecord, ...] = ()
+    records: tuple[BrokerRecord, ...] = ()
     status: tuple[StreamsStatus, ...] = ()
 
 

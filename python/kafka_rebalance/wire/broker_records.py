@@ -1,0 +1,386 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The records of groups whose brokers assign, in `__consumer_offsets`.
+
+    3 to 8, 16   consumer groups (KIP-848)      10 to 15   share groups (KIP-932)
+    17, 19 to 23 streams groups (KIP-1071)
+
+A key is its type as int16, the group id and, in some types, the id of a member or a pattern. A
+value is its version 0 as int16 and the fields of its class below: `layout.py` has the notation. The
+value None is a tombstone.
+
+Errors   WireError with the path of the field.
+Source   ConsumerGroup*, ShareGroup*, StreamsGroup*{Key,Value}.json of Kafka's group coordinator
+         (4.4.0).
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Annotated, Any, NamedTuple
+
+from kafka_rebalance.java.hash_map import Uuid
+
+from .layout import (
+    VERSION_BYTES,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Name,
+    Rest,
+    Tag,
+    layout_of,
+    read_version,
+)
+from .streams_topology import KeyValue, StreamsTopology, UserEndpoint
+
+NO_TOPOLOGY = -1
+
+
+class RecordType(IntEnum):
+    """The types of records, with Kafka's names."""
+
+    CONSUMER_GROUP_METADATA = 3
+    CONSUMER_GROUP_PARTITION_METADATA = 4
+    CONSUMER_GROUP_MEMBER_METADATA = 5
+    CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA = 6
+    CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER = 7
+    CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT = 8
+    SHARE_GROUP_MEMBER_METADATA = 10
+    SHARE_GROUP_METADATA = 11
+    SHARE_GROUP_TARGET_ASSIGNMENT_METADATA = 12
+    SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER = 13
+    SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT = 14
+    SHARE_GROUP_STATE_PARTITION_METADATA = 15
+    CONSUMER_GROUP_REGULAR_EXPRESSION = 16
+    STREAMS_GROUP_METADATA = 17
+    STREAMS_GROUP_MEMBER_METADATA = 19
+    STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA = 20
+    STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER = 21
+    STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT = 22
+    STREAMS_GROUP_TOPOLOGY = 23
+
+    @property
+    def group_type(self) -> str:
+        """Returns "consumer", "share" or "streams"."""
+        return self.name.partition("_")[0].lower()
+
+
+class RecordKey(NamedTuple):
+    """A key; `name` is the member id or the pattern, None in a record of the group."""
+
+    type: RecordType
+    group_id: str
+    name: str | None = None
+
+
+# Consumer groups ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class EpochValue:
+    """The epoch of a consumer group."""
+
+    epoch: Int32
+    metadata_hash: Annotated[Int64, Tag(0)] = 0
+
+
+@dataclass(frozen=True, slots=True)
+class OldMetadataValue:
+    """The topics' metadata as brokers before Kafka 4.1 stored it; 4.4 writes tombstones only."""
+
+    body: Rest
+
+
+class ClassicProtocol(NamedTuple):
+    """A protocol that a member using the classic protocol lists."""
+
+    name: str
+    metadata: bytes
+
+
+class ClassicMetadata(NamedTuple):
+    """Fields of a member that uses the classic protocol."""
+
+    session_timeout_ms: Int32
+    protocols: Annotated[tuple[ClassicProtocol, ...], Name("supportedProtocols")]
+
+
+@dataclass(frozen=True, slots=True)
+class MemberValue:
+    """A member: its identity and its subscription; `classic` None: the consumer protocol."""
+
+    instance_id: str | None
+    rack_id: str | None
+    client_id: str
+    client_host: str
+    subscribed_topic_names: tuple[str, ...]
+    subscribed_topic_regex: str | None
+    rebalance_timeout_ms: Int32
+    server_assignor: str | None
+    classic: Annotated[
+        ClassicMetadata | None, Tag(0, always=True), Name("classicMemberMetadata")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class TargetEpochValue:
+    """The epoch for which the targets were computed; the time is 0 before the first target."""
+
+    assignment_epoch: Int32
+    assignment_timestamp_ms: Annotated[Int64, Tag(0), Name("assignmentTimestamp")] = 0
+
+
+class TargetTopic(NamedTuple):
+    """The partitions of one topic in a member's target."""
+
+    topic_id: Uuid
+    partitions: tuple[Int32, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TargetValue:
+    """A member's target."""
+
+    topics: Annotated[tuple[TargetTopic, ...], Name("topicPartitions")]
+
+
+class CurrentTopic(NamedTuple):
+    """The partitions of one topic; `epochs` None was written before Kafka 4.3."""
+
+    topic_id: Uuid
+    partitions: tuple[Int32, ...]
+    epochs: Annotated[tuple[Int32, ...] | None, Tag(0), Name("assignmentEpochs")] = None
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentValue:
+    """A member's current assignment, and the state of its reconciliation."""
+
+    member_epoch: Int32
+    previous_member_epoch: Int32
+    state: Int8
+    assigned: Annotated[tuple[CurrentTopic, ...], Name("assignedPartitions")]
+    pending_revocation: Annotated[tuple[CurrentTopic, ...], Name("partitionsPendingRevocation")]
+
+
+@dataclass(frozen=True, slots=True)
+class PatternValue:
+    """The topics to which a pattern was resolved."""
+
+    topics: tuple[str, ...]
+    version: Int64
+    timestamp_ms: Annotated[Int64, Name("timestamp")]
+
+
+# Share groups -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ShareEpochValue:
+    """The epoch of a share group."""
+
+    epoch: Int32
+    metadata_hash: Int64
+
+
+@dataclass(frozen=True, slots=True)
+class ShareMemberValue:
+    """A member: its identity and its subscription."""
+
+    rack_id: str | None
+    client_id: str
+    client_host: str
+    subscribed_topic_names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShareCurrentValue:
+    """A member's current assignment; its state has the numbers of consumer groups' members."""
+
+    member_epoch: Int32
+    previous_member_epoch: Int32
+    state: Int8
+    assigned: Annotated[tuple[TargetTopic, ...], Name("topicPartitions")]
+
+
+class ShareStateTopic(NamedTuple):
+    """Partitions of one topic, with the topic's name."""
+
+    topic_id: Uuid
+    topic_name: str
+    partitions: tuple[Int32, ...]
+
+
+class DeletingTopic(NamedTuple):
+    """A topic whose share state is being deleted."""
+
+    topic_id: Uuid
+    topic_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShareStateValue:
+    """The partitions whose share state is initialised or is to be, and the topics to delete."""
+
+    initializing: Annotated[tuple[ShareStateTopic, ...], Name("initializingTopics")] = ()
+    initialized: Annotated[tuple[ShareStateTopic, ...], Name("initializedTopics")] = ()
+    deleting: Annotated[tuple[DeletingTopic, ...], Name("deletingTopics")] = ()
+
+
+# Streams groups -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class StreamsEpochValue:
+    """The epoch of a streams group; `assignment_configs` are the settings of its last epoch.
+
+    The epochs of topologies are -1 if there is none. Those of descriptions belong to a plug-in.
+    """
+
+    epoch: Int32
+    metadata_hash: Int64
+    validated_topology_epoch: Annotated[Int32, Tag(0)] = NO_TOPOLOGY
+    assignment_configs: Annotated[
+        tuple[KeyValue, ...] | None, Tag(1), Name("lastAssignmentConfigs")
+    ] = None
+    stored_description_epoch: Annotated[Int32, Tag(2)] = NO_TOPOLOGY
+    failed_description_epoch: Annotated[Int32, Tag(3)] = NO_TOPOLOGY
+
+
+@dataclass(frozen=True, slots=True)
+class StreamsMemberValue:
+    """A member of a streams group."""
+
+    instance_id: str | None
+    rack_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: Int32
+    topology_epoch: Int32
+    process_id: str
+    user_endpoint: UserEndpoint | None
+    client_tags: tuple[KeyValue, ...]
+
+
+class TaskIds(NamedTuple):
+    """Tasks of one subtopology; `epochs` holds the assignment epochs of active tasks."""
+
+    subtopology_id: str
+    partitions: tuple[Int32, ...]
+    epochs: Annotated[tuple[Int32, ...] | None, Tag(0), Name("assignmentEpochs")] = None
+
+
+Role = tuple[TaskIds, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamsTargetValue:
+    """A member's target."""
+
+    active: Annotated[Role, Name("activeTasks")]
+    standby: Annotated[Role, Name("standbyTasks")]
+    warmup: Annotated[Role, Name("warmupTasks")]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamsCurrentValue:
+    """A member's present tasks, and the state of its reconciliation."""
+
+    member_epoch: Int32
+    previous_member_epoch: Int32
+    state: Int8
+    active: Annotated[Role, Name("activeTasks")]
+    standby: Annotated[Role, Name("standbyTasks")]
+    warmup: Annotated[Role, Name("warmupTasks")]
+    active_pending: Annotated[Role, Name("activeTasksPendingRevocation")]
+    standby_pending: Annotated[Role, Name("standbyTasksPendingRevocation")]
+    warmup_pending: Annotated[Role, Name("warmupTasksPendingRevocation")]
+
+
+# Reading and writing ------------------------------------------------------------------------------
+
+_T = RecordType
+VALUES: dict[RecordType, type] = {
+    _T.CONSUMER_GROUP_METADATA: EpochValue,
+    _T.CONSUMER_GROUP_PARTITION_METADATA: OldMetadataValue,
+    _T.CONSUMER_GROUP_MEMBER_METADATA: MemberValue,
+    _T.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA: TargetEpochValue,
+    _T.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER: TargetValue,
+    _T.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT: CurrentValue,
+    _T.CONSUMER_GROUP_REGULAR_EXPRESSION: PatternValue,
+    _T.SHARE_GROUP_MEMBER_METADATA: ShareMemberValue,
+    _T.SHARE_GROUP_METADATA: ShareEpochValue,
+    _T.SHARE_GROUP_TARGET_ASSIGNMENT_METADATA: TargetEpochValue,
+    _T.SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER: TargetValue,
+    _T.SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT: ShareCurrentValue,
+    _T.SHARE_GROUP_STATE_PARTITION_METADATA: ShareStateValue,
+    _T.STREAMS_GROUP_METADATA: StreamsEpochValue,
+    _T.STREAMS_GROUP_MEMBER_METADATA: StreamsMemberValue,
+    _T.STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA: TargetEpochValue,
+    _T.STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER: StreamsTargetValue,
+    _T.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT: StreamsCurrentValue,
+    _T.STREAMS_GROUP_TOPOLOGY: StreamsTopology,
+}
+"""The class of each type's values."""
+
+# Types whose keys name neither a member nor a pattern: records of the group itself.
+_OF_THE_GROUP = {
+    _T.CONSUMER_GROUP_METADATA,
+    _T.CONSUMER_GROUP_PARTITION_METADATA,
+    _T.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA,
+    _T.SHARE_GROUP_METADATA,
+    _T.SHARE_GROUP_TARGET_ASSIGNMENT_METADATA,
+    _T.SHARE_GROUP_STATE_PARTITION_METADATA,
+    _T.STREAMS_GROUP_METADATA,
+    _T.STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA,
+    _T.STREAMS_GROUP_TOPOLOGY,
+}
+_TYPES = {kind.value: kind for kind in RecordType}
+_VERSION = 0
+
+
+class BrokerRecord(NamedTuple):
+    """A record; its value is of the class in `VALUES`, None for a tombstone."""
+
+    key: RecordKey
+    value: Any = None
+
+
+class _GroupKey(NamedTuple):
+    type: Int16
+    group_id: Annotated[str, Name("group")]
+
+
+class _MemberKey(NamedTuple):
+    type: Int16
+    group_id: Annotated[str, Name("group")]
+    name: str
+
+
+def decode_record(key: bytes, value: bytes | None) -> BrokerRecord | None:
+    """Reads a record; returns None if its type is not a `RecordType`. Errors: WireError."""
+    kind = _TYPES.get(int.from_bytes(key[:2], signed=True)) if len(key) > 1 else None
+    if kind is None:
+        return None
+    if kind in _OF_THE_GROUP:
+        _, group_id = layout_of(_GroupKey, 0, False).read(key, "key")
+        read_key = RecordKey(kind, group_id)
+    else:
+        _, group_id, name = layout_of(_MemberKey, 0, False).read(key, "key")
+        read_key = RecordKey(kind, group_id, name)
+    if value is None:
+        return BrokerRecord(read_key)
+    read_version(value, "value", range(_VERSION + 1))
+    return BrokerRecord(read_key, layout_of(VALUES[kind]).read(value, "value", VERSION_BYTES))
+
+
+def encode_record(record: BrokerRecord) -> tuple[bytes, bytes | None]:
+    """Returns the bytes of a record's key and value."""
+    kind, group_id, name = record.key
+    if name is None:
+        key = layout_of(_GroupKey, 0, False).written(_GroupKey(kind, group_id))
+    else:
+        key = layout_of(_MemberKey, 0, False).written(_MemberKey(kind, group_id, name))
+    if record.value is None:
+        return key, None
+    return key, layout_of(type(record.value)).written(record.value, b"\0\0")

@@ -1,0 +1,512 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiles reader and writer of a message from the annotations of its class.
+
+A message is a dataclass or a NamedTuple whose fields stand in the order of the bytes:
+
+    Int8, Int16, Uint16, Int32, Int64   a number, big-endian
+    bool, an IntEnum                    a number of 8 bits, unless an annotation names another
+    Uuid                                two numbers of 64 bits
+    str, bytes                          a length and the data; "| None": the length may be -1
+    tuple[T, ...]                       a count and the entries; "| None": the count may be -1
+    another message                     its fields; "| None": after a byte, negative for null
+    Rest                                all bytes that are left
+
+    Annotated[T, Tag(0)]          in the tagged fields; left out if it has its default
+    Annotated[T, Since(3)]        in version 3 and later; `Since(1, last=1)`: in version 1 only
+    Annotated[T, Name("group")]   the name in errors, where it is not that of the attribute
+    Version                       not in the bytes of the message: the version itself
+    Tagged                        tagged fields that are not known, written again as they are
+
+In "flexible" versions (KIP-482) a length is an unsigned varint of length + 1, and tagged fields
+end each message. A field that a version lacks has its default.
+
+Errors   WireError with the path of the field, in Kafka's spelling: `value.members[3].rackId`.
+"""
+
+import dataclasses
+import struct
+import types
+import typing
+from collections.abc import Callable, Iterator
+from enum import IntEnum
+from functools import cache
+from operator import attrgetter, itemgetter
+from typing import Annotated, Any, Generic, NamedTuple, TypeVar, Union, cast
+
+from kafka_rebalance.errors import WireError
+
+_T = TypeVar("_T")
+_Number = struct.Struct
+
+
+class Tag(NamedTuple):
+    """Marks a tagged field; Kafka writes some even if they have their default."""
+
+    number: int
+    always: bool = False
+
+
+class Since(NamedTuple):
+    """Marks a field that only the versions from `first` to `last` have."""
+
+    first: int
+    last: int = 2**15
+    absent: Any = dataclasses.MISSING
+    """The value in other versions, for a field without a default."""
+
+
+class Name(NamedTuple):
+    """Marks a field whose name in errors is not that of its attribute."""
+
+    name: str
+
+
+class _Special(IntEnum):
+    REST = 0
+    VERSION = 1
+    TAGGED = 2
+
+
+Int8 = Annotated[int, _Number(">b")]
+Int16 = Annotated[int, _Number(">h")]
+Uint16 = Annotated[int, _Number(">H")]
+Int32 = Annotated[int, _Number(">i")]
+Int64 = Annotated[int, _Number(">q")]
+Rest = Annotated[bytes, _Special.REST]
+Version = Annotated[int, _Special.VERSION]
+Tagged = Annotated[tuple[tuple[int, bytes], ...], _Special.TAGGED]
+"""(tag, data), in the order written."""
+
+_INT8, _INT16, _INT32 = _Number(">b"), _Number(">h"), _Number(">i")
+_UUID = _Number(">qq")
+VERSION_BYTES = 2
+_BYTES = [bytes([value]) for value in range(256)]
+
+Read = Callable[["Source"], Any]
+Write = Callable[[list[bytes], Any], None]
+
+
+class _Wrong(Exception):
+    """A problem of a field; `path` grows while the messages around the field are left."""
+
+    def __init__(self, problem: str) -> None:
+        self.path = ""
+        self.problem = problem
+
+    def within(self, step: str) -> "_Wrong":
+        separator = "." if self.path and not self.path.startswith("[") else ""
+        self.path = f"{step}{separator}{self.path}"
+        return self
+
+
+class Source:
+    """Bytes, and the place up to which they are read."""
+
+    __slots__ = ("at", "data")
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.at = 0
+
+    def take(self, length: int) -> bytes:
+        start = self.at
+        left = len(self.data) - start
+        if left < length:
+            raise _Wrong(f"needs {length} bytes, {left} are left")
+        self.at = start + length
+        return self.data[start : self.at]
+
+    def number(self, layout: struct.Struct) -> int:
+        return int(layout.unpack(self.take(layout.size))[0])
+
+    def varint(self) -> int:
+        value = 0
+        for shift in range(0, 35, 7):
+            byte = self.take(1)[0]
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+        raise _Wrong("has a length of more than 5 bytes")
+
+    def tagged(self) -> Iterator[tuple[int, bytes]]:
+        """Yields number and data of each tagged field."""
+        step = "tagged fields"
+        try:
+            for _ in range(self.varint()):
+                tag, length = self.varint(), self.varint()
+                step = f"tagged field {tag}"
+                data = self.take(length)
+                step = "tagged fields"
+                yield tag, data
+        except _Wrong as wrong:
+            raise wrong.within(step) from None
+
+    def end(self) -> None:
+        left = len(self.data) - self.at
+        if left:
+            raise _Wrong(f"{left} bytes too many").within("end")
+
+
+def put_varint(parts: list[bytes], value: int) -> None:
+    while value >= 0x80:
+        parts.append(_BYTES[value & 0x7F | 0x80])
+        value >>= 7
+    parts.append(_BYTES[value])
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Layout(Generic[_T]):
+    """How the messages of a class are read and written, in one version."""
+
+    read_from: Callable[[Source], _T]
+    write_to: Callable[[list[bytes], _T], None]
+
+    def read(self, data: bytes, what: str, skip: int = 0, *, may_go_on: bool = False) -> _T:
+        """Reads the bytes after the first `skip`; `what` begins the path of an error.
+
+        Bytes after the last field are an error, unless the message `may_go_on`.
+        """
+        source = Source(data)
+        try:
+            source.take(skip)
+            value = self.read_from(source)
+            if not may_go_on:
+                source.end()
+        except _Wrong as wrong:
+            raise WireError(f"{what}.{wrong.path}: {wrong.problem}") from None
+        return value
+
+    def written(self, value: _T, *before: bytes) -> bytes:
+        """Returns the bytes of a message, after the bytes `before`."""
+        parts = [*before]
+        self.write_to(parts, value)
+        return b"".join(parts)
+
+
+def layout_of(kind: type[_T], version: int = 0, flexible: bool = True) -> Layout[_T]:
+    """Returns the layout of a class's messages in one version.
+
+    Layouts are compiled once and kept: call this only with versions that Kafka has.
+    """
+    return cast(Layout[_T], _compiled(cast(Any, kind), version, flexible))
+
+
+@cache
+def _compiled(kind: Any, version: int, flexible: bool) -> Layout[Any]:
+    return Layout(*_struct(kind, version, flexible))
+
+
+def read_version(data: bytes, what: str, known: range | None = None) -> int:
+    """Returns the version that begins a message; `known` None means any. Errors: WireError."""
+    (version,) = layout_of(_Head, 0, False).read(data[:VERSION_BYTES], what)
+    if known is not None and version not in known:
+        names = f"{known[0]} to {known[-1]} are" if len(known) > 1 else f"{known[0]} is"
+        raise WireError(f"{what}.version: {version} is not known ({names})")
+    return version
+
+
+class _Head(NamedTuple):
+    version: Int16
+
+
+# Messages -----------------------------------------------------------------------------------------
+
+
+class _Field(NamedTuple):
+    attribute: str
+    name: str
+    hint: Any
+    marks: tuple[Any, ...]
+    default: Any
+
+    def mark(self, kind: type[_T]) -> _T | None:
+        return next((one for one in self.marks if isinstance(one, kind)), None)
+
+
+def _struct(kind: Any, version: int, flexible: bool) -> tuple[Read, Write]:
+    """Returns reader and writer of a class's fields, with the tagged ones at the end."""
+    fields = tuple(_fields(kind))
+    absent = [_absent(one, version) for one in fields]
+    readers, writers, unknown, ends = [], [], None, flexible
+    tags: dict[int, _TaggedField] = {}
+
+    def get(at: int) -> Callable[[Any], Any]:
+        return itemgetter(at) if issubclass(kind, tuple) else attrgetter(fields[at].attribute)
+
+    for at, one in enumerate(fields):
+        special, tag = one.mark(_Special), one.mark(Tag)
+        if special is _Special.TAGGED:
+            unknown = at
+        elif special is not _Special.VERSION and _is_in(one.mark(Since), version):
+            read_one, write_one = _typed(one.hint, one.marks, version, flexible)
+            if tag is not None:
+                tags[tag.number] = _TaggedField(
+                    at, one.name, get(at), ... if tag.always else one.default, read_one, write_one
+                )
+                continue
+            readers.append((at, one.name, read_one))
+            writers.append((get(at), write_one))
+            ends = ends and special is not _Special.REST
+    make = _maker(kind, fields)
+
+    def read(source: Source) -> Any:
+        found, step = absent.copy(), ""
+        try:
+            for at, step, read_field in readers:  # noqa: B007 - the error needs the step
+                found[at] = read_field(source)
+        except _Wrong as wrong:
+            raise wrong.within(step) from None
+        if ends:
+            _read_tags(source, tags, unknown, found)
+        return make(found)
+
+    def write(parts: list[bytes], value: Any) -> None:
+        for field_of, write_field in writers:
+            write_field(parts, field_of(value))
+        if ends:
+            _write_tags(parts, tags, () if unknown is None else get(unknown)(value), value)
+
+    return read, write
+
+
+class _TaggedField(NamedTuple):
+    at: int
+    name: str
+    of: Callable[[Any], Any]
+    left_out: Any
+    """The value that is not written."""
+    read: Read
+    write: Write
+
+
+def _read_tags(
+    source: Source, tags: dict[int, _TaggedField], unknown: int | None, found: list[Any]
+) -> None:
+    others = []
+    for number, data in source.tagged():
+        if number not in tags:
+            others.append((number, data))
+            continue
+        at, name, _, _, read, _ = tags[number]
+        inner = Source(data)
+        try:
+            found[at] = read(inner)
+            inner.end()
+        except _Wrong as wrong:
+            raise wrong.within(name) from None
+    if unknown is not None:
+        found[unknown] = tuple(others)
+
+
+def _write_tags(
+    parts: list[bytes],
+    tags: dict[int, _TaggedField],
+    others: tuple[tuple[int, bytes], ...],
+    value: Any,
+) -> None:
+    if not tags and not others:
+        parts.append(b"\0")
+        return
+    written = dict(others)
+    for number, (_, _, of, left_out, _, write) in tags.items():
+        content = of(value)
+        if content != left_out:
+            inner: list[bytes] = []
+            write(inner, content)
+            written[number] = b"".join(inner)
+    put_varint(parts, len(written))
+    for number, data in sorted(written.items()):
+        put_varint(parts, number)
+        put_varint(parts, len(data))
+        parts.append(data)
+
+
+def _fields(kind: Any) -> Iterator[_Field]:
+    """Yields the fields of a class, each with its type without `Annotated`, and its marks."""
+    defaults = getattr(kind, "_field_defaults", None)
+    if defaults is None:
+        defaults = {one.name: one.default for one in dataclasses.fields(kind)}
+    for attribute, annotation in typing.get_type_hints(kind, include_extras=True).items():
+        hint, *marks = _parts(annotation)
+        first, *rest = attribute.split("_")
+        name = next((mark.name for mark in marks if isinstance(mark, Name)), None)
+        default = defaults.get(attribute, dataclasses.MISSING)
+        yield _Field(
+            attribute, name or first + "".join(map(str.title, rest)), hint, tuple(marks), default
+        )
+
+
+def _parts(annotation: Any) -> tuple[Any, ...]:
+    """Returns a type and the marks of its annotation."""
+    is_marked = typing.get_origin(annotation) is Annotated
+    return typing.get_args(annotation) if is_marked else (annotation,)
+
+
+def _absent(one: _Field, version: int) -> Any:
+    """Returns the value of a field that is not in the bytes."""
+    if one.mark(_Special) is _Special.VERSION:
+        return version
+    since = one.mark(Since)
+    return one.default if since is None or since.absent is dataclasses.MISSING else since.absent
+
+
+def _is_in(since: Since | None, version: int) -> bool:
+    return since is None or since.first <= version <= since.last
+
+
+def _maker(kind: Any, fields: tuple[_Field, ...]) -> Callable[[list[Any]], Any]:
+    if dataclasses.is_dataclass(kind) and any(one.kw_only for one in dataclasses.fields(kind)):
+        names, make = [one.attribute for one in fields], cast(Any, kind)
+        return lambda found: make(**dict(zip(names, found, strict=True)))
+    return lambda found: kind(*found)
+
+
+# Fields -------------------------------------------------------------------------------------------
+
+
+def _typed(hint: Any, marks: tuple[Any, ...], version: int, flexible: bool) -> tuple[Read, Write]:
+    """Returns reader and writer of a type, with the marks of its annotation."""
+    hint, *more = _parts(hint)
+    marks = (*marks, *more)
+    nullable = typing.get_origin(hint) in (types.UnionType, Union)
+    if nullable:
+        hint = next(one for one in typing.get_args(hint) if one is not types.NoneType)
+    number = next((one for one in marks if isinstance(one, _Number)), None)
+    if _Special.REST in marks:
+        return lambda source: source.take(len(source.data) - source.at), list.append
+    if number is not None or (isinstance(hint, type) and issubclass(hint, int)):
+        return _number(hint, number or _INT8)
+    if hint == tuple[int, int]:
+        return _uuid, lambda parts, value: parts.append(_UUID.pack(*value))
+    if hint is str:
+        return _string(nullable, flexible)
+    if hint is bytes:
+        return _data(nullable, flexible)
+    if typing.get_origin(hint) is tuple:
+        return _array(typing.get_args(hint)[0], nullable, version, flexible)
+    is_tagged = any(isinstance(one, Tag) for one in marks)
+    return _message(hint, nullable, version, flexible, is_tagged)
+
+
+def _number(kind: type[int], layout: struct.Struct) -> tuple[Read, Write]:
+    size, unpack, pack = layout.size, layout.unpack_from, layout.pack
+
+    def read(source: Source) -> Any:
+        at = source.at
+        end = at + size
+        if end > len(source.data):
+            source.take(size)
+        source.at = end
+        return unpack(source.data, at)[0]
+
+    def write(parts: list[bytes], value: int) -> None:
+        parts.append(pack(value))
+
+    return (read if kind is int else lambda source: kind(read(source))), write
+
+
+def _uuid(source: Source) -> tuple[int, int]:
+    most, least = _UUID.unpack(source.take(_UUID.size))
+    return most, least
+
+
+def _length(nullable: bool, flexible: bool, short: bool) -> Read:
+    """Returns a reader of lengths; it returns -1 for null, which is an error if not `nullable`."""
+    layout = _INT16 if short else _INT32
+
+    def read(source: Source) -> int:
+        length = source.varint() - 1 if flexible else source.number(layout)
+        if length < 0 and not nullable:
+            raise _Wrong("is null")
+        return length
+
+    return read
+
+
+def _put_length(parts: list[bytes], length: int, flexible: bool, layout: struct.Struct) -> None:
+    if flexible:
+        put_varint(parts, length + 1)
+    else:
+        parts.append(layout.pack(length))
+
+
+def _string(nullable: bool, flexible: bool) -> tuple[Read, Write]:
+    length_of = _length(nullable, flexible, True)
+
+    def read(source: Source) -> str | None:
+        length = length_of(source)
+        if length < 0:
+            return None
+        try:
+            return source.take(length).decode()
+        except UnicodeDecodeError:
+            raise _Wrong("is not UTF-8") from None
+
+    def write(parts: list[bytes], value: str | None) -> None:
+        data = b"" if value is None else value.encode()
+        _put_length(parts, -1 if value is None else len(data), flexible, _INT16)
+        parts.append(data)
+
+    return read, write
+
+
+def _data(nullable: bool, flexible: bool) -> tuple[Read, Write]:
+    length_of = _length(nullable, flexible, False)
+
+    def read(source: Source) -> bytes | None:
+        length = length_of(source)
+        return None if length < 0 else source.take(length)
+
+    def write(parts: list[bytes], value: bytes | None) -> None:
+        _put_length(parts, -1 if value is None else len(value), flexible, _INT32)
+        parts.append(value or b"")
+
+    return read, write
+
+
+def _array(hint: Any, nullable: bool, version: int, flexible: bool) -> tuple[Read, Write]:
+    read_one, write_one = _typed(hint, (), version, flexible)
+
+    def read(source: Source) -> tuple[Any, ...] | None:
+        count = source.varint() - 1 if flexible else source.number(_INT32)
+        if count == -1 and nullable:
+            return None
+        # An entry has at least one byte, so there cannot be more entries than bytes.
+        if not 0 <= count <= len(source.data) - source.at:
+            raise _Wrong(f"{count} entries are not in the data")
+        found: list[Any] = []
+        try:
+            for _ in range(count):
+                found.append(read_one(source))
+        except _Wrong as wrong:
+            raise wrong.within(f"[{len(found)}]") from None
+        return tuple(found)
+
+    def write(parts: list[bytes], value: tuple[Any, ...] | None) -> None:
+        _put_length(parts, -1 if value is None else len(value), flexible, _INT32)
+        for one in value or ():
+            write_one(parts, one)
+
+    return read, write
+
+
+def _message(
+    kind: Any, nullable: bool, version: int, flexible: bool, is_tagged: bool
+) -> tuple[Read, Write]:
+    read_fields, write_fields = _struct(kind, version, flexible)
+    if not nullable:
+        return read_fields, write_fields
+    # A byte before a message that may be null: in a tagged field 0 is null, else a negative number.
+    lowest, null = (1, b"\0") if is_tagged else (0, b"\xff")
+
+    def read(source: Source) -> Any:
+        return read_fields(source) if source.number(_INT8) >= lowest else None
+
+    def write(parts: list[bytes], value: Any) -> None:
+        if value is None:
+            parts.append(null)
+            return
+        parts.append(b"\1")
+        write_fields(parts, value)
+
+    return read, write

@@ -10,18 +10,19 @@ import pytest
 
 from kafka_rebalance import GroupError, GroupSpec, Topic, TopicPartition, WireError
 from kafka_rebalance.live import broker_groups, other_groups
-from kafka_rebalance.live.broker_groups import broker_line
+from kafka_rebalance.live.broker_groups import (
+    DESCRIBE_APIS,
+    DescribeApi,
+    broker_line,
+    describe_request,
+)
 from kafka_rebalance.plans import describe
 from kafka_rebalance.plans.assigned_by_broker import AssignedByBroker
-from kafka_rebalance.report.plans.assigned_by_broker import print_assigned_by_broker
-from kafka_rebalance.wire.group_descriptions import (
-    CONSUMER,
-    SHARE,
-    GroupDescription,
-    MemberDescription,
-    decode_describe_response,
-    encode_describe_request,
+from kafka_rebalance.protocol.modern_messages import (
+    DescribedConsumerMember,
+    DescribedPartitions,
 )
+from kafka_rebalance.report.plans.assigned_by_broker import print_assigned_by_broker
 
 # Bodies of responses in version 1, recorded from groups with real Java members.
 MODERN = bytes.fromhex(
@@ -49,34 +50,54 @@ def _partitions(*texts: str) -> tuple[TopicPartition, ...]:
     return tuple(TopicPartition(text[0], int(text[1:])) for text in texts)
 
 
-def _decoded(api_key: int, data: bytes) -> GroupDescription:
-    (group,) = decode_describe_response(api_key, 1, data)
+CONSUMER, SHARE = DESCRIBE_APIS["consumer"], DESCRIBE_APIS["share"]
+
+
+def _described(*texts: str) -> tuple[DescribedPartitions, ...]:
+    """Returns partitions of one topic, with the id that it had when the bytes were recorded."""
+    if not texts:
+        return ()
+    numbers = tuple(int(text[1:]) for text in texts)
+    return (
+        DescribedPartitions(
+            _decoded(CONSUMER, MODERN).members[0].assignment[0].topic_id, "t", numbers
+        ),
+    )
+
+
+def _decoded(api: DescribeApi, data: bytes) -> Any:
+    (group,) = api.read(1, data)
     return group
 
 
 def test_a_recorded_consumer_group() -> None:
     group = _decoded(CONSUMER, MODERN)
     assert (group.error_code, group.group_id, group.group_type) == (0, "modern", "consumer")
-    assert (group.state, group.epoch, group.assignment_epoch) == ("Stable", 4, 4)
-    assert group.assignor == "uniform"
+    assert (group.group_state, group.group_epoch, group.assignment_epoch) == ("Stable", 4, 4)
+    assert group.assignor_name == "uniform"
     assert [one.client_id for one in group.members] == ["modern-1", "modern-0", "modern-2"]
     first = group.members[0]
-    assert first == MemberDescription(
+    assert first == DescribedConsumerMember(
         member_id="unVynH5VQ02YiM18tXJnIg",
-        epoch=4,
+        instance_id=None,
+        rack_id=None,
+        member_epoch=4,
         client_id="modern-1",
         client_host="/127.0.0.1",
-        topics=("t", "u"),
-        assigned=_partitions("t0", "t2", "t4"),
-        target=_partitions("t0", "t2", "t4"),
-        is_classic=False,
+        subscribed_topic_names=("t", "u"),
+        subscribed_topic_regex="",
+        assignment=_described("t0", "t2", "t4"),
+        target_assignment=_described("t0", "t2", "t4"),
+        member_type=1,
     )
+    assert first.assigned == first.target == _partitions("t0", "t2", "t4")
+    assert (first.topic_regex, first.is_classic) == (None, False)
     assert group.members[2].assigned == _partitions("u0", "u1", "u2")
 
 
 def test_a_recorded_share_group() -> None:
     group = _decoded(SHARE, SHARED)
-    assert (group.group_type, group.epoch, group.assignor) == ("share", 3, "simple")
+    assert (group.group_type, group.group_epoch, group.assignor_name) == ("share", 3, "simple")
     assert [one.assigned for one in group.members] == [
         _partitions("t0", "t2", "t4"),
         _partitions("t1", "t3", "t5"),
@@ -86,22 +107,22 @@ def test_a_recorded_share_group() -> None:
 
 def test_version_0_has_no_member_type() -> None:
     data = MODERN.replace(b"\x01\0\x17", b"\0\x17").replace(b"\x01\0\x80\0", b"\0\x80\0")
-    (group,) = decode_describe_response(CONSUMER, 0, data)
-    expected = [replace(one, is_classic=None) for one in _decoded(CONSUMER, MODERN).members]
+    (group,) = CONSUMER.read(0, data)
+    expected = [replace(one, member_type=-1) for one in _decoded(CONSUMER, MODERN).members]
     assert list(group.members) == expected
 
 
-@pytest.mark.parametrize(("api_key", "data"), [(CONSUMER, MODERN), (SHARE, SHARED)])
-def test_cut_and_long_responses_are_refused(api_key: int, data: bytes) -> None:
+@pytest.mark.parametrize(("api", "data"), [(CONSUMER, MODERN), (SHARE, SHARED)])
+def test_cut_and_long_responses_are_refused(api: DescribeApi, data: bytes) -> None:
     for length in range(len(data)):
         with pytest.raises(WireError):
-            decode_describe_response(api_key, 1, data[:length])
+            api.read(1, data[:length])
     with pytest.raises(WireError, match="1 bytes too many"):
-        decode_describe_response(api_key, 1, data + b"\0")
+        api.read(1, data + b"\0")
 
 
 def test_the_request() -> None:
-    assert encode_describe_request("abc") == b"\x02\x04abc\0\0"
+    assert describe_request("abc") == b"\x02\x04abc\0\0"
 
 
 def test_a_consumer_group_in_a_table(capsys: pytest.CaptureFixture[str]) -> None:
@@ -151,9 +172,11 @@ def test_a_share_group_in_a_table(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_member_that_moves_shows_its_target(capsys: pytest.CaptureFixture[str]) -> None:
     group = _decoded(CONSUMER, MODERN)
     first, *others = group.members
-    moving = replace(first, assigned=_partitions("t0", "t2", "t4", "t5"), topic_regex="^t")
-    idle = replace(others[0], assigned=(), target=(), is_classic=True)
-    changed = AssignedByBroker(replace(group, epoch=5, members=(moving, idle, others[1])))
+    moving = replace(
+        first, assignment=_described("t0", "t2", "t4", "t5"), subscribed_topic_regex="^t"
+    )
+    idle = replace(others[0], assignment=(), target_assignment=(), member_type=0)
+    changed = AssignedByBroker(replace(group, group_epoch=5, members=(moving, idle, others[1])))
     found = {one.kind: one.member_ids for one in changed.findings}
     assert list(found) == ["reconciling", "assigning", "idle", "mixed"]
     assert (found["reconciling"], found["idle"]) == ((first.member_id,), (others[0].member_id,))
@@ -239,7 +262,7 @@ def test_what_the_broker_or_we_do_not_describe_is_none(monkeypatch: pytest.Monke
     [
         (SHARED[:5] + b"\0\x1e" + SHARED[7:], "no permission: this user needs Describe on Group s"),
         (SHARED[:5] + b"\0\x45" + SHARED[7:], "Group shared is not described: "),
-        (SHARED[:9], "Group g is not described: response.group-id: needs"),
+        (SHARED[:9], r"Group g is not described: response.groups\[0\].groupId: needs"),
     ],
 )
 def test_a_group_that_is_not_described(
@@ -260,7 +283,7 @@ def test_a_line_has_the_target_in_the_order_of_the_description() -> None:
     assert [one["client_id"] for one in line["members"]] == ["modern-1", "modern-0", "modern-2"]
     assert line["members"][1]["owned_partitions"] == [{"topic": "t", "partitions": [1, 3, 5]}]
     assert not any("assigned_partitions" in one for one in line["members"])
-    moving = replace(group.members[0], assigned=_partitions("t0"), is_classic=True)
+    moving = replace(group.members[0], assignment=_described("t0"), member_type=0)
     member = broker_line(replace(group, members=(moving,)), ())["members"][0]
     assert member["owned_partitions"] == line["members"][0]["owned_partitions"]
     assert member["assigned_partitions"] == [{"topic": "t", "partitions": [0]}]
@@ -276,7 +299,7 @@ def test_a_share_groups_line_has_what_members_own() -> None:
 
 def test_a_pattern_becomes_the_topics_that_it_matches_as_a_whole() -> None:
     group = _decoded(CONSUMER, MODERN)
-    one = replace(group.members[0], topics=(), topic_regex="t.?")
+    one = replace(group.members[0], subscribed_topic_names=(), subscribed_topic_regex="t.?")
     line = broker_line(replace(group, members=(one, one)), ["u", "t1", "t", "t12"])
     assert [member["topics"] for member in line["members"]] == [["t", "t1"]] * 2
     assert line["members"][0]["topic_regex"] == "t.?"
@@ -289,29 +312,29 @@ def test_a_pattern_is_read_as_re2j_reads_it() -> None:
         (r"\Qa.b\E.*", ["a.b-1"]),
         (r"\w+\z", ["orders"]),
     ):
-        one = replace(group.members[0], topics=(), topic_regex=regex)
+        one = replace(group.members[0], subscribed_topic_names=(), subscribed_topic_regex=regex)
         line = broker_line(replace(group, members=(one,)), ["orders", "a.b-1", "größe"])
         assert line["members"][0]["topics"] == found
 
 
 def test_equal_members_with_a_pattern_and_names_are_refused() -> None:
     group = _decoded(CONSUMER, MODERN)
-    one = replace(group.members[0], topics=("u",), topic_regex="t")
+    one = replace(group.members[0], subscribed_topic_names=("u",), subscribed_topic_regex="t")
     with pytest.raises(GroupError, match="patterns and names: not predicted"):
         broker_line(replace(group, members=(one, one)), ["t", "u"])
 
 
 @pytest.mark.parametrize(
-    ("members", "problem"),
+    ("regex", "names", "problem"),
     [
-        ({"topic_regex": "("}, 'members[0].topic_regex: "(" cannot be resolved here: missing )'),
-        ({"topic_regex": "t", "topics": ("u",)}, "members: different patterns, or patterns and"),
+        ("(", (), 'members[0].topic_regex: "(" cannot be resolved here: missing )'),
+        ("t", ("u",), "members: different patterns, or patterns and"),
     ],
 )
-def test_a_pattern_that_is_not_resolved(members: dict[str, Any], problem: str) -> None:
+def test_a_pattern_that_is_not_resolved(regex: str, names: tuple[str, ...], problem: str) -> None:
     group = _decoded(CONSUMER, MODERN)
-    first = replace(group.members[0], **({"topics": ()} | members))
-    others = group.members[1:] if "topics" in members else ()
+    first = replace(group.members[0], subscribed_topic_regex=regex, subscribed_topic_names=names)
+    others = group.members[1:] if names else ()
     with pytest.raises(GroupError) as raised:
         broker_line(replace(group, members=(first, *others)), ["t"])
     assert str(raised.value).startswith(problem)
@@ -329,4 +352,4 @@ def test_a_broker_that_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
     assert str(found) == "group_type: share, and the broker is too old to describe it"
     monkeypatch.setattr(broker_groups, "ask_broker", lambda *_: (1, SHARED[:9]))
     (found,) = broker_groups.described_groups(None, 0, "share", ["g"]).values()
-    assert str(found).startswith("group_id: response.group-id: needs")
+    assert str(found).startswith("group_id: response.groups[0].groupId: needs")

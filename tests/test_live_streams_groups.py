@@ -13,20 +13,17 @@ import kafka_rebalance as kr
 from kafka_rebalance import Description, TopicPartition, live
 from kafka_rebalance.cli import main
 from kafka_rebalance.group.model import TaskOffset
+from kafka_rebalance.live.broker_groups import DESCRIBE_APIS
 from kafka_rebalance.live.streams_groups import StreamsSettings, streams_line, streams_settings
 from kafka_rebalance.plans import describe
 from kafka_rebalance.plans.broker_notes import broker_notes
 from kafka_rebalance.plans.streams_group import StreamsGroupWithLag, tasks_of
+from kafka_rebalance.protocol.streams_messages import DescribedStreamsGroup, DescribedTopology
 from kafka_rebalance.report.plans.streams_group import print_streams_group
-from kafka_rebalance.wire.streams_group_descriptions import (
-    StreamsGroupDescription,
-    decode_streams_describe_response,
-)
 from tests.support.broker_groups import note_kinds
 from tests.support.contract_lines import VALID_STREAMS
 from tests.support.streams_descriptions import (
     COUNTS,
-    FIRST,
     GROUP,
     NOTHING,
     ONE,
@@ -39,10 +36,13 @@ if TYPE_CHECKING:
 
     from kafka_rebalance.assignors.registry import Engine
 
+STREAMS = DESCRIBE_APIS["streams"]
+NOT_VALIDATED = DescribedTopology(epoch=0, subtopologies=None)
+
 # The description ----------------------------------------------------------------------------------
 
 
-def _response_of(group: StreamsGroupDescription) -> bytes:
+def _response_of(group: DescribedStreamsGroup) -> bytes:
     pytest.importorskip("kio", reason="no kio: pip install -e '.[serve]'")
     from tests.support.streams_responses import response_of
 
@@ -53,21 +53,21 @@ def _response_of(group: StreamsGroupDescription) -> bytes:
     "group",
     [
         GROUP,
-        replace(GROUP, members=(), state="Empty"),
-        replace(GROUP, topology_epoch=None, subtopologies=None),
-        replace(GROUP, subtopologies=None, state="NotReady"),
+        replace(GROUP, members=(), group_state="Empty"),
+        replace(GROUP, topology=None),
+        replace(GROUP, topology=NOT_VALIDATED, group_state="NotReady"),
     ],
     ids=["stable", "empty", "no topology", "not ready"],
 )
-def test_a_description_is_read_as_kafkas_schema_has_it(group: StreamsGroupDescription) -> None:
-    assert decode_streams_describe_response(_response_of(group)) == (group,)
+def test_a_description_is_read_as_kafkas_schema_has_it(group: DescribedStreamsGroup) -> None:
+    assert STREAMS.read(0, _response_of(group)) == (group,)
 
 
 def test_bytes_that_end_early_are_an_error() -> None:
     data = _response_of(GROUP)
     for end in range(len(data)):
         with pytest.raises(kr.WireError, match="response"):
-            decode_streams_describe_response(data[:end])
+            STREAMS.read(0, data[:end])
 
 
 def test_a_line_has_the_present_tasks_and_the_tasks_of_each_subtopology() -> None:
@@ -77,14 +77,14 @@ def test_a_line_has_the_present_tasks_and_the_tasks_of_each_subtopology() -> Non
     assert (group.generation_id, group.num_standby_replicas) == (7, 1)
     first = group.members[0].streams
     assert first is not None
-    assert (first.process_id, first.active_tasks) == ("p0", FIRST.active)
+    assert (first.process_id, first.active_tasks) == ("p0", GROUP.members[0].assigned.active)
     assert first.task_offsets == (TaskOffset(TopicPartition("0", 2), 5),)
     assert line["members"][0]["client_tags"] == {"zone": "z"}
     assert not any("target_active_tasks" in one for one in line["members"])
 
 
 def test_a_member_that_is_not_at_its_target_begins_with_its_present_tasks() -> None:
-    moving = replace(GROUP.members[0], target=NOTHING)
+    moving = replace(GROUP.members[0], target_assignment=NOTHING)
     line = streams_line(replace(GROUP, members=(moving,)), COUNTS.__getitem__, ONE)
     (member,) = line["members"]
     assert member["active_tasks"][0]["partitions"] == [0, 1]
@@ -94,13 +94,21 @@ def test_a_member_that_is_not_at_its_target_begins_with_its_present_tasks() -> N
 @pytest.mark.parametrize(
     ("group", "settings", "error"),
     [
-        (replace(GROUP, state="NotReady"), ONE, "state: NotReady, the broker has not validated"),
-        (replace(GROUP, subtopologies=None), ONE, "state: Stable, the broker has not validated"),
+        (
+            replace(GROUP, group_state="NotReady"),
+            ONE,
+            "state: NotReady, the broker has not validated",
+        ),
+        (
+            replace(GROUP, topology=NOT_VALIDATED),
+            ONE,
+            "state: Stable, the broker has not validated",
+        ),
         (GROUP, None, "num_standby_replicas: no permission: this user needs DescribeConfigs on"),
     ],
 )
 def test_a_group_without_a_line(
-    group: StreamsGroupDescription, settings: StreamsSettings | None, error: str
+    group: DescribedStreamsGroup, settings: StreamsSettings | None, error: str
 ) -> None:
     with pytest.raises(kr.GroupError) as raised:
         streams_line(group, COUNTS.__getitem__, settings)
@@ -151,13 +159,15 @@ def test_describe_shows_who_runs_what_where(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_describe_names_what_is_wrong() -> None:
-    first = replace(GROUP.members[0], target=NOTHING, task_end_offsets=(), epoch=6)
-    second = replace(GROUP.members[1], topology_epoch=-1, assigned=SECOND._replace(standby=()))
+    first = replace(
+        GROUP.members[0], target_assignment=NOTHING, task_end_offsets=(), member_epoch=6
+    )
+    second = replace(GROUP.members[1], topology_epoch=-1, assignment=SECOND._replace(standby=()))
     idle = streams_member("m2", "p2")
-    group = replace(GROUP, epoch=8, members=(first, second, idle))
+    group = replace(GROUP, group_epoch=8, members=(first, second, idle))
     found = [one.kind for one in StreamsGroupWithLag(group, {}).findings]
     assert found == ["assigning", "reconciling", "old topology", "idle", "no standby"]
-    waiting = StreamsGroupWithLag(replace(GROUP, state="NotReady", assignment_epoch=1), {})
+    waiting = StreamsGroupWithLag(replace(GROUP, group_state="NotReady", assignment_epoch=1), {})
     assert waiting.findings[0].kind == "not ready"
     assert waiting.to_dict()["findings"][0]["text"].startswith("the broker has not validated")
 
@@ -229,7 +239,7 @@ def test_members_that_join_have_a_target_each_and_keep_their_tasks() -> None:
     plan = kr.plan(_group(), None, ["add-members=2", "remove-member=m0"])
     assert [one.generation_id for one in plan.rounds] == [8, 9, 10]
     every = [tp for owned in plan.after.values() for tp in owned]
-    assert sorted(every) == sorted({*FIRST.active, *SECOND.active})
+    assert sorted(every) == sorted(tp for one in GROUP.members for tp in one.assigned.active)
     assert all(member.generation_id == 10 for member in plan.final.members)
 
 

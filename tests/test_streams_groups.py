@@ -38,8 +38,10 @@ from kafka_rebalance.wire.broker_records import (
 from kafka_rebalance.wire.streams_topology import (
     CopartitionGroup,
     InternalTopic,
+    KeyValue,
     StreamsSubtopology,
     StreamsTopology,
+    UserEndpoint,
 )
 from tests.support.recorded_runs import assert_played_alike, recorded, types_written_again
 
@@ -87,12 +89,14 @@ def _key(kind: RecordType, member_id: str | None = None) -> RecordKey:
     [
         BrokerRecord(
             _key(RecordType.STREAMS_GROUP_METADATA),
-            StreamsEpochValue(7, -5, 2, (("num.standby.replicas", "1"),), 2, 3),
+            StreamsEpochValue(7, -5, 2, (KeyValue("num.standby.replicas", "1"),), 2, 3),
         ),
         BrokerRecord(_key(RecordType.STREAMS_GROUP_METADATA), StreamsEpochValue(7, -5, -1, None)),
         BrokerRecord(
             _key(RecordType.STREAMS_GROUP_MEMBER_METADATA, "A"),
-            StreamsMemberValue("i", None, "c", "/h", 5, 1, "p", ("host", 50_000), (("k", "v"),)),
+            StreamsMemberValue(
+                "i", None, "c", "/h", 5, 1, "p", UserEndpoint("host", 50_000), (KeyValue("k", "v"),)
+            ),
         ),
         BrokerRecord(
             _key(RecordType.STREAMS_GROUP_TOPOLOGY),
@@ -103,7 +107,7 @@ def _key(kind: RecordType, member_id: str | None = None) -> RecordKey:
                         "0",
                         ("t",),
                         ("u.*",),
-                        (InternalTopic("c", 0, 3, (("cleanup.policy", "compact"),)),),
+                        (InternalTopic("c", 0, 3, (KeyValue("cleanup.policy", "compact"),)),),
                         ("s",),
                         (InternalTopic("r", 4),),
                         (CopartitionGroup((0,), (), (0,)),),
@@ -181,7 +185,7 @@ def test_a_join_or_sync_deadline_of_an_older_group_removes_no_member(
 def test_a_struct_is_there_if_its_byte_is_not_negative() -> None:
     record = BrokerRecord(
         _key(RecordType.STREAMS_GROUP_MEMBER_METADATA, "A"),
-        StreamsMemberValue(None, None, "c", "/h", 5, 1, "p", ("host", 9), ()),
+        StreamsMemberValue(None, None, "c", "/h", 5, 1, "p", UserEndpoint("host", 9), ()),
     )
     key, value = encode_record(record)
     assert value is not None
@@ -190,7 +194,7 @@ def test_a_struct_is_there_if_its_byte_is_not_negative() -> None:
 
 
 def test_bytes_after_the_settings_of_an_epoch_are_an_error() -> None:
-    configs = (("num.standby.replicas", "1"),)
+    configs = (KeyValue("num.standby.replicas", "1"),)
     record = BrokerRecord(
         _key(RecordType.STREAMS_GROUP_METADATA),
         StreamsEpochValue(7, -5, assignment_configs=configs),

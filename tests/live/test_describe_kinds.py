@@ -19,7 +19,11 @@ from kafka_rebalance.live.cluster import admin_client
 from kafka_rebalance.live.connect_rest import read_cluster
 from kafka_rebalance.live.raw_requests import ask_coordinator
 from kafka_rebalance.plans import plan
-from kafka_rebalance.wire.primitives import Reader, Writer
+from kafka_rebalance.protocol.modern_messages import (
+    ShareGroupHeartbeat,
+    ShareGroupHeartbeatResponse,
+)
+from kafka_rebalance.wire.layout import layout_of
 from tests.support.broker import Broker, java, missing_tools
 from tests.support.connect_cluster import ConnectCluster, missing_connect
 from tests.support.live_members import JavaMembers
@@ -94,25 +98,17 @@ def _join_share_group(admin: Any) -> None:
     """Adds a member that sends ShareGroupHeartbeat until it has partitions, and then no more."""
     epoch, assigned = 0, False
     while not assigned:
-        writer = Writer(flexible=True)
-        for text in ("shared", "A" * 22):
-            writer.string(text)
-        writer.raw(epoch.to_bytes(4))
-        writer.string(None)  # rack
-        writer.count(1)
-        writer.string("t")
-        writer.tagged(())
-        _, data = ask_coordinator(admin, "shared", 76, (1, 1), writer.written())
-        reader = Reader(data, "response")
-        reader.flexible = True
-        reader.int32("throttle-time-ms")
-        assert reader.int16("error-code") == 0, data
-        reader.nullable_string("error-message")
-        reader.nullable_string("member-id")
-        epoch = reader.int32("member-epoch")
-        reader.int32("heartbeat-interval-ms")
-        # The first byte of a struct that can be null is -1 for null; an empty array is a 1.
-        assigned = reader.raw(1, "assignment") == b"\1" and reader.count("partitions") > 0
+        beat = ShareGroupHeartbeat(
+            group_id="shared",
+            member_id="A" * 22,
+            member_epoch=epoch,
+            subscribed_topic_names=("t",),
+        )
+        request = layout_of(ShareGroupHeartbeat).written(beat)
+        _, data = ask_coordinator(admin, "shared", 76, (1, 1), request)
+        answer = layout_of(ShareGroupHeartbeatResponse, 1).read(data, "response")
+        assert answer.error_code == 0, answer
+        epoch, assigned = answer.member_epoch, bool(answer.assignment)
         time.sleep(0.2)
 
 

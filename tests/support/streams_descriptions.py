@@ -5,28 +5,34 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafka_rebalance import TopicPartition
-from kafka_rebalance.group.model import TaskOffset
 from kafka_rebalance.live.streams_groups import StreamsSettings
-from kafka_rebalance.wire.streams_group_descriptions import (
-    StreamsGroupDescription,
-    StreamsMemberDescription,
-    SubtopologyDescription,
-    TaskLists,
+from kafka_rebalance.protocol.error_codes import ErrorCode
+from kafka_rebalance.protocol.streams_messages import (
+    DescribedStreamsGroup,
+    DescribedStreamsMember,
+    DescribedSubtopology,
+    DescribedTaskOffset,
+    DescribedTasks,
+    DescribedTopology,
+    SubtopologyTasks,
 )
-from kafka_rebalance.wire.streams_topology import InternalTopic
+from kafka_rebalance.wire.streams_topology import InternalTopic, KeyValue, UserEndpoint
 
-NOTHING = TaskLists((), (), ())
-
-
-def tasks_of(*texts: str) -> tuple[TopicPartition, ...]:
-    return tuple(TopicPartition(text[0], int(text[2:])) for text in texts)
+NOTHING = DescribedTasks((), (), ())
 
 
-def streams_member(name: str, process: str, **more: Any) -> StreamsMemberDescription:
+def tasks_of(*texts: str) -> tuple[SubtopologyTasks, ...]:
+    """Returns tasks such as "0_1" by their subtopology."""
+    numbers: dict[str, list[int]] = {}
+    for text in texts:
+        numbers.setdefault(text[0], []).append(int(text[2:]))
+    return tuple(SubtopologyTasks(name, tuple(own)) for name, own in numbers.items())
+
+
+def streams_member(name: str, process: str, **more: Any) -> DescribedStreamsMember:
     fields: dict[str, Any] = {
         "member_id": name,
-        "epoch": 7,
+        "member_epoch": 7,
         "instance_id": None,
         "rack_id": None,
         "client_id": f"app-{name}",
@@ -37,37 +43,39 @@ def streams_member(name: str, process: str, **more: Any) -> StreamsMemberDescrip
         "client_tags": (),
         "task_offsets": (),
         "task_end_offsets": (),
-        "assigned": NOTHING,
-        "target": NOTHING,
+        "assignment": NOTHING,
+        "target_assignment": NOTHING,
         "is_classic": False,
     }
-    return StreamsMemberDescription(**fields | more)
+    return DescribedStreamsMember(**fields | more)
 
 
-FIRST = TaskLists(tasks_of("0_0", "0_1", "1_0"), tasks_of("0_2"), ())
-SECOND = TaskLists(tasks_of("0_2", "1_1"), tasks_of("0_0", "0_1"), ())
-COMPACT = (("cleanup.policy", "compact"),)
-GROUP = StreamsGroupDescription(
-    error_code=0,
+FIRST = DescribedTasks(tasks_of("0_0", "0_1", "1_0"), tasks_of("0_2"), ())
+SECOND = DescribedTasks(tasks_of("0_2", "1_1"), tasks_of("0_0", "0_1"), ())
+COMPACT = (KeyValue("cleanup.policy", "compact"),)
+GROUP = DescribedStreamsGroup(
+    error_code=ErrorCode.NONE,
     group_id="app",
-    state="Stable",
-    epoch=7,
+    group_state="Stable",
+    group_epoch=7,
     assignment_epoch=7,
-    topology_epoch=0,
-    subtopologies=(
-        SubtopologyDescription(
-            subtopology_id="0",
-            source_topics=("orders",),
-            repartition_sink_topics=("app-by-repartition",),
-            changelog_topics=(InternalTopic("app-count-changelog", 0, 3, COMPACT),),
-            repartition_source_topics=(),
-        ),
-        SubtopologyDescription(
-            subtopology_id="1",
-            source_topics=(),
-            repartition_sink_topics=(),
-            changelog_topics=(),
-            repartition_source_topics=(InternalTopic("app-by-repartition", 2, 1),),
+    topology=DescribedTopology(
+        epoch=0,
+        subtopologies=(
+            DescribedSubtopology(
+                subtopology_id="0",
+                source_topics=("orders",),
+                repartition_sink_topics=("app-by-repartition",),
+                state_changelog_topics=(InternalTopic("app-count-changelog", 0, 3, COMPACT),),
+                repartition_source_topics=(),
+            ),
+            DescribedSubtopology(
+                subtopology_id="1",
+                source_topics=(),
+                repartition_sink_topics=(),
+                state_changelog_topics=(),
+                repartition_source_topics=(InternalTopic("app-by-repartition", 2, 1),),
+            ),
         ),
     ),
     members=(
@@ -76,14 +84,14 @@ GROUP = StreamsGroupDescription(
             "p0",
             rack_id="a",
             instance_id="pod-0",
-            user_endpoint="host:65535",
-            client_tags=(("zone", "z"),),
-            task_offsets=(TaskOffset(TopicPartition("0", 2), 5),),
-            task_end_offsets=(TaskOffset(TopicPartition("0", 2), 9),),
-            assigned=FIRST,
-            target=FIRST,
+            user_endpoint=UserEndpoint("host", 65535),
+            client_tags=(KeyValue("zone", "z"),),
+            task_offsets=(DescribedTaskOffset("0", 2, 5),),
+            task_end_offsets=(DescribedTaskOffset("0", 2, 9),),
+            assignment=FIRST,
+            target_assignment=FIRST,
         ),
-        streams_member("m1", "p1", assigned=SECOND, target=SECOND),
+        streams_member("m1", "p1", assignment=SECOND, target_assignment=SECOND),
     ),
 )
 COUNTS = {"orders": 3, "app-by-repartition": 2}

@@ -14,24 +14,24 @@ from kio.serial import entity_writer
 from kio.static.primitive import i16, i32, i32Timedelta, i64, u16
 
 if TYPE_CHECKING:
-    from kafka_rebalance import TopicPartition
-    from kafka_rebalance.group.model import TaskOffset
-    from kafka_rebalance.wire.streams_group_descriptions import (
-        StreamsGroupDescription,
-        StreamsMemberDescription,
-        SubtopologyDescription,
-        TaskLists,
+    from kafka_rebalance.protocol.streams_messages import (
+        DescribedStreamsGroup,
+        DescribedStreamsMember,
+        DescribedSubtopology,
+        DescribedTaskOffset,
+        DescribedTasks,
+        TaskList,
     )
-    from kafka_rebalance.wire.streams_topology import InternalTopic
+    from kafka_rebalance.wire.streams_topology import InternalTopic, KeyValue
 
 
-def response_of(group: StreamsGroupDescription) -> bytes:
+def response_of(group: DescribedStreamsGroup) -> bytes:
     """Returns the response that describes a group."""
     topology = None
-    if group.topology_epoch is not None:
-        parts = group.subtopologies
+    if group.topology is not None:
+        parts = group.topology.subtopologies
         topology = v0.Topology(
-            epoch=i32(group.topology_epoch),
+            epoch=i32(group.topology.epoch),
             subtopologies=None if parts is None else tuple(map(_subtopology, parts)),
         )
     answer = v0.StreamsGroupDescribeResponse(
@@ -41,8 +41,8 @@ def response_of(group: StreamsGroupDescription) -> bytes:
                 error_code=ErrorCode(group.error_code),
                 error_message=None,
                 group_id=GroupId(group.group_id),
-                group_state=group.state,
-                group_epoch=i32(group.epoch),
+                group_state=group.group_state,
+                group_epoch=i32(group.group_epoch),
                 assignment_epoch=i32(group.assignment_epoch),
                 topology=topology,
                 members=tuple(map(_member, group.members)),
@@ -55,23 +55,23 @@ def response_of(group: StreamsGroupDescription) -> bytes:
     return out.getvalue()
 
 
+def _pairs(some: tuple[KeyValue, ...]) -> Any:
+    return tuple(v0.KeyValue(key=key, value=value) for key, value in some)
+
+
 def _topic(one: InternalTopic) -> Any:
-    pairs = tuple(v0.KeyValue(key=key, value=value) for key, value in one.configs)
     return v0.TopicInfo(
         name=TopicName(one.name),
         partitions=i32(one.partitions),
         replication_factor=i16(one.replication_factor),
-        topic_configs=pairs,
+        topic_configs=_pairs(one.configs),
     )
 
 
-def _lists(tasks: TaskLists) -> Any:
-    def ids(some: tuple[TopicPartition, ...]) -> Any:
-        by_id: dict[str, list[i32]] = {}
-        for task in some:
-            by_id.setdefault(task.topic, []).append(i32(task.partition))
+def _lists(tasks: DescribedTasks) -> Any:
+    def ids(some: TaskList) -> Any:
         return tuple(
-            v0.TaskIds(subtopology_id=one, partitions=tuple(p)) for one, p in by_id.items()
+            v0.TaskIds(subtopology_id=one, partitions=tuple(map(i32, p))) for one, p in some
         )
 
     return v0.Assignment(
@@ -81,21 +81,20 @@ def _lists(tasks: TaskLists) -> Any:
     )
 
 
-def _offsets(some: tuple[TaskOffset, ...]) -> Any:
+def _offsets(some: tuple[DescribedTaskOffset, ...]) -> Any:
     return tuple(
-        v0.TaskOffset(subtopology_id=task.topic, partition=i32(task.partition), offset=i64(offset))
-        for task, offset in some
+        v0.TaskOffset(subtopology_id=task, partition=i32(number), offset=i64(offset))
+        for task, number, offset in some
     )
 
 
-def _member(one: StreamsMemberDescription) -> Any:
+def _member(one: DescribedStreamsMember) -> Any:
     endpoint = None
     if one.user_endpoint is not None:
-        host, _, port = one.user_endpoint.partition(":")
-        endpoint = v0.Endpoint(host=host, port=u16(int(port)))
+        endpoint = v0.Endpoint(host=one.user_endpoint.host, port=u16(one.user_endpoint.port))
     return v0.Member(
         member_id=one.member_id,
-        member_epoch=i32(one.epoch),
+        member_epoch=i32(one.member_epoch),
         instance_id=one.instance_id,
         rack_id=one.rack_id,
         client_id=one.client_id,
@@ -103,20 +102,20 @@ def _member(one: StreamsMemberDescription) -> Any:
         topology_epoch=i32(one.topology_epoch),
         process_id=one.process_id,
         user_endpoint=endpoint,
-        client_tags=tuple(v0.KeyValue(key=key, value=value) for key, value in one.client_tags),
+        client_tags=_pairs(one.client_tags),
         task_offsets=_offsets(one.task_offsets),
         task_end_offsets=_offsets(one.task_end_offsets),
-        assignment=_lists(one.assigned),
-        target_assignment=_lists(one.target),
+        assignment=_lists(one.assignment),
+        target_assignment=_lists(one.target_assignment),
         is_classic=one.is_classic,
     )
 
 
-def _subtopology(one: SubtopologyDescription) -> Any:
+def _subtopology(one: DescribedSubtopology) -> Any:
     return v0.Subtopology(
         subtopology_id=one.subtopology_id,
         source_topics=tuple(map(TopicName, one.source_topics)),
         repartition_sink_topics=tuple(map(TopicName, one.repartition_sink_topics)),
-        state_changelog_topics=tuple(map(_topic, one.changelog_topics)),
+        state_changelog_topics=tuple(map(_topic, one.state_changelog_topics)),
         repartition_source_topics=tuple(map(_topic, one.repartition_source_topics)),
     )

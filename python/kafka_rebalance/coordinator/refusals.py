@@ -2,6 +2,7 @@
 """Builds responses that refuse a whole request; the field of the error depends on the request."""
 
 from collections.abc import Callable
+from typing import Any
 
 from kafka_rebalance.protocol import messages, modern_messages, streams_messages
 from kafka_rebalance.protocol.error_codes import ErrorCode
@@ -22,6 +23,22 @@ _RESPONSES: dict[type[messages.Request], Callable[..., messages.Response]] = {
     streams_messages.StreamsGroupHeartbeat: streams_messages.StreamsGroupHeartbeatResponse,
 }
 
+# Each request that describes groups, with a group of its response and the response.
+_DESCRIBED: dict[type[messages.Request], tuple[Callable[..., Any], Callable[..., Any]]] = {
+    modern_messages.ConsumerGroupDescribe: (
+        modern_messages.DescribedConsumerGroup,
+        modern_messages.ConsumerGroupDescribeResponse,
+    ),
+    modern_messages.ShareGroupDescribe: (
+        modern_messages.DescribedShareGroup,
+        modern_messages.ShareGroupDescribeResponse,
+    ),
+    streams_messages.StreamsGroupDescribe: (
+        streams_messages.DescribedStreamsGroup,
+        streams_messages.StreamsGroupDescribeResponse,
+    ),
+}
+
 
 def refuse(request: messages.Request, error: ErrorCode) -> messages.Response:
     """Returns the response to `request` that contains only `error`."""
@@ -34,13 +51,14 @@ def refuse(request: messages.Request, error: ErrorCode) -> messages.Response:
         case messages.DescribeGroups(group_ids=ids):
             groups = tuple(messages.DescribedGroup(one, error, None) for one in ids)
             return messages.DescribeGroupsResponse(groups=groups)
-        case modern_messages.ConsumerGroupDescribe(group_ids=ids):
-            described = tuple(modern_messages.DescribedConsumerGroup(one, error) for one in ids)
-            return modern_messages.ConsumerGroupDescribeResponse(groups=described)
-        case modern_messages.ShareGroupDescribe(group_ids=ids):
-            shared = tuple(modern_messages.DescribedShareGroup(one, error) for one in ids)
-            return modern_messages.ShareGroupDescribeResponse(groups=shared)
-        case streams_messages.StreamsGroupDescribe(group_ids=ids):
-            found = tuple(streams_messages.DescribedStreamsGroup(one, error) for one in ids)
-            return streams_messages.StreamsGroupDescribeResponse(groups=found)
+        case (
+            modern_messages.ConsumerGroupDescribe(group_ids=ids)
+            | modern_messages.ShareGroupDescribe(group_ids=ids)
+            | streams_messages.StreamsGroupDescribe(group_ids=ids)
+        ):
+            described, response = _DESCRIBED[type(request)]
+            refused: messages.Response = response(
+                groups=tuple(described(error_code=error, group_id=one) for one in ids)
+            )
+            return refused
     return _RESPONSES[type(request)](error_code=error)

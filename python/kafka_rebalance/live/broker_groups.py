@@ -21,36 +21,51 @@ Source   ConsumerGroup.asDescribedGroup, ShareGroup.asDescribedGroup, TargetAssi
 
 import importlib
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafka_rebalance.assignors import consumer, share
 from kafka_rebalance.errors import GroupError, WireError
 from kafka_rebalance.group.model import in_runs, quoted
 from kafka_rebalance.java.regular_expressions import InvalidPattern, compiled
-from kafka_rebalance.wire import group_descriptions, streams_group_descriptions
-from kafka_rebalance.wire.group_descriptions import (
-    CONSUMER,
-    SHARE,
-    GroupDescription,
-    MemberDescription,
-    decode_describe_response,
-    encode_describe_request,
+from kafka_rebalance.protocol.modern_messages import (
+    BrokerGroup,
+    BrokerMember,
+    ConsumerGroupDescribe,
+    ConsumerGroupDescribeResponse,
+    ShareGroupDescribeResponse,
 )
-from kafka_rebalance.wire.streams_group_descriptions import (
-    STREAMS,
-    StreamsGroupDescription,
-    decode_streams_describe_response,
+from kafka_rebalance.protocol.streams_messages import (
+    DescribedStreamsGroup,
+    StreamsGroupDescribeResponse,
 )
+from kafka_rebalance.wire.layout import layout_of
 
 from .raw_requests import ask_broker
 
-API_KEYS = {"consumer": CONSUMER, "share": SHARE, "streams": STREAMS}
+
+class DescribeApi(NamedTuple):
+    """A request that describes groups of one type."""
+
+    api_key: int
+    versions: tuple[int, int]
+    """The oldest and the newest version that is read."""
+    response: type[Any]
+
+    def read(self, version: int, data: bytes) -> tuple["Described", ...]:
+        """Reads the body of a response. Errors: WireError."""
+        response = layout_of(self.response, version).read(data, "response")
+        return tuple(response.groups)
+
+
+# Version 1 of StreamsGroupDescribe adds a description of the topology for people.
+DESCRIBE_APIS = {
+    "consumer": DescribeApi(69, (0, 1), ConsumerGroupDescribeResponse),
+    "share": DescribeApi(77, (1, 1), ShareGroupDescribeResponse),
+    "streams": DescribeApi(89, (0, 0), StreamsGroupDescribeResponse),
+}
 """Type of a group -> the request that describes it."""
 
-VERSIONS = {**group_descriptions.VERSIONS, STREAMS: streams_group_descriptions.VERSIONS}
-"""API key -> the oldest and the newest version that `decoded` reads."""
-
-Described = GroupDescription | StreamsGroupDescription
+Described = BrokerGroup | DescribedStreamsGroup
 
 _ASSIGNORS = {
     ("consumer", "uniform"): consumer.uniform.NAME,
@@ -65,12 +80,13 @@ def described_groups(
     """Returns the descriptions by id; an error if the broker is too old to describe the group."""
     # 1.
     incompatible = importlib.import_module("kafka.errors").IncompatibleBrokerVersion
-    api_key = API_KEYS[group_type]
-    body = encode_describe_request(*group_ids)
+    api = DESCRIBE_APIS[group_type]
     found: dict[str, Described | GroupError]
     try:
-        version, data = ask_broker(admin, coordinator, api_key, VERSIONS[api_key], body)
-        found = {group.group_id: group for group in decoded(api_key, version, data)}
+        answer = ask_broker(
+            admin, coordinator, api.api_key, api.versions, describe_request(*group_ids)
+        )
+        found = {group.group_id: group for group in api.read(*answer)}
     except incompatible:
         problem = f"{group_type}, and the broker is too old to describe it"
         found = {group_id: GroupError("group_type", problem) for group_id in group_ids}
@@ -79,39 +95,37 @@ def described_groups(
     return found
 
 
-def decoded(api_key: int, version: int, data: bytes) -> Sequence[Described]:
-    """Reads a response of any of `API_KEYS`. Errors: WireError."""
-    if api_key == STREAMS:
-        return decode_streams_describe_response(data)
-    return decode_describe_response(api_key, version, data)
+def describe_request(*group_ids: str) -> bytes:
+    """Returns the body of the request, which is equal for all types of groups."""
+    return layout_of(ConsumerGroupDescribe).written(ConsumerGroupDescribe(group_ids=group_ids))
 
 
-def has_pattern(group: GroupDescription) -> bool:
+def has_pattern(group: BrokerGroup) -> bool:
     return any(member.topic_regex is not None for member in group.members)
 
 
-def broker_line(group: GroupDescription, topics: Iterable[str]) -> dict[str, Any]:
+def broker_line(group: BrokerGroup, topics: Iterable[str]) -> dict[str, Any]:
     """Returns a contract line without its topics; `topics` are those of the cluster."""
-    named = sorted(topics)
+    named, members = sorted(topics), tuple[BrokerMember, ...](group.members)
     patterns = {one.topic_regex for one in group.members}
-    has_names = any(one.topics for one in group.members)
+    has_names = any(one.subscribed_topic_names for one in group.members)
     # A broker takes such subscriptions for different ones, even if they are equal. A line has only
     # names of topics, so equal ones would start the algorithm for equal subscriptions.
     if has_pattern(group) and (len(patterns) > 1 or has_names):
         raise GroupError("members", "different patterns, or patterns and names: not predicted")
     return {
         "group_id": group.group_id,
-        "generation_id": group.epoch,
+        "generation_id": group.group_epoch,
         "assignment_epoch": group.assignment_epoch,
         "assignor": _ASSIGNORS.get(
-            (group.group_type, group.assignor or ""), f"{group.group_type}/{group.assignor}"
+            (group.group_type, group.assignor_name), f"{group.group_type}/{group.assignor_name}"
         ),
         "topics": [],
-        "members": [_member(one, named, f"members[{i}]") for i, one in enumerate(group.members)],
+        "members": [_member(one, named, f"members[{i}]") for i, one in enumerate(members)],
     }
 
 
-def _member(member: MemberDescription, topics: Sequence[str], at: str) -> dict[str, Any]:
+def _member(member: BrokerMember, topics: Sequence[str], at: str) -> dict[str, Any]:
     # 2.
     target = member.assigned if member.target is None else member.target
     line: dict[str, Any] = {
@@ -119,9 +133,9 @@ def _member(member: MemberDescription, topics: Sequence[str], at: str) -> dict[s
         "group_instance_id": member.instance_id,
         "client_id": member.client_id,
         "client_host": member.client_host,
-        "topics": [*member.topics, *_matched(member, topics, at)],
+        "topics": [*member.subscribed_topic_names, *_matched(member, topics, at)],
         "owned_partitions": in_runs(target),
-        "generation_id": member.epoch,
+        "generation_id": member.member_epoch,
         "rack_id": member.rack_id,
     }
     if set(target) != set(member.assigned):
@@ -133,7 +147,7 @@ def _member(member: MemberDescription, topics: Sequence[str], at: str) -> dict[s
     return line
 
 
-def _matched(member: MemberDescription, topics: Sequence[str], at: str) -> list[str]:
+def _matched(member: BrokerMember, topics: Sequence[str], at: str) -> list[str]:
     # 3.
     if member.topic_regex is None:
         return []
@@ -142,4 +156,5 @@ def _matched(member: MemberDescription, topics: Sequence[str], at: str) -> list[
     except InvalidPattern as error:
         problem = f"{quoted(member.topic_regex)} cannot be resolved here: {error}"
         raise GroupError(f"{at}.topic_regex", problem) from None
-    return [name for name in topics if name not in member.topics and pattern.matches(name)]
+    named = member.subscribed_topic_names
+    return [name for name in topics if name not in named and pattern.matches(name)]

@@ -23,9 +23,9 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from kafka_rebalance.errors import ClusterError, GroupError
-from kafka_rebalance.wire.streams_group_descriptions import StreamsGroupDescription
+from kafka_rebalance.protocol.streams_messages import DescribedStreamsGroup
 
-from .broker_groups import API_KEYS, Described, broker_line, described_groups, has_pattern
+from .broker_groups import DESCRIBE_APIS, Described, broker_line, described_groups, has_pattern
 from .classic_groups import described_line
 from .cluster import admin_client, may_pass
 from .described_topics import DescribedTopics, not_described, topics_of
@@ -69,7 +69,7 @@ class _Listed(NamedTuple):
 
     @property
     def is_assigned_by_broker(self) -> bool:
-        return self.group_type.lower() in API_KEYS
+        return self.group_type.lower() in DESCRIBE_APIS
 
 
 class Progress(NamedTuple):
@@ -301,8 +301,8 @@ class _Reader:
         if group.error_code:
             what = f"Group {group.group_id}"
             raise GroupError("group_id", not_described(group.error_code, what))
-        _occupied(group.state)
-        if isinstance(group, StreamsGroupDescription):
+        _occupied(group.group_state)
+        if isinstance(group, DescribedStreamsGroup):
             self._topics.learn(source_topics(group))
             settings = self._streams_settings.get(group.group_id)
             return streams_line(group, self._topics.partitions, settings)
@@ -324,7 +324,7 @@ def _fit(listed: _Listed | None) -> _Listed:
     """Returns the group; raises an error if no known assignor assigns it."""
     if listed is None:
         raise _NotAssignedError("group_id", _NOT_LISTED)
-    if listed.group_type.lower() not in ("classic", *API_KEYS):
+    if listed.group_type.lower() not in ("classic", *DESCRIBE_APIS):
         why = "no plan plays it: the broker assigns it, by an unknown assignor"
         raise _NotAssignedError("group_type", f"{listed.group_type}, {why}")
     if listed.group_type.lower() == "classic" and listed.protocol_type not in ("consumer", ""):

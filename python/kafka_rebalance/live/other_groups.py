@@ -16,14 +16,13 @@ from kafka_rebalance.plans.assigned_by_broker import AssignedByBroker
 from kafka_rebalance.plans.connect.workers import ConnectGroup, ConnectWorker
 from kafka_rebalance.plans.lag import Lags
 from kafka_rebalance.plans.streams_group import StreamsGroupWithLag, tasks_of
+from kafka_rebalance.protocol.streams_messages import DescribedStreamsGroup
 from kafka_rebalance.wire.connect_protocol import (
     decode_connect_assignment,
     decode_connect_metadata,
 )
-from kafka_rebalance.wire.group_descriptions import encode_describe_request
-from kafka_rebalance.wire.streams_group_descriptions import StreamsGroupDescription
 
-from .broker_groups import API_KEYS, VERSIONS, Described, decoded
+from .broker_groups import DESCRIBE_APIS, DescribeApi, Described, describe_request
 from .cluster import admin_client
 from .committed_offsets import group_lags
 from .raw_requests import ask_coordinator
@@ -43,8 +42,8 @@ def other_group(
             return None
         if listed["protocol_type"] == "connect":
             return connect_group(admin.describe_groups([group_id])[group_id])
-        api_key = API_KEYS.get((listed.get("group_type") or "").lower())
-        described = None if api_key is None else _described(admin, group_id, api_key)
+        api = DESCRIBE_APIS.get((listed.get("group_type") or "").lower())
+        described = None if api is None else _described(admin, group_id, api)
     if described is None:
         return None
     leaderless: list[TopicPartition] = []
@@ -55,7 +54,7 @@ def other_group(
             bootstrap_server, asked, configs=configs, on_leaderless=leaderless.append
         )[group_id]
 
-    if isinstance(described, StreamsGroupDescription):
+    if isinstance(described, DescribedStreamsGroup):
         read = lags(tp for tps in tasks_of(described).values() for tp in tps)
         return StreamsGroupWithLag(described, read, leaderless)
     if described.group_type != "consumer":
@@ -64,13 +63,12 @@ def other_group(
     return AssignedByBroker(described, owned, leaderless)
 
 
-def _described(admin: Any, group_id: str, api_key: int) -> Described | None:
+def _described(admin: Any, group_id: str, api: DescribeApi) -> Described | None:
     """Returns the group; None if the broker is too old for the request."""
-    body = encode_describe_request(group_id)
     incompatible = importlib.import_module("kafka.errors").IncompatibleBrokerVersion
     try:
-        version, data = ask_coordinator(admin, group_id, api_key, VERSIONS[api_key], body)
-        (group,) = decoded(api_key, version, data)
+        body = describe_request(group_id)
+        (group,) = api.read(*ask_coordinator(admin, group_id, api.api_key, api.versions, body))
     except incompatible:
         return None
     except WireError as error:

@@ -8,9 +8,8 @@ Errors   those of kafka-python; IncompatibleBrokerVersion if the broker does not
 """
 
 import importlib
+import struct
 from typing import Any
-
-from kafka_rebalance.wire.primitives import Writer
 
 
 def ask_coordinator(
@@ -95,13 +94,8 @@ class _Request:
         assert framed
         assert header
         assert self.header
-        writer = Writer(flexible=False)
-        writer.int16(self.API_KEY)
-        writer.int16(self.version)
-        writer.int32(self.header.correlation_id)
-        writer.string(self._client_id)
-        writer.raw(b"\0")  # no tagged fields
-        writer.raw(self._body)
-        framed_writer = Writer(flexible=False)
-        framed_writer.data(writer.written())
-        return framed_writer.written()
+        client_id = self._client_id.encode()
+        numbers = self.API_KEY, self.version, self.header.correlation_id, len(client_id)
+        no_tagged_fields = b"\0"
+        message = struct.pack(">hhih", *numbers) + client_id + no_tagged_fields + self._body
+        return struct.pack(">i", len(message)) + message

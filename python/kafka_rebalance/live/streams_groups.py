@@ -23,10 +23,10 @@ from typing import Any, NamedTuple
 from kafka_rebalance.assignors import streams
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import in_runs
-from kafka_rebalance.wire.streams_group_descriptions import (
-    StreamsGroupDescription,
-    StreamsMemberDescription,
-    SubtopologyDescription,
+from kafka_rebalance.protocol.streams_messages import (
+    DescribedStreamsGroup,
+    DescribedStreamsMember,
+    DescribedSubtopology,
 )
 
 STANDBY_REPLICAS = "streams.num.standby.replicas"
@@ -65,13 +65,13 @@ def _value(found: Mapping[str, Any], name: str) -> str | None:
     return value
 
 
-def source_topics(group: StreamsGroupDescription) -> dict[str, None]:
+def source_topics(group: DescribedStreamsGroup) -> dict[str, None]:
     """Returns the topics whose numbers of partitions decide the numbers of tasks."""
-    return dict.fromkeys(name for one in group.subtopologies or () for name in one.read_topics)
+    return dict.fromkeys(name for one in group.subtopologies for name in one.read_topics)
 
 
 def streams_line(
-    group: StreamsGroupDescription,
+    group: DescribedStreamsGroup,
     partitions_of: Callable[[str], int],
     settings: StreamsSettings | None,
 ) -> dict[str, Any]:
@@ -80,18 +80,18 @@ def streams_line(
     `partitions_of` returns the number of partitions of a topic, 0 if there is no such topic;
     `settings` are None if they are hidden.
     """
-    if group.state == _NOT_READY or group.subtopologies is None:
+    if group.group_state == _NOT_READY or not group.subtopologies:
         raise GroupError(
             "state",
-            f"{group.state}, the broker has not validated the topology, for example because a "
-            "source topic is missing: nobody has a task",
+            f"{group.group_state}, the broker has not validated the topology, for example because "
+            "a source topic is missing: nobody has a task",
         )
     if settings is None:
         what = f"DescribeConfigs on Group {group.group_id}"
         raise GroupError("num_standby_replicas", f"no permission: this user needs {what}")
     return {
         "group_id": group.group_id,
-        "generation_id": group.epoch,
+        "generation_id": group.group_epoch,
         "assignment_epoch": group.assignment_epoch,
         "assignor": settings.assignor,
         "topics": [],
@@ -101,19 +101,17 @@ def streams_line(
     }
 
 
-def _subtopology(
-    one: SubtopologyDescription, partitions_of: Callable[[str], int]
-) -> dict[str, Any]:
+def _subtopology(one: DescribedSubtopology, partitions_of: Callable[[str], int]) -> dict[str, Any]:
     # 2.
     return {
         "subtopology_id": one.subtopology_id,
         "tasks": max(map(partitions_of, one.read_topics), default=0),
-        "stateful": bool(one.changelog_topics),
+        "stateful": bool(one.state_changelog_topics),
         "source_topics": list(one.read_topics),
     }
 
 
-def _member(member: StreamsMemberDescription) -> dict[str, Any]:
+def _member(member: DescribedStreamsMember) -> dict[str, Any]:
     # 3.
     line: dict[str, Any] = {
         "member_id": member.member_id,
@@ -121,15 +119,12 @@ def _member(member: StreamsMemberDescription) -> dict[str, Any]:
         "client_id": member.client_id,
         "client_host": member.client_host,
         "topics": [],
-        "generation_id": member.epoch,
+        "generation_id": member.member_epoch,
         "rack_id": member.rack_id,
         "process_id": member.process_id,
         "active_tasks": in_runs(member.assigned.active, "subtopology_id"),
         "standby_tasks": in_runs(member.assigned.standby, "subtopology_id"),
-        "task_offsets": [
-            {"subtopology_id": task.topic, "partition": task.partition, "offset": offset}
-            for task, offset in member.task_offsets
-        ],
+        "task_offsets": [one._asdict() for one in member.task_offsets],
     }
     if member.is_reconciling:
         line["target_active_tasks"] = in_runs(member.target.active, "subtopology_id")

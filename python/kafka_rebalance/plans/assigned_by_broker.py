@@ -10,7 +10,7 @@ from typing import Any
 
 from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.group.ownership import Balance
-from kafka_rebalance.wire.group_descriptions import GroupDescription, MemberDescription
+from kafka_rebalance.protocol.modern_messages import BrokerGroup, BrokerMember
 
 from .figures import share_in_racks
 from .findings import Finding, Reader, far_finding, leaderless_finding
@@ -27,7 +27,7 @@ class AssignedByBroker:
     they are not known.
     """
 
-    described: GroupDescription
+    described: BrokerGroup
     lags: Lags | None = None
     leaderless: Collection[TopicPartition] = ()
     topics: tuple[Topic, ...] = ()
@@ -56,7 +56,7 @@ class AssignedByBroker:
             (one.member_id, one.rack_id or None, one.assigned) for one in self.described.members
         ]
 
-    def lag_of(self, member: MemberDescription) -> int | None:
+    def lag_of(self, member: BrokerMember) -> int | None:
         """Returns the sum of the known lags of a member's partitions; None if none is known."""
         return lag_in(self.lags, member.assigned)
 
@@ -74,10 +74,10 @@ class AssignedByBroker:
         return {
             "group_id": group.group_id,
             "group_type": group.group_type,
-            "state": group.state,
-            "group_epoch": group.epoch,
+            "state": group.group_state,
+            "group_epoch": group.group_epoch,
             "assignment_epoch": group.assignment_epoch,
-            "assignor": group.assignor,
+            "assignor": group.assignor_name or None,
             "members": [self._member(member) for member in group.members],
             "balance": self.balance.to_dict(),
             "rack_share": self.rack_share,
@@ -86,7 +86,7 @@ class AssignedByBroker:
             "findings": [finding.to_dict() for finding in self.findings],
         }
 
-    def _member(self, member: MemberDescription) -> dict[str, Any]:
+    def _member(self, member: BrokerMember) -> dict[str, Any]:
         target = member.target
         return {
             "member_id": member.member_id,
@@ -94,9 +94,9 @@ class AssignedByBroker:
             "client_id": member.client_id,
             "client_host": member.client_host,
             "rack_id": member.rack_id,
-            "member_epoch": member.epoch,
+            "member_epoch": member.member_epoch,
             "is_classic": member.is_classic,
-            "topics": list(member.topics),
+            "topics": list(member.subscribed_topic_names),
             "topic_regex": member.topic_regex,
             "owned_partitions": [str(tp) for tp in member.assigned],
             "target_partitions": None if target is None else [str(tp) for tp in target],
@@ -104,16 +104,16 @@ class AssignedByBroker:
         }
 
 
-def is_reconciling(member: MemberDescription) -> bool:
+def is_reconciling(member: BrokerMember) -> bool:
     """Returns whether the member does not yet own exactly its target."""
     return member.target is not None and set(member.target) != set(member.assigned)
 
 
-def _findings(group: GroupDescription) -> Iterator[Finding]:
+def _findings(group: BrokerGroup) -> Iterator[Finding]:
     moving = tuple(one.member_id for one in group.members if is_reconciling(one))
     if moving:
         yield Finding("reconciling", "they do not own their target yet", moving)
-    if group.members and group.assignment_epoch < group.epoch:
+    if group.members and group.assignment_epoch < group.group_epoch:
         text = "the group has changed, and the broker has not computed a new target yet"
         yield Finding("assigning", text)
     idle = tuple(one.member_id for one in group.members if not one.assigned and not one.target)

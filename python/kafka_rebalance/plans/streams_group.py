@@ -4,15 +4,16 @@
 A task reads the partition of its own number of each source topic of its subtopology.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Balance
-from kafka_rebalance.wire.streams_group_descriptions import (
-    StreamsGroupDescription,
-    StreamsMemberDescription,
+from kafka_rebalance.protocol.streams_messages import (
+    DescribedStreamsGroup,
+    DescribedStreamsMember,
+    DescribedTaskOffset,
     TaskLists,
 )
 
@@ -27,9 +28,9 @@ def task_text(task: TopicPartition) -> str:
     return f"{task.topic}_{task.partition}"
 
 
-def tasks_of(group: StreamsGroupDescription) -> _Tasks:
+def tasks_of(group: DescribedStreamsGroup) -> _Tasks:
     """Returns each active task of the members or of their targets, with what it reads."""
-    sources = {one.subtopology_id: one.read_topics for one in group.subtopologies or ()}
+    sources = {one.subtopology_id: one.read_topics for one in group.subtopologies}
     lists = [tasks for one in group.members for tasks in (one.assigned, one.target)]
     every = sorted({task for tasks in lists for task in tasks.active})
     return {
@@ -46,7 +47,7 @@ class StreamsGroupWithLag:
     committed offset. `leaderless` has the partitions for which no leader answers.
     """
 
-    described: StreamsGroupDescription
+    described: DescribedStreamsGroup
     lags: Lags
     leaderless: Collection[TopicPartition] = ()
 
@@ -56,9 +57,9 @@ class StreamsGroupWithLag:
         return Balance.of([len(one.assigned.active) for one in self.described.members])
 
     @property
-    def processes(self) -> Mapping[str, Sequence[StreamsMemberDescription]]:
+    def processes(self) -> Mapping[str, Sequence[DescribedStreamsMember]]:
         """Returns each process id with its members, in the order of the description."""
-        found: dict[str, list[StreamsMemberDescription]] = {}
+        found: dict[str, list[DescribedStreamsMember]] = {}
         for member in self.described.members:
             found.setdefault(member.process_id, []).append(member)
         return found
@@ -68,7 +69,7 @@ class StreamsGroupWithLag:
         leaderless = sorted({*self._read} & {*self.leaderless})
         return (*leaderless_finding(leaderless), *_findings(self.described))
 
-    def lag_of(self, member: StreamsMemberDescription) -> int | None:
+    def lag_of(self, member: DescribedStreamsMember) -> int | None:
         """Returns the sum of the known lags of a member's active tasks; None if none is known."""
         reads = tasks_of(self.described)
         return lag_in(self.lags, [tp for task in member.assigned.active for tp in reads[task]])
@@ -95,19 +96,19 @@ class StreamsGroupWithLag:
         return {
             "group_id": group.group_id,
             "group_type": "streams",
-            "state": group.state,
-            "group_epoch": group.epoch,
+            "state": group.group_state,
+            "group_epoch": group.group_epoch,
             "assignment_epoch": group.assignment_epoch,
-            "topology_epoch": group.topology_epoch,
+            "topology_epoch": None if group.topology is None else group.topology.epoch,
             "subtopologies": [
                 {
                     "subtopology_id": one.subtopology_id,
                     "source_topics": list(one.source_topics),
                     "repartition_source_topics": [t.name for t in one.repartition_source_topics],
                     "repartition_sink_topics": list(one.repartition_sink_topics),
-                    "changelog_topics": [topic.name for topic in one.changelog_topics],
+                    "changelog_topics": [topic.name for topic in one.state_changelog_topics],
                 }
-                for one in group.subtopologies or ()
+                for one in group.subtopologies
             ],
             "members": [self._member(member) for member in group.members],
             "balance": self.balance.to_dict(),
@@ -116,14 +117,14 @@ class StreamsGroupWithLag:
             "findings": [finding.to_dict() for finding in self.findings],
         }
 
-    def _member(self, member: StreamsMemberDescription) -> dict[str, Any]:
+    def _member(self, member: DescribedStreamsMember) -> dict[str, Any]:
         return {
             "member_id": member.member_id,
             "group_instance_id": member.instance_id,
             "client_id": member.client_id,
             "client_host": member.client_host,
             "rack_id": member.rack_id,
-            "member_epoch": member.epoch,
+            "member_epoch": member.member_epoch,
             "topology_epoch": member.topology_epoch,
             "process_id": member.process_id,
             "client_tags": dict(member.client_tags),
@@ -137,12 +138,12 @@ def _texts(tasks: TaskLists) -> dict[str, list[str]]:
     return {kind: list(map(task_text, some)) for kind, some in tasks._asdict().items()}
 
 
-def _findings(group: StreamsGroupDescription) -> Iterator[Finding]:
-    if group.state == "NotReady":
+def _findings(group: DescribedStreamsGroup) -> Iterator[Finding]:
+    if group.group_state == "NotReady":
         text = "the broker has not validated the topology, for example because a source topic is "
         text += "missing or topics that are joined differ in partitions: nobody has a task"
         yield Finding("not ready", text)
-    elif group.members and group.assignment_epoch < group.epoch:
+    elif group.members and group.assignment_epoch < group.group_epoch:
         text = "the group has changed, and the broker has not computed a new target yet"
         yield Finding("assigning", text)
     moving = tuple(one.member_id for one in group.members if one.is_reconciling)
@@ -158,13 +159,17 @@ def _findings(group: StreamsGroupDescription) -> Iterator[Finding]:
     yield from _behind(group)
 
 
-def _newest(group: StreamsGroupDescription) -> int:
-    return -1 if group.topology_epoch is None else group.topology_epoch
+def _newest(group: DescribedStreamsGroup) -> int:
+    return -1 if group.topology is None else group.topology.epoch
 
 
-def _without_standby(group: StreamsGroupDescription) -> Iterator[Finding]:
+def _offsets(reported: Iterable[DescribedTaskOffset]) -> dict[TopicPartition, int]:
+    return {TopicPartition(task, number): offset for task, number, offset in reported}
+
+
+def _without_standby(group: DescribedStreamsGroup) -> Iterator[Finding]:
     """Yields a finding if some stateful tasks have a standby task, and others have none."""
-    stateful = {one.subtopology_id for one in group.subtopologies or () if one.changelog_topics}
+    stateful = {one.subtopology_id for one in group.subtopologies if one.state_changelog_topics}
     standby = {task for one in group.members for task in one.assigned.standby}
     active = {task for one in group.members for task in one.assigned.active}
     bare = tuple(sorted(task for task in active - standby if task.topic in stateful))
@@ -173,11 +178,11 @@ def _without_standby(group: StreamsGroupDescription) -> Iterator[Finding]:
         yield Finding("no standby", text, partitions=bare)
 
 
-def _behind(group: StreamsGroupDescription) -> Iterator[Finding]:
+def _behind(group: DescribedStreamsGroup) -> Iterator[Finding]:
     """Yields a finding on standby and warm-up tasks whose state is behind the changelog."""
     for one in group.members:
-        ends = dict(one.task_end_offsets)
-        offsets = dict(one.task_offsets)
+        ends = _offsets(one.task_end_offsets)
+        offsets = _offsets(one.task_offsets)
         copies = (*one.assigned.standby, *one.assigned.warmup)
         behind = {
             task: ends[task] - offsets.get(task, 0)

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Defines the Kafka error codes of responses to group requests, and of failed appends."""
 
+import struct
 from enum import IntEnum
+from typing import Annotated
 
 
 class ErrorCode(IntEnum):
@@ -51,6 +53,18 @@ class ErrorCode(IntEnum):
     def __str__(self) -> str:
         return self.name
 
+    @classmethod
+    def _missing_(cls, value: object) -> "ErrorCode | None":
+        """Returns a member for the number of an error that is not in this list."""
+        if not isinstance(value, int):
+            return None
+        unknown = int.__new__(cls, value)
+        unknown._name_, unknown._value_ = f"ERROR_{value}", value
+        return unknown
+
+
+ErrorField = Annotated[ErrorCode, struct.Struct(">h")]
+"""The field of a response: 16 bits (`wire/layout.py`)."""
 
 _E = ErrorCode
 

@@ -12,22 +12,26 @@ Source   the schemas of ConsumerGroupHeartbeat, ConsumerGroupDescribe, ShareGrou
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, ClassVar, NamedTuple
 
+from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.java.hash_map import Uuid
+from kafka_rebalance.wire.layout import Boxed, Int8, Int32, Since
 
-from .error_codes import ErrorCode
+from .error_codes import ErrorCode, ErrorField
 
 JOIN_EPOCH = 0
 LEAVE_EPOCH = -1
 LEAVE_STATIC_EPOCH = -2
+NO_OPERATIONS = -(2**31)
+"""The value of `authorized_operations` if the request did not ask for them."""
 
 
 class TopicPartitions(NamedTuple):
     """Partitions of one topic."""
 
     topic_id: Uuid
-    partitions: tuple[int, ...]
+    partitions: tuple[Int32, ...]
 
 
 # Requests -----------------------------------------------------------------------------------------
@@ -39,10 +43,10 @@ class ConsumerGroupHeartbeat:
 
     group_id: str
     member_id: str = ""
-    member_epoch: int = JOIN_EPOCH
+    member_epoch: Int32 = JOIN_EPOCH
     instance_id: str | None = None
     rack_id: str | None = None
-    rebalance_timeout_ms: int = -1
+    rebalance_timeout_ms: Int32 = -1
     subscribed_topic_names: tuple[str, ...] | None = None
     subscribed_topic_regex: str | None = None
     server_assignor: str | None = None
@@ -54,6 +58,7 @@ class ConsumerGroupDescribe:
     """An administrator asks for the state and the members of consumer groups."""
 
     group_ids: tuple[str, ...]
+    include_authorized_operations: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +67,7 @@ class ShareGroupHeartbeat:
 
     group_id: str
     member_id: str = ""
-    member_epoch: int = JOIN_EPOCH
+    member_epoch: Int32 = JOIN_EPOCH
     rack_id: str | None = None
     subscribed_topic_names: tuple[str, ...] | None = None
 
@@ -72,6 +77,7 @@ class ShareGroupDescribe:
     """An administrator asks for the state and the members of share groups."""
 
     group_ids: tuple[str, ...]
+    include_authorized_operations: bool = False
 
 
 # Responses ----------------------------------------------------------------------------------------
@@ -81,11 +87,13 @@ class ShareGroupDescribe:
 class ConsumerGroupHeartbeatResponse:
     """The member's epoch, and what it may use now; `assignment` None means no change."""
 
-    error_code: ErrorCode = ErrorCode.NONE
+    throttle_time_ms: Int32 = 0
+    error_code: ErrorField = ErrorCode.NONE
+    error_message: str | None = None
     member_id: str | None = None
-    member_epoch: int = 0
-    heartbeat_interval_ms: int = 0
-    assignment: tuple[TopicPartitions, ...] | None = None
+    member_epoch: Int32 = 0
+    heartbeat_interval_ms: Int32 = 0
+    assignment: Annotated[tuple[TopicPartitions, ...] | None, Boxed()] = None
 
 
 class DescribedPartitions(NamedTuple):
@@ -93,41 +101,80 @@ class DescribedPartitions(NamedTuple):
 
     topic_id: Uuid
     topic_name: str
-    partitions: tuple[int, ...]
+    partitions: tuple[Int32, ...]
 
 
-class DescribedConsumerMember(NamedTuple):
-    """A member of a consumer group; `member_type` is 0 for the classic protocol, else 1."""
+Described = Annotated[tuple[DescribedPartitions, ...], Boxed()]
+
+
+def pairs_of(topics: tuple[DescribedPartitions, ...]) -> tuple[TopicPartition, ...]:
+    """Returns the partitions of a description."""
+    return tuple(
+        TopicPartition(one.topic_name, number) for one in topics for number in one.partitions
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribedConsumerMember:
+    """A member of a consumer group.
+
+    `member_type` is 0 for the classic protocol, 1 for the consumer protocol, -1 if the broker is
+    too old to show it.
+    """
 
     member_id: str
     instance_id: str | None
     rack_id: str | None
-    member_epoch: int
+    member_epoch: Int32
     client_id: str
     client_host: str
     subscribed_topic_names: tuple[str, ...]
     subscribed_topic_regex: str | None
-    assignment: tuple[DescribedPartitions, ...]
-    target_assignment: tuple[DescribedPartitions, ...]
-    member_type: int
+    assignment: Described
+    target_assignment: Described
+    member_type: Annotated[Int8, Since(1)] = -1
+
+    @property
+    def assigned(self) -> tuple[TopicPartition, ...]:
+        return pairs_of(self.assignment)
+
+    @property
+    def target(self) -> tuple[TopicPartition, ...] | None:
+        return pairs_of(self.target_assignment)
+
+    @property
+    def topic_regex(self) -> str | None:
+        """Returns the pattern of the subscription; Kafka shows "" for none, too."""
+        return self.subscribed_topic_regex or None
+
+    @property
+    def is_classic(self) -> bool | None:
+        """Returns whether the member uses the classic protocol; None if that is not known."""
+        return None if self.member_type < 0 else self.member_type == 0
 
 
-class DescribedConsumerGroup(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribedConsumerGroup:
     """A consumer group, or the error of one that is not there."""
 
-    group_id: str
-    error_code: ErrorCode = ErrorCode.NONE
+    error_code: ErrorField = ErrorCode.NONE
+    error_message: str | None = None
+    group_id: str = ""
     group_state: str = ""
-    group_epoch: int = 0
-    assignment_epoch: int = 0
+    group_epoch: Int32 = 0
+    assignment_epoch: Int32 = 0
     assignor_name: str = ""
     members: tuple[DescribedConsumerMember, ...] = ()
+    authorized_operations: Int32 = NO_OPERATIONS
+
+    group_type: ClassVar = "consumer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerGroupDescribeResponse:
     """Descriptions of consumer groups, in the request's order, but empty ids come first."""
 
+    throttle_time_ms: Int32 = 0
     groups: tuple[DescribedConsumerGroup, ...] = ()
 
 
@@ -135,39 +182,62 @@ class ConsumerGroupDescribeResponse:
 class ShareGroupHeartbeatResponse:
     """The member's epoch, and its partitions; `assignment` None means no change."""
 
-    error_code: ErrorCode = ErrorCode.NONE
+    throttle_time_ms: Int32 = 0
+    error_code: ErrorField = ErrorCode.NONE
+    error_message: str | None = None
     member_id: str | None = None
-    member_epoch: int = 0
-    heartbeat_interval_ms: int = 0
-    assignment: tuple[TopicPartitions, ...] | None = None
+    member_epoch: Int32 = 0
+    heartbeat_interval_ms: Int32 = 0
+    assignment: Annotated[tuple[TopicPartitions, ...] | None, Boxed()] = None
 
 
-class DescribedShareMember(NamedTuple):
-    """A member of a share group."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribedShareMember:
+    """A member of a share group. Its target is not shown: the member owns it at once."""
 
     member_id: str
     rack_id: str | None
-    member_epoch: int
+    member_epoch: Int32
     client_id: str
     client_host: str
     subscribed_topic_names: tuple[str, ...]
-    assignment: tuple[DescribedPartitions, ...]
+    assignment: Described
+
+    # Members of share groups have none of these.
+    instance_id: ClassVar[None] = None
+    topic_regex: ClassVar[None] = None
+    target: ClassVar[None] = None
+    is_classic: ClassVar[None] = None
+
+    @property
+    def assigned(self) -> tuple[TopicPartition, ...]:
+        return pairs_of(self.assignment)
 
 
-class DescribedShareGroup(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribedShareGroup:
     """A share group, or the error of one that is not there."""
 
-    group_id: str
-    error_code: ErrorCode = ErrorCode.NONE
+    error_code: ErrorField = ErrorCode.NONE
+    error_message: str | None = None
+    group_id: str = ""
     group_state: str = ""
-    group_epoch: int = 0
-    assignment_epoch: int = 0
+    group_epoch: Int32 = 0
+    assignment_epoch: Int32 = 0
     assignor_name: str = ""
     members: tuple[DescribedShareMember, ...] = ()
+    authorized_operations: Int32 = NO_OPERATIONS
+
+    group_type: ClassVar = "share"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareGroupDescribeResponse:
     """Descriptions of share groups, in the request's order, but empty ids come first."""
 
+    throttle_time_ms: Int32 = 0
     groups: tuple[DescribedShareGroup, ...] = ()
+
+
+BrokerGroup = DescribedConsumerGroup | DescribedShareGroup
+BrokerMember = DescribedConsumerMember | DescribedShareMember

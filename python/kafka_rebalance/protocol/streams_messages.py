@@ -12,19 +12,26 @@ Source   the schemas of StreamsGroupHeartbeat and StreamsGroupDescribe of Kafka 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
-from kafka_rebalance.wire.streams_topology import InternalTopic, StreamsTopology
+from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.wire.layout import Int32, Int64, Name
+from kafka_rebalance.wire.streams_topology import (
+    InternalTopic,
+    KeyValue,
+    StreamsTopology,
+    UserEndpoint,
+)
 
-from .error_codes import ErrorCode
-from .modern_messages import JOIN_EPOCH
+from .error_codes import ErrorCode, ErrorField
+from .modern_messages import JOIN_EPOCH, NO_OPERATIONS
 
 
 class SubtopologyTasks(NamedTuple):
     """Tasks of one subtopology: its partitions."""
 
     subtopology_id: str
-    partitions: tuple[int, ...]
+    partitions: tuple[Int32, ...]
 
 
 class StreamsStatus(IntEnum):
@@ -69,6 +76,7 @@ class StreamsGroupDescribe:
     """An administrator asks for the state and the members of streams groups."""
 
     group_ids: tuple[str, ...]
+    include_authorized_operations: bool = False
 
 
 # Responses ----------------------------------------------------------------------------------------
@@ -96,38 +104,118 @@ class StreamsGroupHeartbeatResponse:
 class DescribedTasks(NamedTuple):
     """The tasks of a member by their role."""
 
-    active: TaskList
-    standby: TaskList
-    warmup: TaskList
+    active: Annotated[TaskList, Name("activeTasks")]
+    standby: Annotated[TaskList, Name("standbyTasks")]
+    warmup: Annotated[TaskList, Name("warmupTasks")]
 
 
-class DescribedStreamsMember(NamedTuple):
+class TaskLists(NamedTuple):
+    """Tasks of a member; the topic of a task is the id of its subtopology."""
+
+    active: tuple[TopicPartition, ...]
+    standby: tuple[TopicPartition, ...]
+    warmup: tuple[TopicPartition, ...]
+
+
+class DescribedTaskOffset(NamedTuple):
+    """The sum of a task's changelog offsets, as its member last reported it."""
+
+    subtopology_id: str
+    partition: Int32
+    offset: Int64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribedStreamsMember:
     """A member of a streams group."""
 
     member_id: str
+    member_epoch: Int32
     instance_id: str | None
     rack_id: str | None
-    member_epoch: int
     client_id: str
     client_host: str
+    topology_epoch: Int32
     process_id: str
+    user_endpoint: UserEndpoint | None
+    client_tags: tuple[KeyValue, ...]
+    task_offsets: tuple[DescribedTaskOffset, ...]
+    task_end_offsets: tuple[DescribedTaskOffset, ...]
     assignment: DescribedTasks
     target_assignment: DescribedTasks
+    is_classic: bool = False
+
+    @property
+    def assigned(self) -> TaskLists:
+        return _lists(self.assignment)
+
+    @property
+    def target(self) -> TaskLists:
+        return _lists(self.target_assignment)
+
+    @property
+    def is_reconciling(self) -> bool:
+        """Returns whether the member has other tasks than its target, in any order."""
+        pairs = zip(self.assigned, self.target, strict=True)
+        return any(set(assigned) != set(target) for assigned, target in pairs)
 
 
-class DescribedStreamsGroup(NamedTuple):
+def _lists(tasks: DescribedTasks) -> TaskLists:
+    return TaskLists(
+        *(
+            tuple(TopicPartition(one.subtopology_id, n) for one in role for n in one.partitions)
+            for role in tasks
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribedSubtopology:
+    """A part of the topology. `source_topics` exist before the application starts."""
+
+    subtopology_id: str
+    source_topics: tuple[str, ...]
+    repartition_sink_topics: tuple[str, ...]
+    state_changelog_topics: tuple[InternalTopic, ...]
+    repartition_source_topics: tuple[InternalTopic, ...]
+
+    @property
+    def read_topics(self) -> tuple[str, ...]:
+        """Returns the topics that tasks read: source topics, then repartition source topics."""
+        return (*self.source_topics, *(topic.name for topic in self.repartition_source_topics))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribedTopology:
+    """A topology; `subtopologies` is None until the broker has validated it."""
+
+    epoch: Int32
+    subtopologies: tuple[DescribedSubtopology, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribedStreamsGroup:
     """A streams group, or the error of one that is not there."""
 
-    group_id: str
-    error_code: ErrorCode = ErrorCode.NONE
+    error_code: ErrorField = ErrorCode.NONE
+    error_message: str | None = None
+    group_id: str = ""
     group_state: str = ""
-    group_epoch: int = 0
-    assignment_epoch: int = 0
+    group_epoch: Int32 = 0
+    assignment_epoch: Int32 = 0
+    topology: DescribedTopology | None = None
     members: tuple[DescribedStreamsMember, ...] = ()
+    authorized_operations: Int32 = NO_OPERATIONS
+
+    @property
+    def subtopologies(self) -> tuple[DescribedSubtopology, ...]:
+        """Returns the parts of the topology, none if the broker has not validated it."""
+        return (self.topology and self.topology.subtopologies) or ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamsGroupDescribeResponse:
     """Descriptions of streams groups, in the request's order, but empty ids come first."""
 
+    throttle_time_ms: Int32 = 0
     groups: tuple[DescribedStreamsGroup, ...] = ()

@@ -80,7 +80,7 @@ def described(
     **more: str,
 ) -> Json:
     """Returns the keys of a described group of any type; `more` are those of its own type."""
-    if group.error_code is not ErrorCode.NONE:
+    if group.error_code:
         return {"err": str(group.error_code)}
     return {
         "err": str(ErrorCode.NONE),

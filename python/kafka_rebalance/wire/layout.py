@@ -8,11 +8,13 @@ A message is a dataclass or a NamedTuple whose fields stand in the order of the 
     Uuid                                two numbers of 64 bits
     str, bytes                          a length and the data; "| None": the length may be -1
     tuple[T, ...]                       a count and the entries; "| None": the count may be -1
-    another message                     its fields; "| None": after a byte, negative for null
+    another message                     its fields; "| None": after a byte, negative for null;
+                                        in a tagged field, 0 is null
     Rest                                all bytes that are left
 
     Annotated[T, Tag(0)]          in the tagged fields; left out if it has its default
     Annotated[T, Since(3)]        in version 3 and later; `Since(1, last=1)`: in version 1 only
+    Annotated[T, Boxed()]         alone in a message of its own
     Annotated[T, Name("group")]   the name in errors, where it is not that of the attribute
     Version                       not in the bytes of the message: the version itself
     Tagged                        tagged fields that are not known, written again as they are
@@ -31,7 +33,7 @@ from collections.abc import Callable, Iterator
 from enum import IntEnum
 from functools import cache
 from operator import attrgetter, itemgetter
-from typing import Annotated, Any, Generic, NamedTuple, TypeVar, Union, cast
+from typing import Annotated, Any, ClassVar, Generic, NamedTuple, TypeVar, Union, cast
 
 from kafka_rebalance.errors import WireError
 
@@ -53,6 +55,10 @@ class Since(NamedTuple):
     last: int = 2**15
     absent: Any = dataclasses.MISSING
     """The value in other versions, for a field without a default."""
+
+
+class Boxed(NamedTuple):
+    """Marks a field that stands alone in a message of its own: tagged fields follow it."""
 
 
 class Name(NamedTuple):
@@ -327,6 +333,8 @@ def _fields(kind: Any) -> Iterator[_Field]:
     if defaults is None:
         defaults = {one.name: one.default for one in dataclasses.fields(kind)}
     for attribute, annotation in typing.get_type_hints(kind, include_extras=True).items():
+        if typing.get_origin(annotation) is ClassVar or annotation is ClassVar:
+            continue
         hint, *marks = _parts(annotation)
         first, *rest = attribute.split("_")
         name = next((mark.name for mark in marks if isinstance(mark, Name)), None)
@@ -371,6 +379,10 @@ def _typed(hint: Any, marks: tuple[Any, ...], version: int, flexible: bool) -> t
     nullable = typing.get_origin(hint) in (types.UnionType, Union)
     if nullable:
         hint = next(one for one in typing.get_args(hint) if one is not types.NoneType)
+    is_tagged = any(isinstance(one, Tag) for one in marks)
+    if Boxed() in marks:
+        boxed = _boxed(*_typed(hint, (), version, flexible), flexible)
+        return _nullable(*boxed, is_tagged) if nullable else boxed
     number = next((one for one in marks if isinstance(one, _Number)), None)
     if _Special.REST in marks:
         return lambda source: source.take(len(source.data) - source.at), list.append
@@ -384,8 +396,23 @@ def _typed(hint: Any, marks: tuple[Any, ...], version: int, flexible: bool) -> t
         return _data(nullable, flexible)
     if typing.get_origin(hint) is tuple:
         return _array(typing.get_args(hint)[0], nullable, version, flexible)
-    is_tagged = any(isinstance(one, Tag) for one in marks)
-    return _message(hint, nullable, version, flexible, is_tagged)
+    message = _struct(hint, version, flexible)
+    return _nullable(*message, is_tagged) if nullable else message
+
+
+def _boxed(read_one: Read, write_one: Write, flexible: bool) -> tuple[Read, Write]:
+    def read(source: Source) -> Any:
+        found = read_one(source)
+        if flexible:
+            _read_tags(source, {}, None, [])
+        return found
+
+    def write(parts: list[bytes], value: Any) -> None:
+        write_one(parts, value)
+        if flexible:
+            _write_tags(parts, {}, (), value)
+
+    return read, write
 
 
 def _number(kind: type[int], layout: struct.Struct) -> tuple[Read, Write]:
@@ -490,13 +517,8 @@ def _array(hint: Any, nullable: bool, version: int, flexible: bool) -> tuple[Rea
     return read, write
 
 
-def _message(
-    kind: Any, nullable: bool, version: int, flexible: bool, is_tagged: bool
-) -> tuple[Read, Write]:
-    read_fields, write_fields = _struct(kind, version, flexible)
-    if not nullable:
-        return read_fields, write_fields
-    # A byte before a message that may be null: in a tagged field 0 is null, else a negative number.
+def _nullable(read_fields: Read, write_fields: Write, is_tagged: bool) -> tuple[Read, Write]:
+    """Returns reader and writer of a message that may be null, which a byte before it shows."""
     lowest, null = (1, b"\0") if is_tagged else (0, b"\xff")
 
     def read(source: Source) -> Any:

@@ -24,14 +24,14 @@ def described_groups(
     group_ids: tuple[str, ...],
     kind: type[_Group],
     describe: Callable[[_Group], _Described],
-    refuse: Callable[[str, ErrorCode], _Described],
+    refuse: Callable[..., _Described],
 ) -> tuple[_Described, ...]:
     """Returns the descriptions of the groups of this kind; `refuse` describes another group."""
-    described = [refuse(one, ErrorCode.INVALID_GROUP_ID) for one in group_ids if not one]
+    described = [refuse(error_code=ErrorCode.INVALID_GROUP_ID) for one in group_ids if not one]
     for group_id in filter(None, group_ids):
         group = state.durable_group(group_id)
         if isinstance(group, kind):
             described.append(describe(group))
         else:
-            described.append(refuse(group_id, ErrorCode.GROUP_ID_NOT_FOUND))
+            described.append(refuse(error_code=ErrorCode.GROUP_ID_NOT_FOUND, group_id=group_id))
     return tuple(described)

@@ -40,7 +40,7 @@ def consumer_group_describe(
 
 def _group(state: CoordinatorState, group: ConsumerGroup) -> DescribedConsumerGroup:
     return DescribedConsumerGroup(
-        group.group_id,
+        group_id=group.group_id,
         group_state=str(group.state),
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,

@@ -35,7 +35,7 @@ def share_group_describe(
 
 def _group(state: CoordinatorState, group: ShareGroup) -> DescribedShareGroup:
     return DescribedShareGroup(
-        group.group_id,
+        group_id=group.group_id,
         group_state=str(group.state),
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,

@@ -14,6 +14,7 @@ from kafka_rebalance.protocol.streams_messages import (
     StreamsGroupDescribe,
     StreamsGroupDescribeResponse,
 )
+from kafka_rebalance.wire.streams_topology import KeyValue
 
 from ..assigning_group.describe import described_groups
 from ..coordinator_state import CoordinatorState
@@ -32,21 +33,26 @@ def streams_group_describe(
 
 def _group(group: StreamsGroup) -> DescribedStreamsGroup:
     return DescribedStreamsGroup(
-        group.group_id,
+        group_id=group.group_id,
         group_state=str(group.state),
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
         members=tuple(
             DescribedStreamsMember(
-                one.member_id,
-                one.instance_id,
-                one.rack_id,
-                one.member_epoch,
-                one.client_id,
-                one.client_host,
-                one.process_id,
-                _tasks(one.assigned.without_epochs()),
-                _tasks(group.targets.get(one.member_id, NOTHING)),
+                member_id=one.member_id,
+                member_epoch=one.member_epoch,
+                instance_id=one.instance_id,
+                rack_id=one.rack_id,
+                client_id=one.client_id,
+                client_host=one.client_host,
+                topology_epoch=one.topology_epoch,
+                process_id=one.process_id,
+                user_endpoint=one.user_endpoint,
+                client_tags=tuple(KeyValue(*pair) for pair in one.client_tags.items()),
+                task_offsets=(),
+                task_end_offsets=(),
+                assignment=_tasks(one.assigned.without_epochs()),
+                target_assignment=_tasks(group.targets.get(one.member_id, NOTHING)),
             )
             for one in group.members.values()
         ),

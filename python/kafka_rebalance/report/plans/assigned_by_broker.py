@@ -3,9 +3,9 @@
 
 from kafka_rebalance.plans.assigned_by_broker import AssignedByBroker, is_reconciling
 from kafka_rebalance.plans.figures import share_text
+from kafka_rebalance.protocol.modern_messages import BrokerGroup, BrokerMember
 from kafka_rebalance.report.text.names import counted, cut, member_names, partitions_text
 from kafka_rebalance.report.text.tables import print_filled_table
-from kafka_rebalance.wire.group_descriptions import GroupDescription, MemberDescription
 
 from .description import leaderless_in, print_findings
 from .lag import lag_cell, lag_text
@@ -25,10 +25,11 @@ def print_assigned_by_broker(one: AssignedByBroker, given: str, *, everything: b
     kind, command, option = _KINDS[group.group_type]
     total = sum(len(member.assigned) for member in group.members)
     print(
-        f"{group.group_id}, {kind}, assignor {group.assignor or 'unknown'}, {group.state}: "
+        f"{group.group_id}, {kind}, assignor {group.assignor_name or 'unknown'}, "
+        f"{group.group_state}: "
         f"{counted(len(group.members), 'member')}, {counted(total, 'partition')} owned"
     )
-    print(f"Group epoch {group.epoch}, assignment epoch {group.assignment_epoch}.")
+    print(f"Group epoch {group.group_epoch}, assignment epoch {group.assignment_epoch}.")
     if not group.members:
         return
     shown = group.members if everything else group.members[:_MOST_ROWS]
@@ -52,7 +53,7 @@ def print_assigned_by_broker(one: AssignedByBroker, given: str, *, everything: b
 
 
 def _print_members(
-    one: AssignedByBroker, members: tuple[MemberDescription, ...], *, everything: bool
+    one: AssignedByBroker, members: tuple[BrokerMember, ...], *, everything: bool
 ) -> None:
     most = None if everything else _MOST_CHARACTERS
     names = _names(one.described)
@@ -63,7 +64,7 @@ def _print_members(
             member.instance_id or "",
             member.client_host.removeprefix("/"),
             member.rack_id or "",
-            str(member.epoch),
+            str(member.member_epoch),
             str(len(member.assigned)),
             partitions_text(member.assigned, most),
             partitions_text(member.target or (), most) or "nothing"
@@ -77,11 +78,11 @@ def _print_members(
     print_filled_table([*columns, "target", "lag"], rows, right=("epoch", "owned", "lag"))
 
 
-def _names(group: GroupDescription) -> dict[str, str]:
+def _names(group: BrokerGroup) -> dict[str, str]:
     return member_names({member.member_id: member.client_id for member in group.members})
 
 
-def _subscribed(members: tuple[MemberDescription, ...]) -> str:
-    topics = sorted({topic for member in members for topic in member.topics})
+def _subscribed(members: tuple[BrokerMember, ...]) -> str:
+    topics = sorted({topic for member in members for topic in member.subscribed_topic_names})
     regexes = sorted({one.topic_regex for one in members if one.topic_regex})
     return ", ".join([*topics, *(f"pattern {one}" for one in regexes)]) or "nothing"

@@ -4,13 +4,13 @@
 from collections.abc import Sequence
 
 from kafka_rebalance.plans.streams_group import StreamsGroupWithLag
-from kafka_rebalance.report.text.names import counted, cut, partitions_text
-from kafka_rebalance.report.text.tables import print_filled_table, print_table
-from kafka_rebalance.wire.streams_group_descriptions import (
-    StreamsMemberDescription,
-    SubtopologyDescription,
+from kafka_rebalance.protocol.streams_messages import (
+    DescribedStreamsMember,
+    DescribedSubtopology,
     TaskLists,
 )
+from kafka_rebalance.report.text.names import counted, cut, partitions_text
+from kafka_rebalance.report.text.tables import print_filled_table, print_table
 
 from .description import leaderless_in, print_findings
 from .lag import lag_cell, lag_text
@@ -25,13 +25,13 @@ def print_streams_group(one: StreamsGroupWithLag, given: str, *, everything: boo
     group = one.described
     total = sum(len(member.assigned.active) for member in group.members)
     print(
-        f"{group.group_id}, streams group (KIP-1071), {group.state}: "
+        f"{group.group_id}, streams group (KIP-1071), {group.group_state}: "
         f"{counted(len(group.members), 'member')} in "
         f"{counted(len(one.processes), 'process').replace('processs', 'processes')}, "
         f"{counted(total, 'active task')}"
     )
-    epoch = "" if group.topology_epoch is None else f", topology epoch {group.topology_epoch}"
-    print(f"Group epoch {group.epoch}, assignment epoch {group.assignment_epoch}{epoch}.")
+    epoch = "" if group.topology is None else f", topology epoch {group.topology.epoch}"
+    print(f"Group epoch {group.group_epoch}, assignment epoch {group.assignment_epoch}{epoch}.")
     if group.subtopologies:
         _print_topology(group.subtopologies)
     if not group.members:
@@ -56,13 +56,13 @@ def print_streams_group(one: StreamsGroupWithLag, given: str, *, everything: boo
     print(f"\nThis shows what a change would do:\n  kafka-rebalance plan {given} --add-members 1")
 
 
-def _print_topology(subtopologies: Sequence[SubtopologyDescription]) -> None:
+def _print_topology(subtopologies: Sequence[DescribedSubtopology]) -> None:
     rows = [
         (
             one.subtopology_id,
             ", ".join(one.read_topics),
             ", ".join(one.repartition_sink_topics),
-            "yes" if one.changelog_topics else "no",
+            "yes" if one.state_changelog_topics else "no",
         )
         for one in subtopologies
     ]
@@ -70,7 +70,7 @@ def _print_topology(subtopologies: Sequence[SubtopologyDescription]) -> None:
 
 
 def _print_members(
-    one: StreamsGroupWithLag, members: Sequence[StreamsMemberDescription], *, everything: bool
+    one: StreamsGroupWithLag, members: Sequence[DescribedStreamsMember], *, everything: bool
 ) -> None:
     most = None if everything else _MOST_CHARACTERS
     rows = [
@@ -81,7 +81,7 @@ def _print_members(
             member.client_host.removeprefix("/"),
             member.rack_id or "",
             " ".join(f"{key}={value}" for key, value in member.client_tags),
-            str(member.epoch),
+            str(member.member_epoch),
             partitions_text(member.assigned.active, most),
             partitions_text(member.assigned.standby, most),
             partitions_text(member.assigned.warmup, most),

@@ -17,9 +17,8 @@ from collections.abc import Callable
 from kafka_rebalance.errors import KafkaRebalanceError
 from kafka_rebalance.protocol.error_codes import ErrorCode
 
-from .driver_answers import answer_of, events_of
+from .driver_answers import answer_of, classic_state, events_of, state_of_any_type
 from .driver_commands import ACTIONS, REQUESTS, Json, group_id_of, read, start
-from .driver_states import classic_state, state_of_any_type
 from .virtual_broker import VirtualBroker
 
 _STATES = {"state": classic_state, "mstate": state_of_any_type}

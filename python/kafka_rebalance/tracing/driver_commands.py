@@ -20,8 +20,14 @@ from kafka_rebalance.group.declared_types import check_fields, fits
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.protocol import messages, modern_messages, streams_messages
 from kafka_rebalance.protocol.error_codes import ErrorCode
+from kafka_rebalance.protocol.streams_messages import SubtopologyTasks, TaskList
+from kafka_rebalance.wire.streams_topology import (
+    CopartitionGroup,
+    InternalTopic,
+    StreamsSubtopology,
+    StreamsTopology,
+)
 
-from .driver_streams_commands import STREAMS_FIELDS
 from .virtual_broker import VirtualBroker
 
 Json = dict[str, Any]
@@ -213,6 +219,49 @@ def _owned(
     return tuple(modern_messages.TopicPartitions(ids[name], tuple(owned[name])) for name in owned)
 
 
+def _topology(command: Json) -> StreamsTopology | None:
+    given = command.get("topology")
+    if given is None:
+        return None
+    subtopologies = tuple(
+        StreamsSubtopology(
+            subtopology_id,
+            source_topics=tuple(one.get("sources", ())),
+            source_topic_regex=tuple(one.get("regexes", ())),
+            state_changelog_topics=_topics(one, "changelogs"),
+            repartition_sink_topics=tuple(one.get("repartition_sinks", ())),
+            repartition_source_topics=_topics(one, "repartition_sources"),
+            copartition_groups=tuple(map(_places, one.get("copartition_groups", ()))),
+        )
+        for subtopology_id, one in given["subtopologies"].items()
+    )
+    return StreamsTopology(given.get("epoch", 0), subtopologies)
+
+
+def _topics(subtopology: Json, key: str) -> tuple[InternalTopic, ...]:
+    """Returns internal topics; each is a name, or an object with `name` and `partitions`."""
+    return tuple(
+        InternalTopic(one)
+        if isinstance(one, str)
+        else InternalTopic(one["name"], one.get("partitions", 0))
+        for one in subtopology.get(key, ())
+    )
+
+
+def _places(group: Json) -> CopartitionGroup:
+    """Returns a co-partition group: places in the subtopology's lists of the same names."""
+    return CopartitionGroup(
+        *(tuple(group.get(key, ())) for key in ("sources", "regexes", "repartition_sources"))
+    )
+
+
+def _tasks(command: Json, key: str) -> TaskList | None:
+    given = command.get(key)
+    if given is None:
+        return None
+    return tuple(SubtopologyTasks(name, tuple(numbers)) for name, numbers in given.items())
+
+
 # Maps a request's field to the function that builds its value from a command.
 _BUILT: dict[str, Callable[[Json], Any]] = {
     "group_id": group_id_of,
@@ -225,7 +274,10 @@ _BUILT: dict[str, Callable[[Json], Any]] = {
     "subscribed_topic_names": _names,
     "states": lambda command: tuple(command.get("states", ())),
     "types": lambda command: tuple(command.get("types", ())),
-    **STREAMS_FIELDS,
+    "topology": _topology,
+    "active_tasks": lambda command: _tasks(command, "active"),
+    "standby_tasks": lambda command: _tasks(command, "standby"),
+    "warmup_tasks": lambda command: _tasks(command, "warmup"),
 }
 
 

@@ -33,7 +33,7 @@ from collections.abc import Callable, Iterator
 from enum import IntEnum
 from functools import cache
 from operator import attrgetter, itemgetter
-from typing import Annotated, Any, ClassVar, Generic, NamedTuple, TypeVar, Union, cast
+from typing import Annotated, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar, Union, cast
 
 from kafka_rebalance.errors import WireError
 
@@ -122,10 +122,18 @@ class Source:
         self.at = start + length
         return self.data[start : self.at]
 
-    def number(self, layout: struct.Struct) -> int:
-        return int(layout.unpack(self.take(layout.size))[0])
+    def number(self, layout: struct.Struct) -> Any:
+        at, end = self.at, self.at + layout.size
+        if end > len(self.data):
+            self.take(layout.size)
+        self.at = end
+        return layout.unpack_from(self.data, at)[0]
 
     def varint(self) -> int:
+        at = self.at
+        if at < len(self.data) and self.data[at] < 0x80:  # most lengths have one byte
+            self.at = at + 1
+            return self.data[at]
         value = 0
         for shift in range(0, 35, 7):
             byte = self.take(1)[0]
@@ -134,18 +142,18 @@ class Source:
                 return value
         raise _Wrong("has a length of more than 5 bytes")
 
-    def tagged(self) -> Iterator[tuple[int, bytes]]:
-        """Yields number and data of each tagged field."""
-        step = "tagged fields"
+    def tagged(self) -> list[tuple[int, bytes]]:
+        """Reads number and data of each tagged field."""
+        fields, step = [], "tagged fields"
         try:
             for _ in range(self.varint()):
                 tag, length = self.varint(), self.varint()
                 step = f"tagged field {tag}"
-                data = self.take(length)
+                fields.append((tag, self.take(length)))
                 step = "tagged fields"
-                yield tag, data
         except _Wrong as wrong:
             raise wrong.within(step) from None
+        return fields
 
     def end(self) -> None:
         left = len(self.data) - self.at
@@ -189,30 +197,31 @@ class Layout(Generic[_T]):
         return b"".join(parts)
 
 
-def layout_of(kind: type[_T], version: int = 0, flexible: bool = True) -> Layout[_T]:
-    """Returns the layout of a class's messages in one version.
-
-    Layouts are compiled once and kept: call this only with versions that Kafka has.
-    """
-    return cast(Layout[_T], _compiled(cast(Any, kind), version, flexible))
-
-
 @cache
-def _compiled(kind: Any, version: int, flexible: bool) -> Layout[Any]:
+def _compiled(kind: Any, version: int = 0, flexible: bool = True) -> Layout[Any]:
     return Layout(*_struct(kind, version, flexible))
+
+
+class _LayoutOf(Protocol):
+    def __call__(self, kind: type[_T], version: int = 0, flexible: bool = True) -> Layout[_T]: ...
+
+
+layout_of = cast(_LayoutOf, _compiled)
+"""Returns the layout of a class's messages in one version.
+
+Layouts are compiled once and kept: call this only with versions that Kafka has.
+"""
 
 
 def read_version(data: bytes, what: str, known: range | None = None) -> int:
     """Returns the version that begins a message; `known` None means any. Errors: WireError."""
-    (version,) = layout_of(_Head, 0, False).read(data[:VERSION_BYTES], what)
+    if len(data) < VERSION_BYTES:
+        raise WireError(f"{what}.version: needs 2 bytes, {len(data)} are left")
+    version: int = _INT16.unpack_from(data)[0]
     if known is not None and version not in known:
         names = f"{known[0]} to {known[-1]} are" if len(known) > 1 else f"{known[0]} is"
         raise WireError(f"{what}.version: {version} is not known ({names})")
     return version
-
-
-class _Head(NamedTuple):
-    version: Int16
 
 
 # Messages -----------------------------------------------------------------------------------------
@@ -366,7 +375,7 @@ def _maker(kind: Any, fields: tuple[_Field, ...]) -> Callable[[list[Any]], Any]:
     if dataclasses.is_dataclass(kind) and any(one.kw_only for one in dataclasses.fields(kind)):
         names, make = [one.attribute for one in fields], cast(Any, kind)
         return lambda found: make(**dict(zip(names, found, strict=True)))
-    return lambda found: kind(*found)
+    return kind._make if issubclass(kind, tuple) else lambda found: kind(*found)
 
 
 # Fields -------------------------------------------------------------------------------------------
@@ -390,10 +399,8 @@ def _typed(hint: Any, marks: tuple[Any, ...], version: int, flexible: bool) -> t
         return _number(hint, number or _INT8)
     if hint == tuple[int, int]:
         return _uuid, lambda parts, value: parts.append(_UUID.pack(*value))
-    if hint is str:
-        return _string(nullable, flexible)
-    if hint is bytes:
-        return _data(nullable, flexible)
+    if hint in (str, bytes):
+        return _string_or_bytes(hint is str, nullable, flexible)
     if typing.get_origin(hint) is tuple:
         return _array(typing.get_args(hint)[0], nullable, version, flexible)
     message = _struct(hint, version, flexible)
@@ -416,38 +423,20 @@ def _boxed(read_one: Read, write_one: Write, flexible: bool) -> tuple[Read, Writ
 
 
 def _number(kind: type[int], layout: struct.Struct) -> tuple[Read, Write]:
-    size, unpack, pack = layout.size, layout.unpack_from, layout.pack
+    pack = layout.pack
 
     def read(source: Source) -> Any:
-        at = source.at
-        end = at + size
-        if end > len(source.data):
-            source.take(size)
-        source.at = end
-        return unpack(source.data, at)[0]
+        return source.number(layout)
 
     def write(parts: list[bytes], value: int) -> None:
         parts.append(pack(value))
 
-    return (read if kind is int else lambda source: kind(read(source))), write
+    return (read if kind is int else lambda source: kind(source.number(layout))), write
 
 
 def _uuid(source: Source) -> tuple[int, int]:
     most, least = _UUID.unpack(source.take(_UUID.size))
     return most, least
-
-
-def _length(nullable: bool, flexible: bool, short: bool) -> Read:
-    """Returns a reader of lengths; it returns -1 for null, which is an error if not `nullable`."""
-    layout = _INT16 if short else _INT32
-
-    def read(source: Source) -> int:
-        length = source.varint() - 1 if flexible else source.number(layout)
-        if length < 0 and not nullable:
-            raise _Wrong("is null")
-        return length
-
-    return read
 
 
 def _put_length(parts: list[bytes], length: int, flexible: bool, layout: struct.Struct) -> None:
@@ -457,42 +446,38 @@ def _put_length(parts: list[bytes], length: int, flexible: bool, layout: struct.
         parts.append(layout.pack(length))
 
 
-def _string(nullable: bool, flexible: bool) -> tuple[Read, Write]:
-    length_of = _length(nullable, flexible, True)
+def _string_or_bytes(is_string: bool, nullable: bool, flexible: bool) -> tuple[Read, Write]:
+    layout = _INT16 if is_string else _INT32
 
-    def read(source: Source) -> str | None:
-        length = length_of(source)
+    def read(source: Source) -> str | bytes | None:
+        length = source.varint() - 1 if flexible else source.number(layout)
         if length < 0:
+            if not nullable:
+                raise _Wrong("is null")
             return None
+        data = source.take(length)
+        if not is_string:
+            return data
         try:
-            return source.take(length).decode()
+            return data.decode()
         except UnicodeDecodeError:
             raise _Wrong("is not UTF-8") from None
 
-    def write(parts: list[bytes], value: str | None) -> None:
-        data = b"" if value is None else value.encode()
-        _put_length(parts, -1 if value is None else len(data), flexible, _INT16)
+    def write(parts: list[bytes], value: Any) -> None:
+        if value is None:
+            _put_length(parts, -1, flexible, layout)
+            return
+        data = value.encode() if is_string else value
+        _put_length(parts, len(data), flexible, layout)
         parts.append(data)
-
-    return read, write
-
-
-def _data(nullable: bool, flexible: bool) -> tuple[Read, Write]:
-    length_of = _length(nullable, flexible, False)
-
-    def read(source: Source) -> bytes | None:
-        length = length_of(source)
-        return None if length < 0 else source.take(length)
-
-    def write(parts: list[bytes], value: bytes | None) -> None:
-        _put_length(parts, -1 if value is None else len(value), flexible, _INT32)
-        parts.append(value or b"")
 
     return read, write
 
 
 def _array(hint: Any, nullable: bool, version: int, flexible: bool) -> tuple[Read, Write]:
     read_one, write_one = _typed(hint, (), version, flexible)
+    kind, *marks = _parts(hint)
+    number = next((one for one in marks if kind is int and isinstance(one, _Number)), None)
 
     def read(source: Source) -> tuple[Any, ...] | None:
         count = source.varint() - 1 if flexible else source.number(_INT32)
@@ -501,6 +486,9 @@ def _array(hint: Any, nullable: bool, version: int, flexible: bool) -> tuple[Rea
         # An entry has at least one byte, so there cannot be more entries than bytes.
         if not 0 <= count <= len(source.data) - source.at:
             raise _Wrong(f"{count} entries are not in the data")
+        if number is not None and count * number.size <= len(source.data) - source.at:
+            data = source.take(count * number.size)
+            return struct.unpack(f">{count}{number.format[1:]}", data)
         found: list[Any] = []
         try:
             for _ in range(count):

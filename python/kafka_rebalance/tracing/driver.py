@@ -14,6 +14,7 @@ coordinator is no answer: it ends the driver.
 import json
 from collections.abc import Callable
 
+from kafka_rebalance.coordinator.interface import LogEntry
 from kafka_rebalance.errors import KafkaRebalanceError
 from kafka_rebalance.protocol.error_codes import ErrorCode
 
@@ -32,6 +33,11 @@ class Driver:
         self._new_id = new_id
         self._broker = VirtualBroker(new_id=new_id)
         self._count = 0
+
+    @property
+    def log(self) -> list[LogEntry]:
+        """The records of the log, and the markers of transactions."""
+        return self._broker.log
 
     def line(self, line: str) -> str:
         """Answers a command that is a line of JSON."""

@@ -170,7 +170,7 @@ pages: $(VENV)/built ## write the generated parts of the pages anew: tables, roo
 	$(BIN)/python -m tools.api_page
 
 docs: $(VENV)/built $(VENV)/docs-installed ## build the site of the documentation into build/site; fails at a broken link
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 	@echo "build/site/index.html"
 
 PYTHONS ?=

@@ -37,6 +37,10 @@ class NoLogError(ClusterError):
     """The cluster answers, but the records cannot be had: this user may not read them, for one."""
 
 
+class NoTopicError(NoLogError):
+    """The cluster shows no topic of groups; the first group of a new cluster creates it."""
+
+
 def offsets_records(
     bootstrap_server: str,
     *,
@@ -108,7 +112,7 @@ def _ranges(
             kafka.TopicPartition(TOPIC, one["partition_index"]) for one in described["partitions"]
         ]
         if not places:
-            raise NoLogError(str(no_partitions(TOPIC)))
+            raise NoTopicError(str(no_partitions(TOPIC)))
         if groups is not None:
             of_groups = {partition_for(group_id, len(places)) for group_id in groups}
             places = [place for place in places if place.partition in of_groups]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
+from kafka_rebalance.group.line_files import MAX_LINE_BYTES, TOO_LONG, read_lines
 from kafka_rebalance.group.model import Topic
 from kafka_rebalance.history.coordinator_log import CoordinatorLog, read_coordinator_log
 from kafka_rebalance.history.counterfactual import Counterfactual, counterfactuals
@@ -35,6 +36,7 @@ from .options import add_cluster, cluster_configs
 
 _NONE = "rows are of classic groups, not of those of KIP-848"
 _GIVE_ALL = "give all records of __consumer_offsets"
+_LOG_LINE_BYTES = 1 << 20  # a longer line of a log is not a coordinator's
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -218,9 +220,11 @@ def _topics(path: str | None) -> list[Topic]:
     if path is None:
         return []
     found = []
-    with Path(path).open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
+    with Path(path).open("rb") as source:
+        for number, line in enumerate(read_lines(source, MAX_LINE_BYTES), 1):
             try:
+                if line is None:
+                    raise GroupError("line", TOO_LONG)
                 found.append(contract.topic(contract.parse(line), "line"))
             except GroupError as error:
                 raise GroupError(f"{path}:{number}", str(error)) from None
@@ -229,9 +233,10 @@ def _topics(path: str | None) -> list[Topic]:
 
 def _log_lines(path: str) -> Iterator[str]:
     opened = gzip.open if path.endswith(".gz") else Path.open
-    with opened(Path(path), "rt", encoding="utf-8", errors="replace") as lines:
+    with opened(Path(path), "rb") as source:
         try:
-            yield from lines
+            for line in read_lines(source, _LOG_LINE_BYTES):
+                yield "" if line is None else line.decode("utf-8", "replace")
         except (EOFError, zlib.error) as error:  # a gzip file that is cut or damaged
             raise GroupError(path, str(error)) from None
 

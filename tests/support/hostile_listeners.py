@@ -35,7 +35,7 @@ from kafka_rebalance.cli import main
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-TIMEOUT_S = 0.6
+TIMEOUT_S = 0.3
 _BYTE_S = 0.1
 
 _CHANGE = ("--group", "g", "--remove-members", "1")

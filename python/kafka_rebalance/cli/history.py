@@ -32,6 +32,7 @@ from kafka_rebalance.report.text.sentences import print_note
 
 from .exit_codes import SOME_ERRORS, of_errors
 from .groups import no_such_group, report_bad
+from .lines import written
 from .options import add_cluster, cluster_configs
 
 _NONE = "rows are of classic groups, not of those of KIP-848"
@@ -196,7 +197,8 @@ def _draw(args: argparse.Namespace, recorded: Recorded, rows: list[RecordedRebal
 
     title = f"Rebalances of {args.group}" if args.group is not None else "Rebalances"
     page = history_page(_by_group(recorded), find_patterns(rows), title)
-    args.output.write_text(page, encoding="utf-8")
+    with written(args.output) as path:
+        path.write_text(page, encoding="utf-8")
     print_note(f"drawn to {args.output}")
 
 

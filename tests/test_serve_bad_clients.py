@@ -34,7 +34,6 @@ from tests.support.served_broker import (
     until,
 )
 
-
 _HEADER = 14
 """The bytes of a frame before the client's id: its length, the API, its version, and the id."""
 

@@ -17,6 +17,7 @@ from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.sentences import print_sentence
 from kafka_rebalance.serve.cluster import Cluster, ServedTopic
+from kafka_rebalance.serve.connections import Limits
 from kafka_rebalance.serve.server import Server
 
 from .exit_codes import DONE
@@ -82,6 +83,9 @@ async def _serve(server: Server) -> None:
             raise GroupError("--host", problem) from None
         for line in _recovered(server):
             print_sentence(line)
+        most = server.connections.limits.connections
+        if most < Limits().connections:
+            print_sentence(f"at most {most} connections: ulimit -n bounds the open files")
         print(f"listening on {server.address}; Ctrl-C ends it", flush=True)
         await ended.wait()
 

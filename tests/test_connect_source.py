@@ -167,6 +167,8 @@ def test_hosts_that_do_not_answer_are_errors(url: str, problem: str) -> None:
         ("ftp://me:secret@host", 'url: "ftp://host" is not a URL, as http'),
         ("file:///etc/passwd", 'url: "file:///etc/passwd" is not a URL, as http'),
         ("http://host:port", "url: cannot be read: "),
+        ("http://u:\udcff@h", "url: has bytes that are not UTF-8"),
+        ("http://h/\udcff", "url: has bytes that are not UTF-8"),
     ],
 )
 def test_urls_of_a_wrong_form_are_wrong_usage(url: str, problem: str) -> None:

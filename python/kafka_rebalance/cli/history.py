@@ -106,7 +106,8 @@ def _check(args: argparse.Namespace) -> None:
 
 def run(args: argparse.Namespace) -> int:
     _check(args)
-    recorded = _recorded(args)
+    missing: list[str] = []
+    recorded = _recorded(args, missing)
     if args.group is not None and all(row.group_id != args.group for row, _ in recorded):
         there = list(dict.fromkeys(row.group_id for row, _ in recorded))
         absent = no_such_group(args.group, f"the records of {_source(args)}", there)
@@ -121,7 +122,7 @@ def run(args: argparse.Namespace) -> int:
         _report_unknown(log)
     if args.group is not None:
         recorded = [one for one in recorded if one[0].group_id == args.group]
-    errors = sum(row.error is not None for row, _ in recorded)
+    errors = len(missing) + sum(row.error is not None for row, _ in recorded)
     if args.replay or args.what_if:
         return of_errors(errors + _compute(args, recorded))
     rows = [row for row, _ in recorded]
@@ -144,8 +145,8 @@ def _source(args: argparse.Namespace) -> str:
     return args.bootstrap_server or files
 
 
-def _recorded(args: argparse.Namespace) -> Recorded:
-    """Reads the files, or a live cluster."""
+def _recorded(args: argparse.Namespace, missing: list[str]) -> Recorded:
+    """Reads the files, or a live cluster; adds to `missing` why groups of it are missing."""
     if args.bootstrap_server is None:
         return recorded_generations(read_records(*args.files))
     from kafka_rebalance.live import offsets_records
@@ -158,9 +159,13 @@ def _recorded(args: argparse.Namespace) -> Recorded:
             configs=cluster_configs(args),
             groups=None if args.group is None else (args.group,),
             on_progress=advance,
+            on_missing=missing.append,
         )
         rows = recorded_in_order(read, args.group)
-        return in_time((row, one if needs_all else None) for row, one in rows)
+        recorded = in_time((row, one if needs_all else None) for row, one in rows)
+    for problem in missing:
+        print_note(f"{problem}, so the groups of these partitions are missing")
+    return recorded
 
 
 def _compute(args: argparse.Namespace, recorded: Recorded) -> int:

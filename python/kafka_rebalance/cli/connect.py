@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from kafka_rebalance.assignors.connect import Work
-from kafka_rebalance.bulk.line_files import MAX_LINE_BYTES, read_lines
 from kafka_rebalance.bulk.lines import error_line, group_id_of, line_error
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.field_paths import object_
+from kafka_rebalance.group.line_files import MAX_LINE_BYTES, TOO_LONG, read_lines
 from kafka_rebalance.live.connect_draws import vary
 from kafka_rebalance.plans.connect import RoundAnswer, Script, play, run_script
 from kafka_rebalance.plans.connect.cluster_changes import play_events, workers_that_leave
@@ -85,7 +85,7 @@ def _run_file(args: argparse.Namespace) -> int:
             value: Any = None
             try:
                 if line is None:
-                    raise GroupError("line", f"more than {MAX_LINE_BYTES} bytes")
+                    raise GroupError("line", TOO_LONG)
                 value = contract.parse(line)
                 _show(value, args)
             except GroupError as error:

@@ -27,6 +27,7 @@ from kafka_rebalance.report.text.sentences import print_note
 
 from .exit_codes import of_errors
 from .fleet_groups import command, read
+from .lines import written
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -110,7 +111,8 @@ def _write(
         _keep_worst(args, left, rows, directory),
     )
     directory.mkdir(parents=True, exist_ok=True)
-    (directory / "report.html").write_text(fleet_page(report), encoding="utf-8")
+    with written(directory / "report.html") as path:
+        path.write_text(fleet_page(report), encoding="utf-8")
     return {
         "groups": now.groups,
         "errors": now.errors,

@@ -8,10 +8,10 @@ from itertools import chain, islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from kafka_rebalance.assignors.registry import STREAM
-from kafka_rebalance.bulk.line_files import MAX_LINE_BYTES, read_lines
 from kafka_rebalance.bulk.lines import group_id_of, line_error
 from kafka_rebalance.errors import GroupError, NeverEnds, NotAffected
 from kafka_rebalance.group import contract
+from kafka_rebalance.group.line_files import MAX_LINE_BYTES, TOO_LONG, read_lines
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans import Endless, as_far_as_affected, endless
 from kafka_rebalance.plans.changes import Change, RemoveMembers, apply
@@ -166,7 +166,7 @@ def _file(file: str) -> Iterator[tuple[GroupSpec | BadGroup, Any]]:
             value: Any = None
             try:
                 if line is None:
-                    raise GroupError("line", f"more than {MAX_LINE_BYTES} bytes")
+                    raise GroupError("line", TOO_LONG)
                 value = contract.parse(line)
                 yield GroupSpec.from_dict(value), value
             except GroupError as error:

@@ -47,6 +47,7 @@ from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.sentences import print_note
 
 from .groups import add_arguments, answers, given
+from .lines import written
 from .options import whole
 from .tally import Tally
 
@@ -390,12 +391,13 @@ def _traps(planned: RebalancePlan) -> tuple[Trap, ...]:
 def _draw(planned: RebalancePlan, args: argparse.Namespace) -> None:
     if args.output is None:
         return
-    if args.output.suffix == ".html":
-        from kafka_rebalance.report.plans.page import plan_page
+    with written(args.output) as path:
+        if path.suffix == ".html":
+            from kafka_rebalance.report.plans.page import plan_page
 
-        args.output.write_text(plan_page(planned), encoding="utf-8")
-    else:
-        from kafka_rebalance.report.plans.picture import draw_plan
+            path.write_text(plan_page(planned), encoding="utf-8")
+        else:
+            from kafka_rebalance.report.plans.picture import draw_plan
 
-        draw_plan(planned, args.output)
+            draw_plan(planned, path)
     print_note(f"drawn to {args.output}")

@@ -28,6 +28,7 @@ from kafka_rebalance.tracing.text import milliseconds
 
 from .exit_codes import DONE, SOME_ERRORS
 from .groups import BadGroup, add_changes, error_text, read_groups, report_bad
+from .lines import written
 from .options import add_cluster, whole
 
 _VARIANTS = ("eager", "cooperative", "static", "consumer", "static-consumer")
@@ -134,7 +135,8 @@ def run(args: argparse.Namespace) -> int:
     runs = {name: _play(name, one) for name, one in _scenarios(args, scenario).items()}
     _print_runs(runs, as_json=args.json)
     if args.output is not None:
-        _write(runs, args.output)
+        with written(args.output) as path:
+            _write(runs, path)
     return DONE
 
 

@@ -52,5 +52,6 @@ def run(args: argparse.Namespace) -> int:
             errors += 1
             raise  # `play` shows it as the command's answer, and goes on
 
-    print(play(text, step), end="")
+    for line in play(text, step).split("\n")[:-1]:
+        print(line)
     return of_errors(errors)

@@ -2,7 +2,6 @@
 """Adds and reads the options that name groups and changes, for all commands that have them."""
 
 import argparse
-import shlex
 from collections.abc import Callable, Container, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -19,7 +18,7 @@ from kafka_rebalance.plans.changes import text as changes_text
 from kafka_rebalance.plans.grown_sources import STOPS, check_sources, may_stop
 from kafka_rebalance.plans.leaders import named_leader
 from kafka_rebalance.plans.playing import NOT_PLAYED, is_played
-from kafka_rebalance.report.text.names import counted, in_words
+from kafka_rebalance.report.text.names import counted, in_words, shell_option, shell_word
 from kafka_rebalance.report.text.sentences import print_note, print_sentence
 
 from .leaderless import Leaderless
@@ -187,12 +186,12 @@ def _cluster(args: argparse.Namespace) -> Iterator[tuple[GroupSpec | BadGroup, A
 
 def given(args: argparse.Namespace, group_id: str) -> str:
     """Returns the arguments that select this input and group, quoted for a shell."""
-    source: list[str] = [args.file]
+    source = [] if args.file is None else [shell_word(args.file)]
     if args.file is None:
-        source = ["--bootstrap-server", args.bootstrap_server]
+        source.append(shell_option("--bootstrap-server", args.bootstrap_server))
         if args.command_config is not None:
-            source += ["--command-config", args.command_config]
-    return shlex.join([*source, "--group", group_id])
+            source.append(shell_option("--command-config", args.command_config))
+    return " ".join([*source, shell_option("--group", group_id)])
 
 
 class AnsweredGroup(NamedTuple, Generic[GroupAnswer]):
@@ -315,7 +314,7 @@ def _hint(error: GroupError, group: GroupSpec, args: argparse.Namespace) -> str:
     clients = {member.client_id for member in group.members} - {None} - ids
     for change in args.changes:
         if isinstance(change, RemoveMembers) and change.member in clients:
-            return f"; it is a client_id: --remove-client {change.member}"
+            return f"; it is a client_id: {shell_option('--remove-client', change.member)}"
     return ""
 
 

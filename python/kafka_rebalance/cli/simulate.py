@@ -163,7 +163,8 @@ def _check_source(args: argparse.Namespace) -> None:
 def _print_trace(scenario: Scenario) -> None:
     journal: list[Entry] = []
     simulate(scenario, journal=journal)
-    print("\n".join(lines(journal)))
+    for line in lines(journal):
+        print(line)
 
 
 def _print_runs(runs: dict[str, Run], *, as_json: bool) -> None:

@@ -52,13 +52,15 @@ def print_plan(plan: RebalancePlan, samples: Samples | None, *, everything: bool
                 heading = round_title(plan, cause, number, one)
                 _print_round(heading, one, names, everything=everything)
     if shown > _MOST_ROUNDS and not everything:
-        print(f"… and {counted(shown - _MOST_ROUNDS, 'round')} more (--all shows them)\n")
+        print(f"… and {counted(shown - _MOST_ROUNDS, 'round')} more (--all shows them)")
+        print()
     if quiet > _MOST_ROWS and not everything:
         print(f"… and {quiet - _MOST_ROWS} more (--all shows them)")
     if quiet:
         print()
     if not plan.settled:
-        print("The group never settles: a state occurs again, so partitions move for ever.\n")
+        print("The group never settles: a state occurs again, so partitions move for ever.")
+        print()
     _print_guesses(plan)
     if samples is not None and samples.draws:
         _print_draws(samples, names)
@@ -86,7 +88,8 @@ def print_figures(plan: RebalancePlan, figures: Figures) -> None:
 
 def print_wrapped(text: str, indent: str = "", more: str = "") -> None:
     """Prints a text wrapped to the tables' width; the first line is not indented by `more`."""
-    print(wrapped(text, width(), indent, more))
+    for line in wrapped(text, width(), indent, more):
+        print(line)
 
 
 def _silent(figures: Figures) -> str:
@@ -215,7 +218,8 @@ def _print_round(title: str, one: Round, names: dict[str, str], *, everything: b
         if one.unavailable
         else "every partition has a reader in this round"
     )
-    print(f"  {'; '.join(notes)}\n")
+    print(f"  {'; '.join(notes)}")
+    print()
 
 
 def _print_standby(standby: Delta, names: dict[str, str], *, everything: bool) -> None:

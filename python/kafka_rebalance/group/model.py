@@ -5,7 +5,7 @@ import base64
 import json
 import re
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
@@ -108,6 +108,9 @@ class Member:
                                "partitions" if they read partitions without a generation
     `user_data_generation_id`  the generation in the user data, if it differs from `generation_id`
 
+    `owned_topics` are the topics of `owned_partitions` in order, if one of them has no partitions;
+    else it is empty. In a target that a broker keeps, such a topic counts for what moves next.
+
     `client_library` is the library that the member's bytes show (`wire/sent_members.py`); None
     means unknown. No assignor reads it, but it decides which assignor answers if the member leads.
     `streams` is None outside of streams groups.
@@ -126,17 +129,22 @@ class Member:
     user_data_generation_id: int | None = None
     client_library: str | None = None
     streams: StreamsMember | None = None
+    owned_topics: tuple[str, ...] = ()
 
     def owning(
-        self, partitions: tuple[TopicPartition, ...] = (), generation_id: int | None = None
+        self,
+        partitions: tuple[TopicPartition, ...] = (),
+        generation_id: int | None = None,
+        owned_topics: tuple[str, ...] = (),
     ) -> "Member":
-        """Returns a copy that owns exactly these partitions, in this generation.
+        """Returns a copy that owns exactly these partitions and topics, in this generation.
 
         In a streams group, it has no tasks.
         """
         return replace(
             self,
             owned_partitions=partitions,
+            owned_topics=owned_topics,
             generation_id=generation_id,
             user_data_generation_id=None,
             streams=None if self.streams is None else StreamsMember(self.streams.process_id),
@@ -245,11 +253,19 @@ def _static_key(member: Member) -> tuple[bool, bytes]:
     return True, name_key(member.member_id)
 
 
-def in_runs(partitions: Iterable[tuple[str, int]], name: str = "topic") -> list[dict[str, Any]]:
-    """Groups adjacent partitions of one topic, in their order: `[{name, "partitions"}, …]`."""
+def in_runs(
+    partitions: Iterable[tuple[str, int]], name: str = "topic", topics: Sequence[str] = ()
+) -> list[dict[str, Any]]:
+    """Groups adjacent partitions of one topic, in their order: `[{name, "partitions"}, …]`.
+
+    `topics` are all topics in order, if some have no partitions (`Member.owned_topics`).
+    """
     runs: list[dict[str, Any]] = []
+    left = list(topics)
     for topic, partition in partitions:
         if not runs or runs[-1][name] != topic:
+            while topic in left and (before := left.pop(0)) != topic:
+                runs.append({name: before, "partitions": []})
             runs.append({name: topic, "partitions": []})
         runs[-1]["partitions"].append(partition)
-    return runs
+    return runs + [{name: topic, "partitions": []} for topic in left]

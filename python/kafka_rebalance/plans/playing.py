@@ -128,6 +128,7 @@ def _as_it_began(group: GroupSpec, last: Step) -> GroupSpec:
             replace(
                 member,
                 owned_partitions=() if then is None else then.owned_partitions,
+                owned_topics=() if then is None else then.owned_topics,
                 generation_id=None if then is None else then.generation_id,
                 user_data_generation_id=None if then is None else then.user_data_generation_id,
             )

@@ -79,7 +79,9 @@ pub fn parse(value: &str) -> Result<Change, GroupError> {
         None => (value, None),
     };
     if away.is_some_and(|ms| ms > LONGEST_MS) {
-        return Err(error(format!("away is more than {LONGEST_MS} milliseconds")));
+        return Err(error(format!(
+            "away is more than {LONGEST_MS} milliseconds"
+        )));
     }
     let (member, is_static) = if let Some(member) = value.strip_suffix(",static") {
         (member, Some(true))

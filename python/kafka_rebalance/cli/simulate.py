@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.declared_types import milliseconds
 from kafka_rebalance.simulator import (
     Run,
     Scenario,
@@ -24,7 +25,6 @@ from kafka_rebalance.simulator.journal import Entry, lines
 from kafka_rebalance.simulator.measure import stops_of
 from kafka_rebalance.simulator.scenario_files import load, member_settings, ready
 from kafka_rebalance.simulator.seeds import SeedRuns, Spread, simulate_seeds
-from kafka_rebalance.tracing.text import milliseconds
 
 from .exit_codes import DONE, SOME_ERRORS
 from .groups import BadGroup, add_changes, error_text, read_groups, report_bad

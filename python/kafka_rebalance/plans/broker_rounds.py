@@ -36,21 +36,25 @@ from .changes.member_table import in_table_order
 from .rounds import Played, Round, next_generation, without_reader
 
 
-def play_by_broker(group: GroupSpec, *, eager: Collection[str], engine: Engine) -> Played:
+def play_by_broker(
+    group: GroupSpec, *, eager: Collection[str], engine: Engine, held: Assignment | None = None
+) -> Played:
     """Plays a round for each new member, or one round if no member is new.
 
     A new member has no generation. `eager` are members of the classic protocol that stop all
-    partitions in each round.
+    partitions in each round. `held` is what members hold, if the group does not show it: a member
+    that has just come back.
     """
     new = [member for member in group.members if member.generation_id is None]
     known = [member for member in group.members if member.generation_id is not None]
     rounds = []
     if not known or not new:
-        last = _round(group, eager, engine)
+        last = _round(group, eager, engine, held)
         return Played((last,), _settled(last, new[::-1]), settled=True)
     after = group.edited(members=tuple(known))
     for one in new:
-        rounds.append(_round(after.edited(members=_with_new(after, one)), eager, engine))
+        seen = after.edited(members=_with_new(after, one))
+        rounds.append(_round(seen, eager, engine, held if len(new) == 1 else None))
         after = _settled(rounds[-1], [one])
     return Played(tuple(rounds), after, settled=True)
 
@@ -83,10 +87,12 @@ def with_one_target(group: GroupSpec, engine: Engine) -> GroupSpec:
     return _settled(_round(group.edited(members=tuple(members)), (), engine), newest)
 
 
-def _round(group: GroupSpec, eager: Collection[str], engine: Engine) -> Round:
+def _round(
+    group: GroupSpec, eager: Collection[str], engine: Engine, held: Assignment | None = None
+) -> Round:
     # 1.
     name = group.assignor or ""
-    held = Assignment.owned(group)
+    held = Assignment.owned(group) if held is None else held
     answer = assign(group, name, engine=engine)
     # 2.
     delta = answer - held

@@ -103,7 +103,9 @@ def _step_of(
     if edited.rebalances:
         assignor = edited.group.assignor or ""
         if assignor in SERVER_SIDE:
-            played = play_by_broker(edited.group, eager=edited.eager, engine=engine)
+            played = play_by_broker(
+                edited.group, eager=edited.eager, engine=engine, held=edited.held
+            )
         else:
             played = play(edited.group, assignor, starts_over=edited.starts_over, engine=engine)
     return Step(

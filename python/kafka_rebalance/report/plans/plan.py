@@ -7,9 +7,11 @@ from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Delta
 from kafka_rebalance.plans import Figures, RebalancePlan, Round, Samples, Step
+from kafka_rebalance.plans.broker_notes import other_course
 from kafka_rebalance.plans.changes.made_up import Basis
 from kafka_rebalance.plans.extra_rebalances import ExtraRebalances
 from kafka_rebalance.plans.figures import figure_rows
+from kafka_rebalance.plans.other_courses import other_pause
 from kafka_rebalance.report.text.names import (
     counted,
     cut,
@@ -71,6 +73,8 @@ def print_figures(plan: RebalancePlan, figures: Figures) -> None:
     members = (len(plan.group.members), len(plan.final.members))
     print_table(("", "before", "after", "possible"), figure_rows(figures, members))
     print_wrapped(f"{counted(figures.rounds, 'rebalance')}; {_silent(figures)}")
+    if (other := other_pause(plan)) is not None:
+        print_wrapped(f'{other_course(other)} (see "pause").')
     if figures.owns_nothing:
         print_wrapped(
             "No member owns a partition at the beginning, so every assigned partition counts as a "
@@ -124,7 +128,7 @@ def step_notes(step: Step) -> list[str]:
     Each is printed after the step's cause.
     """
     notes = []
-    if step.waiting and step.rounds:
+    if step.waiting and "comes back" not in step.cause and step.rounds:
         notes.append(
             f": {waits(len(step.waiting))} until the sessions of the members there time out (45 s "
             "by default); only then does the group rebalance"

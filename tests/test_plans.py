@@ -65,6 +65,32 @@ def test_two_thousand_random_plans_have_legal_rounds() -> None:
     assert wasteful
 
 
+def _seen(group: GroupSpec) -> list[tuple[str, frozenset[str], dict[str, int]]]:
+    """Returns each member's subscription, and the partitions of its topics."""
+    counts = group.partition_counts()
+    return [
+        (m.member_id, frozenset(m.topics), {t: counts[t] for t in m.topics if t in counts})
+        for m in group.members
+    ]
+
+
+def test_topics_start_a_rebalance_only_if_a_member_sees_a_change() -> None:
+    """Java's leader compares the topics that members read, a broker the hash of their metadata."""
+    idle = starting = 0
+    for group, changes, plan in drawn(7, 1200):
+        if isinstance(plan, GroupError):
+            continue
+        before = plan.group
+        for step in plan.steps:
+            if step.cause.startswith(("partitions", "remove-topics", "resubscribe")):
+                same = _seen(before) == _seen(step.before)
+                assert bool(step.rounds) is not same, (group, changes, step.cause)
+                idle, starting = idle + same, starting + (not same)
+            before = step.after
+    assert idle > 30
+    assert starting > 200
+
+
 def _as_it_began(plan: RebalancePlan) -> GroupSpec:
     """Returns the group at the end of the plan, whose members own what they owned before it."""
     began = {member.member_id: member for member in plan.group.members}

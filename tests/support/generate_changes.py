@@ -13,6 +13,9 @@ from kafka_rebalance.assignors.registry import BUILT_IN, SERVER_SIDE, planned_na
 from tests.support.generate import generate
 
 
+LIBRARIES = ("java", "python", "kafka-python", "aiokafka", "librdkafka")
+
+
 def groups_and_changes(seed: int, count: int) -> Iterator[tuple[GroupSpec, list[str]]]:
     """Yields `count` groups with their changes; a few groups have none."""
 
@@ -54,7 +57,10 @@ def with_protocol(rng: random.Random, case: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_client_ids(rng: random.Random, case: dict[str, Any]) -> dict[str, Any]:
-    """Adds client ids: none, one for all, numbered ones, three in turn, or random ones."""
+    """Adds client ids: none, one for all, numbered ones, three in turn, or random ones.
+
+    Some of the members without a client id have a library.
+    """
     members = case["members"]
     first = rng.choice([0, 1, 8, 98])
     ways: list[Callable[[int], str | None]] = [
@@ -67,6 +73,9 @@ def with_client_ids(rng: random.Random, case: dict[str, Any]) -> dict[str, Any]:
     ]
     way = rng.choice(ways)
     named = [{**member, "client_id": way(n)} for n, member in enumerate(members)]
+    library = rng.choice([None, None, *LIBRARIES])
+    if library is not None:
+        named = [{"client_library": library, **m} if not m["client_id"] else m for m in named]
     return {**case, "members": named}
 
 

@@ -14,7 +14,7 @@ use super::raise;
 use crate::error::GroupError;
 use crate::group::builder::{GroupBuilder, MemberFields};
 use crate::group::contract;
-use crate::group::model::{AsSent, TopicId, TopicPartition, UserData};
+use crate::group::model::{AsSent, Library, TopicId, TopicPartition, UserData};
 use crate::group::spec::GroupSpec;
 use crate::group::streams::StreamsMember;
 use crate::json::{Map, Value};
@@ -29,7 +29,7 @@ struct Topic {
     initialized: Option<Vec<u32>>,
 }
 
-/// The fields of `model.Member` that assignors read.
+/// The fields of `model.Member` that assignors and plans read.
 #[derive(FromPyObject)]
 struct Member {
     member_id: PyBackedStr,
@@ -42,6 +42,7 @@ struct Member {
     subscription_version: Option<u8>,
     user_data: Option<PyBackedStr>,
     user_data_generation_id: Option<i32>,
+    client_library: Option<PyBackedStr>,
     streams: Option<Streams>,
 }
 
@@ -135,6 +136,7 @@ impl Group {
                         .as_deref()
                         .and_then(|name| UserData::by_name(name).ok()),
                     user_data_generation_id: member.user_data_generation_id,
+                    library: member.client_library.as_deref().and_then(Library::by_name),
                     ..AsSent::default()
                 },
             });

@@ -286,7 +286,9 @@ def _answer(
 
     try:
         answer, left_out = (
-            (played(args.changes), []) if alone else as_far_as_affected(played, args.changes)
+            (played(args.changes), [])
+            if alone
+            else as_far_as_affected(played, args.changes, group)
         )
     except GroupError as error:
         if error.path == "assignor" and not alone and (left_out := _unaffected(group, args)):
@@ -346,7 +348,7 @@ def _unaffected(group: GroupSpec, args: argparse.Namespace) -> list[str]:
         return after
 
     try:
-        answer, left_out = as_far_as_affected(edited, args.changes)
+        answer, left_out = as_far_as_affected(edited, args.changes, group)
     except GroupError:  # a change cannot be applied to this group
         return []
     return left_out if answer is None else []

@@ -52,6 +52,7 @@ _TAKES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "freeze": (("members", "for"), ("every",)),
     "bounce": (("members", "for"), ("every", "with")),
     "create-topic": (("topic",), ()),
+    "delete-topic": (("topic",), ()),
     "grow": (("topic", "partitions"), ()),
     "away": (("for",), ("topics", "rack", "coordinates", "unseen")),
     "move": (("for",), ()),

@@ -153,7 +153,9 @@ def step_notes(step: Step) -> list[str]:
             "metadata.max.age.ms (5 minutes by default)"
         )
     if not step.rounds and not notes:
-        notes.append("" if "no rebalance" in step.cause else ": no rebalance")
+        of_topics = step.cause.startswith(("partitions ", "remove-topics=", "resubscribe="))
+        why = ", because no member sees a change" if of_topics else ""
+        notes.append("" if "no rebalance" in step.cause else f": no rebalance{why}")
     return notes
 
 

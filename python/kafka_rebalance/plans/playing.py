@@ -105,7 +105,8 @@ def _step_of(
         if assignor in SERVER_SIDE:
             played = play_by_broker(edited.group, eager=edited.eager, engine=engine)
         else:
-            played = play(edited.group, assignor, starts_over=edited.starts_over, engine=engine)
+            how = {"starts_over": edited.starts_over, "eager": edited.eager}
+            played = play(edited.group, assignor, **how, engine=engine)
     return Step(
         event.cause,
         edited.group,

@@ -91,7 +91,9 @@ def test_a_damaged_stream_never_crashes(text: str) -> None:
     command = [sys.executable, "-m", "tests.test_damaged_arrow", text]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert ran.returncode == 0, ran.stderr[-2000:]
-    assert all(f"{name}: {what}" in ran.stdout for name in CALLS for what in ("answered", "refused"))
+    assert all(
+        f"{name}: {what}" in ran.stdout for name in CALLS for what in ("answered", "refused")
+    )
 
 
 @pytest.mark.parametrize(

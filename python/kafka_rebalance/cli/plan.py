@@ -42,6 +42,7 @@ from kafka_rebalance.plans.extra_rebalances import (
 from kafka_rebalance.plans.leaders import LedPlan, has_no_answer, plans_by_leader
 from kafka_rebalance.plans.librdkafka_traps import Trap, librdkafka_traps
 from kafka_rebalance.plans.listed import may_list_eager
+from kafka_rebalance.plans.met_apart import played_apart
 from kafka_rebalance.plans.rebalance_plan import parse_changes
 from kafka_rebalance.plans.switched import by_plug_ins, not_rolling
 from kafka_rebalance.report.text.names import counted
@@ -346,6 +347,8 @@ def _further(
     planned: RebalancePlan, extra: ExtraRebalances, args: argparse.Namespace
 ) -> Further | None:
     """Plays the further rebalances, if they are known and can move partitions."""
+    if extra.cause == "subscriptions":
+        return played_apart(planned, args.samples)
     is_played = extra.cause == "metadata" and extra.may_move
     return played_further(planned, args.samples) if is_played else None
 

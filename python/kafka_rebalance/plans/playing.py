@@ -107,7 +107,8 @@ def _step_of(
                 edited.group, eager=edited.eager, engine=engine, held=edited.held
             )
         else:
-            played = play(edited.group, assignor, starts_over=edited.starts_over, engine=engine)
+            how = {"starts_over": edited.starts_over, "eager": edited.eager}
+            played = play(edited.group, assignor, **how, engine=engine)
     return Step(
         event.cause,
         edited.group,

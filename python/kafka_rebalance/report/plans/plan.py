@@ -2,12 +2,14 @@
 """Prints a plan as tables; members without changes are left out unless `everything` is printed."""
 
 from collections.abc import Sequence
+from itertools import takewhile
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Delta
 from kafka_rebalance.plans import Figures, RebalancePlan, Round, Samples, Step
 from kafka_rebalance.plans.broker_notes import other_course
+from kafka_rebalance.plans.changes import SwitchAssignor
 from kafka_rebalance.plans.changes.made_up import Basis
 from kafka_rebalance.plans.extra_rebalances import ExtraRebalances
 from kafka_rebalance.plans.figures import figure_rows
@@ -39,7 +41,11 @@ def print_plan(plan: RebalancePlan, samples: Samples | None, *, everything: bool
     print_figures(plan, figures)
     names = names_in_plan(plan)
     shown = quiet = 0
-    for step in plan.steps:
+    before = () if everything else _before_switch(plan)
+    if before:
+        rounds = counted(sum(len(step.rounds) for step in before), "round")
+        print(f"{rounds} of {plan.assignor} before it is replaced (--all shows them)\n")
+    for step in plan.steps[len(before) :]:
         cause = shortened(step.cause, names)
         quiet = 0 if step.rounds else quiet + 1
         if quiet <= _MOST_ROWS or everything:
@@ -66,6 +72,14 @@ def print_plan(plan: RebalancePlan, samples: Samples | None, *, everything: bool
     _print_guesses(plan)
     if samples is not None and samples.draws:
         _print_draws(samples, names)
+
+
+def _before_switch(plan: RebalancePlan) -> tuple[Step, ...]:
+    """Returns the steps before another assignor takes over, if the plan is a bounce to it."""
+    if len(plan.changes) != 1 or not isinstance(plan.changes[0], SwitchAssignor):
+        return ()
+    still = takewhile(lambda step: step.before.assignor == plan.assignor, plan.steps)
+    return tuple(still)
 
 
 def print_figures(plan: RebalancePlan, figures: Figures) -> None:

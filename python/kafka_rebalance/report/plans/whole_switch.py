@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Points from one rebalance of a switch to the command that shows the whole switch."""
+"""Points from the bounce of a switch to the command that shows the whole switch."""
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.plans import RebalancePlan
@@ -19,7 +19,10 @@ def print_whole_switch(plan: RebalancePlan, given: str) -> None:
     if switch is None:
         return
     new = switch.assignor
-    text = f"{switch} is planned as the rebalance in which {new} takes over."
+    if new in SERVER_SIDE:
+        text = f"{switch} is planned as the rebalance in which {new} takes over."
+    else:
+        text = f"{switch} is planned as a bounce: each member restarts once, and then lists {new}."
     if not given:
         print_wrapped(text)
         return

@@ -7,9 +7,7 @@ broker assigns has the field names of the class that decodes it. All records hav
 `vb`; the value null is a tombstone.
 """
 
-import base64
 import dataclasses
-import struct
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum, IntEnum
 from functools import cache
@@ -31,7 +29,7 @@ from kafka_rebalance.wire import group_records as wire
 from kafka_rebalance.wire.broker_records import decode_record
 
 from .driver_commands import Json
-from .virtual_broker import Happened, VirtualBroker
+from .virtual_broker import Happened, VirtualBroker, id_text
 
 NameOf = Callable[[Uuid], str]
 """Returns the name of a topic with this id."""
@@ -206,7 +204,7 @@ def _groups(response: messages.Response) -> tuple[Any, ...]:
 
 
 def events_of(at: int, effect: interface.Effect | interface.AppendFailed) -> list[Json]:
-    """Returns the events of an effect: joins, syncs, drops, timers, records."""
+    """Returns the events of an effect: joins, syncs, drops, timers, records, refused logs."""
     match effect:
         case interface.Respond(request_id, messages.JoinGroupResponse() as join):
             return [{"ev": "join", "id": request_id, "t": at} | _shown(join, str)]
@@ -218,6 +216,8 @@ def events_of(at: int, effect: interface.Effect | interface.AppendFailed) -> lis
             return [{"ev": "timer", "t": at, "key": str(key)}]
         case interface.Append(_, records):
             return [record_event(at, record) for record in records]
+        case interface.Unreadable():
+            return [{"ev": "refused log", "t": at}]
         case _:
             return []
 
@@ -256,13 +256,9 @@ def _by_name(value: Any) -> object:
     else:
         return [_by_name(item) for item in value] if isinstance(value, tuple) else value
     return {
-        name: _topic_id(field) if name == "topic_id" else _by_name(field)
+        name: id_text(field) if name == "topic_id" else _by_name(field)
         for name, field in fields.items()
     }
-
-
-def _topic_id(topic_id: Uuid) -> str:
-    return base64.urlsafe_b64encode(struct.pack(">qq", *topic_id)).decode().rstrip("=")
 
 
 # States -------------------------------------------------------------------------------------------

@@ -202,6 +202,7 @@ def _metadata(url: str) -> bytes:
 
 def test_live_groups_of_every_other_kind(capfd: pytest.CaptureFixture[str]) -> None:
     given = names(3)
+    modern: Any
     (modern,) = DESCRIBE_APIS["consumer"].read(1, MODERN)
     members = tuple(
         replace(one, member_id=next(given), client_id=next(given), client_host=next(given))

@@ -2,6 +2,7 @@
 """Reads the lines of a file, or of a range of its bytes, in bounded memory."""
 
 import os
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from typing import BinaryIO
 
@@ -10,13 +11,18 @@ _PIECE_BYTES = 1024 * 1024
 
 
 def read_lines(source: BinaryIO, most: int) -> Iterator[bytes | None]:
-    """Yields lines without their line ends; None for a line of more than `most` bytes."""
+    """Yields lines without their line ends; None for a line of more than `most` bytes.
+
+    A byte order mark is no part of a line: editors and shells of Windows write it, and files that
+    are joined have it before any line.
+    """
     while line := source.readline(most + 1):
         if len(line) > most and not line.endswith(b"\n"):
             _skip_line(source)
             yield None
         else:
-            line = line.rstrip(b"\r\n")  # frees the line that was read, before the caller works
+            # The new name frees the line that was read, before the caller works.
+            line = line.rstrip(b"\r\n").removeprefix(BOM_UTF8)
             yield line
 
 

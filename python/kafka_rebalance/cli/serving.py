@@ -7,6 +7,7 @@ import contextlib
 import json
 import signal
 import socket
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 
 from kafka_rebalance.coordinator import CoordinatorConfig
@@ -44,7 +45,7 @@ def served_topics(args: argparse.Namespace) -> list[ServedTopic]:
 def _topics(args: argparse.Namespace) -> Iterator[tuple[ServedTopic, str]]:
     """Yields each topic with its place in the options, for errors about the topic."""
     lines = [] if args.topics_of is None else args.topics_of.read_bytes().splitlines()
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate((one.removeprefix(BOM_UTF8) for one in lines), 1):
         path = f"--topics-of {args.topics_of}:{number}"
         try:
             topics = GroupSpec.from_json(line).topics if line.strip() else ()

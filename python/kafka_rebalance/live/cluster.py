@@ -292,6 +292,9 @@ def _last_line(error: BaseException) -> str:
     return os.strerror(int(number[1])) if number else text
 
 
+_LONG_SECRET = 4  # characters; a shorter one is found inside of usual words
+
+
 class _WithoutSecrets(logging.Filter):
     """Removes secrets from log records: kafka-python logs the bytes that it sends."""
 
@@ -300,12 +303,17 @@ class _WithoutSecrets(logging.Filter):
         as_bytes = [repr(secret.encode())[2:-1] for secret in secrets]
         self._secrets = {text for text in (*secrets, *as_bytes) if text}
 
-    def without(self, text: str) -> str:
+    def without(self, text: str, *, is_sentence: bool = True) -> str:
+        """Returns the text with each secret as `***`; a short one of a sentence only as a word."""
         text = _BEARER.sub(r"\1***", text)
         for secret in self._secrets:
-            text = text.replace(secret, "***")
+            pattern = re.escape(secret)
+            if is_sentence and len(secret) < _LONG_SECRET:
+                pattern = rf"(?<!\w){pattern}(?!\w)"
+            text = re.sub(pattern, "***", text)
         return text
 
     def filter(self, record: logging.LogRecord) -> bool:
-        record.msg, record.args = self.without(record.getMessage()), None
+        record.msg = self.without(record.getMessage(), is_sentence=False)
+        record.args = None
         return True

@@ -90,7 +90,7 @@ def load(name: str) -> Scenario:
             there = ", ".join(ready())
             raise GroupError("scenario", f"no file {name!r}, and none of the ready ones: {there}")
         try:
-            text = path.read_text(encoding="utf-8")
+            text = path.read_text(encoding="utf-8-sig")
         except UnicodeDecodeError:
             raise GroupError("scenario", f"{name} is not text in UTF-8") from None
     return read(text)

@@ -340,3 +340,16 @@ def test_the_fields_of_the_contract_are_those_of_its_page() -> None:
     named = {name.rpartition(".")[2].removesuffix("[]") for name in re.findall(r"`(.*?)`", cells)}
     ours = {name for fields in FIELDS.values() for name in fields}
     assert ours <= named
+
+
+def test_topics_that_begin_alike_have_their_names_in_a_picture() -> None:
+    pytest.importorskip("matplotlib", reason="no matplotlib: pip install -e '.[report]'")
+    from matplotlib.text import Text
+
+    from kafka_rebalance.report.plans.picture import figure_of
+
+    lines = [one for one in captured_lines() if "error" not in one]
+    groups = {group.group_id: group for group in map(GroupSpec.from_json, lines)}
+    for name in ("telemetry", "payments"):
+        texts = {one.get_text() for one in figure_of(kr.plan(groups[name])).findobj(Text)}
+        assert {topic.name for topic in groups[name].topics} <= texts

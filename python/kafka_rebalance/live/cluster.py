@@ -20,6 +20,7 @@ from kafka_rebalance.errors import ClusterError, GroupError, MissingExtra, NotRe
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import quoted
 
+from .log_records import masked
 from .tls import tls_problem
 
 _ATTEMPTS = 3
@@ -292,9 +293,6 @@ def _last_line(error: BaseException) -> str:
     return os.strerror(int(number[1])) if number else text
 
 
-_LONG_SECRET = 4  # characters; a shorter one is found inside of usual words
-
-
 class _WithoutSecrets(logging.Filter):
     """Removes secrets from log records: kafka-python logs the bytes that it sends."""
 
@@ -303,17 +301,14 @@ class _WithoutSecrets(logging.Filter):
         as_bytes = [repr(secret.encode())[2:-1] for secret in secrets]
         self._secrets = {text for text in (*secrets, *as_bytes) if text}
 
-    def without(self, text: str, *, is_sentence: bool = True) -> str:
-        """Returns the text with each secret as `***`; a short one of a sentence only as a word."""
-        text = _BEARER.sub(r"\1***", text)
+    def without(self, sentence: str) -> str:
         for secret in self._secrets:
-            pattern = re.escape(secret)
-            if is_sentence and len(secret) < _LONG_SECRET:
-                pattern = rf"(?<!\w){pattern}(?!\w)"
-            text = re.sub(pattern, "***", text)
-        return text
+            sentence = masked(sentence, secret)
+        return _BEARER.sub(r"\1***", sentence)
 
     def filter(self, record: logging.LogRecord) -> bool:
-        record.msg = self.without(record.getMessage(), is_sentence=False)
-        record.args = None
+        text = record.getMessage()
+        for secret in self._secrets:  # the bytes that are logged are not words
+            text = text.replace(secret, "***")
+        record.msg, record.args = _BEARER.sub(r"\1***", text), None
         return True

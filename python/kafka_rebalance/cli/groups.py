@@ -321,7 +321,7 @@ def _hint(error: GroupError, group: GroupSpec, args: argparse.Namespace) -> str:
     ids = {one for member in group.members for one in (member.member_id, member.group_instance_id)}
     clients = {member.client_id for member in group.members} - {None} - ids
     for change in args.changes:
-        if isinstance(change, RemoveMembers) and change.member in clients:
+        if isinstance(change, RemoveMembers) and change.member and change.member in clients:
             return f"; it is a client_id: {shell_option('--remove-client', change.member)}"
     return ""
 

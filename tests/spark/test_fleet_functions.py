@@ -270,6 +270,10 @@ def test_sql(spark: SparkSession) -> None:
     assert sorted(table.collect(), key=str) == sorted(wanted, key=str)
     own = spark.sql("select * from kafka_assign_table(TABLE(groups), null)").collect()
     assert sorted(own, key=str) == sorted(assign_groups(frame).collect(), key=str)
+    left_out = spark.sql("select * from kafka_assign_table(TABLE(groups))").collect()
+    assert sorted(left_out, key=str) == sorted(own, key=str)
+    next_one = spark.sql("select * from kafka_plan_table(TABLE(groups))").collect()
+    assert sorted(next_one, key=str) == sorted(plan_groups(frame, changes=[]).collect(), key=str)
     column = spark.sql("select kafka_assign(group_id, topics, members, 'sticky') as x from groups")
     assert [row["x"] for row in column.collect()] == wanted
     unknown = spark.sql("select error from kafka_assign_table(TABLE(groups), 'stick')").collect()

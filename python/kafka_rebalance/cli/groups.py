@@ -3,6 +3,7 @@
 
 import argparse
 from collections.abc import Callable, Container, Iterator, Sequence
+from difflib import get_close_matches
 from itertools import chain, islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -23,6 +24,7 @@ from kafka_rebalance.report.text.sentences import print_note, print_sentence
 
 from .leaderless import Leaderless
 from .lines import no_groups, open_input
+from .misspelt import Misspelt
 from .options import add_cluster, add_engine, cluster_configs
 from .tally import OF_APPLICATION, LeftOut, Tally
 
@@ -117,18 +119,18 @@ def read_groups(
     if (args.file is None) == (args.bootstrap_server is None):
         args.parser.error("give either FILE or --bootstrap-server")
     found, is_empty = False, True
-    there: list[str] = []
+    there: dict[str, None] = {}
     for one, line in _cluster(args) if args.file is None else _file(args.file):
         is_empty = False
-        if args.group is not None and one.group_id is not None and len(there) <= _MOST_THERE:
-            there.append(one.group_id)
+        if args.group is not None and one.group_id is not None and len(there) < _MOST_COMPARED:
+            there[one.group_id] = None
         if args.group in (None, one.group_id):
             found = True
             if leaderless is not None:
                 leaderless.note(one.group_id, line)
             yield one
     if args.group is not None and not found:
-        yield no_such_group(args.group, args.file, there)
+        yield no_such_group(args.group, args.file, [*there])
     elif is_empty and args.file is not None:
         no_groups(args.file)
     elif is_empty:
@@ -137,10 +139,14 @@ def read_groups(
 
 
 _MOST_THERE = 3
+_MOST_COMPARED = 10_000
 
 
 def no_such_group(group_id: str, where: str, there: Sequence[str]) -> BadGroup:
-    """Returns the error of an absent group: the input, and the first groups that are `there`."""
+    """Returns the error of an absent group: a group of nearly this name, or the first ones."""
+    if near := get_close_matches(group_id, there, n=1, cutoff=0.75):
+        problem = f"no such group in {where}; did you mean {near[0]}?"
+        return BadGroup(group_id, f"group_id: {problem}")
     some = there[:_MOST_THERE]
     more = " and others" if len(there) > len(some) else ""
     has = f"; it has {', '.join(some) if more else in_words(some)}{more}" if some else ""
@@ -158,6 +164,7 @@ def report_bad(group: BadGroup, *, as_json: bool) -> None:
 
 def _file(file: str) -> Iterator[tuple[GroupSpec | BadGroup, Any]]:
     """Yields each group with its line's value, which is None if it cannot be parsed."""
+    misspelt = Misspelt()
     with open_input(file) as source:
         for number, line in enumerate(read_lines(source, MAX_LINE_BYTES), 1):
             if line is not None and not line.strip():
@@ -167,6 +174,7 @@ def _file(file: str) -> Iterator[tuple[GroupSpec | BadGroup, Any]]:
                 if line is None:
                     raise GroupError("line", TOO_LONG)
                 value = contract.parse(line)
+                misspelt.note(number, value)
                 yield GroupSpec.from_dict(value), value
             except GroupError as error:
                 place = "" if error.path == "line" else f"line {number}: "
@@ -313,7 +321,7 @@ def _hint(error: GroupError, group: GroupSpec, args: argparse.Namespace) -> str:
     ids = {one for member in group.members for one in (member.member_id, member.group_instance_id)}
     clients = {member.client_id for member in group.members} - {None} - ids
     for change in args.changes:
-        if isinstance(change, RemoveMembers) and change.member in clients:
+        if isinstance(change, RemoveMembers) and change.member and change.member in clients:
             return f"; it is a client_id: {shell_option('--remove-client', change.member)}"
     return ""
 

@@ -105,12 +105,24 @@ class RebalancePlan:
         rounds, moves = count(len(self.rounds), "rebalance"), count(self.moves, "move")
         return f"<RebalancePlan {clipped(self.title)}: {rounds}, {moves}>"
 
+    def __str__(self) -> str:
+        """Returns the title and the table of figures, for `print`."""
+        rows = [("", "before", "after", "possible"), *self._rows()]
+        names, *others = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = (
+            "  ".join([row[0].ljust(names), *map(str.rjust, row[1:], others)]).rstrip()
+            for row in rows
+        )
+        return "\n".join([clipped(self.title), *lines])
+
     def _repr_html_(self) -> str:
+        columns = ("", "before", "after", "possible")
+        return small_table(self.title, columns, self._rows(), lambda row: row)
+
+    def _rows(self) -> list[tuple[str, ...]]:
         figures = self.figures()
         members = (len(self.group.members), len(self.final.members))
-        rows = [*figure_rows(figures, members), *count_rows(figures)]
-        columns = ("", "before", "after", "possible")
-        return small_table(self.title, columns, rows, lambda row: row)
+        return [*figure_rows(figures, members), *count_rows(figures)]
 
     @property
     def has_guesses(self) -> bool:

@@ -118,7 +118,8 @@ def _print_clock(comparison: Comparison, times: Times) -> None:
     are_best = f"{in_words(best)} {'is' if len(best) == 1 else 'are'} best"
     print_wrapped(
         f"In seconds, {are_best}: {seconds_text(least)} partition-seconds unread, "
-        f"{seconds_text(known[recommended])} under {recommended}.{lengths}"
+        f"{seconds_text(known[recommended])} under {recommended}.{lengths} The recommendation "
+        "stands: it counts partitions and moves, and seconds depend on what is assumed."
     )
 
 

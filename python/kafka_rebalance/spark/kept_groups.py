@@ -90,8 +90,8 @@ def kept_records(spark: SparkSession, path: str) -> DataFrame:
     pointer = Pointer.read(directory)
     if pointer is None:
         raise KafkaRebalanceError(
-            f"{path}: no table is there yet. keep_current_groups writes it in its first micro-batch: "
-            "wait until query.recentProgress is not empty"
+            f"{path}: no table is there yet; keep_current_groups writes it in its first "
+            "micro-batch: wait until query.recentProgress is not empty"
         )
     return spark.read.parquet(_uri(directory / pointer.directory))
 

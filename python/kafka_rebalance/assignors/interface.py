@@ -60,4 +60,4 @@ class Assignor(Protocol):
 
     def on_assignment(self, assignment: Sequence[TopicPartition], generation_id: int) -> None:
         """Receives the new assignment of the assignor's own member, and its generation."""
-        return  # noqa: PLR1711 -- an empty body would be abstract
+        return  # an empty body would be abstract

@@ -162,6 +162,14 @@ def test_groups_that_a_change_does_not_concern_are_counted(plans: DataFrame) -> 
     assert row["errors"] == 0
 
 
+def test_groups_that_a_change_leaves_without_members_are_no_errors(groups: DataFrame) -> None:
+    planned = plan_groups(groups, changes=["remove-members=1"])
+    (row,) = fleet_summary(planned.drop("cluster")).collect()
+    alone = sum(len(case["members"]) == 1 for case in in_clusters())
+    assert (row["without_members"], row["errors"], row["not_affected"]) == (alone, 0, 0)
+    assert alone > 0
+
+
 def test_the_histogram_has_every_group_once_a_figure(plans: DataFrame) -> None:
     rows = fleet_histogram(plans).collect()
     moves = [one["moves"] for one in plans.collect() if one["change"] == "add-members=1"]

@@ -9,7 +9,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from kafka_rebalance.assignors.registry import STREAM
 from kafka_rebalance.bulk.lines import group_id_of, line_error
-from kafka_rebalance.errors import GroupError, NeverEnds, NotAffected
+from kafka_rebalance.errors import GroupError, NeverEnds, NoMembersLeft, NotAffected
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.line_files import MAX_LINE_BYTES, TOO_LONG, read_lines
 from kafka_rebalance.group.spec import GroupSpec
@@ -26,7 +26,7 @@ from .leaderless import Leaderless
 from .lines import no_groups, open_input
 from .misspelt import Misspelt
 from .options import add_cluster, add_engine, cluster_configs
-from .tally import OF_APPLICATION, LeftOut, Tally
+from .tally import OF_APPLICATION, Emptied, LeftOut, Tally
 
 GroupAnswer = TypeVar("GroupAnswer")
 
@@ -108,10 +108,13 @@ class _Append(argparse.Action):
 
 
 def read_groups(
-    args: argparse.Namespace, leaderless: Leaderless | None = None
+    args: argparse.Namespace,
+    leaderless: Leaderless | None = None,
+    on_left_out: Callable[[str, str], None] | None = None,
 ) -> Iterator[GroupSpec | BadGroup]:
     """Yields every group of the input, or only the one with the id in `--group`.
 
+    `on_left_out` is that of `live.snapshot`.
     The partitions without a leader are kept in `leaderless`. A file without the group in `--group`
     yields its error, as a cluster does. If there is no group at all, this is said on standard
     error, because nothing else would be printed.
@@ -120,7 +123,8 @@ def read_groups(
         args.parser.error("give either FILE or --bootstrap-server")
     found, is_empty = False, True
     there: dict[str, None] = {}
-    for one, line in _cluster(args) if args.file is None else _file(args.file):
+    lines = _cluster(args, on_left_out) if args.file is None else _file(args.file)
+    for one, line in lines:
         is_empty = False
         if args.group is not None and one.group_id is not None and len(there) < _MOST_COMPARED:
             there[one.group_id] = None
@@ -181,11 +185,14 @@ def _file(file: str) -> Iterator[tuple[GroupSpec | BadGroup, Any]]:
                 yield BadGroup(group_id_of(value), line_error(error, number), place=place), value
 
 
-def _cluster(args: argparse.Namespace) -> Iterator[tuple[GroupSpec | BadGroup, Any]]:
+def _cluster(
+    args: argparse.Namespace, on_left_out: Callable[[str, str], None] | None
+) -> Iterator[tuple[GroupSpec | BadGroup, Any]]:
     from kafka_rebalance.live import snapshot
 
     groups = None if args.group is None else [args.group]
-    for line in snapshot(args.bootstrap_server, groups, configs=cluster_configs(args)):
+    configs = cluster_configs(args)
+    for line in snapshot(args.bootstrap_server, groups, configs=configs, on_left_out=on_left_out):
         try:
             yield GroupSpec.from_dict(line), line
         except GroupError as error:
@@ -222,6 +229,7 @@ def answers(
     A classic group of Kafka Streams is left out, alone or not, and so is a streams group (KIP-1071)
     for which a change is not played: nothing is wrong with them. It is an error only if no group
     has an answer.
+    A group of which a change leaves no members has no answer, but its line is a result.
     A group that lacks the member of `--leader` keeps its own leader, if there are several groups.
     """
     groups = read_groups(args, tally.leaderless)
@@ -238,6 +246,9 @@ def answers(
                 from kafka_rebalance.report.plans.never_ends import print_endless_error
 
                 print_endless_error(found.never_ends)
+            continue
+        if isinstance(found, Emptied):
+            found.show(as_json=args.json)
             continue
         if isinstance(found, LeftOut):
             tally.streams.setdefault(found.why, []).append(found.group_id)
@@ -279,7 +290,7 @@ def _answer(
     work: Callable[[GroupSpec, Sequence[Change]], GroupAnswer],
     *,
     alone: bool,
-) -> tuple[GroupAnswer | None, list[str]] | BadGroup | LeftOut:
+) -> tuple[GroupAnswer | None, list[str]] | BadGroup | LeftOut | Emptied:
     if isinstance(group, BadGroup):
         return group
 
@@ -296,6 +307,8 @@ def _answer(
         answer, left_out = (
             (played(args.changes), []) if alone else as_far_as_affected(played, args.changes, group)
         )
+    except NoMembersLeft as error:
+        return Emptied(group.group_id, error.problem)
     except GroupError as error:
         if error.path == "assignor" and not alone and (left_out := _unaffected(group, args)):
             return None, left_out  # nobody asks for a rebalance of this group

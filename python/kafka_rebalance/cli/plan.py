@@ -31,7 +31,7 @@ from kafka_rebalance.plans import (
 )
 from kafka_rebalance.plans.broker_notes import broker_notes
 from kafka_rebalance.plans.changes import Change
-from kafka_rebalance.plans.clients import unknown_libraries
+from kafka_rebalance.plans.clients import class_name, unknown_libraries
 from kafka_rebalance.plans.commit_waits import CommitWaits, commit_waits
 from kafka_rebalance.plans.extra_rebalances import (
     ExtraRebalances,
@@ -195,7 +195,8 @@ class _Table:
     `leaders` has the `leader_library` of each group whose rebalances Kafka's own assignor answers.
     `racks_unknown` is that of `lost_rack.in_plan` for each group. `lists_unknown` are the ids of
     groups whose plans depend on lists that are not known. `places_guessed` counts groups of members
-    with racks that get new partitions, whose replicas' racks are guesses.
+    with racks that get new partitions, whose replicas' racks are guesses. `either` is that of
+    `either_note`.
     """
 
     rows: list[tuple[str, str, Figures]] = field(default_factory=list)
@@ -205,9 +206,15 @@ class _Table:
     racks_unknown: list[list[str] | None] = field(default_factory=list)
     lists_unknown: list[str] = field(default_factory=list)
     places_guessed: int = 0
+    either: str | None = None
 
     def add(self, planned: RebalancePlan) -> None:
-        self.rows.append((planned.group.group_id, planned.assignor, planned.figures()))
+        from kafka_rebalance.report.plans.leader import either_note
+
+        named = planned.group, planned.assignor
+        self.either = self.either or either_note([named])
+        name = class_name(*named) or ""
+        self.rows.append((planned.group.group_id, name, planned.figures()))
         self.extra.append(_extra(planned))
         self.waits.append(commit_waits(planned))
         self.racks_unknown.append(lost_rack.in_plan(planned))
@@ -228,7 +235,8 @@ class _Table:
 
         print_plans(self.rows, self.extra)
         cautions = extra_in_groups_note(self.extra), groups_note(self.racks_unknown)
-        notes = commit_waits_in_groups_note(self.waits), *cautions, leaders_note(self.leaders)
+        waits = commit_waits_in_groups_note(self.waits)
+        notes = self.either, waits, *cautions, leaders_note(self.leaders)
         for note in filter(None, (*notes, lists_note(self.lists_unknown))):
             print_wrapped(note)
         if self.places_guessed:

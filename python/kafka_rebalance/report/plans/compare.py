@@ -7,6 +7,7 @@ from kafka_rebalance.assignors import RebalanceProtocol
 from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans import Candidate, Comparison
+from kafka_rebalance.plans.clients import class_name
 from kafka_rebalance.plans.comparison import alone_label
 from kafka_rebalance.plans.figures import share_text
 from kafka_rebalance.plans.recommendation import lacking_clients
@@ -162,7 +163,7 @@ def print_comparisons(comparisons: Sequence[Comparison]) -> None:
 def _line(comparison: Comparison) -> tuple[str, ...]:
     by_name = {one.assignor: one.figures for one in comparison.candidates}
     both = [by_name.get(name or "") for name in (comparison.group.assignor, comparison.recommended)]
-    recommended = comparison.recommended or "-"
+    recommended = class_name(comparison.group, comparison.recommended) or "-"
     if comparison.keeps_assignor and comparison.alone is not None:
         both[1] = comparison.alone.figures
         recommended = f"{recommended} alone"
@@ -170,7 +171,7 @@ def _line(comparison: Comparison) -> tuple[str, ...]:
     silent = ["-" if one is None else str(one.unavailable) for one in both]
     return (
         cut(comparison.group.group_id, 60),
-        comparison.group.assignor or "-",
+        class_name(comparison.group, comparison.group.assignor) or "-",
         recommended,
         " -> ".join(spreads),
         " -> ".join(silent),

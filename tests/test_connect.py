@@ -11,7 +11,7 @@ import pytest
 import kafka_rebalance as kr
 from kafka_rebalance.assignors.connect import Task, Work
 from kafka_rebalance.assignors.registry import Engine
-from kafka_rebalance.plans.connect import Script, play, run_script
+from kafka_rebalance.plans.connect import RoundAnswer, Script, play, run_script
 from kafka_rebalance.plans.connect.cluster_changes import play_events
 from kafka_rebalance.plans.connect.idle import backing_off, idle
 from kafka_rebalance.report.plans.connect import round_text
@@ -152,6 +152,30 @@ def test_events_play_from_what_runs_now(engine: Engine) -> None:
         ("connector files tasks=6", 300_000),
     ]
     assert set(rounds[3][1].after["w2"].tasks) == {Task("files", 2), Task("files", 3)}
+    _are_printable(rounds)
+
+
+def test_a_new_connector_is_assigned_before_its_tasks(engine: Engine) -> None:
+    """Its worker writes the tasks' configurations when it has started."""
+    events = ["connector files tasks=3", "connector none tasks=0", "connector files tasks=4"]
+    running = {"w1": Work(), "w2": Work()}
+    rounds = list(play_events(running, {}, events, max_delay_ms=DELAY_MS, engine=engine))
+    assert [cause for cause, _ in rounds[1:]] == [
+        "connector files tasks=3",
+        "tasks of files",
+        "connector none tasks=0",
+        "connector files tasks=4",
+    ]
+    assigned = [answer.result.assigned.values() for _, answer in rounds[1:]]
+    counts = [
+        (sum(len(one.connectors) for one in each), sum(len(one.tasks) for one in each))
+        for each in assigned
+    ]
+    assert counts == [(1, 0), (0, 3), (1, 0), (0, 1)]
+    _are_printable(rounds)
+
+
+def _are_printable(rounds: list[tuple[str, RoundAnswer]]) -> None:
     for number, (cause, answer) in enumerate(rounds, 1):
         before = rounds[number - 2][1] if number > 1 else None
         assert max(map(len, round_text(number, cause, answer, before, 0).splitlines())) <= 100

@@ -261,8 +261,7 @@ def _print_guesses(plan: RebalancePlan) -> None:
         )
     if plan.topic_ids_guessed:
         print_wrapped(
-            "The ids of the new topics are made up: brokers choose others, and ids break ties.",
-            "  ",
+            "The ids of new topics are made up: brokers choose others, and ids break ties.", "  "
         )
     if plan.topics_guessed:
         print_wrapped(_ANY_ORDER, "  ")

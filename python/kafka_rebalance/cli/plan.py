@@ -38,7 +38,7 @@ from kafka_rebalance.plans.extra_rebalances import (
     extra_rebalances,
     played_further,
 )
-from kafka_rebalance.plans.leaders import LedPlan, plans_by_leader
+from kafka_rebalance.plans.leaders import LedPlan, failing, may_hang, plans_by_leader
 from kafka_rebalance.plans.librdkafka_traps import Trap, librdkafka_traps
 from kafka_rebalance.plans.listed import may_list_eager
 from kafka_rebalance.plans.rebalance_plan import parse_changes
@@ -129,7 +129,8 @@ class _Answer(NamedTuple):
         if self.shown is None or certain:
             return {}
         others = [one.to_dict() for one in self.led if one is not self.shown]
-        return {"leaders": list(self.shown.leaders), "other_leaders": others}
+        fails = {"no_leader_answers": True} if failing(self.led) else {}
+        return {"leaders": list(self.shown.leaders), "other_leaders": others, **fails}
 
 
 def run(args: argparse.Namespace) -> int:
@@ -146,6 +147,7 @@ def run(args: argparse.Namespace) -> int:
         if only_one and first is not None:
             args.parser.error(args.one_group)
         first = first or answer
+        tally.bad += bool(answer.led and failing(answer.led))
         if answer.planned.assignor not in SERVER_SIDE:
             libraries.update(unknown_libraries(answer.planned.group))
         if args.json and not only_one:
@@ -254,6 +256,8 @@ def _json(
         answer["rolling_by_plug_ins"] = [one.to_dict() for one in switched]
     if _assumes_lists(planned):
         answer["assumes_cooperative_lists"] = True
+    if hanging := may_hang(planned.group, planned.changes):
+        answer["may_hang"] = list(hanging)
     if not_affected:
         answer["not_affected"] = not_affected
     if args.how_long:
@@ -269,7 +273,11 @@ def _json(
 
 
 def _show(answer: _Answer, args: argparse.Namespace) -> None:
+    from kafka_rebalance.report.plans.leader import failing_note
     from kafka_rebalance.report.plans.plan import print_explanation, print_plan, print_wrapped
+
+    if answer.led and (note := failing_note(answer.led)):
+        print_wrapped(f"{note}\n")
 
     planned = answer.planned
     if args.explain is not None:
@@ -299,6 +307,11 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
         print_wrapped(note)
     if args.explain is None:
         _show_extra(planned, args)
+        if hanging := may_hang(planned.group, planned.changes):
+            print_wrapped(
+                f"{counted(len(hanging), 'member')} may run kafka-python, which sometimes hangs in "
+                "poll() after such a change (3.0.12; docs/clients.md): restart one that stays away."
+            )
     _show_leaders(answer)
     _draw(planned, args)
 

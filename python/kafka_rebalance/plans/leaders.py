@@ -33,7 +33,7 @@ from kafka_rebalance.errors import AssignorThrows, GroupError, NotAffected
 from kafka_rebalance.group.model import Member, quoted
 from kafka_rebalance.group.spec import GroupSpec
 
-from .changes import Change, SwitchProtocol
+from .changes import AddPartitions, AddTopics, Change, Resubscribe, SwitchProtocol
 from .changes.edits import find_member
 from .changes.made_up import was_made_up
 from .changes.other_assignor import run_by
@@ -141,6 +141,12 @@ def plans_by_leader(
     return tuple(_different(found))
 
 
+def failing(led: Sequence[LedPlan]) -> Sequence[LedPlan]:
+    """Returns the possible leaders if the assignor of each raises: the first plan is nobody's."""
+    first, *rest = led
+    return rest if rest and not first.leaders and all(one.plan is None for one in rest) else ()
+
+
 def as_led(group: GroupSpec, led: Sequence[LedPlan]) -> GroupSpec:
     """Returns the group under the assignor of the first plan in `led`, as `plan` labels it."""
     name = next((one.assignor for one in led if one.plan is not None), group.assignor)
@@ -185,6 +191,20 @@ def library(group: GroupSpec, member: Member) -> str | None:
     client = client_of(member, group.group_id)
     by_id = None if client is None else client.name.lower()
     return member.client_library or by_id or group.leader_library
+
+
+def may_hang(group: GroupSpec, changes: Iterable[Change]) -> tuple[str, ...]:
+    """Returns the members that may stop polling for good after one of the changes.
+
+    They run kafka-python 3.0.12, whose fetcher waits without a limit of time (docs/clients.md), in
+    a group of two or more whose subscriptions or numbers of partitions change.
+    """
+    if group.assignor in SERVER_SIDE or len(group.members) < 2:
+        return ()
+    if not any(isinstance(one, Resubscribe | AddPartitions | AddTopics) for one in changes):
+        return ()
+    own = (m for m in group.members if library(group, m) in ("kafka-python", "python"))
+    return tuple(one.member_id for one in own)
 
 
 # 1.

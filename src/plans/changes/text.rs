@@ -50,7 +50,10 @@ impl Change {
                 Assignor::by_name(&name).map_err(|unknown| error(unknown.problem))?;
                 Self::SwitchAssignor(name)
             }
-            "bounce-members" => bounces::parse(value)?,
+            "bounce-members" => {
+                let (member, is_static) = bounces::parse(value)?;
+                Self::BounceMembers { member, is_static }
+            }
             "switch-protocol" => {
                 let problem = "switch-protocol is planned for one group at a time, in Python";
                 return Err(error(problem.to_owned()));
@@ -64,12 +67,13 @@ impl Change {
 }
 
 fn add_members(value: &str) -> Result<Change, GroupError> {
-    let (mut rest, like) = match value.split_once(",like=") {
-        Some((before, after)) => (before, Some(after.to_owned())),
-        None => (value, None),
-    };
-    let mut options: [(&str, Option<String>); 3] =
-        [("rack", None), ("client-id", None), ("instance-id", None)];
+    let mut rest = value;
+    let mut options: [(&str, Option<String>); 4] = [
+        ("rack", None),
+        ("client-id", None),
+        ("instance-id", None),
+        ("like", None),
+    ];
     let mut number = None;
     // The option whose value comes next; at first None, because the count comes before all options.
     let mut open: Option<usize> = None;
@@ -89,7 +93,7 @@ fn add_members(value: &str) -> Result<Change, GroupError> {
         rest = &rest[at + options[o].0.len() + 2..];
         open = Some(o);
     }
-    let [(_, rack), (_, client_id), (_, instance_id)] = options;
+    let [(_, rack), (_, client_id), (_, instance_id), (_, like)] = options;
     let number = number.unwrap_or("");
     if let Some((_, more)) = number.split_once(',') {
         let key = quoted(more.split('=').next().unwrap_or(""));

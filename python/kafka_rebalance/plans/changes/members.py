@@ -21,7 +21,7 @@ MOST_NEW_MEMBERS = 100_000
 """The most members that may join at once: far more than any real group has."""
 
 _OPTIONS = ("rack", "client-id", "instance-id", "like")
-_OPTION = re.compile(r",(rack|client-id|instance-id)=")
+_OPTION = re.compile(r",(rack|client-id|instance-id|like)=")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +52,8 @@ class AddMembers(Change):
 
     @classmethod
     def parse(cls, verb: str, value: str) -> Self:
-        # A name may contain commas, so `like` must be last: it takes the rest of the text.
-        rest, like_found, like = value.partition(",like=")
-        members, *said = _OPTION.split(rest)
+        # A name may contain commas: a value ends only where the next key begins.
+        members, *said = _OPTION.split(value)
         options: dict[str, str] = {}
         for name, value_of in zip(said[::2], said[1::2], strict=True):
             if name.replace("-", "_") in options:
@@ -64,7 +63,7 @@ class AddMembers(Change):
         if comma:
             key = quoted(more.partition("=")[0])
             raise error(f"{key} is not a key; the keys are {', '.join(_OPTIONS)}")
-        return cls(count(members, "members"), like if like_found else None, **options)
+        return cls(count(members, "members"), **options)
 
     def __str__(self) -> str:
         said = {name: getattr(self, name.replace("-", "_")) for name in _OPTIONS}

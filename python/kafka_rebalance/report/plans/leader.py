@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kafka_rebalance.assignors.registry import is_known, library_of
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.plans.leaders import LedPlan
+from kafka_rebalance.plans.leaders import LedPlan, failing
 from kafka_rebalance.report.text.names import counted
 
 from .plan import names_in_plan
@@ -40,6 +40,16 @@ def leading_lines(led: Sequence[LedPlan], shown: LedPlan) -> Iterator[str]:
     for one in led:
         if one is not shown:
             yield f"If {_names(one, names)} with {one.assignor}: {_answer(one)}."
+
+
+def failing_note(led: Sequence[LedPlan]) -> str | None:
+    """Returns the first line of a plan if no member that may lead can answer, else None."""
+    if not (found := failing(led)):
+        return None
+    names = _short_names(led)
+    each = "; ".join(f"if {_names(one, names)} with {one.assignor}: {one.error}" for one in found)
+    first = f"{each[0].upper()}{each[1:]}."
+    return f"No rebalance succeeds. {first} The plan below is that of Kafka's {led[0].assignor}."
 
 
 def other_leaders(led: Sequence[LedPlan]) -> Iterator[str]:

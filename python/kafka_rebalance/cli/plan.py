@@ -30,7 +30,7 @@ from kafka_rebalance.plans import (
     plan,
 )
 from kafka_rebalance.plans.broker_notes import broker_notes
-from kafka_rebalance.plans.changes import Change
+from kafka_rebalance.plans.changes import BounceMembers, Change
 from kafka_rebalance.plans.clients import unknown_libraries
 from kafka_rebalance.plans.extra_rebalances import (
     ExtraRebalances,
@@ -182,7 +182,8 @@ class _Table:
     `leaders` has the `leader_library` of each group whose rebalances Kafka's own assignor answers.
     `racks_unknown` is that of `lost_rack.in_plan` for each group. `lists_unknown` are the ids of
     groups whose plans depend on lists that are not known. `places_guessed` counts groups of members
-    with racks that get new partitions, whose replicas' racks are guesses.
+    with racks that get new partitions, whose replicas' racks are guesses. `restarts_assumed` counts
+    groups whose restarts may take another course (`changes/bounces.py`).
     """
 
     rows: list[tuple[str, str, Figures]] = field(default_factory=list)
@@ -191,6 +192,7 @@ class _Table:
     racks_unknown: list[list[str] | None] = field(default_factory=list)
     lists_unknown: list[str] = field(default_factory=list)
     places_guessed: int = 0
+    restarts_assumed: int = 0
 
     def add(self, planned: RebalancePlan) -> None:
         self.rows.append((planned.group.group_id, planned.assignor, planned.figures()))
@@ -198,6 +200,10 @@ class _Table:
         self.racks_unknown.append(lost_rack.in_plan(planned))
         has_racks = any(member.rack_id for member in planned.group.members)
         self.places_guessed += planned.places_guessed and has_racks
+        self.restarts_assumed += any(
+            isinstance(one, BounceMembers) and not one.is_certain_in(planned.group)
+            for one in planned.changes
+        )
         if _assumes_lists(planned):
             self.lists_unknown.append(planned.group.group_id)
         if planned.rounds and not library_of(planned.assignor):
@@ -220,6 +226,13 @@ class _Table:
             print_wrapped(
                 f"Guessed for {which} with racks: where brokers put the new partitions. The "
                 "members that get them can depend on it; --group G prints draws."
+            )
+        if self.restarts_assumed:
+            which = counted(self.restarts_assumed, "group")
+            print_wrapped(
+                f"Assumed for {which} that the broker assigns: how long restarted members are away "
+                "(bounce-members: away=). Back before another member's heartbeat, they move "
+                "nothing or less; --group G prints both courses."
             )
         print("--group G shows one group in detail.")
 

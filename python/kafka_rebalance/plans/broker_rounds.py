@@ -28,7 +28,7 @@ from dataclasses import replace
 
 from kafka_rebalance.assignors import RebalanceProtocol, assign
 from kafka_rebalance.assignors.registry import Engine, assigns_tasks, shares_partitions
-from kafka_rebalance.group.model import Member
+from kafka_rebalance.group.model import Member, TopicPartition
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 
@@ -131,10 +131,16 @@ def _with_target(one: Round) -> GroupSpec:
         members = (replace(member, generation_id=one.generation_id) for member in after.members)
         return after.edited(members=tuple(members), generation_id=one.generation_id)
     # 4.
-    target = {
-        member.member_id: member.owned_partitions
-        if set(member.owned_partitions) == set(one.assignment[member.member_id])
-        else one.assignment[member.member_id]
-        for member in one.group.members
-    }
-    return one.group.owning(target, generation_id=one.generation_id)
+    target, topics = {}, {}
+    for member in one.group.members:
+        member_id, new = member.member_id, one.assignment
+        has_same = _entries(one.held, member_id) == _entries(new, member_id)
+        target[member_id] = (one.held if has_same else new)[member_id]
+        topics[member_id] = (one.held if has_same else new).owned_topics.get(member_id, ())
+    owning = Assignment.of(target, owned_topics=topics)
+    return one.group.owning(owning, generation_id=one.generation_id)
+
+
+def _entries(targets: Assignment, member_id: str) -> tuple[set[TopicPartition], set[str]]:
+    """Returns the partitions of a target and, if a topic of it has none, its topics."""
+    return set(targets[member_id]), set(targets.owned_topics.get(member_id, ()))

@@ -68,12 +68,8 @@ impl Change {
 
 fn add_members(value: &str) -> Result<Change, GroupError> {
     let mut rest = value;
-    let mut options: [(&str, Option<String>); 4] = [
-        ("rack", None),
-        ("client-id", None),
-        ("instance-id", None),
-        ("like", None),
-    ];
+    let mut options: [(&str, Option<String>); 4] =
+        ["rack", "client-id", "instance-id", "like"].map(|key| (key, None));
     let mut number = None;
     // The option whose value comes next; at first None, because the count comes before all options.
     let mut open: Option<usize> = None;

@@ -1,27 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of members: they join, leave, are lost with a rack, or switch the assignor."""
+"""Changes of members: they join, leave, or are lost with a rack."""
 
 import re
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known, unknown
+from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.errors import NotAffected
 from kafka_rebalance.group.model import Member, StreamsMember, TopicPartition, quoted
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.plans.group_kinds import by_switch_protocol, never_runs
 
 from .change import Change, Verb, check_fields, check_least, count, some
 from .edits import Edited, GroupEvent, error, find_member, held_by, without
 from .made_up import MadeUp, client_names, instance_names, prefix_of
-from .other_assignor import restarted_with
 from .topic_order import listed_anew
 
 MOST_NEW_MEMBERS = 100_000
 """The most members that may join at once: far more than any real group has."""
 
 _OPTIONS = ("rack", "client-id", "instance-id", "like")
-_OPTION = re.compile(r",(rack|client-id|instance-id|like)=")
+_OPTION = re.compile(rf",({'|'.join(_OPTIONS)})=")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +50,7 @@ class AddMembers(Change):
 
     @classmethod
     def parse(cls, verb: str, value: str) -> Self:
-        # A name may contain commas: a value ends only where the next key begins.
+        # A name may contain commas: it ends where the next key begins.
         members, *said = _OPTION.split(value)
         options: dict[str, str] = {}
         for name, value_of in zip(said[::2], said[1::2], strict=True):
@@ -225,54 +223,6 @@ _REMOVED_BY = {
     "remove-client": "client_id",
 }
 """Each verb of RemoveMembers, with the field that it sets."""
-
-
-@dataclass(frozen=True, slots=True)
-class SwitchAssignor(Change):
-    """The group's first rebalance with another assignor.
-
-    The members have been restarted with both assignors in their configuration. So they are eager,
-    revoke all partitions before they join, and claim none: the new assignor starts without owned
-    partitions (KIP-429; ConsumerCoordinator).
-    """
-
-    assignor: str
-
-    VERBS = (Verb("switch-assignor", "NAME", "the group rebalances with this assignor instead"),)
-
-    @classmethod
-    def parse(cls, verb: str, value: str) -> Self:
-        return cls(some(value))
-
-    def __post_init__(self) -> None:
-        check_fields(self)
-        if not is_known(self.assignor):
-            raise error(unknown(self.assignor))
-
-    def __str__(self) -> str:
-        return f"switch-assignor={self.assignor}"
-
-    def events(self, group: GroupSpec) -> list[GroupEvent]:
-        if group.assignor == self.assignor:
-            ends = _ENDS_EAGER if group.rebalance_protocol == "eager" else ""
-            raise error(f"{quoted(self.assignor)} is the group's assignor already{ends}")
-        if problem := never_runs(group, self.assignor):
-            raise error(problem)
-        by_broker = self.assignor in SERVER_SIDE
-        if protocol := by_switch_protocol(group.assignor or "", self.assignor):
-            problem = (
-                f"is an assignor of the other protocol; switch-protocol={protocol} leads to it"
-            )
-            raise error(f"{quoted(self.assignor)} {problem}")
-
-        def edit(group: GroupSpec, ids: MadeUp) -> Edited:
-            switched = listed_anew(restarted_with(group, self.assignor), ids)
-            return Edited(switched, starts_over=not by_broker)
-
-        return [GroupEvent(str(self), edit)]
-
-
-_ENDS_EAGER = "; `compare` has the rolling bounce after which members list it alone"
 
 
 def _instances(group: GroupSpec) -> list[str]:

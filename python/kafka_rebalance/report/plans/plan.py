@@ -290,6 +290,10 @@ def _print_guesses(plan: RebalancePlan, *, everything: bool) -> None:
         print_wrapped(
             "The racks of the new partitions' replicas are a guess: brokers choose them.", "  "
         )
+    if plan.topic_ids_guessed:
+        print_wrapped(
+            "The ids of new topics are made up: brokers choose others, and ids break ties.", "  "
+        )
     if plan.topics_guessed:
         print_wrapped(_ANY_ORDER, "  ")
     for line in _assumed(plan):
@@ -328,6 +332,8 @@ def _varied(samples: Samples) -> str:
     drawn = ["racks of new replicas"] if samples.places_guessed else []
     if samples.has_newcomers:
         drawn += ["client ids", "UUIDs"] if samples.varied else ["UUIDs"]
+    if samples.topic_ids_guessed:
+        drawn.append("topic ids")
     if samples.topics_guessed:
         drawn.append("the order of topics")
     return in_words(drawn)

@@ -42,6 +42,7 @@ from kafka_rebalance.plans.extra_rebalances import (
 from kafka_rebalance.plans.leaders import LedPlan, has_no_answer, plans_by_leader
 from kafka_rebalance.plans.librdkafka_traps import Trap, librdkafka_traps
 from kafka_rebalance.plans.listed import may_list_eager
+from kafka_rebalance.plans.may_happen import may_happen
 from kafka_rebalance.plans.rebalance_plan import parse_changes
 from kafka_rebalance.plans.switched import by_plug_ins, not_rolling
 from kafka_rebalance.report.text.names import counted
@@ -265,6 +266,8 @@ def _json(
         answer["extra_rebalances"] = extra.to_dict() | played
     if waits := commit_waits(planned):
         answer["commit_waits"] = waits.to_dict()
+    if alone and (possible := may_happen(planned)):
+        answer["may_happen"] = [one.to_dict() for one in possible]
     if alone and (notes := broker_notes(planned)):
         answer["broker_notes"] = [note.to_dict() for note in notes]
     switches = (planned.group, planned.changes, planned.assignor)
@@ -332,6 +335,8 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
         print_wrapped(note)
     if args.explain is None:
         _show_extra(planned, args)
+        for possible in may_happen(planned):
+            print_wrapped(possible.text)
     _show_leaders(answer)
     _draw(planned, args)
 

@@ -13,9 +13,9 @@ import pyarrow as pa
 import kafka_rebalance as kr
 from kafka_rebalance import _core
 from kafka_rebalance.assignors.registry import planned_names
-from tests.support.generate import generate
 from kafka_rebalance.plans.affected import is_idle
 from kafka_rebalance.plans.rebalance_plan import parse_changes
+from tests.support.generate import generate
 from tests.support.generate_changes import changes as draw_changes
 from tests.support.generate_changes import with_client_ids, with_protocol
 from tests.test_plans import batch_of

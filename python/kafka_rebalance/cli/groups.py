@@ -287,9 +287,7 @@ def _answer(
 
     try:
         answer, left_out = (
-            (played(args.changes), [])
-            if alone
-            else as_far_as_affected(played, args.changes, group)
+            (played(args.changes), []) if alone else as_far_as_affected(played, args.changes, group)
         )
     except GroupError as error:
         if error.path == "assignor" and not alone and (left_out := _unaffected(group, args)):

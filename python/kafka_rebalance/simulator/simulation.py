@@ -70,7 +70,13 @@ class Simulation:
         self._rebalances = Rebalances()
         coordinator = Coordinator(scenario.broker, new_id(scenario), vouched=True)
         self._broker = Broker(
-            coordinator, self._cluster.has, self._watch, self._respond, self._append, self._look, journal
+            coordinator,
+            self._cluster.has,
+            self._watch,
+            self._respond,
+            self._append,
+            self._look,
+            journal,
         )
         self._liveness = Liveness(self._agenda, self._broker, self._processes, scenario.group_id)
         self._metadata = Metadata(

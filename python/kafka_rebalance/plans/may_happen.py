@@ -46,9 +46,8 @@ def _of(plan: RebalancePlan) -> Iterator[Possibility]:
     if any(sum(map(bool, one.revoked.values())) > 1 for one in cooperative):
         yield Possibility(
             "missed",
-            "One rebalance more is possible: several members revoke partitions in one generation. "
-            "A member that is slower than another one to revoke and join again misses this "
-            "generation, and revokes in the next one.",
+            "One rebalance more is possible: if one member that revokes is slower than another, it "
+            "misses this generation, and revokes in the next one.",
         )
     runs = [clients_for(member, plan.group.group_id) for member in plan.group.members]
     of_python = [one for one in runs if KAFKA_PYTHON in one and JAVA not in one]

@@ -11,7 +11,7 @@ import pytest
 import kafka_rebalance as kr
 from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
 from kafka_rebalance.assignors.registry import BUILT_IN, Engine, protocol_name
-from kafka_rebalance.plans import switch
+from kafka_rebalance.plans import rounds, switch
 from kafka_rebalance.plans.migrations import migration
 from kafka_rebalance.plans.switch import bounce_of_one_name, one_bounce, two_bounces
 from kafka_rebalance.report.plans.compare import print_comparison, print_comparisons
@@ -68,7 +68,7 @@ def _who_answers(
         answered.append(assignor)
         return kr.assign(group, assignor, engine=engine)
 
-    monkeypatch.setattr(switch, "assign", assign)
+    monkeypatch.setattr(rounds, "assign", assign)
     bounce = bounce_of_one_name(group, old, new, "rust")
     assert bounce.rebalances == len(answered)
     return answered

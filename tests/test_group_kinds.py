@@ -114,7 +114,7 @@ def test_the_hint_of_a_planned_switch_prints_its_settings(own: str, new: str, se
 def test_a_switch_from_another_assignor_than_the_groups_has_no_command() -> None:
     options = ("--assignor", "range", "--switch-assignor", "roundrobin")
     text = text_of("plan", "-", *options, assignor="cooperative-sticky")
-    assert "switch-assignor=roundrobin is planned as the rebalance in which roundrobin" in text
+    assert "switch-assignor=roundrobin is planned as a bounce: each member restarts once" in text
     assert "kafka-rebalance compare" not in text
 
 

@@ -245,9 +245,17 @@ def test_a_dynamic_bounce_is_two_rebalances_a_static_one_none() -> None:
 
 def test_another_assignor_starts_from_an_empty_table() -> None:
     plan = kr.plan(pair("range"), None, ["switch-assignor=cooperative-sticky"])
-    (one,) = plan.rounds
-    assert all(member.owned_partitions == () for member in one.group.members)
-    assert len(one.unavailable) == 6
+    assert [step.cause for step in plan.steps] == [
+        "a leaves",
+        "a comes back",
+        "b leaves, and cooperative-sticky takes over",
+        "b comes back",
+    ]
+    assert [one.group.assignor for one in plan.rounds] == ["range"] * 2 + ["cooperative-sticky"] * 2
+    # Members with both assignors in their lists are eager, so they claim nothing.
+    for one in plan.rounds[2:]:
+        assert all(member.owned_partitions == () for member in one.group.members)
+        assert len(one.unavailable) == 6
 
 
 def test_without_an_assignor_there_is_no_plan() -> None:

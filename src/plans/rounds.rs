@@ -191,15 +191,13 @@ impl<'i> Tally<'i> {
         let mut seen: Vec<Assignment> = Vec::new();
         for _ in 0..MOST_ROUNDS {
             // 1. Members claim partitions. After a change of assignor, or if they are eager with a
-            //    cooperative assignor, they claim none.
+            //    cooperative assignor, they claim none. In the bounce to another assignor, some are.
             let held = group.spec();
-            let sent = if starts_over {
-                forgetful(group.spec())
-            } else if eager {
-                group.spec()
-            } else {
-                still_subscribed(group.spec())
-            };
+            let claims = |m: usize| !starts_over && !group.members[m].forgets;
+            let mut sent = forgetful(group.spec(), claims);
+            if !eager {
+                sent = still_subscribed(sent);
+            }
             // 2. The leader's assignor computes the answer.
             let answer = match self.interrupt {
                 Some(interrupt) if interrupt.is_requested() => {
@@ -323,8 +321,9 @@ fn answer(
     Ok(answer)
 }
 
-fn forgetful(mut group: GroupSpec) -> GroupSpec {
-    for member in &mut group.members {
+fn forgetful(mut group: GroupSpec, claims: impl Fn(usize) -> bool) -> GroupSpec {
+    let members = group.members.iter_mut().enumerate();
+    for (_, member) in members.filter(|(m, _)| !claims(*m)) {
         member.owned = (0, 0);
         member.generation_id = None;
         member.as_sent.user_data_generation_id = None;

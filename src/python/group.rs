@@ -14,7 +14,7 @@ use super::raise;
 use crate::error::GroupError;
 use crate::group::builder::{GroupBuilder, MemberFields};
 use crate::group::contract;
-use crate::group::model::{AsSent, Library, TopicPartition, UserData};
+use crate::group::model::{AsSent, Library, TopicId, TopicPartition, UserData};
 use crate::group::spec::GroupSpec;
 use crate::group::streams::StreamsMember;
 use crate::json::{Map, Value};
@@ -36,6 +36,7 @@ struct Member {
     group_instance_id: Option<PyBackedStr>,
     client_id: Option<PyBackedStr>,
     owned_partitions: Vec<(PyBackedStr, u32)>,
+    owned_topics: Vec<PyBackedStr>,
     generation_id: Option<i32>,
     rack_id: Option<PyBackedStr>,
     subscription_version: Option<u8>,
@@ -148,6 +149,9 @@ impl Group {
                 let topic = builder.owned_id(topic);
                 builder.own(topic, *partition);
             }
+            let topics = member.owned_topics.iter();
+            let topics: Vec<TopicId> = topics.map(|topic| builder.owned_id(topic)).collect();
+            builder.own_topics(&topics);
             if let Some(streams) = &member.streams {
                 streams.add_to(&mut builder);
             }

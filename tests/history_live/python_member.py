@@ -51,13 +51,13 @@ def _settings(part: Part, bootstrap_server: str) -> dict[str, Any]:
 
 def _kafka_python(part: Part, bootstrap_server: str, pipe: Connection) -> None:
     assignor = getattr(for_kafka_python, CLASSES[part.assignor])
-    run_kafka_python(assignor, part.topics, _settings(part, bootstrap_server), pipe)
+    run_kafka_python([assignor], part.topics, _settings(part, bootstrap_server), pipe)
 
 
 def _aiokafka(part: Part, bootstrap_server: str, pipe: Connection) -> None:
     assignor = getattr(for_aiokafka, CLASSES[part.assignor])
     settings = {**_settings(part, bootstrap_server), "rebalance_timeout_ms": MOST_POLL_MS}
-    asyncio.run(run_aiokafka(assignor, part.topics, settings, pipe))
+    asyncio.run(run_aiokafka([assignor], part.topics, settings, pipe))
 
 
 def _librdkafka(part: Part, bootstrap_server: str, pipe: Connection) -> None:

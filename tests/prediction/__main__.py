@@ -49,6 +49,7 @@ def main() -> int:
                 leaders=leaders,
                 minutes=arguments.minutes,
                 brokers=arguments.brokers,
+                events=tuple(filter(None, arguments.events.split(","))),
                 progress=lambda one: _keep(one, out),
             )
     except BrokerError as error:
@@ -74,6 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--leaders", default=",".join(LIBRARIES), help="separated by commas (%(default)s)"
     )
+    parser.add_argument("--events", default="", help="only these, separated by commas (all)")
     parser.add_argument(
         "--minutes", type=float, default=40, help="start no change after this time (%(default)s)"
     )
@@ -92,6 +94,8 @@ def _command(arguments: argparse.Namespace) -> str:
     options = [f"--{name}={getattr(arguments, name)}" for name in names]
     if arguments.leaders != ",".join(LIBRARIES):
         options.append(f"--leaders={arguments.leaders}")
+    if arguments.events:
+        options.append(f"--events={arguments.events}")
     return f"$ {shlex.join(['python', '-m', 'tests.prediction', *options])}"
 
 
@@ -99,6 +103,8 @@ def _keep(one: result.Result, out: TextIO) -> None:
     """Writes one result at once, so that it is not lost if the run is stopped."""
     print(one.observed.to_json(), file=out, flush=True)
     seen = one.observed.problem or ("a miss" if one.is_miss else "right")
+    if one.told is not None and not one.is_miss:
+        seen = one.told.verdict
     print(f"{one.observed.group_id}, {one.observed.event}: {seen}", file=sys.stderr, flush=True)
 
 

@@ -4,7 +4,7 @@
 The kinds of groups follow in a cycle: for each library of a leader and each of its assignors, a
 group of that library only, and a group of several libraries. kafka-python and aiokafka are two
 libraries each: with our plug-ins, and with their own assignors (then no group has other libraries).
-Names, subscriptions, racks, static members and client ids are random.
+Names, subscriptions, patterns, racks, static members and client ids are random.
 """
 
 from __future__ import annotations
@@ -53,6 +53,18 @@ class Part:
     topics: tuple[str, ...]
     group_instance_id: str | None = None
     rack_id: str | None = None
+    pattern: str | None = None
+    also: str | None = None
+
+    @property
+    def assignors(self) -> tuple[str, ...]:
+        """Returns the list of assignors; `also` is the one that a switch leaves."""
+        return (self.assignor,) if self.also is None else (self.assignor, self.also)
+
+    @property
+    def subscription(self) -> tuple[str, ...]:
+        """Returns the topics, or the pattern that matches them."""
+        return self.topics if self.pattern is None else (self.pattern,)
 
     @property
     def name(self) -> str:
@@ -93,7 +105,7 @@ class Cast:
         )
 
 
-def casts(seed: int, leaders: Sequence[str], brokers: int) -> Iterator[Cast]:
+def casts(seed: int | str, leaders: Sequence[str], brokers: int) -> Iterator[Cast]:
     """Yields groups without end, each with its own source of random numbers."""
     kinds = [
         (leader, assignor, is_mixed)
@@ -152,6 +164,8 @@ def _cast(random: Random, n: int, leader: str, assignor: str, is_mixed: bool, br
     # With different subscriptions, kafka-python's class raises KeyError (docs/reports).
     is_alike = is_alike or (leader, assignor) == (OWN_KAFKA_PYTHON, "roundrobin")
     stem, pod = random.choice(_WORDS), random.choice(_WORDS)
+    pattern = f"^.*[.]{n}$" if random.random() < 0.3 else None
+    is_alike = is_alike or pattern is not None
     parts = []
     for number, library in enumerate(libraries, 1):
         some = random.sample(sorted(topics), random.randint(1, len(topics)))
@@ -165,6 +179,7 @@ def _cast(random: Random, n: int, leader: str, assignor: str, is_mixed: bool, br
                 topics=tuple(topics if is_alike else some),
                 group_instance_id=f"{pod}-{number}" if random.random() < 0.35 else None,
                 rack_id=random.choice(RACKS[: max(brokers, 2)]) if is_racked else None,
+                pattern=pattern,
             )
         )
     numbers = itertools.count(len(parts) + 1)

@@ -75,7 +75,9 @@ class Members:
             self._python.kill(part.name)
 
     def subscribe(self, part: Part) -> None:
-        """Subscribes the member to the part's present topics."""
+        """Subscribes the member to the part's present topics; a pattern follows them by itself."""
+        if part.pattern is not None:
+            return
         if part.library == JAVA:
             self._tell(subscribe={part.name: part.topics})
         else:
@@ -134,7 +136,7 @@ def _described(part: Part) -> dict[str, Any]:
         "client_id": part.client_id,
         "group_instance_id": part.group_instance_id,
         "client_rack": part.rack_id,
-        "assignors": [part.assignor],
-        "topics": part.topics,
+        "assignors": part.assignors,
+        "topics": part.subscription,
         "configs": {**JAVA_CONFIGS, "session.timeout.ms": str(part.session_timeout_ms)},
     }

@@ -82,13 +82,13 @@ def run(
         pipe.send(traceback.format_exception_only(error)[-1].strip())
 
 
-def _own(part: Part) -> Any:
-    """Returns the library's own class; None for a member with our plug-in, or of librdkafka."""
+def _classes(part: Part, plug_ins: Any) -> list[Any]:
+    """Returns the assignors of the list: the library's own classes, or our plug-ins."""
     if part.library not in OWN_PACKAGES:
-        return None
-    module, name = OWN_CLASSES[part.assignor]
+        return [getattr(plug_ins, CLASSES[one])(rack_id=part.rack_id) for one in part.assignors]
     package = f"{OWN_PACKAGES[part.library]}.coordinator.assignors"
-    return getattr(import_module(f"{package}.{module}"), name)
+    own = (OWN_CLASSES[one] for one in part.assignors)
+    return [getattr(import_module(f"{package}.{module}"), name) for module, name in own]
 
 
 def _librdkafka(part: Part, settings: dict[str, Any], pipe: Connection) -> None:
@@ -100,15 +100,14 @@ def _librdkafka(part: Part, settings: dict[str, Any], pipe: Connection) -> None:
         if value is not None and name not in left_out
     }
     configs["topic.metadata.refresh.interval.ms"] = 1_000
-    configs["partition.assignment.strategy"] = part.assignor
-    run_librdkafka(part.topics, configs, pipe)
+    configs["partition.assignment.strategy"] = ",".join(part.assignors)
+    run_librdkafka(part.subscription, configs, pipe)
 
 
 def _kafka_python(part: Part, settings: dict[str, Any], pipe: Connection) -> None:
-    assignor = _own(part) or getattr(for_kafka_python, CLASSES[part.assignor])(rack_id=part.rack_id)
-    run_kafka_python(assignor, part.topics, settings, pipe)
+    run_kafka_python(_classes(part, for_kafka_python), part.subscription, settings, pipe)
 
 
 def _aiokafka(part: Part, settings: dict[str, Any], pipe: Connection) -> None:
-    assignor = _own(part) or getattr(for_aiokafka, CLASSES[part.assignor])(rack_id=part.rack_id)
-    asyncio.run(run_aiokafka(assignor, part.topics, settings, pipe))
+    classes = _classes(part, for_aiokafka)
+    asyncio.run(run_aiokafka(classes, part.subscription, settings, pipe))

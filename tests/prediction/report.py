@@ -9,10 +9,11 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from .cast import ASSIGNORS, LIBRARIES
-from .events import EVENTS
+from .events import EVENTS, LOST_RACK, SWITCH
 from .given import Verdict
 from .log import generations
 from .observed import FORMATION
+from .told import VERDICTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -48,7 +49,7 @@ def show(results: Sequence[Result]) -> str:
         f"passed by, as written again by static restarts: {again}",
         f"equal only with metadata that the leader had before: {older}",
         "",
-        _told("event", EVENTS, compared, lambda one: one.observed.event),
+        _told("event", (*EVENTS, SWITCH, LOST_RACK), compared, lambda one: one.observed.event),
         "",
         _told("leader, assignor", _kinds(), compared, _kind),
         "",
@@ -102,7 +103,7 @@ def _told(
         "real ids",
         "rounds differ",
         "idle rounds",
-        "as warned",
+        *VERDICTS,
     ]
     rows = [[title, *head]]
     some = {name: [one.told for one in compared if one.told and key(one) == name] for name in keys}
@@ -122,7 +123,7 @@ def _counts(told: Sequence[Told]) -> list[int]:
         sum(one.real for one in told),
         sum(one.rounds - one.idle - one.unasked != one.rounds_planned for one in told),
         sum(one.idle for one in told),
-        sum(one.warned for one in told),
+        *(sum(one.verdict == verdict for one in told) for verdict in VERDICTS),
     ]
 
 

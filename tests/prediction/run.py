@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import itertools
 import sys
 import tempfile
 import threading
@@ -13,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from tests.support.broker import Broker
 
-from .cast import LIBRARIES, RACKS, casts
+from .cast import JAVA, LIBRARIES, LIBRDKAFKA, RACKS, casts
+from .events import LOST_RACK
 from .log import OffsetsLog
 from .members import Members
 from .result import Result, result
@@ -25,6 +27,14 @@ if TYPE_CHECKING:
     from .cast import Cast
     from .observed import Observed
     from .told import Foreseen
+
+    Seen = Callable[[Observed, Foreseen | None], None]
+
+LOSSES = 25
+"""One change in so many is the loss of a rack, if there are three brokers."""
+
+_WITH_RACKS = (JAVA, LIBRDKAFKA)
+_REPLICATED = {"offsets.topic.replication.factor": "3"}
 
 MOST_CHANGES_A_GROUP = 3
 FAILED_GROUPS = 10
@@ -63,9 +73,12 @@ def run(
     minutes: float = 40,
     brokers: int = 3,
     lanes: int = 5,
+    events: Sequence[str] = (),
     progress: Callable[[Result], None] = lambda _: None,
 ) -> list[Result]:
-    """Plays and judges changes. After `minutes` or Ctrl-C, returns the results so far.
+    """Plays and judges changes, only `events` if there are any; a switch ends its group.
+
+    After `minutes` or Ctrl-C, returns the results so far.
 
     Errors: BrokerError, and every error of a thread that plays a group.
     """
@@ -79,6 +92,8 @@ def run(
             results.append(one)
             progress(one)
 
+    losses = changes // LOSSES if not events else changes * (LOST_RACK in events)
+    changes -= losses
     a_group = max(2, min(MOST_CHANGES_A_GROUP, changes // 11))
     budget = _Budget(changes, a_group, casts(seed, leaders, brokers))
     timer = threading.Timer(60 * minutes, stop.set)
@@ -90,7 +105,7 @@ def run(
         concurrent.futures.ThreadPoolExecutor(lanes) as pool,
     ):
         timer.start()
-        stage = partial(Stage, broker.bootstrap_server, brokers, members, log, stop, seen)
+        stage = partial(Stage, broker.bootstrap_server, brokers, members, log, stop, seen, events)
         futures = [pool.submit(_lane, stage, budget, stop) for _ in range(lanes)]
         try:
             for future in concurrent.futures.as_completed(futures):
@@ -100,7 +115,33 @@ def run(
         finally:
             stop.set()
             timer.cancel()
+    if brokers == len(RACKS):
+        _lose_racks(losses, casts(f"{seed}/racks", _WITH_RACKS, brokers), seen)
     return results
+
+
+def _lose_racks(number: int, groups: Iterator[Cast], seen: Seen) -> None:
+    """Loses racks, each in a cluster of its own, whose topics have replicas in two racks."""
+    for cast in itertools.islice(filter(_has_racks, groups), number):
+        with (
+            tempfile.TemporaryDirectory(prefix="kafka-rebalance-prediction-") as directory,
+            Broker(brokers=len(RACKS), properties=_REPLICATED) as broker,
+            OffsetsLog(broker.bootstrap_server) as log,
+            Members(broker.bootstrap_server, Path(directory)) as members,
+        ):
+            server, stop = broker.bootstrap_server, threading.Event()
+            only = (LOST_RACK,)
+            stage = Stage(server, len(RACKS), members, log, stop, seen, only, broker.kill)
+            try:
+                stage.play(cast, 1)
+            finally:
+                stage.close()
+
+
+def _has_racks(cast: Cast) -> bool:
+    replicas = min(len(at) for topic in cast.topics.values() for at in topic)
+    lost = {part.rack_id for part in cast.parts} & {*RACKS[1:]}
+    return replicas > 1 and len({part.rack_id for part in cast.parts}) > 1 and bool(lost)
 
 
 def _lane(make: Callable[[], Stage], budget: _Budget, stop: threading.Event) -> None:

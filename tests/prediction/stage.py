@@ -10,14 +10,14 @@ from kafka_rebalance import Topic
 from kafka_rebalance.live import snapshot
 
 from .cast import JAVA, RACKS
-from .events import Step, deck, draw
+from .events import LOST_RACK, SWITCH, Step, deck, draw
 from .observed import FORMATION, Inventory, Observed
 from .settle import LOOK_AGAIN_S, Expected, NotSettledError, settle
 from .told import Foreseen, foresee
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from .cast import Cast, Part
     from .events import Happening
@@ -43,7 +43,10 @@ class Stage:
         log: OffsetsLog,
         stop: threading.Event,
         seen: Seen,
+        events: Sequence[str] = (),
+        lose: Callable[[int], None] | None = None,
     ) -> None:
+        """Takes the parts of a run; `events` are the only ones, if any; `lose` kills a node."""
         from kafka import KafkaAdminClient
 
         self._admin = KafkaAdminClient(bootstrap_servers=server)
@@ -53,6 +56,8 @@ class Stage:
         self._log = log
         self._stop = stop
         self._seen = seen
+        self._events = events
+        self._lose = lose
 
     def close(self) -> None:
         self._admin.close()
@@ -79,15 +84,19 @@ class Stage:
             return 0
         played = 0
         while played < changes and not self._stop.is_set():
-            for event in deck(cast):
+            before = played
+            for event in self._events or deck(cast):
                 if played == changes or self._stop.is_set():
                     break
-                happening = draw(event, cast, self._ids(cast))
+                line = self._snapshot(cast)
+                happening = draw(event, cast, self._in_order(cast, line))
                 if happening is None:
                     continue
                 played += 1
-                if not self._change(cast, happening):
+                if not self._change(cast, happening, line) or event in (SWITCH, LOST_RACK):
                     return played
+            if played == before:
+                return played
         return played
 
     def _form(self, cast: Cast) -> bool:
@@ -99,8 +108,13 @@ class Stage:
         self._see(cast, FORMATION, "", None, 0, problem)
         return problem is None
 
-    def _change(self, cast: Cast, happening: Happening) -> bool:
-        before = self._snapshot(cast)
+    def _in_order(self, cast: Cast, line: dict[str, Any]) -> dict[int, str]:
+        """Returns member number -> member id, in the order of the snapshot's members."""
+        numbers = {member_id: number for number, member_id in self._ids(cast).items()}
+        there = [one["member_id"] for one in line.get("members", ())]
+        return {numbers[one]: one for one in there if one in numbers}
+
+    def _change(self, cast: Cast, happening: Happening, before: dict[str, Any]) -> bool:
         start = len(self._log.of(cast.group_id))
         if "error" in before:
             self._see(cast, happening.event, happening.text, None, start, str(before["error"]))
@@ -144,6 +158,13 @@ class Stage:
 
     def _act(self, cast: Cast, step: Step) -> None:
         cast.parts = step.after(cast.parts)
+        if step.creates:
+            topic, replicas = step.creates
+            cast.topics[topic] = [list(at) for at in replicas]
+            from_ms = _now_ms()
+            assigned = {"assignments": dict(enumerate(cast.topics[topic]))}
+            self._admin.create_topics({topic: assigned}, wait_for_metadata=True)
+            self._inventories.append(self._inventory(cast, from_ms))
         for part in step.closes:
             self._members.close(part)
         for part in step.kills:
@@ -158,6 +179,15 @@ class Stage:
             self._admin.create_partitions({topic: count})
             cast.topics[topic] += [[] for _ in range(count - len(cast.topics[topic]))]
             self._inventories.append(self._inventory(cast, from_ms))
+        if step.deletes:
+            del cast.topics[step.deletes]
+            from_ms = _now_ms()
+            self._admin.delete_topics([step.deletes])
+            self._inventories.append(self._inventory(cast, from_ms))
+        if step.loses is not None and self._lose:
+            from_ms = _now_ms()
+            self._lose(step.loses)
+            self._inventories.append(self._inventory(cast, from_ms, lost=step.loses))
 
     def _see(
         self,
@@ -221,8 +251,11 @@ class Stage:
             time.sleep(1)
         return line
 
-    def _inventory(self, cast: Cast, from_ms: int) -> Inventory:
-        """Waits until the cluster has all partitions of the group's topics; returns the topics."""
+    def _inventory(self, cast: Cast, from_ms: int, lost: int | None = None) -> Inventory:
+        """Waits until the cluster has all partitions of the group's topics; returns the topics.
+
+        Replicas on the `lost` node have no rack, as in the metadata of a leader.
+        """
         wanted = {name: len(at) for name, at in cast.topics.items()}
         described: dict[str, Any] = {}
         while {name: len(partitions) for name, partitions in described.items()} != wanted:
@@ -233,7 +266,10 @@ class Stage:
         topics = []
         for name, partitions in sorted(described.items()):
             ordered = sorted(partitions, key=lambda one: int(one["partition_index"]))
-            racks = tuple(tuple(RACKS[node] for node in one["replica_nodes"]) for one in ordered)
+            racks = tuple(
+                tuple(RACKS[node] for node in one["replica_nodes"] if node != lost)
+                for one in ordered
+            )
             topics.append(Topic(name, len(racks), racks))
         return Inventory(from_ms, tuple(topics))
 

@@ -13,6 +13,8 @@
 4. If the samples are equal, a plan that is right only with the real ids is wrong.
 5. If the plan warned that the leader dies, or that the group never settles, it is right if the
    group does not settle (`warned`).
+6. If the plan named partitions that may end elsewhere after further rebalances, it is right if no
+   other partition does (`hedged`).
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ from typing import TYPE_CHECKING, Any
 import kafka_rebalance as kr
 from kafka_rebalance import GroupSpec
 from kafka_rebalance.plans.changes.made_up import Basis, Draw, MadeUp, Newcomer
+from kafka_rebalance.plans.extra_rebalances import extra_rebalances, played_further
 from kafka_rebalance.plans.leaders import plans_by_leader
+from kafka_rebalance.plans.met_apart import played_apart
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes, played
 from kafka_rebalance.plans.samples import NEW, Samples
 
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from kafka_rebalance import Topic
+    from kafka_rebalance.plans.extra_rebalances import ExtraRebalances, Further
 
     from .given import Judged
     from .log import Written
@@ -51,6 +56,7 @@ class Foreseen:
     """Step 1: the plan with its samples, or the reason why there is no plan.
 
     `others` are the plans of other libraries that may lead; `warning` is what the plans warn of.
+    `extra` is why the number of rebalances is a lower bound; `further` are those that were played.
     """
 
     plan: RebalancePlan | None
@@ -58,6 +64,8 @@ class Foreseen:
     refusal: str = ""
     others: tuple[Foreseen, ...] = ()
     warning: str = ""
+    extra: ExtraRebalances | None = None
+    further: Further | None = None
 
     @property
     def ids_decide(self) -> bool:
@@ -82,10 +90,37 @@ class Told:
     unasked: int
     causes: tuple[str, ...] = field(default=())
     warned: bool = False
+    hedged: bool = False
+    is_bound: bool = False
 
     @property
     def is_right(self) -> bool:
-        return self.warned or self.direct or (self.ids_decide and (self.among or self.real))
+        by_ids = self.ids_decide and (self.among or self.real)
+        return self.warned or self.direct or by_ids or self.hedged
+
+    @property
+    def verdict(self) -> str:
+        """Returns one of VERDICTS."""
+        if self.warned or any(one.startswith("refused") for one in self.causes):
+            return NOT_KNOWN
+        if not self.is_right:
+            return WRONG
+        more = self.rounds - self.rounds_planned
+        if more and not self.is_bound:
+            return OTHER_ROUNDS
+        return AS_TOLD if self.direct and not more else HEDGED
+
+
+AS_TOLD, HEDGED, NOT_KNOWN, OTHER_ROUNDS, WRONG = VERDICTS = (
+    "as told",
+    "hedged before",
+    "said not known",
+    "other rounds",
+    "WRONG end",
+)
+"""A change ended as planned, in as many generations; or in a way that the plan named; or the plan
+named a refusal, or a leader that dies; or the end was right after a number of generations that the
+plan did not leave open; or the end was wrong."""
 
 
 def foresee(before: Mapping[str, Any], text: str) -> Foreseen:
@@ -95,14 +130,19 @@ def foresee(before: Mapping[str, Any], text: str) -> Foreseen:
     except kr.KafkaRebalanceError as error:
         return Foreseen(None, refusal=str(error), warning=_warning(error))
     errors = [one.error for one in led if one.error is not None]
-    found = [
-        Foreseen(one.plan, one.plan.sample(DRAWS) if one.plan.has_guesses else None)
-        for one in led
-        if one.plan is not None
-    ]
+    found = [_foreseen(one.plan) for one in led if one.plan is not None]
     warnings = [_warning(error) for error in errors]
     warnings += ["never settles" for one in found if one.plan and not one.plan.settled]
     return replace(found[0], others=tuple(found[1:]), warning="; ".join(filter(None, warnings)))
+
+
+def _foreseen(plan: RebalancePlan) -> Foreseen:
+    extra = extra_rebalances(plan.group, plan.changes) if plan.rounds else None
+    further = None
+    if extra is not None and extra.may_move and extra.cause != "polls":
+        further = (played_apart if extra.cause == "subscriptions" else played_further)(plan, DRAWS)
+    samples = plan.sample(DRAWS) if plan.has_guesses else None
+    return Foreseen(plan, samples, extra=extra, further=further)
 
 
 def _warning(error: kr.KafkaRebalanceError) -> str:
@@ -137,7 +177,15 @@ def _compare(observed: Observed, foreseen: Foreseen) -> Told:
     with_real = _with_real_ids(plan, joined, racks)
     real = with_real is not None and _holds(with_real.after) == truth
     rounds = len(plan.rounds), len(records), *_again(observed)
-    told = Told(foreseen.ids_decide, direct, among, real, *rounds)
+    told = Told(
+        foreseen.ids_decide,
+        direct,
+        among,
+        real,
+        *rounds,
+        hedged=any(_is_named(plan, foreseen.further, _renamed(truth, one)) for one in names),
+        is_bound=foreseen.extra is not None,
+    )
     if told.is_right:
         return told
     found = _causes(observed, told, with_real or plan, judge(observed))
@@ -219,6 +267,10 @@ def _names(plan: RebalancePlan, joined: Sequence[str], last: Written) -> Iterato
     """Yields the possible mappings of real new ids to made-up ones; instance ids must agree."""
     made_up = {m.member_id: m.group_instance_id for m in plan.final.members}
     real = {m.member_id: m.group_instance_id for m in last.value.members}
+    if len(plan.made_up) == len(joined):  # both are in the order in which the members join
+        pairs = dict(zip(joined, plan.made_up, strict=True))
+        yield {id_: other for id_, other in pairs.items() if id_ in real}
+        return
     ours = [one for one in plan.made_up if one in made_up]
     theirs = [one for one in joined if one in real]
     for order in permutations(ours, min(len(ours), len(theirs))):
@@ -236,6 +288,20 @@ def _renamed(truth: Holds, names: Mapping[str, str]) -> Holds:
 
 def _holds(assigned: Mapping[str, Collection[tuple[str, int]]]) -> Holds:
     return {id_: frozenset((t, p) for t, p in owned) for id_, owned in assigned.items()}
+
+
+def _is_named(plan: RebalancePlan, further: Further | None, truth: Holds) -> bool:
+    """Returns whether the plan named every partition that ended elsewhere."""
+    if further is None:
+        return False
+    named = {(tp.topic, tp.partition) for tp in further.partitions}
+    ends, planned = (_owners(one) for one in (truth, _holds(plan.after)))
+    differing = {tp for tp, _ in ends.items() ^ planned.items()}
+    return ends.keys() == planned.keys() and differing <= named
+
+
+def _owners(holds: Holds) -> dict[tuple[str, int], str]:
+    return {tp: member_id for member_id, owned in holds.items() for tp in owned}
 
 
 def _is_among(plan: RebalancePlan, samples: Samples | None, truth: Holds) -> bool:

@@ -158,7 +158,8 @@ def _switch(rng: random.Random, group: GroupSpec) -> str:
 
 def _bounce(rng: random.Random, group: GroupSpec) -> str:
     who = "*" if len(group.members) <= 6 and rng.random() < 0.5 else _name(rng, group)
-    return f"bounce-members={who}{rng.choice(['', '', ',static', ',dynamic'])}"
+    away = rng.choice(["", "", ",away=0s", ",away=1s", ",away=1m"])
+    return f"bounce-members={who}{rng.choice(['', '', ',static', ',dynamic'])}{away}"
 
 
 def _nonsense(rng: random.Random, group: GroupSpec) -> str:

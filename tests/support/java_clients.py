@@ -91,12 +91,16 @@ class Client:
         return struct.pack(">h", 1) + data if kind == "none" else data
 
 
-def difference(oracle: Oracle, step: kr.Step) -> str | None:
-    """Plays a step's rounds with the oracle; returns the first difference as text, or None."""
+def difference(oracle: Oracle, step: kr.Step, *, mixed: bool = False) -> str | None:
+    """Plays a step's rounds with the oracle; returns the first difference as text, or None.
+
+    With `mixed`, the clients list an eager assignor too, as in a change of assignor.
+    """
     group = step.before
     assignor = group.assignor or ""
-    starts_over = "switch-assignor" in step.cause
-    lists_eager = assignor == "cooperative-sticky" and group.rebalance_protocol == "eager"
+    starts_over = "takes over" in step.cause
+    mixed = mixed or group.rebalance_protocol == "eager"
+    lists_eager = assignor == "cooperative-sticky" and mixed
     cooperative = assignor == "cooperative-sticky" and not starts_over and not lists_eager
     clients = [
         Client(m, [(t, p) for t, p in m.owned_partitions], m.generation_id) for m in group.members

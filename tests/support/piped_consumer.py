@@ -2,7 +2,8 @@
 """Polls a Python client's consumer in a process of its own, as its parent process asks.
 
 The parent sends ("subscribe", topics) and ("close", ()) through a pipe. The functions return once
-the consumer is closed; they raise EOFError if the parent has ended.
+the consumer is closed; they raise EOFError if the parent has ended. A single topic that begins with
+^ is a pattern.
 """
 
 from __future__ import annotations
@@ -14,18 +15,23 @@ import confluent_kafka
 import kafka
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from multiprocessing.connection import Connection
 
 POLL_MS = 100
 
 
 def run_kafka_python(
-    assignor: Any, topics: Iterable[str], settings: dict[str, Any], pipe: Connection
+    assignors: Sequence[Any], topics: Iterable[str], settings: dict[str, Any], pipe: Connection
 ) -> None:
-    consumer = kafka.KafkaConsumer(partition_assignment_strategy=[assignor], **settings)
-    consumer.subscribe(list(topics))
+    consumer = kafka.KafkaConsumer(partition_assignment_strategy=list(assignors), **settings)
+    consumer.subscribe(**_subscription(topics))
     _poll(consumer, pipe, lambda: consumer.poll(timeout_ms=POLL_MS))
+
+
+def _subscription(topics: Iterable[str]) -> dict[str, Any]:
+    first, *others = topics
+    return {"pattern": first} if first.startswith("^") else {"topics": [first, *others]}
 
 
 def run_librdkafka(topics: Iterable[str], configs: dict[str, Any], pipe: Connection) -> None:
@@ -46,13 +52,16 @@ def _poll(consumer: Any, pipe: Connection, poll: Callable[[], object]) -> None:
 
 
 async def run_aiokafka(
-    assignor: Any, topics: Iterable[str], settings: dict[str, Any], pipe: Connection
+    assignors: Sequence[Any], topics: Iterable[str], settings: dict[str, Any], pipe: Connection
 ) -> None:
+    subscription = _subscription(topics)
     consumer = aiokafka.AIOKafkaConsumer(
-        *topics, partition_assignment_strategy=(assignor,), **settings
+        *subscription.get("topics", ()), partition_assignment_strategy=tuple(assignors), **settings
     )
     await consumer.start()
     try:
+        if "pattern" in subscription:
+            consumer.subscribe(**subscription)
         while True:
             if pipe.poll():
                 word, subscribed = pipe.recv()

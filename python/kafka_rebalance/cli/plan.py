@@ -43,12 +43,14 @@ from kafka_rebalance.plans.leaders import LedPlan, has_no_answer, plans_by_leade
 from kafka_rebalance.plans.librdkafka_traps import Trap, librdkafka_traps
 from kafka_rebalance.plans.listed import may_list_eager
 from kafka_rebalance.plans.may_happen import may_happen
+from kafka_rebalance.plans.met_apart import played_apart
 from kafka_rebalance.plans.rebalance_plan import parse_changes
 from kafka_rebalance.plans.switched import by_plug_ins, not_rolling
 from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.sentences import print_note
 
 from .groups import BadGroup, add_arguments, answers, given, report_bad
+from .lines import written
 from .options import whole
 from .tally import Tally
 
@@ -350,6 +352,8 @@ def _further(
     planned: RebalancePlan, extra: ExtraRebalances, args: argparse.Namespace
 ) -> Further | None:
     """Plays the further rebalances, if they are known and can move partitions."""
+    if extra.cause == "subscriptions":
+        return played_apart(planned, args.samples)
     is_played = extra.cause == "metadata" and extra.may_move
     return played_further(planned, args.samples) if is_played else None
 
@@ -428,12 +432,13 @@ def _traps(planned: RebalancePlan) -> tuple[Trap, ...]:
 def _draw(planned: RebalancePlan, args: argparse.Namespace) -> None:
     if args.output is None:
         return
-    if args.output.suffix == ".html":
-        from kafka_rebalance.report.plans.page import plan_page
+    with written(args.output) as path:
+        if path.suffix == ".html":
+            from kafka_rebalance.report.plans.page import plan_page
 
-        args.output.write_text(plan_page(planned), encoding="utf-8")
-    else:
-        from kafka_rebalance.report.plans.picture import draw_plan
+            path.write_text(plan_page(planned), encoding="utf-8")
+        else:
+            from kafka_rebalance.report.plans.picture import draw_plan
 
-        draw_plan(planned, args.output)
+            draw_plan(planned, path)
     print_note(f"drawn to {args.output}")

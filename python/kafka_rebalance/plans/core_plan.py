@@ -92,8 +92,9 @@ def _core_round(plan: CorePlan, step: int, number: int) -> Round:
 
     def group() -> GroupSpec:
         held, assignor = plan.after(step, number), plan.before(step).group.assignor or ""
-        starts_over = plan.before(step).starts_over or lists_eager(held, assignor)
-        return claiming(held, assignor, protocol, starts_over=starts_over)
+        edited = plan.before(step)
+        starts_over = edited.starts_over or lists_eager(held, assignor)
+        return claiming(held, assignor, protocol, starts_over=starts_over, eager=edited.eager)
 
     def delta() -> Delta:
         found = core.delta

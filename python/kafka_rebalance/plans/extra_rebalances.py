@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds groups of kafka-python or librdkafka that can have more rebalances than a plan counts.
+"""Finds groups that can have more rebalances than a plan counts.
 
 kafka-python: a member's `poll` waits for its rebalance, up to the timeout of the call. If the
 rebalance ends between two calls, the next one drops its answer and joins again. When the leader
 joins, the group rebalances; when another member joins with the same subscription, it does not.
 
-librdkafka: each member joins again when its own metadata shows that a topic has grown; in Java only
-the leader looks. If the group has rebalanced by then, the member's subscription has other owned
-partitions under cooperative-sticky, so the group rebalances again. If racks make a difference, each
-of these rebalances takes partitions outside their owner's rack away. `played_further` plays them.
+librdkafka: each member joins again when its own metadata shows that a topic has grown, or, if it
+has a rack, that the brokers of a rack are gone; in Java only the leader looks. If the group has
+rebalanced by then, the member's subscription has other owned partitions under cooperative-sticky,
+so the group rebalances again. If racks make a difference, each of these rebalances takes partitions
+outside their owner's rack away. `played_further` plays them.
+
+All members: they change their subscriptions at one moment in a plan, but one after another in most
+groups that do not subscribe by a pattern. `met_apart.py` plays them.
 
 Source   kafka-python 3.0.12 (BaseCoordinator.join_group_async: a `_join_task` that is done);
          librdkafka (rd_kafka_cgrp_metadata_update_check); Kafka 4.4.0
@@ -24,7 +28,7 @@ from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
 
-from .changes import AddPartitions, Change
+from .changes import AddPartitions, AddTopics, Change, RemoveMembers, RemoveTopics, Resubscribe
 from .changes.made_up import PLANNED, Draw
 from .clients import AIOKAFKA, KAFKA_PYTHON, LIBRDKAFKA, clients_for
 from .never_ends import MOST_WORK, work
@@ -39,10 +43,11 @@ _MOST_REJOINS = 8
 class ExtraRebalances:
     """Why the planned number of rebalances is a lower bound, and whether partitions may move too.
 
-    `cause`   "polls" of kafka-python, or the own "metadata" of each librdkafka member.
+    `cause`   "polls" of kafka-python, the own "metadata" of each librdkafka member, or the
+              "subscriptions" that all members change.
     """
 
-    cause: Literal["polls", "metadata"]
+    cause: Literal["polls", "metadata", "subscriptions"]
     may_move: bool
 
     def to_dict(self) -> dict[str, Any]:
@@ -51,11 +56,12 @@ class ExtraRebalances:
 
 @dataclass(frozen=True, slots=True)
 class Further:
-    """Moves of up to `rejoins` further rebalances, one for each other member of librdkafka.
+    """Up to `rejoins` further rebalances, and their moves.
 
-    They were played after the plan and after `draws` draws of its guesses. `moves` are the fewest
-    and the most moves, added to those of the plan. `partitions` end elsewhere than without them,
-    after the plan or a draw.
+    `metadata`: one for each other member of librdkafka, played after the plan and after `draws`
+    draws of its guesses. `subscriptions`: those of `draws` draws of the order in which members
+    change their subscriptions (`met_apart.py`). `moves` are the fewest and the most moves, added to
+    those of the plan. `partitions` end elsewhere than without them, after the plan or a draw.
     """
 
     rejoins: int
@@ -75,20 +81,33 @@ class Further:
 def extra_rebalances(group: GroupSpec, changes: Sequence[Change]) -> ExtraRebalances | None:
     """Returns the reason if a member may join once more than planned, else None.
 
-    Such a member runs kafka-python, or one of the two Python libraries; or it runs librdkafka with
-    cooperative-sticky, and a topic grows.
+    Such a member changes its subscription after another one; or it runs kafka-python, or one of the
+    two Python libraries; or it runs librdkafka, and a topic grows under cooperative-sticky, or a
+    rack is lost.
     """
     if group.assignor in SERVER_SIDE:
         return None
+    if len(group.members) > 1 and any(map(changes_all, changes)):
+        return ExtraRebalances("subscriptions", may_move=True)
     name = protocol_name(group.assignor or "")
     python = {KAFKA_PYTHON, AIOKAFKA}
     runs = [clients_for(member, group.group_id) for member in group.members]
     if any(KAFKA_PYTHON in clients and python.issuperset(clients) for clients in runs):
         return ExtraRebalances("polls", may_move=name == "sticky")
     grows = any(isinstance(change, AddPartitions) for change in changes)
-    if not grows or name != "cooperative-sticky" or (LIBRDKAFKA,) not in runs:
+    loses = any(isinstance(change, RemoveMembers) and change.rack for change in changes)
+    sees = (grows and name == "cooperative-sticky") or (loses and _has_racks(group))
+    if not sees or (LIBRDKAFKA,) not in runs:
         return None
-    return ExtraRebalances("metadata", may_move=_has_racks(group))
+    moves = name == "cooperative-sticky" and _has_racks(group)
+    return ExtraRebalances("metadata", may_move=moves)
+
+
+def changes_all(change: Change) -> bool:
+    """Returns whether all members change their subscriptions, for which a plan has one moment."""
+    if isinstance(change, Resubscribe):
+        return change.member is None
+    return isinstance(change, AddTopics | RemoveTopics)
 
 
 def _has_racks(group: GroupSpec) -> bool:

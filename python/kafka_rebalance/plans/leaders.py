@@ -13,7 +13,8 @@
    dialects of a member that may run kafka-python or aiokafka begin with the one that other members
    show: clients of one group mostly run one library.
 4. If several dialects remain, each has a plan of all the changes. Plans that end alike, after equal
-   rounds, are one, with the name of the first.
+   rounds, are one, with the name of the first. In a group of librdkafka alone, a switch to `range`
+   is one to librdkafka/range.
 
 The name of the first plan that exists is the label of the group's assignor in `plan`, `explain`,
 `describe` and `compare` (`as_led`).
@@ -33,7 +34,7 @@ from kafka_rebalance.errors import AssignorThrows, GroupError, NotAffected
 from kafka_rebalance.group.model import Member, quoted
 from kafka_rebalance.group.spec import GroupSpec
 
-from .changes import Change, SwitchProtocol
+from .changes import Change, SwitchAssignor, SwitchProtocol
 from .changes.edits import find_member
 from .changes.made_up import was_made_up
 from .changes.other_assignor import run_by
@@ -256,11 +257,21 @@ def _led(
     try:
         # The leader runs its library's class; the other members may run what they run now.
         led = run_by(group, name)
-        return LedPlan(name, leaders, plan(led, changes=changes, engine=engine))
+        own = tuple(_of_library(group, name, change) for change in changes)
+        return LedPlan(name, leaders, plan(led, changes=own, engine=engine))
     except GroupError as error:
         if not isinstance(error, AssignorThrows) and error.path != "assignor":
             raise  # a change does not fit the group
         return LedPlan(name, leaders, None, error)
+
+
+def _of_library(group: GroupSpec, name: str, change: Change) -> Change:
+    """Returns a switch to librdkafka's own class in a group of librdkafka, which has no other."""
+    only = all(library(group, member) == "librdkafka" for member in group.members)
+    if not isinstance(change, SwitchAssignor) or library_of(name) != "librdkafka" or not only:
+        return change
+    own = f"librdkafka/{change.assignor}"
+    return SwitchAssignor(own) if is_known(own) else change
 
 
 def _different(found: Sequence[LedPlan]) -> Iterator[LedPlan]:

@@ -31,7 +31,7 @@ from kafka_rebalance.group.spec import GroupSpec, require_group
 from .changes import AddMembers, BounceMembers, Change, RemoveMembers, Resubscribe, SwitchAssignor
 from .changes.edits import AS_IT_IS, Edited, GroupEvent, restarted
 from .changes.made_up import MadeUp
-from .changes.other_assignor import run_by
+from .changes.other_assignor import restarted_with, run_by
 from .playing import at_change
 from .rebalance_plan import parse_changes
 from .rounds import play
@@ -198,7 +198,13 @@ class _Player:
             self.work -= work(group)
             try:
                 assignor = group.assignor or ""
-                played = play(group, assignor, starts_over=edited.starts_over, engine=self.engine)
+                played = play(
+                    group,
+                    assignor,
+                    starts_over=edited.starts_over,
+                    eager=edited.eager,
+                    engine=self.engine,
+                )
             except NeverEnds:
                 return _Ended(group, group, event.cause)
             except GroupError:
@@ -238,10 +244,12 @@ def _ways_out(hung: GroupSpec, player: _Player) -> Iterator[WayOut]:
 
     subscribed = {topic for member in hung.members for topic in member.topics}
     topics = tuple(topic.name for topic in hung.topics if topic.name in subscribed)
-    ends_always: tuple[Change, ...] = (*map(SwitchAssignor, _ALWAYS_END), Resubscribe(topics))
-    for change in ends_always:
-        if ends(change.events(hung)):
-            yield WayOut(str(change), for_good=True)
+    # The hung rebalances before the take-over delay the switch, but do not change its end.
+    ends_always = [_taken_over(SwitchAssignor(name)) for name in _ALWAYS_END]
+    ends_always += Resubscribe(topics).events(hung)
+    for event in ends_always:
+        if ends([event]):
+            yield WayOut(event.cause, for_good=True)
     if ends([GroupEvent(STOP_ALL, _start_anew)]):
         yield WayOut(STOP_ALL, for_good=False)
     found = 0
@@ -251,6 +259,13 @@ def _ways_out(hung: GroupSpec, player: _Player) -> Iterator[WayOut]:
         if found < _MOST_SIMPLE_WAYS and ends(change.events(hung)):
             found += 1
             yield WayOut(str(change), for_good=False)
+
+
+def _taken_over(switch: SwitchAssignor) -> GroupEvent:
+    def edit(group: GroupSpec, _: MadeUp) -> Edited:
+        return Edited(restarted_with(group, switch.assignor), starts_over=True)
+
+    return GroupEvent(str(switch), edit)
 
 
 def _start_anew(group: GroupSpec, ids: MadeUp) -> Edited:

@@ -32,11 +32,18 @@ C3-1bc4c369-f628-4ff3-a63e-da0cd6590cd0:
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
+from itertools import pairwise
 from typing import Any
 
 from kafka_rebalance import _core
 from kafka_rebalance.assignors.assigning import assignor_of, from_columns, partitions_from
-from kafka_rebalance.assignors.registry import BUILT_IN, Engine, assigns_tasks, check_engine
+from kafka_rebalance.assignors.registry import (
+    BUILT_IN,
+    Engine,
+    assigns_tasks,
+    check_engine,
+    protocol_name,
+)
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.html_tables import clipped, small_table
@@ -306,11 +313,16 @@ def played(
 
 
 def _is_built_in(group: GroupSpec, changes: tuple[Change, ...]) -> bool:
-    """Returns whether the core knows every assignor of the plan."""
+    """Returns whether the core can play the plan: it knows no leader, and not every assignor."""
     if any(isinstance(change, SwitchProtocol) for change in changes):
         return False
-    later = (change.assignor for change in changes if isinstance(change, SwitchAssignor))
-    return all(name in BUILT_IN for name in (group.assignor, *later))
+    later = [change.assignor for change in changes if isinstance(change, SwitchAssignor)]
+    names = [group.assignor or "", *later]
+    if group.leader not in (None, group.members[0].member_id) and any(
+        protocol_name(old) == protocol_name(new) for old, new in pairwise(names)
+    ):
+        return False  # the leader's class answers
+    return all(name in BUILT_IN for name in names)
 
 
 def _of_core(

@@ -10,7 +10,8 @@
    claim the other partitions that they hold. Eager members claim their whole last assignment.
    Members claim nothing after a change of assignor, or if they are eager with an assignor that
    also supports the cooperative protocol: it reads claims from the subscription's own field,
-   which is empty because the members have revoked all partitions before they join.
+   which is empty because the members have revoked all partitions before they join. During the
+   bounce to another assignor, some members of a cooperative group are eager (`eager`).
 2. The leader's assignor computes the answer.
 3. Compare the answer with the partitions held before: kept, revoked and gained partitions.
 4. Find the partitions that no member reads in this round: all in an eager round, those that no
@@ -30,7 +31,7 @@ Source   ConsumerCoordinator: onJoinPrepare, metadata, onJoinComplete; its const
          CooperativeStickyAssignor.memberData; KIP-429.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -174,8 +175,18 @@ def lists_eager(group: GroupSpec, assignor: str) -> bool:
     return is_cooperative and group.rebalance_protocol == "eager"
 
 
-def play(group: GroupSpec, assignor: str, *, starts_over: bool, engine: Engine) -> Played:
-    """Plays rounds until the group has settled; `starts_over` is True for a change of assignor."""
+def play(
+    group: GroupSpec,
+    assignor: str,
+    *,
+    starts_over: bool,
+    eager: Collection[str] = (),
+    engine: Engine,
+) -> Played:
+    """Plays rounds until the group has settled; `starts_over` is True for a change of assignor.
+
+    `eager` are members of a cooperative group that revoke all partitions before they join.
+    """
     starts_over = starts_over or lists_eager(group, assignor)
     protocol = RebalanceProtocol.EAGER if starts_over else protocol_of(assignor)
     rounds: list[Round] = []
@@ -184,7 +195,7 @@ def play(group: GroupSpec, assignor: str, *, starts_over: bool, engine: Engine) 
     while not settled and len(rounds) < MOST_ROUNDS:
         # 1.
         held = Assignment.owned(group)
-        sent = claiming(group, assignor, protocol, starts_over=starts_over)
+        sent = claiming(group, assignor, protocol, starts_over=starts_over, eager=eager)
         claimed = Assignment.owned(sent)
         # 2.
         assignment = assign(sent, assignor, engine=engine)
@@ -225,13 +236,25 @@ def play(group: GroupSpec, assignor: str, *, starts_over: bool, engine: Engine) 
 
 
 def claiming(
-    group: GroupSpec, assignor: str | None, protocol: RebalanceProtocol, *, starts_over: bool
+    group: GroupSpec,
+    assignor: str | None,
+    protocol: RebalanceProtocol,
+    *,
+    starts_over: bool,
+    eager: Collection[str] = (),
 ) -> GroupSpec:
     """Returns the group with the claims that its members send to the leader."""
     if library_of(assignor):
         group = group.edited(members=tuple(members_in_order(group)))
+    if starts_over or eager:
+        members = group.members
+        group = group.edited(
+            members=tuple(
+                one.owning() if starts_over or one.member_id in eager else one for one in members
+            )
+        )
     if starts_over:
-        return group.edited(members=tuple(member.owning() for member in group.members))
+        return group
     if protocol is RebalanceProtocol.COOPERATIVE:
         return _still_subscribed(group)
     return group

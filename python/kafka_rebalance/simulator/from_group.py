@@ -43,6 +43,7 @@ from kafka_rebalance.plans.changes import (
     RemoveTopics,
     apply,
 )
+from kafka_rebalance.plans.changes.bounces import AWAY_MS
 from kafka_rebalance.plans.changes.edits import find_member
 from kafka_rebalance.plans.changes.made_up import prefix_of
 from kafka_rebalance.plans.clients import JAVA, clients_for
@@ -85,7 +86,7 @@ class Pace:
 
     first_ms: int = 120_000
     apart_ms: int = 60_000
-    down_ms: int = 10_000
+    down_ms: int = AWAY_MS
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -274,7 +275,8 @@ class _Maker:
             # A static member that becomes dynamic is absent until its session has ended.
             too_long = change.static is False and is_static
             session_ms = self.config.session_timeout_ms + _SPARE_MS
-            self.now_ms += session_ms if too_long else self.pace.down_ms
+            away_ms = self.pace.down_ms if change.away_ms is None else change.away_ms
+            self.now_ms += session_ms if too_long else away_ms
             self._happens(Kind.START, member=name)
             self._pass()
 

@@ -14,7 +14,7 @@ from typing import Any
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.member.config import CLASSIC, CONSUMER
-from kafka_rebalance.plans.changes import Change, RemoveTopics
+from kafka_rebalance.plans.changes import BounceMembers, Change, RemoveTopics
 
 from .from_group import Pace, check_playable, scenario_from_group
 from .scenario import Scenario
@@ -79,8 +79,14 @@ def assumed(group: GroupSpec, changes: Sequence[Change], assignors: Sequence[str
     return (
         f"medians of {len(SEEDS)} seeds, from the assignor's own first assignment, "
         f"{played[0].assumed().removeprefix('assumed: ')}, members that restart are away for "
-        f"{Pace().down_ms // 1000} s, {heartbeats}"
+        f"{_away(changes)}, {heartbeats}"
     )
+
+
+def _away(changes: Sequence[Change]) -> str:
+    bounces = [one for one in changes if isinstance(one, BounceMembers)] or [BounceMembers()]
+    given = (Pace().down_ms if one.away_ms is None else one.away_ms for one in bounces)
+    return ", ".join(dict.fromkeys(f"{ms / 1000:g} s" for ms in given))
 
 
 def _protocol(scenario: Scenario) -> str:

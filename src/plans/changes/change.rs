@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `plans/changes/change.py`: the kinds of changes, and how each edits a group.
 
+use super::assignor;
+use super::bounces;
 use super::draft::{Draft, DraftMember};
 use super::edits::{Follows, error, find_member};
 use super::made_up::MadeUp;
 use super::members::{self, AddMembers};
 use super::topics;
-use crate::assignors::Assignor;
 use crate::error::GroupError;
 use crate::group::model::quoted;
 
@@ -78,9 +79,9 @@ impl Change {
             Self::Resubscribe { topics, member } => {
                 topics::resubscribe(group, topics, member.as_deref())?
             }
-            Self::SwitchAssignor(name) => switch_assignor(group, name)?,
+            Self::SwitchAssignor(name) => return assignor::switch(group, ids, name, then),
             Self::BounceMembers { member, is_static } => {
-                return members::bounce(group, ids, member.as_deref(), *is_static, then);
+                return bounces::bounce(group, ids, member.as_deref(), *is_static, then);
             }
         };
         then(group, follows, None)
@@ -111,49 +112,4 @@ pub fn renamed(change: &Change, ids: &MadeUp) -> Change {
         name.clone_from(alias);
     }
     change
-}
-
-/// The problem with a switch of a leader's group to an assignor of the brokers.
-fn not_of_leaders(assignor: Assignor, group: &Draft) -> String {
-    let name = quoted(assignor.name());
-    let kind = match assignor {
-        Assignor::ShareSimple => "share",
-        Assignor::StreamsSticky => "streams",
-        _ => {
-            let protocol = assignor.name();
-            return format!(
-                "{name} is an assignor of the other protocol; switch-protocol={protocol} leads to it"
-            );
-        }
-    };
-    let own = quoted(group.assignor.name());
-    let shares_or_tasks = [Assignor::ShareSimple, Assignor::StreamsSticky];
-    let fit = |one: &Assignor| !one.is_dialect() && !shares_or_tasks.contains(one);
-    let fitting: Vec<&str> = Assignor::ALL
-        .into_iter()
-        .filter(fit)
-        .map(Assignor::name)
-        .collect();
-    format!(
-        "{name} assigns {kind} groups only, and this is a consumer group, which runs {own}; \
-         assignors that fit: {}",
-        fitting.join(", ")
-    )
-}
-
-const ENDS_EAGER: &str = "; `compare` has the rolling bounce after which members list it alone";
-
-fn switch_assignor(group: &mut Draft, name: &str) -> Result<Follows, GroupError> {
-    let assignor = Assignor::by_name(name).map_err(|wrong| error(wrong.problem))?;
-    if assignor.is_server_side() {
-        return Err(error(not_of_leaders(assignor, group)));
-    }
-    if assignor == group.assignor {
-        let ends = if group.is_eager { ENDS_EAGER } else { "" };
-        let problem = format!("{} is the group's assignor already{ends}", quoted(name));
-        return Err(error(problem));
-    }
-    let before = group.assignor.name();
-    group.run_by(assignor, Some(before));
-    Ok(Follows::StartingOver)
 }

@@ -35,6 +35,23 @@ pub struct DraftMember<'a> {
     /// The member's index in the group before the first change, where its id may differ. None for a
     /// new member.
     pub origin: Option<u32>,
+    /// Whether the member is eager in a cooperative group, and claims nothing.
+    pub forgets: bool,
+}
+
+impl DraftMember<'_> {
+    /// Mirror of `other_assignor.sends_anew`. A draft has no rack of a member whose version has none.
+    pub fn sends_anew(&mut self, assignor: Assignor) {
+        let sent = self.as_sent;
+        let version = sent.subscription_version;
+        self.as_sent = AsSent {
+            empty_rack: sent.empty_rack,
+            library: sent.library,
+            // 3.
+            subscription_version: version.filter(|&v| v > 0 && assignor.is_dialect()),
+            ..AsSent::default()
+        };
+    }
 }
 
 #[derive(Clone)]
@@ -84,6 +101,7 @@ impl<'a> Draft<'a> {
                     topics: group.subscription(m).to_vec(),
                     owned: group.owned(m).to_vec(),
                     origin: Some(m),
+                    forgets: false,
                 })
                 .collect(),
             rack_names: group.rack_names.iter().map(|&name| name.into()).collect(),
@@ -108,15 +126,7 @@ impl<'a> Draft<'a> {
         // 2. Members list the other assignor alone.
         self.is_eager = false;
         for member in &mut self.members {
-            let version = member.as_sent.subscription_version;
-            member.as_sent = AsSent {
-                // A draft has no rack of a member whose version sends none.
-                empty_rack: member.as_sent.empty_rack,
-                library: member.as_sent.library,
-                // 3.
-                subscription_version: version.filter(|&v| v > 0 && assignor.is_dialect()),
-                ..AsSent::default()
-            };
+            member.sends_anew(assignor);
         }
     }
 
@@ -138,6 +148,7 @@ impl<'a> Draft<'a> {
                 as_sent: member.as_sent,
                 topics: (topics, subscriptions.len() as u32),
                 owned: (first, owned.len() as u32),
+                owned_topics: (0, 0),
             }
         });
         let members = members.collect();
@@ -156,6 +167,8 @@ impl<'a> Draft<'a> {
             rack_names: self.rack_names.iter().map(|name| &**name).collect(),
             subscriptions,
             owned,
+            // No round of a group that the broker assigns is played here.
+            owned_topics: Vec::new(),
             replica_racks: self.replica_racks.clone(),
             rack_ids: self.rack_ids.clone(),
             streams: Streams::default(),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `plans/changes/text.py`: changes as short texts.
 
+use super::bounces;
 use super::change::Change;
 use super::edits::error;
 use super::members::{AddMembers, MOST_NEW_MEMBERS};
@@ -49,7 +50,7 @@ impl Change {
                 Assignor::by_name(&name).map_err(|unknown| error(unknown.problem))?;
                 Self::SwitchAssignor(name)
             }
-            "bounce-members" => bounce(value),
+            "bounce-members" => bounces::parse(value)?,
             "switch-protocol" => {
                 let problem = "switch-protocol is planned for one group at a time, in Python";
                 return Err(error(problem.to_owned()));
@@ -125,21 +126,6 @@ fn topics(value: &str) -> Result<Vec<String>, GroupError> {
         return Err(error(format!("{} is not TOPIC,TOPIC,…", quoted(value))));
     }
     Ok(topics)
-}
-
-fn bounce(value: &str) -> Change {
-    let (member, is_static) = if let Some(member) = value.strip_suffix(",static") {
-        (member, Some(true))
-    } else if let Some(member) = value.strip_suffix(",dynamic") {
-        (member, Some(false))
-    } else {
-        (value, None)
-    };
-    let all = member.is_empty() || member == "*";
-    Change::BounceMembers {
-        member: (!all).then(|| member.to_owned()),
-        is_static,
-    }
 }
 
 fn some(value: &str) -> Result<String, GroupError> {

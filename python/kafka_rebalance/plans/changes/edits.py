@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from kafka_rebalance.errors import GroupError, NotAffected
 from kafka_rebalance.group.model import Member, Topic, TopicPartition, quoted
+from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 
 from .made_up import Basis, MadeUp, is_short_name, own_short_name, prefix_of
@@ -21,8 +22,10 @@ class Edited(NamedTuple):
     `waiting`      are partitions that no member reads until a rebalance begins, because their
                    member is down and its session has not ended.
     `leaderless`   are assigned partitions that no member can read, because no broker leads them.
-    `eager`        are members of the classic protocol in a group that the broker assigns, if they
-                   revoke all partitions to join again.
+    `eager`        are members that revoke all partitions to join again, in a cooperative group, or
+                   with the classic protocol in a group that the broker assigns.
+    `held`         is what members held when the rebalance begins, if a member of `group` that came
+                   back is without what it held; None otherwise.
     """
 
     group: GroupSpec
@@ -32,6 +35,7 @@ class Edited(NamedTuple):
     waiting: tuple[TopicPartition, ...] = ()
     leaderless: tuple[TopicPartition, ...] = ()
     eager: frozenset[str] = frozenset()
+    held: Assignment | None = None
 
 
 class GroupEvent(NamedTuple):

@@ -38,14 +38,21 @@ def run_by(group: GroupSpec, assignor: str) -> GroupSpec:
 def restarted_with(group: GroupSpec, assignor: str) -> GroupSpec:
     """Returns the group after all its members have restarted with this assignor."""
     after = run_by(group, assignor)
-    if assignor == group.assignor or assignor not in PYTHON_LIBRARIES:
+    if assignor == group.assignor:
         return after
+    return after.edited(members=tuple(_restarted(one, assignor) for one in after.members))
+
+
+def restarted_as(member: Member, assignor: str) -> Member:
+    """Returns the member after its restart with this assignor."""
+    return _restarted(sends_anew(member, assignor), assignor)
+
+
+def _restarted(member: Member, assignor: str) -> Member:
     # 4.
-    members = tuple(
-        replace(one, client_library=None) if one.client_library == "java" else one
-        for one in after.members
-    )
-    return after.edited(members=members)
+    if assignor in PYTHON_LIBRARIES and member.client_library == "java":
+        return replace(member, client_library=None)
+    return member
 
 
 def sends_anew(member: Member, assignor: str) -> Member:

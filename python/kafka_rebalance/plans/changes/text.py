@@ -11,9 +11,11 @@ import re
 
 from kafka_rebalance.group.model import quoted
 
+from .assignor import SwitchAssignor
+from .bounces import BounceMembers
 from .change import Change
 from .edits import error
-from .members import AddMembers, BounceMembers, RemoveMembers, SwitchAssignor
+from .members import AddMembers, RemoveMembers
 from .protocol import SwitchProtocol
 from .topics import AddPartitions, AddTopics, RemoveTopics, Resubscribe
 

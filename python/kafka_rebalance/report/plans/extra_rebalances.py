@@ -12,8 +12,12 @@ _MOST_NAMED = 6
 _BECAUSE = {
     "polls": "if one ends between two polls of a kafka-python leader, it joins again, and the "
     "group rebalances once more; under sticky, partitions may move again.",
-    "metadata": "each member of librdkafka joins again when it sees the new partitions itself. If "
-    "the group has rebalanced by then, it rebalances once more.",
+    "metadata": "each member of librdkafka joins again when its own metadata shows the change. If "
+    "the group has rebalanced by then, it may rebalance once more.",
+    "subscriptions": "all members subscribe at one moment here, as members of Java do by a pattern."
+    " A member of librdkafka meets a topic when its own metadata shows it, and processes that name "
+    "their topics change one after another: each time, the group rebalances, and partitions may "
+    "end elsewhere.",
 }
 _MOVES_TOO = (
     " With racks, each of these can take partitions outside their owner's rack away: moves are a "
@@ -34,6 +38,8 @@ def extra_rebalances_note(
     if extra is None:
         return None
     text = f"The number of rebalances is a lower bound: {_BECAUSE[extra.cause]}"
+    if extra.cause == "subscriptions":
+        return text + (_apart(further, readers) if further and further.draws else "")
     if extra.cause == "polls" or not extra.may_move:
         return text
     return text + _MOVES_TOO + (_played(further, readers) if further and further.rejoins else "")
@@ -46,10 +52,24 @@ def _played(further: Further, readers: Sequence[tuple[TopicPartition, str]]) -> 
     if not high:
         return f"{played}move nothing."
     moves = f"{low} to {high} times" if low < high else counted(high, "time")
+    return f"{played}move partitions {moves} more; {_elsewhere(readers)}."
+
+
+def _apart(further: Further, readers: Sequence[tuple[TopicPartition, str]]) -> str:
+    low, high = further.moves
+    moves = f"{low:+} to {high:+}" if low < high else f"{high:+}"
+    ends = _elsewhere(readers) if readers else "every partition ends at the same member"
+    return (
+        f" Played in {counted(further.draws, 'random order')}: up to "
+        f"{counted(further.rejoins, 'rebalance')} more, moves {moves}; {ends}."
+    )
+
+
+def _elsewhere(readers: Sequence[tuple[TopicPartition, str]]) -> str:
     named = ", ".join(f"{tp} (here {who})" for tp, who in readers[:_MOST_NAMED])
     if (more := len(readers) - _MOST_NAMED) > 0:
         named += f", and {more} more (--json has all)"
-    return f"{played}move partitions {moves} more; these may end elsewhere: {named}."
+    return f"these may end elsewhere: {named}"
 
 
 def extra_in_groups_note(extra: Sequence[ExtraRebalances | None]) -> str | None:
@@ -60,6 +80,6 @@ def extra_in_groups_note(extra: Sequence[ExtraRebalances | None]) -> str | None:
     moving = sum(one.may_move for one in there)
     too = f" In {moving} of them, partitions may move again." if moving else ""
     return (
-        f"+: the rounds of {counted(len(there), 'group')} are lower bounds, because members of "
-        f"kafka-python or librdkafka may join once more (docs/plans.md).{too}"
+        f"+: the rounds of {counted(len(there), 'group')} are lower bounds, because members may "
+        f"join once more, or subscribe one after another (docs/plans.md).{too}"
     )

@@ -2,14 +2,18 @@
 """Prints a plan as tables; members without changes are left out unless `everything` is printed."""
 
 from collections.abc import Sequence
+from itertools import takewhile
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Delta
 from kafka_rebalance.plans import Figures, RebalancePlan, Round, Samples, Step
+from kafka_rebalance.plans.broker_notes import other_course
+from kafka_rebalance.plans.changes import SwitchAssignor
 from kafka_rebalance.plans.changes.made_up import Basis
 from kafka_rebalance.plans.extra_rebalances import ExtraRebalances
 from kafka_rebalance.plans.figures import figure_rows
+from kafka_rebalance.plans.other_courses import other_pause
 from kafka_rebalance.report.text.names import (
     counted,
     cut,
@@ -37,7 +41,11 @@ def print_plan(plan: RebalancePlan, samples: Samples | None, *, everything: bool
     print_figures(plan, figures)
     names = names_in_plan(plan)
     shown = quiet = 0
-    for step in plan.steps:
+    before = () if everything else _before_switch(plan)
+    if before:
+        rounds = counted(sum(len(step.rounds) for step in before), "round")
+        print(f"{rounds} of {plan.assignor} before it is replaced (--all shows them)\n")
+    for step in plan.steps[len(before) :]:
         cause = shortened(step.cause, names)
         quiet = 0 if step.rounds else quiet + 1
         if quiet <= _MOST_ROWS or everything:
@@ -52,16 +60,26 @@ def print_plan(plan: RebalancePlan, samples: Samples | None, *, everything: bool
                 heading = round_title(plan, cause, number, one)
                 _print_round(heading, one, names, everything=everything)
     if shown > _MOST_ROUNDS and not everything:
-        print(f"… and {counted(shown - _MOST_ROUNDS, 'round')} more (--all shows them)\n")
+        print(f"… and {counted(shown - _MOST_ROUNDS, 'round')} more (--all shows them)")
+        print()
     if quiet > _MOST_ROWS and not everything:
         print(f"… and {quiet - _MOST_ROWS} more (--all shows them)")
     if quiet:
         print()
     if not plan.settled:
-        print("The group never settles: a state occurs again, so partitions move for ever.\n")
+        print("The group never settles: a state occurs again, so partitions move for ever.")
+        print()
     _print_guesses(plan)
     if samples is not None and samples.draws:
         _print_draws(samples, names)
+
+
+def _before_switch(plan: RebalancePlan) -> tuple[Step, ...]:
+    """Returns the steps before another assignor takes over, if the plan is a bounce to it."""
+    if len(plan.changes) != 1 or not isinstance(plan.changes[0], SwitchAssignor):
+        return ()
+    still = takewhile(lambda step: step.before.assignor == plan.assignor, plan.steps)
+    return tuple(still)
 
 
 def print_figures(plan: RebalancePlan, figures: Figures) -> None:
@@ -69,6 +87,8 @@ def print_figures(plan: RebalancePlan, figures: Figures) -> None:
     members = (len(plan.group.members), len(plan.final.members))
     print_table(("", "before", "after", "possible"), figure_rows(figures, members))
     print_wrapped(f"{counted(figures.rounds, 'rebalance')}; {_silent(figures)}")
+    if (other := other_pause(plan)) is not None:
+        print_wrapped(f'{other_course(other)} (see "pause").')
     if figures.owns_nothing:
         print_wrapped(
             "No member owns a partition at the beginning, so every assigned partition counts as a "
@@ -86,7 +106,8 @@ def print_figures(plan: RebalancePlan, figures: Figures) -> None:
 
 def print_wrapped(text: str, indent: str = "", more: str = "") -> None:
     """Prints a text wrapped to the tables' width; the first line is not indented by `more`."""
-    print(wrapped(text, width(), indent, more))
+    for line in wrapped(text, width(), indent, more):
+        print(line)
 
 
 def _silent(figures: Figures) -> str:
@@ -121,7 +142,7 @@ def step_notes(step: Step) -> list[str]:
     Each is printed after the step's cause.
     """
     notes = []
-    if step.waiting and step.rounds:
+    if step.waiting and "comes back" not in step.cause and step.rounds:
         notes.append(
             f": {waits(len(step.waiting))} until the sessions of the members there time out (45 s "
             "by default); only then does the group rebalance"
@@ -217,7 +238,8 @@ def _print_round(title: str, one: Round, names: dict[str, str], *, everything: b
         if one.unavailable
         else "every partition has a reader in this round"
     )
-    print(f"  {'; '.join(notes)}\n")
+    print(f"  {'; '.join(notes)}")
+    print()
 
 
 def _print_standby(standby: Delta, names: dict[str, str], *, everything: bool) -> None:

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Points from one rebalance of a switch to the command that shows the whole switch."""
-
-import shlex
+"""Points from the bounce of a switch to the command that shows the whole switch."""
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.plans import RebalancePlan
 from kafka_rebalance.plans.changes import SwitchAssignor
+from kafka_rebalance.report.text.names import shell_option
 
 from .plan import print_wrapped
 
@@ -20,7 +19,10 @@ def print_whole_switch(plan: RebalancePlan, given: str) -> None:
     if switch is None:
         return
     new = switch.assignor
-    text = f"{switch} is planned as the rebalance in which {new} takes over."
+    if new in SERVER_SIDE:
+        text = f"{switch} is planned as the rebalance in which {new} takes over."
+    else:
+        text = f"{switch} is planned as a bounce: each member restarts once, and then lists {new}."
     if not given:
         print_wrapped(text)
         return
@@ -33,4 +35,4 @@ def print_whole_switch(plan: RebalancePlan, given: str) -> None:
 
 def compare_command(given: str, new: str) -> str:
     """Returns the indented command that prints the switch to `new`, to be copied."""
-    return f"  kafka-rebalance compare {given} --assignors {shlex.quote(new)}"
+    return f"  kafka-rebalance compare {given} {shell_option('--assignors', new)}"

@@ -16,6 +16,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.ExecutionException;
+import java.util.regex.Pattern;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.ConsumerGroupDescription;
 import org.apache.kafka.clients.admin.MemberDescription;
@@ -37,7 +38,7 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  * {"close": ["c1"]}              these consumers leave
  * {"kill": ["c1"]}               these end without LeaveGroup, so their sessions must time out
  * {"stall": ["c1"]}              these stop polling but stay members: the next rebalance waits for them
- * {"subscribe": {"c1": ["u"]}}   these subscribe to other topics
+ * {"subscribe": {"c1": ["u"]}}   these subscribe to other topics; one that begins with ^ is a pattern
  * </pre>
  *
  * A consumer's name is its "name", or its client id if "name" is absent; names must be unique. In configs, null
@@ -287,7 +288,11 @@ public final class Consumers {
                     }
                     if (topics != subscribed) {
                         subscribed = topics;
-                        consumer.subscribe(subscribed);
+                        if (subscribed.size() == 1 && subscribed.get(0).startsWith("^")) {
+                            consumer.subscribe(Pattern.compile(subscribed.get(0)));
+                        } else {
+                            consumer.subscribe(subscribed);
+                        }
                     }
                     consumer.poll(POLL);
                     look = new Look(

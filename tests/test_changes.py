@@ -68,6 +68,16 @@ def test_the_keys_of_new_members_have_any_order() -> None:
     assert first == second == kr.AddMembers(1, like="w-1", rack="b", instance_id="i")
 
 
+def test_the_model_may_be_named_in_any_place() -> None:
+    read = kr.change_from_text("add-members=1,like=w-1,instance-id=x,rack=b")
+    assert read == kr.AddMembers(1, like="w-1", rack="b", instance_id="x")
+    for engine in ("rust", "reference"):
+        plan = kr.plan(GROUP, None, ["add-members=1,like=w-1,rack=c"], engine=engine)
+        assert plan.final.members[-1].rack_id == "c"
+    with pytest.raises(kr.GroupError, match="like= is there twice"):
+        kr.change_from_text("add-members=1,like=a,like=b")
+
+
 def test_either_separator_and_space_around() -> None:
     assert kr.change_from_text(" partitions=orders=24\n") == kr.AddPartitions("orders", 24)
     assert kr.change_from_text("add-members 2") == kr.AddMembers(2)

@@ -39,9 +39,10 @@ from kafka_rebalance.plans.extra_rebalances import (
     extra_rebalances,
     played_further,
 )
-from kafka_rebalance.plans.leaders import LedPlan, has_no_answer, may_hang, plans_by_leader
+from kafka_rebalance.plans.leaders import LedPlan, has_no_answer, plans_by_leader
 from kafka_rebalance.plans.librdkafka_traps import Trap, librdkafka_traps
 from kafka_rebalance.plans.listed import may_list_eager
+from kafka_rebalance.plans.may_happen import may_happen
 from kafka_rebalance.plans.met_apart import played_apart
 from kafka_rebalance.plans.rebalance_plan import parse_changes
 from kafka_rebalance.plans.switched import by_plug_ins, not_rolling
@@ -288,6 +289,8 @@ def _json(
         answer["extra_rebalances"] = extra.to_dict() | played
     if waits := commit_waits(planned):
         answer["commit_waits"] = waits.to_dict()
+    if alone and (possible := may_happen(planned)):
+        answer["may_happen"] = [one.to_dict() for one in possible]
     if alone and (notes := broker_notes(planned)):
         answer["broker_notes"] = [note.to_dict() for note in notes]
     switches = (planned.group, planned.changes, planned.assignor)
@@ -297,8 +300,6 @@ def _json(
         answer["rolling_by_plug_ins"] = [one.to_dict() for one in switched]
     if _assumes_lists(planned):
         answer["assumes_cooperative_lists"] = True
-    if hanging := may_hang(planned.group, planned.changes):
-        answer["may_hang"] = list(hanging)
     if not_affected:
         answer["not_affected"] = not_affected
     if args.how_long:
@@ -357,11 +358,8 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
         print_wrapped(note)
     if args.explain is None:
         _show_extra(planned, args)
-        if hanging := may_hang(planned.group, planned.changes):
-            print_wrapped(
-                f"{counted(len(hanging), 'member')} may run kafka-python, which sometimes hangs in "
-                "poll() after such a change (3.0.12; docs/clients.md): restart one that stays away."
-            )
+        for possible in may_happen(planned):
+            print_wrapped(possible.text)
     _show_leaders(answer)
     _draw(planned, args)
 

@@ -177,7 +177,14 @@ class RemoveTopics(Change):
         gone = set(self.topics)
 
         def edit(group: GroupSpec, _: MadeUp) -> Edited:
-            topics = tuple(topic for topic in group.topics if topic.name not in gone)
+            # A broker's target has the ids of deleted topics, until it computes the next one.
+            owned = {tp.topic for m in group.members for tp in m.owned_partitions}
+            kept = owned if group.assignor in SERVER_SIDE else set()
+            topics = tuple(
+                Topic(one.name, 0, topic_id=one.topic_id) if one.name in gone else one
+                for one in group.topics
+                if one.name not in gone or one.name in kept
+            )
             members = tuple(
                 replace(m, topics=tuple(t for t in m.topics if t not in gone))
                 for m in group.members

@@ -105,7 +105,7 @@ def _step_of(
         if assignor in SERVER_SIDE:
             played = play_by_broker(edited.group, eager=edited.eager, engine=engine)
         else:
-            how = {"starts_over": edited.starts_over, "eager": edited.eager}
+            how = {"starts_over": edited.starts_over, "forgets": edited.forgets}
             played = play(edited.group, assignor, **how, engine=engine)
     return Step(
         event.cause,

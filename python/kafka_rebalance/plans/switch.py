@@ -108,7 +108,7 @@ def _bounce(
             takes_over = f"{member.group_instance_id or member.member_id} {how}"
         group = edited.group
         if edited.rebalances:
-            how = {"starts_over": edited.starts_over, "eager": edited.eager}
+            how = {"starts_over": edited.starts_over, "forgets": edited.forgets}
             played = play(group, after, **how, engine=engine)
             rounds += played.rounds
             group = played.group

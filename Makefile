@@ -140,6 +140,7 @@ parity-virtual: coordinator-oracle $(VENV)/built ## our coordinator = Kafka's, o
 	$(BIN)/python -m tools.differential_coordinator --sequences $(SEQUENCES) --seed $(SEED) --groups assigning
 	$(BIN)/python -m tools.differential_coordinator --sequences $(SEQUENCES) --seed $(SEED) --groups share
 	$(BIN)/python -m tools.differential_coordinator --sequences $(SEQUENCES) --seed $(SEED) --groups streams
+	$(BIN)/python -m tools.differential_coordinator --sequences $$(( $(SEQUENCES) / 10 )) --seed $(SEED) --groups logs
 
 bench-connect: connect-oracle $(VENV)/built ## Connect's incremental leader against the Java class
 	$(BIN)/python -m tools.bench_connect
@@ -169,7 +170,7 @@ pages: $(VENV)/built ## write the generated parts of the pages anew: tables, roo
 	$(BIN)/python -m tools.api_page
 
 docs: $(VENV)/built $(VENV)/docs-installed ## build the site of the documentation into build/site; fails at a broken link
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 	@echo "build/site/index.html"
 
 PYTHONS ?=

@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 export RUSTC_BOOTSTRAP=1  # makes stable Rust accept nightly flags, for sanitizers and coverage
 
-targets=(decode_subscription decode_assignment decode_user_data assign_line)
+targets=(decode_subscription decode_assignment decode_user_data assign_line arrow_stream)
 seconds=$((${FUZZ_SECONDS:-600} / ${#targets[@]}))
 ../.venv/bin/python seeds.py
 for target in "${targets[@]}"; do

@@ -11,6 +11,8 @@ import json
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+
 from kafka_rebalance import TopicPartition, wire
 
 HERE = Path(__file__).resolve().parent
@@ -29,11 +31,25 @@ def lines() -> list[bytes]:
     return seeds
 
 
+def streams() -> list[bytes]:
+    """Returns Arrow streams of the small lines, two groups in each."""
+    groups = [case for case in map(json.loads, lines()) if "topics" in case]
+    batches = [pa.RecordBatch.from_pylist(groups[at : at + 2]) for at in range(0, len(groups), 2)]
+    seeds = []
+    for batch in batches:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as writer:
+            writer.write_batch(batch)
+        seeds.append(sink.getvalue().to_pybytes())
+    return seeds
+
+
 def messages() -> dict[str, list[bytes]]:
     """Returns the first inputs for each fuzz target, by its name."""
     user_data = [None, b"", wire.encode_sticky_user_data(OWNED, 3)]
     return {
         "assign_line": lines(),
+        "arrow_stream": streams(),
         "decode_subscription": [
             wire.encode_subscription(wire.Subscription(("t", "é"), data, OWNED, 3, "r", version))
             for version in range(4)

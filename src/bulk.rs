@@ -3,6 +3,7 @@
 
 pub mod batch;
 pub mod commits;
+pub mod imported;
 pub mod lines;
 mod nested;
 pub mod records;

@@ -107,6 +107,24 @@ def test_only_numbers_of_the_contract_have_to_be_whole() -> None:
         kr.assign_batch(pa.table({**columns, "topics": half}))
 
 
+def test_fields_that_are_null_in_all_rows_stand_beside_floats() -> None:
+    """pandas has floats for a missing generation, and the null type for a field without a value."""
+    unread = {"odd": [{"n": None}] * 3, "user_data": None}
+    member = {"topics": ["t"], "generation_id": 2.0, **unread}
+    members = [{"member_id": name, **member} for name in "ab"]
+    topics = [{"name": "t", "partitions": 4, "topic_id": None}]
+    group = {"group_id": "g", "assignor": "range", "topics": topics, "members": members}
+    table = pa.Table.from_pylist([{**group, "generation_id": n} for n in (None, 5.0)])
+    for name, nulls in (("leader_library", pa.float64()), ("subtopologies", pa.float64())):
+        table = table.append_column(name, pa.nulls(2, nulls))
+    assert table.column("members").type.value_type.field("user_data").type == pa.null()
+    for answers in (kr.assign_batch(table), kr.plan_batch(table, None, ["add-members=1"])):
+        assert answers.column("error").to_pylist() == [None, None]
+    wrong = table.set_column(table.schema.names.index("assignor"), "assignor", [[None, 1.5]])
+    with pytest.raises(TypeError, match="assignor: double is not string"):
+        kr.assign_batch(wrong)
+
+
 def test_every_form_of_arrow_gives_the_answers_of_assign() -> None:
     """Libraries have different types for a list of rows; all are accepted, with equal answers."""
     groups = [kr.GroupSpec.from_json(one) for one in captured_lines() if '"error"' not in one]

@@ -46,6 +46,10 @@ TEXTS = {
     "bounce-members=*": kr.BounceMembers(),
     "bounce-members=w-1,static": kr.BounceMembers("w-1", static=True),
     "bounce-members=*,dynamic": kr.BounceMembers(static=False),
+    "bounce-members=*,away=5s": kr.BounceMembers(away_ms=5_000),
+    "bounce-members=w-1,dynamic,away=90s": kr.BounceMembers("w-1", static=False, away_ms=90_000),
+    "bounce-members=*,away=250ms": kr.BounceMembers(away_ms=250),
+    "bounce-members=*,away=0s": kr.BounceMembers(away_ms=0),
 }
 
 
@@ -97,6 +101,11 @@ BAD = {
     "resubscribe=C9:orders": 'no member has the member_id or group_instance_id "C9"',
     "switch-assignor=range": '"range" is the group\'s assignor already',
     "switch-assignor=rnage": '"rnage" is not known; known are range,',
+    "bounce-members=*,away=5": '"5" is not a duration; 250ms, 5s, 2m and 1h are',
+    "bounce-members=*,away=": '"" is not a duration; ',
+    "bounce-members=*,away=1.5s": '"1.5s" is not a duration; ',
+    "bounce-members=*,away=25d": "away is more than 2147483647 milliseconds",
+    "bounce-members=*,away=9999999999999999s": '"9999999999999999s" is not a duration; ',
     "bounce-members=C9": 'no member has the member_id or group_instance_id "C9"',
 }
 
@@ -117,6 +126,9 @@ def test_a_change_that_does_not_fit_is_a_clear_error(text: str) -> None:
         *("add-members=2,racks=b", "add-members=2,", "add-members=x,3,rack=a", "add-members=0"),
         *("remove-members=0", "partitions orders=0"),
         *("switch-assignor=rnage", "switch-assignor=stream"),
+        *("bounce-members=*,away=5", "bounce-members=*,away=", "bounce-members=*,away=1.5s"),
+        *("bounce-members=*,away=25d", "bounce-members=*,away=99999999999999999999999s"),
+        *("bounce-members=*,away=99999999999999d", "bounce-members=*,away=s"),
     ],
 )
 def test_a_text_that_fits_no_group_is_one_error_in_both_engines(text: str) -> None:

@@ -73,6 +73,7 @@ def test_a_file_and_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         ({"sasl.jaas.config": PLAIN * 2}, "sasl.jaas.config: it has more than one login module"),
         ({"sasl.jaas.config": PLAIN.replace('1"', "1")}, "is a quote missing"),
         ({"sasl.jaas.config": PLAIN.replace("username", "user")}, "username is missing"),
+        ({"sasl.jaas.config": PLAIN + "\udcff"}, "sasl.jaas.config: has bytes that are not UTF-8"),
         ({"sasl.mechanism": "OAUTHBEARER"}, "needs sasl.oauthbearer.token.endpoint.url"),
         ({"sasl.username": "me"}, "sasl.username: librdkafka's"),
         ({"ssl.ca.location": "ca.pem"}, "librdkafka's name of ssl.truststore.location"),

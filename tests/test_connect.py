@@ -11,10 +11,11 @@ import pytest
 import kafka_rebalance as kr
 from kafka_rebalance.assignors.connect import Task, Work
 from kafka_rebalance.assignors.registry import Engine
-from kafka_rebalance.plans.connect import Script, play, run_script
+from kafka_rebalance.live.connect_draws import vary
+from kafka_rebalance.plans.connect import RoundAnswer, Script, play, run_script
 from kafka_rebalance.plans.connect.cluster_changes import play_events
 from kafka_rebalance.plans.connect.idle import backing_off, idle
-from kafka_rebalance.report.plans.connect import round_text
+from kafka_rebalance.report.plans.connect import print_round, print_variation
 
 VECTORS = Path(__file__).parent / "vectors"
 DELAY_MS = 300_000
@@ -152,9 +153,25 @@ def test_events_play_from_what_runs_now(engine: Engine) -> None:
         ("connector files tasks=6", 300_000),
     ]
     assert set(rounds[3][1].after["w2"].tasks) == {Task("files", 2), Task("files", 3)}
+
+
+@pytest.mark.parametrize("columns", [20, 40, 45, 100])
+def test_rounds_and_what_varies_fit_the_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    one = Work(("files",), (Task("files", 0), Task("files", 1)))
+    running = {"a-host-of-a-rather-long-name:8083": one, "b:8083": Work((), (Task("files", 2),))}
+    before: RoundAnswer | None = None
+    events = ["worker b:8083 leaves", "60s", "worker b:8083 returns"]
+    rounds = play_events(running, {"files": 3}, events, max_delay_ms=DELAY_MS)
     for number, (cause, answer) in enumerate(rounds, 1):
-        before = rounds[number - 2][1] if number > 1 else None
-        assert max(map(len, round_text(number, cause, answer, before, 0).splitlines())) <= 100
+        print_round(number, cause, answer, before, 0)
+        before = answer
+    print_variation(vary(running, {"files": 3}, events, max_delay_ms=DELAY_MS))
+    shown = capsys.readouterr().out
+    assert "1+2" in shown
+    assert max(map(len, shown.splitlines())) <= columns
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ from kafka_rebalance.protocol import (
     Heartbeat,
     JoinGroup,
     JoinGroupProtocol,
+    JoinGroupResponse,
     OffsetCommit,
     OffsetCommitResponse,
     OffsetFetch,
@@ -201,22 +202,26 @@ def test_a_compacted_log_is_as_good_as_the_whole() -> None:
     assert _described(whole) == _described(short)
 
 
-def test_records_that_cannot_be_read_are_skipped_and_reported() -> None:
+@pytest.mark.parametrize(
+    ("key", "value", "problem"),
+    [
+        (b"\0\1\0\1g", b"", "key.topic: needs 2 bytes, 0 are left"),
+        (b"\0\2\0\1g", b"\0\7", "value.version: 7 is not known (0 to 4 are)"),
+        (b"\0\2\0\1g", b"\0\3\0", "value.protocolType: needs 2 bytes, 1 are left"),
+    ],
+)
+def test_a_log_with_a_record_that_cannot_be_read_is_refused(
+    key: bytes, value: bytes, problem: str
+) -> None:
+    coordinator = Coordinator()
     log = _busy_log()
-    broken = [
-        LogEntry(900, b"\0\1\0\1g", b""),
-        LogEntry(901, log[0].key, b"\0\7"),
-        LogEntry(902, log[0].key, b"\0\3\0"),
-    ]
-    whole, hurt = Coordinator(), Coordinator()
-    whole.handle(Loaded(tuple(log)), 0)
-    told = hurt.handle(Loaded((*broken, *log)), 0)
-    assert told == [
-        Unreadable(900, "key.topic: needs 2 bytes, 0 are left"),
-        Unreadable(901, "value.version: 7 is not known (0 to 4 are)"),
-        Unreadable(902, "value.protocolType: needs 2 bytes, 1 are left"),
-    ]
-    assert _described(whole) == _described(hurt)
+    told = coordinator.handle(Loaded((*log, LogEntry(900, key, value))), 0)
+    assert told == [Unreadable(900, problem)]
+    answer = ask(coordinator, JOIN)
+    assert isinstance(answer, JoinGroupResponse)
+    assert answer.error_code is ErrorCode.NOT_COORDINATOR
+    assert coordinator.handle(Loaded(tuple(log)), 0) == []
+    assert set(coordinator.groups()) == {"g0", "g1", "g2", "s0", "s2"}
 
 
 def test_time_does_not_go_back() -> None:

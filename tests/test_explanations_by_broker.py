@@ -11,10 +11,18 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance import GroupSpec, Member, Topic, TopicPartition
+from kafka_rebalance.assignors.consumer.heterogeneous import HeterogeneousBuild
+from kafka_rebalance.assignors.consumer.targets import view_of
 from kafka_rebalance.group.model import StreamsMember, Subtopology
-from kafka_rebalance.plans.broker_facts import Fills, GivenTask, Keeps, Quotas
+from kafka_rebalance.java.hash_map import Uuid
+from kafka_rebalance.plans import facts
+from kafka_rebalance.plans.broker_facts import Evened, Fewest, Fills, GivenTask, Keeps, Quotas
 from kafka_rebalance.plans.reasons import reasons
+from kafka_rebalance.plans.rounds import subscribed_partitions
 from kafka_rebalance.plans.share_facts import Filled, FormerReader, Shared, TooFew, Unread
+from kafka_rebalance.plans.sticky_facts import Balanced, Held
+from tests.support.fact_checks import CHECKS
+from tests.support.reference_log import Log
 
 IDS = [f"kBxzrTyqT9CWFMeWiOj{n}ag" for n in range(3)]
 
@@ -65,11 +73,120 @@ def test_uniform_keeps_and_fills_up_to_quotas() -> None:
     assert seen == {(True, False), (False, False), (False, True)}
 
 
-def test_a_group_with_unequal_subscriptions_is_not_explained_by_uniforms_equal_steps() -> None:
-    topics = (Topic("t0", 2, topic_id=IDS[0]), Topic("t1", 2, topic_id=IDS[1]))
-    members = (Member("a", ("t0",)), Member("b", ("t0", "t1")))
-    text = "\n".join(kr.plan(GroupSpec("g", topics, members), "consumer/uniform").explain("t1-0"))
-    assert "consumer/uniform has steps of its own" in text
+def unequal_group(rng: random.Random, assignor: str) -> GroupSpec:
+    """Returns a group with racks, whose members own partitions that they may have left."""
+    group = group_of(rng, assignor)
+    topics = tuple(
+        replace(topic, racks=tuple((rng.choice("abc"),) for _ in range(topic.partitions)))
+        for topic in (*group.topics, Topic("t2", rng.randint(1, 4), topic_id=IDS[2]))
+    )
+    names = [topic.name for topic in topics]
+    members = tuple(
+        replace(
+            one,
+            topics=tuple(rng.sample(names, rng.randint(1, 3))),
+            rack_id=rng.choice("abc"),
+            group_instance_id=f"i{rng.randrange(100)}-{one.member_id}"
+            if rng.random() < 0.2
+            else None,
+        )
+        for one in group.members
+    )
+    return group.edited(topics=topics, members=members)
+
+
+class Logged(HeterogeneousBuild):
+    """Records each gift: partition, owner, its owner before, sizes, subscribers, holders."""
+
+    def __init__(self, group: GroupSpec) -> None:
+        super().__init__(view_of(group, "consumer/uniform"), "consumer/uniform")
+        self.given: list[
+            tuple[TopicPartition, int, int | None, list[int], list[int], set[int]]
+        ] = []
+
+    def _give(self, topic: Uuid, partition: int, m: int) -> None:
+        before, sizes = self.owners[topic][partition], list(self.sizes)
+        if before is not None:
+            sizes[before] += 1
+        holders = {one for one in self.owners[topic] if one is not None}
+        tp = TopicPartition(self.view.names[topic], partition)
+        self.given.append((tp, m, before, sizes, self.subscribers[topic], holders))
+        super()._give(topic, partition, m)
+
+
+def test_uniform_is_explained_by_its_own_steps_among_unequal_subscriptions() -> None:
+    """No other assignor's steps: Kafka's sticky reads racks, which uniform ignores."""
+    seen = set()
+    for seed in range(300):
+        group = unequal_group(random.Random(seed), "consumer/uniform")
+        answer = kr.assign(group)
+        log = Logged(group)
+        for step in (log.keep, log.assign_rest, log.balance):
+            step()
+        ids = [one.member.member_id for one in log.view.members]
+        for tp in subscribed_partitions(group):
+            found = reasons(group, "consumer/uniform", tp)
+            if isinstance(found[0], Quotas):
+                break  # all subscribe to the same topics
+            text = " ".join(map(str, found))
+            assert "rack" not in text
+            assert "replica" not in text
+            held, *rest = found
+            assert isinstance(held, Held)
+            had = [m.member_id for m in group.members if tp in m.owned_partitions]
+            assert had == ([] if held.member_id is None else [held.member_id])
+            given = [one for one in log.given if one[0] == tp]
+            gifts = [one for one in rest if not isinstance(one, Balanced)]
+            assert len(given) == len(gifts)
+            for fact, (_, m, before, sizes, subscribers, holders) in zip(gifts, given, strict=True):
+                if isinstance(fact, Fewest):
+                    assert before is None
+                    assert (fact.member_id, fact.holds) == (ids[m], sizes[m])
+                    assert fact.subscribers == len(subscribers)
+                else:
+                    assert isinstance(fact, Evened)
+                    assert before is not None
+                    assert (fact.source, fact.destination) == (ids[before], ids[m])
+                    assert fact.source_holds == max(sizes[one] for one in holders)
+                    assert fact.source_holds == sizes[before] > sizes[m] + 1
+                assert sizes[m] == min(sizes[one] for one in subscribers)
+            (owner,) = [m for m, own in answer.items() if tp in own]
+            last = found[-1]
+            named = getattr(last, "destination", None) or getattr(last, "member_id", None)
+            assert named == owner
+            seen |= {type(one) for one in found} | {held.why_not}
+    assert seen == {Held, Fewest, Evened, Balanced, None, "nobody", "unsubscribed"}
+
+
+def test_range_is_explained_by_its_own_steps() -> None:
+    for seed in range(200):
+        group = unequal_group(random.Random(seed), "consumer/range")
+        log = Log(group, "consumer/range")
+        for tp in subscribed_partitions(group):
+            found = reasons(group, "consumer/range", tp)
+            assert [type(one) for one in found] == [facts.FairShares, facts.RangeOf]
+            for fact in found:
+                CHECKS[type(fact)](log, tp, fact)
+            assert tp in log.answer[found[-1].member_id]  # type: ignore[attr-defined]
+
+
+def test_uniform_gives_no_reason_of_racks() -> None:
+    """m2 keeps a-2 although no replica is in its rack: uniform reads no racks."""
+    topics = tuple(
+        Topic(name, 3, racks=(("a",), ("b",), ("c",)), topic_id=IDS[n])
+        for n, name in enumerate(("a", "c"))
+    )
+    of_a, of_c = (tuple(TopicPartition(name, p) for p in range(3)) for name in "ac")
+    members = (
+        Member("m1", ("a", "c"), owned_partitions=of_c),
+        Member("m2", ("a",), rack_id="b", owned_partitions=of_a),
+    )
+    plan = kr.plan(GroupSpec("g", topics, members, "consumer/uniform", 6))
+    assert plan.explain("a-2")[1:] == [
+        "  1. keep: m2 keeps it for now",
+        "  2. balance: balancing leaves it with m2",
+        "  m2 -> m2",
+    ]
 
 
 @pytest.mark.parametrize(("members", "readers"), [(2, 1), (4, 1), (5, 2), (8, 2), (9, 3)])

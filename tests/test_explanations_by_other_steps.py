@@ -18,13 +18,11 @@ from kafka_rebalance.plans.reasons import reasons
 from kafka_rebalance.plans.rounds import Round, subscribed_partitions
 
 LIKE = {
-    "librdkafka/cooperative-sticky": "cooperative-sticky",
     "librdkafka/range": "range",
     "kafka-python/range": "range",
     "kafka-python/sticky": "sticky",
     "kafka-python/cooperative-sticky": "cooperative-sticky",
     "aiokafka/roundrobin": "roundrobin",
-    "consumer/range": "range",
 }
 """An assignor -> Kafka's classic one with the most similar rule."""
 
@@ -98,13 +96,11 @@ def judge_outcome(one: Round, tp: TopicPartition, told: facts.Outcome) -> None:
 
 
 KINDS = {
-    "librdkafka/cooperative-sticky": {"alike", "not alike", "withheld", "withheld, alike"},
     "librdkafka/range": {"alike"},
     "kafka-python/range": {"alike"},
     "kafka-python/sticky": {"alike", "not alike"},
     "kafka-python/cooperative-sticky": {"alike", "not alike", "withheld", "withheld, alike"},
     "aiokafka/roundrobin": {"alike"},
-    "consumer/range": {"alike"},
 }
 """The kinds of cases that occur among members that all subscribe to the same topics."""
 

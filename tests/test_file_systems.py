@@ -17,8 +17,8 @@ from pyarrow import fs
 import kafka_rebalance as kr
 from kafka_rebalance.bulk import file_systems
 from kafka_rebalance.bulk.file_systems import file_sizes, open_file_system, split_path
-from kafka_rebalance.bulk.line_files import read_lines, read_range
 from kafka_rebalance.bulk.splits import Split, cut, line_batches, row_batches
+from kafka_rebalance.group.line_files import read_lines, read_range
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -106,8 +106,13 @@ def test_a_static_leader_that_restarts_goes_on_leading() -> None:
     assert leaders[0] != "r-1"
 
 
-def test_a_leader_that_dies_leaves_kafkas_own_plan() -> None:
-    """The group of docs/behaviour/librdkafka.md: the join of c2 kills the leader."""
+def test_a_leader_that_dies_leaves_kafkas_own_plan(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The group of docs/behaviour/librdkafka.md: the join of c2 kills the leader.
+
+    `plan` has this as its first line, and exit code 3.
+    """
 
     def member(name: str, topics: str, *claims: kr.TopicPartition) -> kr.Member:
         return kr.Member(name, tuple(topics), owned_partitions=claims, generation_id=1, rack_id="",
@@ -117,6 +122,17 @@ def test_a_leader_that_dies_leaves_kafkas_own_plan() -> None:
                member("c2", "ab"))  # fmt: skip
     topics = (kr.Topic("b", 5), kr.Topic("a", 2))
     dying = kr.GroupSpec("g", topics, members, OURS, 1, leader="c0")
+    file = tmp_path / "groups.jsonl"
+    file.write_text(f"{dying.to_json()}\n", encoding="utf-8")
+    dies = "no member that may lead has an answer: if c0 leads with librdkafka/cooperative-sticky: "
+    for one_more, is_first in (("", "WARNING: "), (group().to_json(), "g: ")):
+        file.write_text(f"{dying.to_json()}\n{one_more}\n", encoding="utf-8")
+        assert main(["plan", str(file)]) == SOME_ERRORS
+        out, err = capsys.readouterr()
+        text = " ".join((err if one_more else out).split())
+        assert text.startswith(is_first + dies) or f" {is_first}{dies}" in text
+        assert main(["plan", str(file), "--json"]) == SOME_ERRORS
+        assert json.loads(capsys.readouterr().out.splitlines()[0])["error"].startswith(dies)
     first, second = kr.plans_by_leader(dying)
     assert (first.assignor, first.leaders, first.error) == (OURS, (), None)
     assert (second.assignor, second.leaders, second.plan) == (THEIRS, ("c0",), None)

@@ -80,6 +80,24 @@ def test_sticky_groups_answer_for_what_concerns_them(run: Any, command: str) -> 
     assert all("the group has no topic" in line["not_affected"][0] for line in lines)
 
 
+@pytest.mark.parametrize("command", ["plan", "compare"])
+@pytest.mark.parametrize("change", [("--partitions", "a=9"), ("--resubscribe", "c")])
+def test_a_change_that_no_member_sees_affects_no_group(
+    run: Any, command: str, change: tuple[str, str]
+) -> None:
+    whole = _group("g", "a", "c")
+    members = tuple(replace(member, topics=("c",)) for member in whole.members)
+    group = whole.edited(members=members)
+    code, out, _ = run(command, [group, group], "--json", *change)
+    assert code == 3
+    for line in map(json.loads, out.splitlines()):
+        assert "no rebalance follows, because no member sees a change" in line["not_affected"][0]
+    code, out, _ = run("plan", [group], *change)
+    assert code == 0
+    assert "0 rebalances; nothing moves" in out
+    assert ": no rebalance, because no member sees a change" in " ".join(out.split())
+
+
 def test_members_that_a_plan_makes_up_are_known_to_the_detector() -> None:
     group = _group("g", "a", "c", assignor="sticky")
     new = kr.plan(group, None, ["add-members=2"]).made_up[1]

@@ -38,19 +38,23 @@ def test_sums_of_random_runs() -> None:
         _check(run, seed)
         # A partition exists from 0 on, or from the creation or growth of its topic.
         since = dict.fromkeys(scenario.topics, 0)
+        until = dict.fromkeys(scenario.topics, run.until_ms)
         there = 0
         for one in scenario.happenings:
             if one.kind is Kind.CREATE_TOPIC:
                 since[one.topic] = one.at_ms
+            elif one.kind is Kind.DELETE_TOPIC:
+                until[one.topic] = one.at_ms
             elif one.kind is Kind.GROW:
                 more = one.partitions - scenario.topics[one.topic].partitions
                 there += more * (run.until_ms - one.at_ms)
         for name, topic in scenario.topics.items():
-            there += topic.partitions * (run.until_ms - since[name])
+            there += topic.partitions * (until[name] - since[name])
         worked: dict[str, list[tuple[int, int]]] = {}
         for hold in run.holds:
             if not hold.is_stuck:
-                worked.setdefault(hold.partition, []).append((hold.from_ms, hold.to_ms))
+                to_ms = min(hold.to_ms, until[hold.partition.rpartition("-")[0]])
+                worked.setdefault(hold.partition, []).append((min(hold.from_ms, to_ms), to_ms))
         unread = there - sum(map(_length, worked.values()))
         assert unread == sum(gap.to_ms - gap.from_ms for gap in run.gaps), seed
 

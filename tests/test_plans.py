@@ -65,6 +65,38 @@ def test_two_thousand_random_plans_have_legal_rounds() -> None:
     assert wasteful
 
 
+def _seen(group: GroupSpec) -> list[tuple[str, frozenset[str], dict[str, int]]]:
+    """Returns each member's subscription, and the partitions of its topics."""
+    counts = group.partition_counts()
+    return [
+        (m.member_id, frozenset(m.topics), {t: counts[t] for t in m.topics if t in counts})
+        for m in group.members
+    ]
+
+
+def test_topics_start_a_rebalance_only_if_a_member_sees_a_change() -> None:
+    """Java's leader compares the topics that members read, a broker the hash of their metadata.
+
+    Members of aiokafka, and an eager leader of librdkafka, join again to the topics that they have.
+    """
+    idle = starting = 0
+    for group, changes, plan in drawn(7, 1200):
+        if isinstance(plan, GroupError):
+            continue
+        before = plan.group
+        for step in plan.steps:
+            if step.cause.startswith(("partitions", "remove-topics", "resubscribe")):
+                same = _seen(before) == _seen(step.before)
+                libraries = {member.client_library for member in group.members} - {None, "java"}
+                if same and libraries and step.cause.startswith("resubscribe"):
+                    continue
+                assert bool(step.rounds) is not same, (group, changes, step.cause)
+                idle, starting = idle + same, starting + (not same)
+            before = step.after
+    assert idle > 30
+    assert starting > 200
+
+
 def _as_it_began(plan: RebalancePlan) -> GroupSpec:
     """Returns the group at the end of the plan, whose members own what they owned before it."""
     began = {member.member_id: member for member in plan.group.members}
@@ -110,6 +142,7 @@ COLUMNS = pa.schema(
                     "generation_id": pa.int32(),
                     "rack_id": pa.string(),
                     "subscription_version": pa.int32(),
+                    "client_library": pa.string(),
                 }
             )
         ),
@@ -284,6 +317,13 @@ def test_one_list_of_changes_for_all_groups_leaves_out_those_that_do_not_affect_
         (6, None, None),
         (None, left_out, None),
     ]
+    # Nobody reads the topic that grows.
+    rows[1]["topics"].append({"name": "t", "partitions": 4})
+    idle = "partitions t=6: no rebalance follows, because no member sees a change"
+    for answer in (kr.plan_batch(batch_of(rows), "range", [grows]),
+                   kr.compare_batch(batch_of(rows), [grows])):  # fmt: skip
+        assert [row["not_affected"] for row in answer.to_pylist()] == [None, idle]
+    del rows[1]["topics"][1]
     # A change in the row itself must fit the group.
     own = kr.plan_batch(batch_of([{**rows[1], "changes": [grows]}]), "sticky").to_pylist()
     assert own[0]["error"] == 'changes[0]: the group has no topic "t"'

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import struct
 import tomllib
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -144,6 +145,20 @@ def test_a_new_topic_of_an_old_name_has_another_id(broker: RunningBroker) -> Non
         one.ask("delete_topics", 5, topic_names=["orders"], timeout=1)
         broker.add_topic("orders", 2)
         assert topic_id() != before
+
+
+@pytest.mark.parametrize("version", [10, 11])
+def test_metadata_by_id_before_ids_are_supported_is_refused(
+    version: int, broker: RunningBroker
+) -> None:
+    """As Kafka 4.4.0 does: an error for each topic, and no brokers."""
+    with connection(broker) as one:
+        for topic_id in (None, uuid.uuid4()):
+            topics = [{"name": None, "topic_id": topic_id}, {"name": "orders", "topic_id": None}]
+            answer = one.ask("metadata", version, **{**REQUESTS["metadata"], "topics": topics})
+            refused = [(topic.name, topic.error_code.name) for topic in answer.topics]
+            assert refused == [("", "invalid_request"), ("orders", "invalid_request")]
+            assert (answer.brokers, answer.controller_id) == ((), -1)
 
 
 def test_commits_to_partitions_that_do_not_exist_are_refused(broker: RunningBroker) -> None:

@@ -8,12 +8,16 @@ import random
 import select
 import socket
 import struct
+import typing
 from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
 
 pytest.importorskip("kio", reason="kio is not installed: pip install -e '.[serve]'")
+
+from kio.index import load_entity_schema
+from kio.static.constants import EntityType
 
 from kafka_rebalance.serve.apis import APIS
 from kafka_rebalance.serve.connections import Limits
@@ -22,12 +26,16 @@ from tests.parity.wire import Connection, encoded, message
 from tests.support.served_broker import (
     ALL_TOPICS,
     PATIENCE_S,
+    REQUESTS,
     TOPICS,
     by_hand,
     connection,
     join,
     until,
 )
+
+_HEADER = 14
+"""The bytes of a frame before the client's id: its length, the API, its version, and the id."""
 
 
 @pytest.fixture
@@ -68,6 +76,53 @@ def test_garbage_ends_only_its_own_connection(broker: RunningBroker) -> None:
             one.sendall(whole[:-1])  # the rest never comes
         alive = beside.ask("heartbeat", 0, group_id="g", generation_id=1, member_id=member_id)
     assert alive.error_code.name == "none"
+
+
+def changed(rng: random.Random) -> bytes:
+    """Returns the frame of a random request; some of its bytes are changed."""
+    api = rng.choice(list(APIS))
+    version = rng.randint(APIS[api].least, APIS[api].most)
+    frame = bytearray(encoded(message(api, version, **REQUESTS[api]), 1, "c"))
+    for _ in range(rng.randint(0, 3)):
+        at = rng.randrange(_HEADER, len(frame) + 1)
+        piece = rng.choice([b"\xff" * 4, b"\xff" * 2, b"\0", b"\0" * 16, rng.randbytes(1)])
+        frame[at : at + len(piece)] = piece
+    frame[:4] = struct.pack(">i", len(frame) - 4)
+    return bytes(frame)
+
+
+def test_changed_requests_raise_nothing(
+    broker: RunningBroker, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each has an answer, or its connection ends; asyncio logs what a handler raises."""
+    rng = random.Random(31)
+    with connection(broker) as beside:
+        member_id = join(beside).member_id
+        for _ in range(1500):
+            with by_hand(broker) as one:
+                one.sendall(changed(rng))
+                select.select([one], [], [], 0.05)  # a JoinGroup is not answered at once
+        alive = beside.ask("heartbeat", 0, group_id="g", generation_id=1, member_id=member_id)
+    assert alive.error_code.name in ("none", "rebalance_in_progress")
+    assert [one.getMessage() for one in caplog.records if one.name == "asyncio"] == []
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_null_in_place_of_an_array_is_answered_or_ends_the_connection(
+    api: str, broker: RunningBroker, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As in Kafka: null is read only where the schema allows it."""
+    for version in range(APIS[api].least, APIS[api].most + 1):
+        schema = load_entity_schema(api, version, EntityType.request)
+        for name, hint in typing.get_type_hints(schema).items():
+            if name not in REQUESTS[api] or "tuple" not in str(hint):
+                continue
+            request = message(api, version, **{**REQUESTS[api], name: None})
+            may_be_null = type(None) in typing.get_args(hint)
+            with by_hand(broker) as one:
+                one.sendall(encoded(request, 1, "c"))
+                assert ended(one) is not may_be_null, (version, name)
+    assert [one.getMessage() for one in caplog.records if one.name == "asyncio"] == []
 
 
 @pytest.mark.parametrize("sent", [b"", b"\0\0", struct.pack(">i", 100) + b"\0\3"])

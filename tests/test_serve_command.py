@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import argparse
+import re
 import signal
+import socket
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -37,6 +40,24 @@ def test_the_command_ends_without_a_word(number: signal.Signals, code: int) -> N
     assert host == "127.0.0.1"
     assert (process.returncode, errors) == (code, "")
     assert {topic.name: len(topic.partitions) for topic in answer.topics} == {"orders": 6}
+
+
+def test_few_open_files_cost_only_idle_connections() -> None:
+    """200 idle connections, and the process may open 64 files: others are answered at once."""
+    with running("--topic", "orders=6", files=64) as (process, host, port), ExitStack() as stack:
+        beside = stack.enter_context(Connection(host, port, "beside"))
+        beside.ask("metadata", 7, **ALL_TOPICS)
+        for n in range(200):
+            stack.enter_context(socket.create_connection((host, port), PATIENCE_S))
+            if n % 20 == 0:
+                with Connection(host, port, "c") as one:
+                    assert len(one.ask("metadata", 7, **ALL_TOPICS).topics) == 1
+        assert len(beside.ask("metadata", 7, **ALL_TOPICS).topics) == 1
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=PATIENCE_S)
+    told = "at most [0-9]+ connections: ulimit -n bounds the open files\n"
+    assert re.fullmatch(told, errors)
+    assert process.returncode == 0
 
 
 @pytest.mark.parametrize(

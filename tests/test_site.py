@@ -22,8 +22,13 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 CODE = re.compile(r"^```.*?^```|`[^`\n]+`", re.DOTALL | re.MULTILINE)
 
 
+def _is_on_site(name: str, path: str) -> bool:
+    """Returns whether a page of docs/ may link to a path: only files of docs/ are on the site."""
+    return not name.startswith("docs/") or (path.startswith("docs/") and (ROOT / path).is_file())
+
+
 def broken(name: str, text: str, pages: Mapping[str, str]) -> Iterator[str]:
-    """Yields the links of a page that lead to no file of the repository, or to no heading."""
+    """Yields the links of a page that lead to no file of the repository or site, or no heading."""
     for link in LINK.findall(CODE.sub("", text)):
         local = link.removeprefix(REPOSITORY).removeprefix(PICTURES)
         target, _, anchor = local.partition("#")
@@ -33,6 +38,8 @@ def broken(name: str, text: str, pages: Mapping[str, str]) -> Iterator[str]:
         path = os.path.normpath(start / target) if target else name
         if not (ROOT / path).exists():
             yield f"{name}: {link}: no such file"
+        elif local == link and not _is_on_site(name, path):
+            yield f"{name}: {link}: not a file of the site; link to {REPOSITORY}"
         elif anchor and anchor not in anchors(pages[path]):
             yield f"{name}: {link}: no such heading"
 
@@ -48,6 +55,11 @@ def test_links_lead_to_files_and_headings() -> None:
 def test_broken_links_are_found(link: str) -> None:
     text = f"[x]({link})"
     assert list(broken("README.md", text, {**PAGES, "README.md": text}))
+
+
+@pytest.mark.parametrize("link", ["incident", "../tests/test_site.py"])
+def test_a_link_out_of_the_site_is_found(link: str) -> None:
+    assert list(broken("docs/faq.md", f"[x]({link})", PAGES))
 
 
 def test_the_readme_can_stand_on_another_host() -> None:

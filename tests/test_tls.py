@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trust stores of PEM text, as Java's clients read them."""
+"""Trust stores of PEM text, as Java's clients read them; damaged stores, and errors of TLS."""
 
 from __future__ import annotations
 
+import hashlib
+import random
+import ssl
+import struct
 from typing import TYPE_CHECKING
 
 import pytest
 
 from kafka_rebalance.errors import ClusterError
-from kafka_rebalance.live.tls import ssl_context
+from kafka_rebalance.live.java_stores import read_store
+from kafka_rebalance.live.tls import ssl_context, tls_problem
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,3 +49,47 @@ def test_text_that_is_no_certificate_is_named(tmp_path: Path) -> None:
     file.write_text("-----BEGIN CERTIFICATE-----\nZürich\n", encoding="utf-8")
     with pytest.raises(ClusterError, match=r"ssl\.truststore\.location: not certificates: "):
         ssl_context({"ssl.truststore.location": str(file)})
+
+
+def jks(sealed: bytes, password: str) -> bytes:
+    """Returns a key store with one sealed private key and no certificate."""
+    entry = struct.pack(">IH", 1, 0) + bytes(8) + struct.pack(">I", len(sealed)) + sealed
+    body = b"\xfe\xed\xfe\xed" + struct.pack(">II", 2, 1) + entry + struct.pack(">I", 0)
+    secret = password.encode("utf-16-be") + b"Mighty Aphrodite"
+    return body + hashlib.sha1(secret + body).digest()
+
+
+def test_a_damaged_sealed_key_is_an_error_of_the_store() -> None:
+    rng = random.Random(7)
+    sealed = [b"", b"\x30", b"\x30\x82", b"\x30\x00", b"\x30\x02\x04\x00"]
+    sealed += [rng.randbytes(rng.randrange(60)) for _ in range(300)]
+    for one in sealed:
+        with pytest.raises(ClusterError, match=r"damaged|wrong"):
+            read_store(jks(one, "secret"), "secret")
+
+
+@pytest.mark.parametrize(
+    ("most", "ciphers", "problem"),
+    [
+        (ssl.TLSVersion.TLSv1_1, "ALL:@SECLEVEL=0", "has no version of TLS that this client has"),
+        (ssl.TLSVersion.TLSv1_2, "AES128-SHA:@SECLEVEL=0", "no version or cipher in common"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:ssl.TLSVersion.TLSv1_1 is deprecated")
+def test_a_server_that_has_nothing_in_common(
+    most: ssl.TLSVersion, ciphers: str, problem: str
+) -> None:
+    """The handshake needs no socket: each side's bytes are given to the other."""
+    theirs = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    theirs.set_ciphers(ciphers)
+    theirs.minimum_version, theirs.maximum_version = most, most
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = ssl_context({}).wrap_bio(to_client, to_server, server_hostname="h")
+    server = theirs.wrap_bio(to_server, to_client, server_side=True)
+    with pytest.raises(ssl.SSLWantReadError):
+        client.do_handshake()
+    with pytest.raises(ssl.SSLError):
+        server.do_handshake()
+    with pytest.raises(ssl.SSLError) as raised:
+        client.do_handshake()
+    assert problem in tls_problem(raised.value)

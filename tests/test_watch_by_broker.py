@@ -17,7 +17,13 @@ import pytest
 import kafka_rebalance as kr
 from kafka_rebalance.live import watched_group
 from kafka_rebalance.plans import seen_target
-from kafka_rebalance.plans.seen_rebalance import MORE_CHANGED, NOT_ALL_TRIED, seen_rebalance
+from kafka_rebalance.plans.seen_rebalance import (
+    MORE_CHANGED,
+    NOT_ALL_TRIED,
+    OLD_COUNTS,
+    is_reached,
+    seen_rebalance,
+)
 from kafka_rebalance.tracing.driver import Driver
 from tests.support.broker_transitions import Command, Transitions
 from tests.support.coordinator_oracle import JAR, CoordinatorOracle
@@ -298,6 +304,46 @@ def test_each_reason_to_wait_is_named_once(monkeypatch: pytest.MonkeyPatch) -> N
     empty = {"group_id": "g", "error": "state: Empty, it has no members"}
     found = looks(monkeypatch, *[none] * 3, empty, described(5, ("a", 5, [0, 1])), empty)
     assert found.waits == [none["error"], empty["error"], empty["error"]]  # the last: all left
+
+
+def grown(line: dict[str, Any], partitions: int) -> dict[str, Any]:
+    return {**line, "topics": [{**line["topics"][0], "partitions": partitions}]}
+
+
+def test_a_topic_that_grows_is_no_rebalance(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rebalance comes later; until then, one line says that the topic has grown."""
+    consumers = described(5, ("a", 5, [0, 1]))
+    later = described(6, ("a", 6, [0, 1, 2]))
+    classic = {k: v for k, v in consumers.items() if k != "assignment_epoch"} | {
+        "assignor": "range"
+    }
+    members = later["members"]
+    for line, end in ((consumers, later), (classic, {**classic, "members": members})):
+        found = looks(monkeypatch, *[line] * 3, *[grown(line, 3)] * 20, *[grown(end, 3)] * 3)
+        assert found.waits == ["partitions: t 2 -> 3; no rebalance yet"]
+        before, after = found.settled
+        one = seen_rebalance(before, after)
+        assert (one.event, one.gained, one.cause) == ("partitions: t 2 -> 3", 1, None)
+
+
+def test_a_leader_that_knows_the_old_partition_counts_is_a_cause() -> None:
+    before = kr.plan(
+        kr.GroupSpec("g", (kr.Topic("t", 4),), (kr.Member("a", ("t",)),), "range")
+    ).final
+    joined = before.edited(members=(*before.members, kr.Member("b", ("t",))))
+    seen = kr.plan(joined).final.edited(topics=(kr.Topic("t", 6),))
+    one = seen_rebalance(before, seen)
+    assert (one.cause, one.elsewhere) == (OLD_COUNTS, 3)
+
+
+def test_a_plan_of_more_partitions_is_not_reached_before_them() -> None:
+    before = kr.plan(
+        kr.GroupSpec("g", (kr.Topic("t", 4),), (kr.Member("a", ("t",)),), "range")
+    ).final
+    told = kr.plan(before, None, ["partitions=t=6"])
+    assert not is_reached(told, before)
+    assert is_reached(told, told.final)
+    assert is_reached(kr.plan(before), before)
 
 
 def _uniform(members: int, *topics: tuple[str, int]) -> kr.GroupSpec:

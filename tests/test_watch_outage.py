@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`watch` while the group's coordinator does not answer, and when the group is converted."""
+"""`watch` before the group has a record, while its coordinator does not answer, and when the group
+is converted."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from kafka_rebalance.cli import main
 from kafka_rebalance.cli import watch as watch_command
 from kafka_rebalance.errors import ClusterError, NotReachedError
 from kafka_rebalance.live import patience, watched_group, watched_log
-from kafka_rebalance.live.offsets_log import NoLogError
+from kafka_rebalance.live.offsets_log import NoLogError, NoTopicError
 from kafka_rebalance.wire.group_records import GroupMetadataKey, OffsetsRecord, encode_key
 from tests.test_watch_by_broker import described
 
@@ -120,6 +121,27 @@ def test_a_coordinator_that_is_back_is_followed_on(monkeypatch: pytest.MonkeyPat
         "lost: not connected: Connection refused",
         "back",
     ]
+
+
+def test_the_first_record_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a new cluster, a group has neither a topic nor a name at first, and then rebalances."""
+    none, moving = "group_id: no such group", "state: CompletingRebalance, it is rebalancing"
+    missing = NoTopicError("no topic")
+    cluster = Cluster(monkeypatch, [missing, missing, missing, missing, *values()[1:4]])
+    cluster.descriptions = [{"error": none}, {"error": none}, {"error": moving}, {"members": []}]
+    assert list(cluster.states()) == [1, 2, 3]
+    assert cluster.said == [none, moving]
+
+
+@pytest.mark.parametrize("line", [{"members": []}, {"error": "protocol_type: sr, not consumer"}])
+def test_a_group_with_members_and_without_a_record_has_descriptions(
+    monkeypatch: pytest.MonkeyPatch, line: dict[str, Any]
+) -> None:
+    cluster = Cluster(monkeypatch, [])
+    cluster.descriptions = [{"error": CLOSED["error"]}, line]
+    with pytest.raises(NoLogError, match=f"no record of a classic consumer group {GROUP}"):
+        list(cluster.states())
+    assert cluster.said == [CLOSED["error"]]
 
 
 def test_a_coordinator_that_stays_away_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,9 +69,12 @@ def compare(block: Block, *, assignors: tuple[str, ...], bytes_too: bool) -> Out
 
 def difference(answers: dict[str, Answer]) -> str | None:
     """Returns the first difference from Kafka, or a difference of anomalies, as text; or None."""
-    first, second = (answers[engine].get("anomalies") for engine in ENGINES)
     what = judge.difference(answers, _differs)
-    return "the anomalies differ" if what is None and first != second else what
+    for part in ("anomalies", "owned_topics"):
+        first, second = (answers[engine].get(part) for engine in ENGINES)
+        if what is None and first != second:
+            what = f"the {part} differ"
+    return what
 
 
 def _differs(expected: Answer, got: Answer) -> str | None:
@@ -125,6 +128,7 @@ def _ours(case: Case, engine: Engine) -> Answer:
         answer: Answer = {"assignment": result.to_dict()}
         if result.standby is not None:
             answer["standby"] = result.standby.to_dict()
+        answer["owned_topics"] = {one: list(result.owned_topics[one]) for one in result.owned_topics}
         return answer | {"anomalies": [str(each) for each in result.anomalies]}
 
     return judge.ours(ask)

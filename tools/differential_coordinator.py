@@ -5,10 +5,12 @@
     python -m tools.differential_coordinator --groups assigning --sequences 20000 --seed 1
     python -m tools.differential_coordinator --groups share --sequences 20000 --seed 1
     python -m tools.differential_coordinator --groups streams --sequences 20000 --seed 1
+    python -m tools.differential_coordinator --groups logs --sequences 2000 --seed 1
 
 The runs are those of classic groups (`generate_commands`), of consumer groups that change their
 type or of share groups (`generate_heartbeats`), or of streams groups
-(`generate_streams_heartbeats`).
+(`generate_streams_heartbeats`); or they begin with a log that another coordinator wrote
+(`generate_logs`).
 Every answer is compared: responses and their times, states, generations, members, timers, and the
 bytes of records. Our coordinator gets the member ids that Kafka draws, so that bytes can be equal.
 Kafka draws them from the run's seed. The commands of a run have symbols in place of ids, so that
@@ -38,6 +40,7 @@ from tests.support.coordinator_oracle import CoordinatorOracle
 from tests.support.generate_commands import GROUPS, Command, Commands
 from tests.support.generate_heartbeats import GROUPS as HEARTBEAT_GROUPS
 from tests.support.generate_heartbeats import HeartbeatCommands, ShareCommands
+from tests.support.generate_logs import LoadedLogs
 from tests.support.generate_streams_heartbeats import StreamsCommands
 from tools import judge
 from tools.accepted_differences import Accepted, counts_a_missing_generation, leaders, refused
@@ -60,7 +63,9 @@ Play = Callable[[list[Command]], list[Command]]
 
 
 class Drawn(Protocol):
-    """A generator of one run's commands."""
+    """A generator of one run's commands; the run has `prepared` commands more than are drawn."""
+
+    prepared: int
 
     def settings(self) -> Command:
         """Returns the command that makes a new coordinator."""
@@ -81,7 +86,7 @@ def commands_of(drawn: Drawn, rng: random.Random) -> Iterator[tuple[int, Command
     The caller passes the answer to `drawn.told` before it asks for the next command.
     """
     command = drawn.settings()
-    for number in range(1, rng.randint(10, 60) + 1):
+    for number in range(1, rng.randint(10, 60) + drawn.prepared + 1):
         yield number, command
         command = drawn.draw(number + 1)
 
@@ -105,6 +110,7 @@ RUNS = {
     "assigning": Runs(HeartbeatCommands, HEARTBEAT_GROUPS, HEARTBEAT_GROUPS, replays=10),
     "share": Runs(ShareCommands, HEARTBEAT_GROUPS, HEARTBEAT_GROUPS, replays=10),
     "streams": Runs(StreamsCommands, HEARTBEAT_GROUPS, HEARTBEAT_GROUPS, replays=10),
+    "logs": Runs(LoadedLogs, HEARTBEAT_GROUPS, HEARTBEAT_GROUPS, replays=10),
 }
 
 
@@ -275,13 +281,15 @@ def shrink(pair: Pair, commands: list[Command]) -> list[Command]:
     """Removes commands while the run still ends in a difference.
 
     A removed command is replaced by one without effect, so that numbers and symbols stay valid. A
-    reload right after a raw record is not removed, because the record has no effect without it.
+    reload after a raw record is not removed, because the record has no effect without it.
     """
     kept = list(commands)
     nothing = {"op": "advance", "ms": 0}
     for place in (*range(len(kept) - 1, 0, -1), *range(len(kept) - 1, 0, -1)):
         tried = [*kept[:place], nothing, *kept[place + 1 :]]
-        reads = kept[place]["op"] == "reload" and kept[place - 1]["op"] in ("raw", "rawend")
+        reads = kept[place]["op"] == "reload" and any(
+            one["op"] in ("raw", "rawend") for one in kept[:place]
+        )
         if not reads and tried != kept and pair.differ(tried) is not None:
             kept = tried
     return kept

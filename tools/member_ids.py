@@ -73,12 +73,14 @@ class Ids:
         self._ids[symbol] = member_id
         self._drawn.append(drawn)
 
-    def concrete(self, command: Command) -> Command:
-        """Replaces symbols by ids in a command."""
-        text = SYMBOL.sub(
-            lambda found: self._ids.get(found[0], f"gone{found[0][1:]}"), json.dumps(command)
-        )
-        return dict(json.loads(text))
+    def concrete(self, command: Command, *, others: bool = False) -> Command:
+        """Replaces symbols by ids in a command; with `others`, unknown symbols stay."""
+
+        def id_of(found: re.Match[str]) -> str:
+            symbol = found[0]
+            return self._ids.get(symbol, symbol if others else f"gone{symbol[1:]}")
+
+        return dict(json.loads(SYMBOL.sub(id_of, json.dumps(command))))
 
     def shown(self, answer: Any) -> Any:
         """Replaces ids by symbols in an answer."""

@@ -38,6 +38,7 @@ class Columns:
     partitions: Final[bytes]
     anomalies: Final[list[Anomaly]]
     standby: Final[Columns | None]
+    owned_topics: Final[list[tuple[int, list[int]]]]
 
 @final
 class Partitions:

@@ -62,7 +62,14 @@ class ClusterError(KafkaRebalanceError):
 
 
 class NotReachedError(ClusterError):
-    """A broker does not answer now, but a later request may have an answer: after an election."""
+    """A broker does not answer now, but a later request may have an answer: after an election.
+
+    `none_answered` is True if no bootstrap server answered either.
+    """
+
+    def __init__(self, problem: str, *, none_answered: bool = False) -> None:
+        super().__init__(problem)
+        self.none_answered = none_answered
 
 
 class MissingExtra(KafkaRebalanceError, ImportError):

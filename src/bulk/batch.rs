@@ -108,7 +108,8 @@ pub fn plan_batch(
         Some(changes) => rows(&source, options, |_, group| {
             let assignor = assignor(&group, options.assignor)?;
             let play = |changes: &[Change]| rebalance_plan::play(&group, assignor, changes);
-            let (figures, not_affected) = as_far_as_affected(changes, play)?;
+            let is_idle = |changes: &[Change]| rebalance_plan::is_idle(&group, assignor, changes);
+            let (figures, not_affected) = as_far_as_affected(changes, play, is_idle)?;
             Ok((assignor, figures, not_affected))
         }),
         None => own_changes_planned(&source, batch, options)?,
@@ -156,7 +157,9 @@ pub fn compare_batch(
     let source = Source::of(batch, options.threads, form)?;
     let rows = rows(&source, options, |_, group| {
         let play = |changes: &[Change]| comparison::compare(&group, changes);
-        let (comparison, not_affected) = as_far_as_affected(changes, play)?;
+        let own = assignor(&group, None).unwrap_or(Assignor::Range);
+        let is_idle = |changes: &[Change]| rebalance_plan::is_idle(&group, own, changes);
+        let (comparison, not_affected) = as_far_as_affected(changes, play, is_idle)?;
         Ok(Compared {
             own: group.assignor,
             comparison,
@@ -166,17 +169,25 @@ pub fn compare_batch(
     Ok(figures::write_compared(&rows))
 }
 
+const IDLE: &str = "no rebalance follows, because no member sees a change";
+
 /// Mirror of `plans/affected.py`. Runs `play` with the changes that affect one group; a change is
-/// left out if it names a topic, member, rack or client id that the group does not have.
+/// left out if it names a topic, member, rack or client id that the group does not have. No answer
+/// is returned if no rebalance follows the changes that are left (`is_idle`).
 fn as_far_as_affected<T>(
     texts: &[String],
     play: impl Fn(&[Change]) -> Result<T, (Option<usize>, GroupError)>,
+    is_idle: impl Fn(&[Change]) -> bool,
 ) -> Result<(Option<T>, Option<String>), GroupError> {
     let mut changes = rebalance_plan::changes_from_texts(texts.iter().map(String::as_str))?;
     let mut left: Vec<usize> = (0..texts.len()).collect();
     let mut left_out: Vec<String> = Vec::new();
     loop {
         let (place, error) = match play(&changes) {
+            Ok(_) if is_idle(&changes) => {
+                left_out.extend(left.iter().map(|&i| format!("{}: {IDLE}", texts[i])));
+                return Ok((None, Some(left_out.join("; "))));
+            }
             Ok(played) => {
                 let not_affected = (!left_out.is_empty()).then(|| left_out.join("; "));
                 return Ok((Some(played), not_affected));

@@ -51,6 +51,7 @@ impl<'a> GroupBuilder<'a> {
                 rack_names: Vec::new(),
                 subscriptions: Vec::new(),
                 owned: Vec::new(),
+                owned_topics: Vec::new(),
                 replica_racks: vec![0],
                 rack_ids: Vec::new(),
                 streams: Streams::default(),
@@ -159,6 +160,7 @@ impl<'a> GroupBuilder<'a> {
         let rack = rack.map(|rack| self.rack_id(rack));
         let topics = self.group.subscriptions.len() as u32;
         let owned = self.group.owned.len() as u32;
+        let owned_topics = self.group.owned_topics.len() as u32;
         self.group.members.push(Member {
             member_id: fields.member_id,
             group_instance_id: fields.group_instance_id,
@@ -171,6 +173,7 @@ impl<'a> GroupBuilder<'a> {
             },
             topics: (topics, topics),
             owned: (owned, owned),
+            owned_topics: (owned_topics, owned_topics),
         });
     }
 
@@ -247,6 +250,15 @@ impl<'a> GroupBuilder<'a> {
         self.group.owned.push(TopicPartition { topic, partition });
         if let Some(member) = self.group.members.last_mut() {
             member.owned.1 += 1;
+        }
+    }
+
+    /// Sets the topics of the last member's owned partitions, because one of them comes without
+    /// partitions.
+    pub fn own_topics(&mut self, topics: &[TopicId]) {
+        if let Some(member) = self.group.members.last_mut() {
+            self.group.owned_topics.extend_from_slice(topics);
+            member.owned_topics.1 = self.group.owned_topics.len() as u32;
         }
     }
 

@@ -119,6 +119,7 @@ fn member<'a>(
     optional_string(fields, "client_host", at)?;
     let topics = strings(fields, "topics", at)?;
     let mut owned = Vec::new();
+    let (mut owned_topics, mut is_whole) = (Vec::new(), true);
     if present(fields, "owned_partitions").is_some() {
         for_each(fields, "owned_partitions", at, |value, at| {
             let fields = object(value, at)?;
@@ -126,9 +127,13 @@ fn member<'a>(
             if let Some(topic_id) = optional_string(fields, "topic_id", at)? {
                 ids.push((path(at, "topic_id"), topic, topic_id));
             }
+            let before = owned.len();
+            owned_topics.push(topic);
             each_partition(fields, "partitions", at, |partition| {
                 owned.push((topic, partition))
-            })
+            })?;
+            is_whole &= owned.len() > before;
+            Ok(())
         })?;
     }
     builder.member(MemberFields {
@@ -143,6 +148,13 @@ fn member<'a>(
     for (topic, partition) in owned {
         let topic = builder.owned_id(topic);
         builder.own(topic, partition);
+    }
+    if !is_whole {
+        let topics = owned_topics
+            .into_iter()
+            .map(|topic| builder.owned_id(topic));
+        let topics: Vec<_> = topics.collect();
+        builder.own_topics(&topics);
     }
     streams_member(builder, fields, at)
 }

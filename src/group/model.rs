@@ -229,6 +229,8 @@ pub struct Member<'a> {
     pub(crate) topics: (u32, u32),
     /// Start and end of the member's partitions in the spec's list of owned partitions.
     pub(crate) owned: (u32, u32),
+    /// Start and end of the member's topics in the spec's `owned_topics`.
+    pub(crate) owned_topics: (u32, u32),
 }
 
 impl<'a> Member<'a> {
@@ -243,6 +245,7 @@ impl<'a> Member<'a> {
             as_sent: self.as_sent,
             topics: self.topics,
             owned: self.owned,
+            owned_topics: self.owned_topics,
         }
     }
 }

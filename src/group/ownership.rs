@@ -52,6 +52,8 @@ pub struct Assignment {
     pub anomalies: Vec<Anomaly>,
     /// The standby tasks of a streams group, whose active tasks are the partitions.
     pub standby: Option<Box<Assignment>>,
+    /// The topics of a member's target, if one of them has no partitions: by member, in order.
+    pub owned_topics: Vec<(MemberId, Vec<TopicId>)>,
 }
 
 impl Assignment {
@@ -60,8 +62,7 @@ impl Assignment {
         Self {
             offsets: offsets(lists.iter().map(|list| list.len() as u32)),
             partitions: lists.concat(),
-            anomalies: Vec::new(),
-            standby: None,
+            ..Self::default()
         }
     }
 
@@ -80,8 +81,7 @@ impl Assignment {
         Self {
             offsets,
             partitions: places.partitions,
-            anomalies: Vec::new(),
-            standby: None,
+            ..Self::default()
         }
     }
 

@@ -26,6 +26,7 @@ pub struct GroupSpec<'a> {
     pub(crate) rack_names: Vec<&'a str>,
     pub(crate) subscriptions: Vec<TopicId>,
     pub(crate) owned: Vec<TopicPartition>,
+    pub(crate) owned_topics: Vec<TopicId>,
     /// The i-th partition with known racks has `rack_ids[replica_racks[i]..replica_racks[i + 1]]`.
     pub(crate) replica_racks: Vec<u32>,
     pub(crate) rack_ids: Vec<RackId>,
@@ -58,6 +59,13 @@ impl<'a> GroupSpec<'a> {
     pub fn owned(&self, member: MemberId) -> &[TopicPartition] {
         let (start, end) = self.members[member as usize].owned;
         &self.owned[start as usize..end as usize]
+    }
+
+    /// The topics of the member's owned partitions in the given order, if one of them comes without
+    /// partitions; else none.
+    pub fn owned_topics(&self, member: MemberId) -> &[TopicId] {
+        let (start, end) = self.members[member as usize].owned_topics;
+        &self.owned_topics[start as usize..end as usize]
     }
 
     /// Racks of a partition's replicas, with repeats; empty if they are unknown.
@@ -170,6 +178,7 @@ impl<'a> GroupSpec<'a> {
             rack_names: self.rack_names.into_iter().map(&mut name).collect(),
             subscriptions: self.subscriptions,
             owned: self.owned,
+            owned_topics: self.owned_topics,
             replica_racks: self.replica_racks,
             rack_ids: self.rack_ids,
             streams: self.streams.with_names(name),
@@ -191,6 +200,7 @@ impl<'a> GroupSpec<'a> {
             rack_names: self.rack_names.clone(),
             subscriptions: self.subscriptions.clone(),
             owned: self.owned.clone(),
+            owned_topics: self.owned_topics.clone(),
             replica_racks: self.replica_racks.clone(),
             rack_ids: self.rack_ids.clone(),
             // No round of a streams group is played.

@@ -2,6 +2,7 @@
 //! Changes of a group, as values and as short texts.
 
 mod assignor;
+pub mod bounces;
 pub mod change;
 pub mod draft;
 pub mod edits;

@@ -3,7 +3,7 @@
 //! libraries that a group's members may run, by their client ids or else by their bytes.
 
 use crate::assignors::Assignor;
-use crate::group::model::{Library, Member};
+use crate::group::model::Library;
 use crate::group::spec::GroupSpec;
 
 /// A client library.
@@ -50,7 +50,8 @@ impl MayRun {
     pub fn of(group: &GroupSpec) -> Self {
         let mut found: Vec<&[Client]> = Vec::new();
         for member in &group.members {
-            let clients = clients_for(member, group.group_id);
+            let (library, instance) = (member.as_sent.library, member.group_instance_id);
+            let clients = clients_for(member.client_id, instance, library, group.group_id);
             if !found.contains(&clients) {
                 found.push(clients);
             }
@@ -71,13 +72,18 @@ impl MayRun {
 }
 
 /// The clients that a member may run: by its client id, or else by its bytes.
-fn clients_for(member: &Member, group_id: &str) -> &'static [Client] {
-    match client_of(member, group_id) {
+pub fn clients_for(
+    client_id: Option<&str>,
+    instance: Option<&str>,
+    library: Option<Library>,
+    group_id: &str,
+) -> &'static [Client] {
+    match client_of(client_id.unwrap_or(""), instance, group_id) {
         Some(Client::Java) => &[Client::Java],
         Some(Client::KafkaPython) => &[Client::KafkaPython],
         Some(Client::Aiokafka) => &[Client::Aiokafka],
         Some(Client::Librdkafka) => &[Client::Librdkafka],
-        None => match member.as_sent.library {
+        None => match library {
             // This project's plug-ins send Java's bytes.
             Some(Library::Java) => &[Client::Java, Client::KafkaPython, Client::Aiokafka],
             Some(Library::Python) => &[Client::KafkaPython, Client::Aiokafka],
@@ -89,8 +95,7 @@ fn clients_for(member: &Member, group_id: &str) -> &'static [Client] {
     }
 }
 
-fn client_of(member: &Member, group_id: &str) -> Option<Client> {
-    let client_id = member.client_id.unwrap_or("");
+fn client_of(client_id: &str, instance: Option<&str>, group_id: &str) -> Option<Client> {
     let digit_after = |prefix: &str| {
         let rest = client_id.strip_prefix(prefix);
         rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
@@ -107,6 +112,6 @@ fn client_of(member: &Member, group_id: &str) -> Option<Client> {
     let rest = client_id.strip_prefix("consumer-")?;
     let own = rest.strip_prefix(group_id)?.strip_prefix('-')?;
     let numbered = !own.is_empty() && own.bytes().all(|byte| byte.is_ascii_digit());
-    let instance = member.group_instance_id.filter(|id| !id.is_empty());
+    let instance = instance.filter(|id| !id.is_empty());
     (numbered || instance == Some(own)).then_some(Client::Java)
 }

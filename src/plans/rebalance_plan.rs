@@ -37,6 +37,31 @@ pub fn play(
     Ok(played.figures(group))
 }
 
+/// Mirror of `affected.is_idle`: whether there are only changes of topics or subscriptions, and no
+/// rebalance follows. The changes must fit the group.
+pub fn is_idle(group: &GroupSpec, assignor: Assignor, changes: &[Change]) -> bool {
+    let of_topics = |change: &Change| {
+        matches!(
+            change,
+            Change::AddPartitions { .. } | Change::RemoveTopics(_) | Change::Resubscribe { .. }
+        )
+    };
+    if changes.is_empty() || !changes.iter().all(of_topics) {
+        return false;
+    }
+    let mut draft = Draft::of(group, assignor);
+    let mut ids = MadeUp::new(group.group_id, Draw::default());
+    let mut is_idle = true;
+    for change in changes {
+        let then = |_: &mut Draft, follows, _| {
+            is_idle &= follows == Follows::Nothing;
+            Ok(())
+        };
+        is_idle &= change.play(&mut draft, &mut ids, then).is_ok();
+    }
+    is_idle
+}
+
 /// A plan after its changes: the group at the end, and the tally of all rounds.
 pub struct Played<'a, 'i> {
     pub draft: Draft<'a>,

@@ -14,6 +14,7 @@ use pyo3::types::{PyCapsule, PyTuple};
 use super::options;
 use crate::bulk::batch::{self, Form, SchemaError};
 use crate::bulk::commits;
+use crate::bulk::imported;
 use crate::bulk::records;
 
 const SCHEMA: &CStr = c"arrow_schema";
@@ -213,19 +214,15 @@ fn read(batch: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
             FFI_ArrowArray::from_raw(array.as_ptr()),
         )
     };
-    // SAFETY: one call returned both, so the schema describes the array; the import checks lengths.
+    // SAFETY: one call returned both, so the schema describes the array. The interface does not
+    // pass the sizes of most buffers: they follow from the length, the offset and the last offsets,
+    // which the producer must know to be right. `imported` checks everything else before it is read.
     let data = unsafe { from_ffi(array, &schema) }.map_err(arrow_error)?;
     if !matches!(data.data_type(), arrow_schema::DataType::Struct(_)) {
         let problem = format!("{} is not a record batch", data.data_type());
         return Err(PyTypeError::new_err(problem));
     }
-    let rows = StructArray::from(data);
-    if rows.null_count() > 0 {
-        return Err(PyValueError::new_err(
-            "rows of a record batch cannot be null",
-        ));
-    }
-    Ok(RecordBatch::from(rows))
+    imported::record_batch(data).map_err(PyValueError::new_err)
 }
 
 fn pointer<T>(capsule: &Bound<'_, PyAny>, name: &CStr) -> PyResult<NonNull<T>> {

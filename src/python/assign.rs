@@ -30,6 +30,8 @@ pub struct Columns {
     partitions: Py<PyBytes>,
     anomalies: Vec<Anomaly>,
     standby: Option<Py<Columns>>,
+    /// Members, as indices, with their topics, as indices in `topics`.
+    owned_topics: Vec<(u32, Vec<u32>)>,
 }
 
 impl Columns {
@@ -59,6 +61,7 @@ impl Columns {
             partitions,
             anomalies: anomalies.collect(),
             standby: None,
+            owned_topics: answer.owned_topics.clone(),
         }
     }
 }

@@ -143,6 +143,9 @@ impl<'s, 'a, 'py> Members<'s, 'a, 'py> {
                 .make(&self.names[tp.topic as usize], tp.partition)
         });
         let owned = PyTuple::new(py, owned.collect::<PyResult<Vec<_>>>()?)?;
+        let owned_topics = self.spec.owned_topics(member).iter();
+        let owned_topics = owned_topics.map(|&topic| &self.names[topic as usize]);
+        let owned_topics = PyTuple::new(py, owned_topics.collect::<Vec<_>>())?;
         let field = |name| scalar(py, line.get(name));
         let generation = intern!(py, "user_data_generation_id");
         instance(
@@ -157,6 +160,7 @@ impl<'s, 'a, 'py> Members<'s, 'a, 'py> {
                 (intern!(py, "client_id"), field("client_id")?),
                 (intern!(py, "client_host"), field("client_host")?),
                 (intern!(py, "owned_partitions"), owned.into_any()),
+                (intern!(py, "owned_topics"), owned_topics.into_any()),
                 (intern!(py, "generation_id"), field("generation_id")?),
                 (intern!(py, "rack_id"), field("rack_id")?),
                 (

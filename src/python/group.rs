@@ -14,7 +14,7 @@ use super::raise;
 use crate::error::GroupError;
 use crate::group::builder::{GroupBuilder, MemberFields};
 use crate::group::contract;
-use crate::group::model::{AsSent, TopicPartition, UserData};
+use crate::group::model::{AsSent, Library, TopicId, TopicPartition, UserData};
 use crate::group::spec::GroupSpec;
 use crate::group::streams::StreamsMember;
 use crate::json::{Map, Value};
@@ -29,18 +29,20 @@ struct Topic {
     initialized: Option<Vec<u32>>,
 }
 
-/// The fields of `model.Member` that assignors read.
+/// The fields of `model.Member` that assignors and plans read.
 #[derive(FromPyObject)]
 struct Member {
     member_id: PyBackedStr,
     group_instance_id: Option<PyBackedStr>,
     client_id: Option<PyBackedStr>,
     owned_partitions: Vec<(PyBackedStr, u32)>,
+    owned_topics: Vec<PyBackedStr>,
     generation_id: Option<i32>,
     rack_id: Option<PyBackedStr>,
     subscription_version: Option<u8>,
     user_data: Option<PyBackedStr>,
     user_data_generation_id: Option<i32>,
+    client_library: Option<PyBackedStr>,
     streams: Option<Streams>,
 }
 
@@ -134,6 +136,7 @@ impl Group {
                         .as_deref()
                         .and_then(|name| UserData::by_name(name).ok()),
                     user_data_generation_id: member.user_data_generation_id,
+                    library: member.client_library.as_deref().and_then(Library::by_name),
                     ..AsSent::default()
                 },
             });
@@ -146,6 +149,9 @@ impl Group {
                 let topic = builder.owned_id(topic);
                 builder.own(topic, *partition);
             }
+            let topics = member.owned_topics.iter();
+            let topics: Vec<TopicId> = topics.map(|topic| builder.owned_id(topic)).collect();
+            builder.own_topics(&topics);
             if let Some(streams) = &member.streams {
                 streams.add_to(&mut builder);
             }

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A broker of three dies: `snapshot` shows the groups of the others, and tells of the missing.
 
-`describe` shows the lags that can be read, and names the partitions without a leader.
+`describe` shows the lags that can be read, and names the partitions without a leader; `history`
+shows the groups of the other partitions.
 
 First the dead broker is still in the metadata and does not answer. Later the controller has fenced
 it, and its partitions of `__consumer_offsets` have no leader.
@@ -104,18 +105,29 @@ def test_groups_of_a_dead_broker_are_missing_and_said_to_be(
             shown = {one["group_id"] for one in lines if "error" not in one}
             return code, shown, [one["error"] for one in lines if "error" in one], said.err
 
+        def history() -> tuple[int, set[str], str]:
+            code = main(["history", "--bootstrap-server", server, "--json"])
+            said = capsys.readouterr()
+            groups = {json.loads(line)["group_id"] for line in said.out.splitlines()}
+            return code, groups, said.err
+
         def described() -> list[dict[str, Any]]:
             main(["describe", "--bootstrap-server", server, "--json"])
             lines = map(json.loads, capsys.readouterr().out.splitlines())
             return [one for one in lines if one.get("group_id") in there and "error" not in one]
 
         assert snapshot()[:3] == (0, set(GROUPS), [])
+        assert history() == (0, set(GROUPS), "")
         before = described()
         broker.kill(DEAD)
         silent = snapshot()
+        recorded = [history()]
         while_silent = described()
         await_fenced(server)
         fenced = snapshot()
+        recorded.append(history())
+        hidden = main(["history", "--bootstrap-server", server, "--group", min({*GROUPS} - there)])
+        unread = capsys.readouterr().err
         while_fenced = described()
         some_group = min(there)
         main(["describe", "--bootstrap-server", server, "--group", some_group])
@@ -123,12 +135,12 @@ def test_groups_of_a_dead_broker_are_missing_and_said_to_be(
         main(["plan", "--bootstrap-server", server, "--group", some_group])
         planned = capsys.readouterr().err
 
-    for answers, unread in ((before, []), (while_silent, ["lost-1"]), (while_fenced, ["lost-1"])):
+    for answers, without in ((before, []), (while_silent, ["lost-1"]), (while_fenced, ["lost-1"])):
         assert {one["group_id"] for one in answers} == there
         for one in answers:
             assert (one["lag"], one["without_committed_offset"]) == (0, 0)
             found = [f["partitions"] for f in one["findings"] if f["kind"] == "leaderless"]
-            assert found == ([unread] if unread else [])
+            assert found == ([without] if without else [])
     assert "leaderless: lost[1]: no leader answers" in detail
     assert "Lag: 0 records in 2 partitions; 1 partition without a leader: its lag" in detail
     assert f"{some_group} reads 1 partition without a leader: lost[1]. Kafka assigns it" in planned
@@ -138,9 +150,15 @@ def test_groups_of_a_dead_broker_are_missing_and_said_to_be(
         assert errors
         assert all(error.startswith("brokers: ") for error in errors)
         assert "others are missing" in said
-    lost = sorted(
-        {(string_hash(g) & 0x7FFFFFFF) % OFFSETS_PARTITIONS for g in GROUPS if of[g] == DEAD}
-    )
-    [without_leader] = [error for error in fenced[2] if "have no live leader" in error]
+    partitions = {g: (string_hash(g) & 0x7FFFFFFF) % OFFSETS_PARTITIONS for g in GROUPS}
+    lost = sorted({partitions[g] for g in GROUPS if of[g] == DEAD})
+    for code, groups, said in recorded:
+        assert (code, groups) == (3, there)
+        names = ", ".join(map(str, lost))
+        which = f"{len(lost)} of {OFFSETS_PARTITIONS} partitions of __consumer_offsets ({names})"
+        assert which in said
+    assert hidden == 1
+    assert f"({partitions[min({*GROUPS} - there)]}) has no live leader" in unread
+    [without_leader] = [error for error in fenced[2] if "no live leader" in error]
     for number in lost:
         assert f"{number}" in without_leader.partition("(")[2]

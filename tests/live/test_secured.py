@@ -202,7 +202,7 @@ def _broken(secured: Secured) -> dict[str, tuple[str, list[str], str]]:
         "no certificate of the client": (
             "MUTUAL",
             ["security.protocol=SSL", trust],
-            "wants another client certificate",
+            "it wants a client certificate, which ssl.keystore.location names",
         ),
         "wrong password of a key": (
             "MUTUAL",

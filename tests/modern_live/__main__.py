@@ -41,6 +41,7 @@ PROPERTIES = {
     "group.streams.min.heartbeat.interval.ms": "100",
     "group.streams.heartbeat.interval.ms": "300",
     "group.streams.initial.rebalance.delay.ms": "500",
+    "group.consumer.max.session.timeout.ms": "60000",
 }
 """Heartbeats and sessions are shorter than the defaults, so that a run is."""
 

@@ -17,7 +17,7 @@ from kafka_rebalance.plans.rebalance_plan import parse_changes
 from tests.support.broker import LIB_STREAMS
 from tests.support.live_members import JavaMembers
 
-from .judge import Outcome, await_epoch, await_topics, judge, settled
+from .judge import Outcome, await_epoch, await_topics, is_of, joined, judge, settled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -69,6 +69,7 @@ class BrokerAssigned:
     def __init__(self, kind: str, members: Members, directory: Path) -> None:
         self.members = members
         self.server = members.server
+        self.described: dict[str, dict[str, Any]] = {}
         self._directory = directory
         first = [LIB_STREAMS] if kind == "streams" else []
         self._java = JavaMembers(self.server, directory / f"{kind}.log", "BrokerAssigned", first)
@@ -95,6 +96,7 @@ class BrokerAssigned:
             "state_dir": str(self._directory / name),
             **stage.more,
         }
+        self.described[name] = one
         self.send(add=[one])
         return name
 
@@ -189,6 +191,23 @@ def _leave(clients: BrokerAssigned, random: Random, stage: Stage, group: GroupSp
     return group, [f"remove-member={_id(group, name)}"]
 
 
+def _quick_restart(
+    clients: BrokerAssigned, random: Random, stage: Stage, group: GroupSpec
+) -> _Made | None:
+    """Restarts a client of one member before another member's heartbeat."""
+    alone = [one for one in sorted(stage.clients) if stage.threads.get(one, 1) == 1]
+    if stage.members < 2 or not alone:
+        return None
+    name = random.choice(alone)
+    kind = name.partition("-")[0]
+    known = [one.member_id for one in group.members]
+    with clients.members.between_heartbeats(kind, stage.group_id):
+        clients.send(close=[name])
+        clients.send(add=[clients.described[name]])
+        joined(clients.server, stage.group_id, name, known)
+    return group, [f"bounce-members={_id(group, name)},away=0s"]
+
+
 def _grow(clients: BrokerAssigned, random: Random, stage: Stage, group: GroupSpec) -> _Made | None:
     topic = random.choice([topic.name for topic in group.topics])
     stage.topics[topic] += random.randint(1, 3)
@@ -252,14 +271,13 @@ def _other_standby(
 
 def _id(group: GroupSpec, name: str) -> str:
     """Returns the id of a client's member; an application's client ids begin with its name."""
-    ids = [
-        one.member_id
-        for one in group.members
-        if one.client_id == name or (one.client_id or "").startswith(f"{name}-")
-    ]
+    ids = [one.member_id for one in group.members if is_of(one.client_id, name)]
     assert len(ids) == 1
     return ids[0]
 
 
-_SHARE = (_share_join, _share_join, _leave, _leave, _grow, _resubscribe)
-_STREAMS = (_streams_join, _streams_join, _more_threads, _leave, _leave, _leave, _other_standby)
+_SHARE = (_share_join, _share_join, _leave, _leave, _quick_restart, _grow, _resubscribe)
+_STREAMS = (
+    *(_streams_join, _streams_join, _more_threads, _leave, _leave, _leave, _other_standby),
+    _quick_restart,
+)

@@ -91,7 +91,7 @@ def _change(members: Members, random: Random, stage: Stage) -> Outcome:
     before = settled(members.server, stage.group_id, len(stage.clients))
     kinds = ["join", "join", "grow"]
     if len(stage.clients) > 1:
-        kinds += ["leave", "kill", "restart"]
+        kinds += ["leave", "kill", "restart", "quick restart"]
     if not stage.is_pattern:
         kinds.append("resubscribe")
     kind = random.choice(kinds)
@@ -178,6 +178,20 @@ def _restart(members: Members, random: Random, stage: Stage, group: GroupSpec) -
     return [f"bounce-members={_id(group, client)}"]
 
 
+def _quick_restart(members: Members, random: Random, stage: Stage, group: GroupSpec) -> list[str]:
+    """Restarts a dynamic member before another member's heartbeat."""
+    dynamic = [client for client in stage.clients if client.instance_id is None]
+    if not dynamic:
+        return _grow(members, random, stage, group)
+    client = random.choice(dynamic)
+    known = [one.member_id for one in group.members]
+    with members.between_heartbeats("consumer", stage.group_id):
+        members.close(client)
+        members.start(client)
+        joined(members.server, stage.group_id, client.name, known)
+    return [f"bounce-members={_id(group, client)},away=0s"]
+
+
 def _grow(members: Members, random: Random, stage: Stage, group: GroupSpec) -> list[str]:
     there = {topic.name for topic in group.topics}
     topic = random.choice(sorted(there))
@@ -213,6 +227,7 @@ _DO = {
     "leave": _leave,
     "kill": _kill,
     "restart": _restart,
+    "quick restart": _quick_restart,
     "grow": _grow,
     "resubscribe": _resubscribe,
 }

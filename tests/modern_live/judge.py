@@ -73,12 +73,17 @@ def joined(server: str, group_id: str, client_id: str, known: Collection[str] = 
     found: list[str] = []
 
     def is_there(line: dict[str, Any]) -> bool:
-        ids = (one["member_id"] for one in line["members"] if one["client_id"] == client_id)
+        ids = (one["member_id"] for one in line["members"] if is_of(one["client_id"], client_id))
         found.extend(one for one in ids if one not in known)
         return bool(found)
 
     _look_until(server, group_id, is_there, f"{client_id} has not joined")
     return found[0]
+
+
+def is_of(client_id: str | None, client: str) -> bool:
+    """Returns whether a member is one of this client; those of an application have longer ids."""
+    return client_id == client or (client_id or "").startswith(f"{client}-")
 
 
 def await_topics(server: str, group_id: str, client_id: str, topics: Collection[str]) -> None:

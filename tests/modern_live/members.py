@@ -5,17 +5,26 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
+
+from kafka.admin import ConfigResource
 
 from kafka_rebalance.live.cluster import admin_client
 from tests.support.live_members import JavaMembers
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 JAVA, LIBRDKAFKA = LIBRARIES = ("java", "librdkafka")
 _POLL_S = 0.05
+
+OFTEN_MS, SELDOM_MS = 300, 10_000
+LEARNT_S = 1.5
+"""Within it, each member has learnt a new interval; its next heartbeat comes after SELDOM_MS."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +88,20 @@ class Members:
     def create(self, topics: dict[str, int]) -> None:
         with admin_client(self.server, None) as admin:
             admin.create_topics({t: {"num_partitions": n} for t, n in topics.items()})
+
+    def set_heartbeats(self, kind: str, group_id: str, ms: int) -> None:
+        """Sets how often the members of a group send heartbeats; they learn it from the next."""
+        value = {f"{kind}.heartbeat.interval.ms": str(ms), f"{kind}.session.timeout.ms": "45000"}
+        with admin_client(self.server, None) as admin:
+            admin.alter_configs([ConfigResource("GROUP", group_id, value)], incremental=True)
+
+    @contextmanager
+    def between_heartbeats(self, kind: str, group_id: str) -> Iterator[None]:
+        """Lets a group's members send heartbeats seldom; has a pause without any at the start."""
+        self.set_heartbeats(kind, group_id, SELDOM_MS)
+        time.sleep(LEARNT_S)
+        yield
+        self.set_heartbeats(kind, group_id, OFTEN_MS)
 
     def grow(self, topic: str, partitions: int) -> None:
         with admin_client(self.server, None) as admin:

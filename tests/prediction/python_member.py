@@ -43,7 +43,12 @@ OWN_PACKAGES = {OWN_KAFKA_PYTHON: "kafka", OWN_AIOKAFKA: "aiokafka"}
 
 
 def run(
-    pipe: Connection, part: Part, bootstrap_server: str, most_poll_ms: int, stacks: Path
+    pipe: Connection,
+    part: Part,
+    bootstrap_server: str,
+    most_poll_ms: int,
+    stacks: Path,
+    commits: bool = False,
 ) -> None:
     """Polls until `close` arrives in the pipe; SIGUSR1 writes the call stacks to `stacks`."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
@@ -58,7 +63,7 @@ def run(
         "heartbeat_interval_ms": 500,
         "max_poll_interval_ms": most_poll_ms,
         "metadata_max_age_ms": 1_000,
-        "enable_auto_commit": False,
+        "enable_auto_commit": commits,
         "auto_offset_reset": "earliest",
     }
     if part.rack_id is not None:

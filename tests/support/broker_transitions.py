@@ -71,6 +71,17 @@ class Transitions:
         self.command({"op": _OPS[self.kind], "g": "g", "m": member_id, "epoch": -1})
         return True
 
+    def restart(self, member_id: str, meanwhile: Callable[[], object]) -> str:
+        """Lets a member leave, and come back with the id that is returned."""
+        back = self.members.pop(member_id)
+        self.command({"op": _OPS[self.kind], "g": "g", "m": member_id, "epoch": -1})
+        meanwhile()
+        self.made += 1
+        new_id = f"{self.rng.randrange(16**6):06x}-{self.made}"
+        self.members[new_id] = back | {"epoch": 0, "owned": {}, "fresh": True}
+        self._beat(new_id)
+        return new_id
+
     def subscribe(self) -> bool:
         member_id = self.rng.choice(sorted(self.members))
         topics = self._subscription()

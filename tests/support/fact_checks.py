@@ -14,7 +14,6 @@ from typing import Any
 from kafka_rebalance import TopicPartition
 from kafka_rebalance.assignors.classic import (
     constrained,
-    cooperative_sticky,
     round_robin,
     subscriptions,
 )
@@ -22,6 +21,7 @@ from kafka_rebalance.assignors.classic import range as ranges
 from kafka_rebalance.group.model import static_first
 from kafka_rebalance.java.order import name_key
 from kafka_rebalance.plans import facts, sticky_facts
+from kafka_rebalance.plans.general_steps import NewestClaim, SameInstance
 from tests.support.reference_log import Holdings, Log
 
 
@@ -158,7 +158,7 @@ def not_kept(log: Log, tp: TopicPartition, fact: sticky_facts.NotKept) -> None:
         assert fact.member_id is not None
         assert log.holders(log.believed, tp) == [fact.member_id]
         near = log.members[fact.member_id].rack in log.replicas(tp)
-        assert (fact.why == "rack") == (log.racks.active() and not _suits(log, fact.member_id, tp))
+        assert (fact.why == "rack") == (log.has_racks and not _suits(log, fact.member_id, tp))
         if fact.why == "share":
             could = _could(log, fact.member_id)
             assert log.after["keep"][fact.member_id] == could[: fact.kept]
@@ -188,7 +188,7 @@ def given(log: Log, tp: TopicPartition, fact: sticky_facts.Given) -> None:
     of_pass = log.given[:pass_end] if fact.near else log.given[pass_end:]
     if fact.member_id is None:
         assert fact.near
-        assert log.racks.active()
+        assert log.has_racks
         assert tp not in [one for one, _, _ in of_pass]
         return
     (sizes,) = [sizes for one, m, sizes in of_pass if (one, m) == (tp, fact.member_id)]
@@ -213,7 +213,7 @@ def held(log: Log, tp: TopicPartition, fact: sticky_facts.Held) -> None:
         subscribed = tp.topic in log.members[fact.member_id].topics
         assert (fact.why_not == "unsubscribed") == (not subscribed)
         if subscribed:
-            assert log.racks.active()
+            assert log.has_racks
             assert not log.near_or_no_rack(fact.member_id, tp)
 
 
@@ -228,7 +228,7 @@ def smallest(log: Log, tp: TopicPartition, fact: sticky_facts.Smallest) -> None:
     among = log.subscribers(tp.topic)
     start, end = log.after["near"], len(log.given)
     if fact.among == "near":
-        assert log.racks.active()
+        assert log.has_racks
         among = {m for m in among if log.near_or_no_rack(m, tp)}
         start, end = 0, start
     if fact.member_id is None:
@@ -236,7 +236,7 @@ def smallest(log: Log, tp: TopicPartition, fact: sticky_facts.Smallest) -> None:
         return
     (sizes,) = [sizes for one, m, sizes in log.given[start:end] if (one, m) == (tp, fact.member_id)]
     assert sizes[fact.member_id] == fact.holds
-    assert fact.member_id == min(among, key=lambda m: (sizes[m], name_key(m)))
+    assert fact.member_id == min(among, key=lambda m: (sizes[m], log.by_id(m)))
 
 
 def fixed(log: Log, tp: TopicPartition, fact: sticky_facts.Fixed) -> None:
@@ -265,11 +265,11 @@ def moved(log: Log, tp: TopicPartition, fact: sticky_facts.Moved) -> None:
             source for _, went, source, _, _ in log.moved if went == tp
         ]  # `tp` also moved away from this member
     elif fact.why == "previous":
-        assert log.build.previous[tp][0] == destination
+        assert destination in (log.build.previous[tp], log.build.previous[tp][0])
         assert fact.source_holds > fact.destination_holds + 1
     else:
         taking_part = [m for m in log.subscribers(tp.topic) if m in sizes]
-        assert destination == min(taking_part, key=lambda m: (sizes[m], name_key(m)))
+        assert destination == min(taking_part, key=lambda m: (sizes[m], log.by_id(m)))
         assert fact.source_holds > fact.destination_holds + 1
 
 
@@ -286,9 +286,28 @@ def balanced(log: Log, tp: TopicPartition, fact: sticky_facts.Balanced) -> None:
 
 def withheld(log: Log, tp: TopicPartition, fact: sticky_facts.Withheld) -> None:
     assert tp in log.target[fact.member_id]
-    assert tp not in cooperative_sticky.assign(log.group)[fact.member_id]
+    assert tp not in log.answer[fact.member_id]
     for member_id in fact.claimants:
         assert tp in log.members[member_id].owned_partitions
+
+
+def newest_claim(log: Log, tp: TopicPartition, fact: NewestClaim) -> None:
+    read = [m for m in log.group.members if m.topics]  # librdkafka drops the others
+    claimed = Counter({m.member_id: m.owned_partitions.count(tp) for m in read})
+    assert Counter(member_id for member_id, _ in fact.claims) == +claimed
+    assert log.holders(log.believed, tp) == ([] if fact.owner is None else [fact.owner])
+    numbers = [number for _, number in fact.claims]
+    contested = len(set(numbers)) < len(numbers)
+    assert (fact.owner is None) == (contested or not numbers)
+    if fact.owner is not None and max(numbers) - min(numbers) < 2**31:
+        assert (fact.owner, max(numbers)) in fact.claims
+
+
+def same_instance(log: Log, tp: TopicPartition, fact: SameInstance) -> None:
+    assert log.holders(log.answer, tp) == [fact.member_id]
+    assert tp in log.target[fact.other]
+    one, other = (log.members[m].group_instance_id for m in (fact.member_id, fact.other))
+    assert one == other is not None
 
 
 CHECKS: dict[type, Callable[[Log, TopicPartition, Any], None]] = {
@@ -299,6 +318,8 @@ CHECKS: dict[type, Callable[[Log, TopicPartition, Any], None]] = {
     facts.Dealt: dealt,
     facts.NextInCircle: next_in_circle,
     sticky_facts.ClaimFacts: all_claims,
+    NewestClaim: newest_claim,
+    SameInstance: same_instance,
     sticky_facts.Algorithm: algorithm,
     sticky_facts.Kept: kept,
     sticky_facts.NotKept: not_kept,

@@ -8,9 +8,12 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from kafka_rebalance import GroupError, GroupSpec, apply, assign, change_from_text
+from kafka_rebalance import GroupError, GroupSpec, Topic, apply, assign, change_from_text
 from kafka_rebalance.assignors.registry import BUILT_IN, SERVER_SIDE, planned_names
 from tests.support.generate import generate
+
+
+LIBRARIES = ("java", "python", "kafka-python", "aiokafka", "librdkafka")
 
 
 def groups_and_changes(seed: int, count: int) -> Iterator[tuple[GroupSpec, list[str]]]:
@@ -54,7 +57,10 @@ def with_protocol(rng: random.Random, case: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_client_ids(rng: random.Random, case: dict[str, Any]) -> dict[str, Any]:
-    """Adds client ids: none, one for all, numbered ones, three in turn, or random ones."""
+    """Adds client ids: none, one for all, numbered ones, three in turn, or random ones.
+
+    Some of the members without a client id have a library.
+    """
     members = case["members"]
     first = rng.choice([0, 1, 8, 98])
     ways: list[Callable[[int], str | None]] = [
@@ -67,6 +73,9 @@ def with_client_ids(rng: random.Random, case: dict[str, Any]) -> dict[str, Any]:
     ]
     way = rng.choice(ways)
     named = [{**member, "client_id": way(n)} for n, member in enumerate(members)]
+    library = rng.choice([None, None, *LIBRARIES])
+    if library is not None:
+        named = [{"client_library": library, **m} if not m["client_id"] else m for m in named]
     return {**case, "members": named}
 
 
@@ -80,9 +89,10 @@ def _add(rng: random.Random, group: GroupSpec) -> str:
         options.append(f",instance-id={rng.choice(['s-1', 'static', rng.choice(names), ''])}")
     if rng.random() < 0.1:
         options.append(",rack=r1")
+    if rng.random() < 0.5:
+        options.append(f",like={_name(rng, group)}")
     rng.shuffle(options)
-    text += "".join(options)
-    return text + (f",like={_name(rng, group)}" if rng.random() < 0.5 else "")
+    return text + "".join(options)
 
 
 def _name(rng: random.Random, group: GroupSpec) -> str:
@@ -112,8 +122,15 @@ def _remove_client(rng: random.Random, group: GroupSpec) -> str:
 def _partitions(rng: random.Random, group: GroupSpec) -> str:
     if not group.topics:
         return "partitions t=3"
-    topic = rng.choice(group.topics)
+    topic = rng.choice(_unread(rng, group) or group.topics)
     return f"partitions {topic.name}={max(0, topic.partitions + rng.randint(-1, 5))}"
+
+
+def _unread(rng: random.Random, group: GroupSpec) -> list[Topic]:
+    """Returns the topics that nobody subscribes to; in most cases, an empty list."""
+    read = {topic for member in group.members for topic in member.topics}
+    unread = [topic for topic in group.topics if topic.name not in read]
+    return unread if rng.random() < 0.3 else []
 
 
 def _add_topics(rng: random.Random, group: GroupSpec) -> str:
@@ -121,11 +138,17 @@ def _add_topics(rng: random.Random, group: GroupSpec) -> str:
 
 
 def _remove_topics(rng: random.Random, group: GroupSpec) -> str:
-    return f"remove-topics={rng.choice([topic.name for topic in group.topics] or ['t'])}"
+    topics = _unread(rng, group) or group.topics
+    return f"remove-topics={rng.choice([topic.name for topic in topics] or ['t'])}"
 
 
 def _resubscribe(rng: random.Random, group: GroupSpec) -> str:
     names = [topic.name for topic in group.topics] or ["t"]
+    member = rng.choice(group.members)
+    known = [topic for topic in member.topics if topic in names]
+    if known and rng.random() < 0.2:  # the topics that the member has, in any order
+        rng.shuffle(known)
+        return f"resubscribe={member.member_id}:{','.join(known)}"
     who = f"{_name(rng, group)}:" if rng.random() < 0.6 else ""
     return f"resubscribe={who}{','.join(rng.sample(names, rng.randint(1, len(names))))}"
 
@@ -136,7 +159,8 @@ def _switch(rng: random.Random, group: GroupSpec) -> str:
 
 def _bounce(rng: random.Random, group: GroupSpec) -> str:
     who = "*" if len(group.members) <= 6 and rng.random() < 0.5 else _name(rng, group)
-    return f"bounce-members={who}{rng.choice(['', '', ',static', ',dynamic'])}"
+    away = rng.choice(["", "", ",away=0s", ",away=1s", ",away=1m"])
+    return f"bounce-members={who}{rng.choice(['', '', ',static', ',dynamic'])}{away}"
 
 
 def _nonsense(rng: random.Random, group: GroupSpec) -> str:

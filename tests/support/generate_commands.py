@@ -69,6 +69,8 @@ class Client:
 class Commands:
     """Makes one random command after another; the caller must pass each answer to `told`."""
 
+    prepared = 0
+
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
         theme = rng.choices(("members", "static", "offsets"), (5, 1, 3))[0]

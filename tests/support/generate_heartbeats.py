@@ -42,6 +42,8 @@ POLICIES = ("bidirectional", "bidirectional", "upgrade", "downgrade", "disabled"
 class HeartbeatCommands:
     """Makes one random command after another; the caller must pass each answer to `told`."""
 
+    prepared = 0
+
     def __init__(self, rng: random.Random, theme: str = "") -> None:
         self.rng = rng
         self.theme = theme or rng.choices(list(THEMES), list(THEMES.values()))[0]

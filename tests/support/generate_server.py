@@ -20,8 +20,13 @@ Case = dict[str, Any]
 def for_brokers(case: Case) -> Case:
     """Returns the case with topic ids, also of deleted topics.
 
-    Some share groups also get lists of initialised partitions. A streams group has no topics.
+    Some groups also get topics without partitions in their targets, as Kafka's own coordinator
+    leaves them in share groups, and some share groups get lists of initialised partitions. A streams
+    group has no topics. A case that has been here before is returned as it is.
     """
+    held = (one for member in case["members"] for one in member.get("owned_partitions") or [])
+    if any("topic_id" in one for one in (*case["topics"], *held)):
+        return case
     rng = random.Random(case["group_id"])
     names = {topic["name"] for topic in case["topics"]}
     shares = case["assignor"].startswith("share/")
@@ -29,6 +34,7 @@ def for_brokers(case: Case) -> Case:
     topics = [topic | {"topic_id": topic_id(topic["name"], hashes)} for topic in case["topics"]]
     if shares and rng.random() < 0.4:
         topics = [topic | _initialized(rng, topic["partitions"]) for topic in topics]
+    emptied = rng.choice([0, 0.1, 0.6]) if shares or rng.random() < 0.2 else 0
     members = [
         member
         | {
@@ -36,12 +42,24 @@ def for_brokers(case: Case) -> Case:
                 owned
                 if owned["topic"] in names
                 else owned | {"topic_id": topic_id(owned["topic"], hashes)}
-                for owned in member.get("owned_partitions") or []
+                for owned in _with_emptied(rng, member, [*names, "gone"], emptied)
             ]
         }
         for member in case["members"]
     ]
     return case | {"topics": topics, "members": members}
+
+
+def _with_emptied(
+    rng: random.Random, member: dict[str, Any], names: list[str], share: float
+) -> list[dict[str, Any]]:
+    """Returns the member's partitions; a share of the other topics has an entry without any."""
+    owned = list(member.get("owned_partitions") or [])
+    held = {one["topic"] for one in owned}
+    for name in sorted(names):
+        if share and name not in held and rng.random() < share:
+            owned.insert(rng.randint(0, len(owned)), {"topic": name, "partitions": []})
+    return owned
 
 
 def topic_id(name: str, hashes: int = 12) -> str:

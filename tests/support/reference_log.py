@@ -9,6 +9,11 @@ import kafka_rebalance as kr
 from kafka_rebalance import GroupSpec, TopicPartition
 from kafka_rebalance.assignors.classic import claims, constrained, general
 from kafka_rebalance.assignors.classic.racks import Racks
+from kafka_rebalance.assignors.librdkafka import claims as librdkafka_claims
+from kafka_rebalance.assignors.librdkafka import general as librdkafka
+from kafka_rebalance.assignors.librdkafka.subscriptions import members_with_topics, name_bytes
+from kafka_rebalance.assignors.registry import library_of
+from kafka_rebalance.java.order import name_key
 
 Holdings = dict[str, list[TopicPartition]]
 Sizes = dict[str, int]
@@ -35,7 +40,9 @@ class Log:
         self.build: Any = None
         self.given: list[tuple[TopicPartition, str, Sizes]] = []
         self.moved: list[tuple[TopicPartition, TopicPartition, str, str, Sizes]] = []
-        if "sticky" in assignor:
+        if library_of(assignor) == "librdkafka":
+            self._run_librdkafka()
+        elif "sticky" in assignor:
             self._run_sticky()
 
     def _run_sticky(self) -> None:
@@ -44,7 +51,7 @@ class Log:
         sent = {member.member_id: send(member) for member in self.group.members}
         self.claims = claims.settle(self.group, sent)
         self.believed = {m: list(owned) for m, owned in self.claims.owned.items()}
-        self.racks = Racks.of(self.group, self.claims)
+        self.racks: Any = Racks.of(self.group, self.claims)
         if self.claims.equal_subscriptions:
             self._run_constrained()
         else:
@@ -102,6 +109,53 @@ class Log:
         build.balance(unassigned, initializing=initializing)
         self.target = build.current | build.fixed
 
+    def _run_librdkafka(self) -> None:
+        log = self
+
+        class Logged(librdkafka.GeneralBuild):
+            def _append(self, member_id: str, tp: TopicPartition) -> None:
+                if not log.after.get("balancing"):
+                    log.given.append((tp, member_id, _sizes(self.current)))
+                super()._append(member_id, tp)
+
+            def _move(self, tp: TopicPartition, destination: str) -> None:
+                sizes, holder = _sizes(self.current), dict(self.holder)
+                super()._move(tp, destination)
+                (went,) = [one for one in holder if holder[one] != self.holder[one]] or [tp]
+                log.moved.append((tp, went, holder[went], destination, sizes))
+
+        order = members_with_topics(self.group)
+        settled = librdkafka_claims.settle(order)
+        self.believed = {m: list(owned) for m, owned in settled.owned.items()}
+        self.build = build = Logged(self.group, order, settled)
+        self.racks = build.racks
+        build.sort_partitions()
+        unassigned = build.keep_owned()
+        self.after["keep"], self.after["unassigned"] = _copy(build.current), list(unassigned)
+        initializing = build.by_size[-1][0] == 0
+        left = unassigned
+        if build.racks.active:
+            left = [tp for tp in unassigned if not build._assign_smallest(tp, build.racks)]
+        self.after["near"] = len(self.given)
+        for tp in left:
+            build._assign_smallest(tp, None)
+        build.take_out_fixed()
+        self.after["balancing"] = True
+        self.after["before"] = _copy(build.current)
+        build.balance(unassigned, initializing=initializing)
+        self.target = build.current | build.fixed
+
+    @property
+    def has_racks(self) -> bool:
+        """Returns whether racks make a difference."""
+        active = self.racks.active
+        return active if isinstance(active, bool) else bool(active())
+
+    def by_id(self, member_id: str) -> bytes:
+        """Returns the order of ids: by UTF-16 units in Java, by bytes in librdkafka."""
+        of_java = library_of(self.assignor) is None
+        return name_key(member_id) if of_java else name_bytes(member_id)
+
     def holders(self, holdings: Any, tp: TopicPartition) -> list[str]:
         return [member_id for member_id, owned in holdings.items() if tp in owned]
 
@@ -109,6 +163,8 @@ class Log:
         return {m for m, member in self.members.items() if topic in member.topics}
 
     def near_or_no_rack(self, member_id: str, tp: TopicPartition) -> bool:
+        if library_of(self.assignor) == "librdkafka":
+            return not self.racks.mismatch(member_id, tp)  # an empty rack counts as one
         return self.members[member_id].rack in (None, *self.replicas(tp))
 
     def replicas(self, tp: TopicPartition) -> set[str | None]:

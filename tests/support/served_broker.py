@@ -150,11 +150,12 @@ def until(done: Callable[[], bool]) -> None:
 
 
 class running:  # noqa: N801
-    """`kafka-rebalance serve` as a process, on a free port."""
+    """`kafka-rebalance serve` as a process, on a free port; it may open `files` files."""
 
-    def __init__(self, *arguments: str) -> None:
+    def __init__(self, *arguments: str, files: int = 1024) -> None:
+        command = [sys.executable, "-m", "kafka_rebalance", "serve", "--port", "0", *arguments]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "kafka_rebalance", "serve", "--port", "0", *arguments],
+            ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh", *command],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

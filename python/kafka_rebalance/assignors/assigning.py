@@ -8,6 +8,7 @@ from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import TopicPartition, quoted
 from kafka_rebalance.group.ownership import (
+    NO_TOPICS,
     Anomaly,
     Assignment,
     Delta,
@@ -53,11 +54,13 @@ def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "r
     row = SERVER_SIDE[name] if name in SERVER_SIDE else BUILT_IN[name]
     if isinstance(row, OfTasks):
         return _tasks(group, row)
-    assignment = _in_join_order(group, row.assign(group))
+    answer = row.assign(group)
+    assignment = _in_join_order(group, answer)
     withholds = isinstance(row, BuiltIn) and row.withholds
     shares = isinstance(row, ServerSide) and row.shares
     anomalies = find_anomalies(group, assignment, withholds=withholds, shares=shares)
-    return Assignment.of(assignment, anomalies)
+    topics = answer.owned_topics if isinstance(answer, Assignment) else NO_TOPICS
+    return Assignment.of(assignment, anomalies, owned_topics=topics)
 
 
 def _tasks(group: GroupSpec, row: OfTasks) -> Assignment:
@@ -66,8 +69,8 @@ def _tasks(group: GroupSpec, row: OfTasks) -> Assignment:
 
 
 def _in_join_order(
-    group: GroupSpec, answer: Mapping[str, list[TopicPartition]]
-) -> dict[str, list[TopicPartition]]:
+    group: GroupSpec, answer: Mapping[str, Sequence[TopicPartition]]
+) -> dict[str, Sequence[TopicPartition]]:
     """Returns an assignor's answer with its members in join order."""
     return {member.member_id: answer[member.member_id] for member in group.members}
 
@@ -135,6 +138,11 @@ def from_columns(member_ids: tuple[str, ...], columns: "_core.Columns") -> Assig
             Anomaly(one.kind, one.topic, one.partition, one.member_id) for one in columns.anomalies
         ),
         None if columns.standby is None else from_columns(member_ids, columns.standby),
+        {
+            member_ids[m]: tuple(columns.topics[topic] for topic in topics)
+            for m, topics in columns.owned_topics
+        }
+        or NO_TOPICS,
     )
 
 

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import Member, TopicPartition, quoted
+from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.wire import encode_cooperative_user_data, encode_sticky_user_data
 
@@ -99,7 +100,7 @@ BUILT_IN = {
 class ServerSide(NamedTuple):
     """A server-side assignor; `shares`: whether members can share a partition."""
 
-    assign: Callable[[GroupSpec], dict[str, list[TopicPartition]]]
+    assign: Callable[[GroupSpec], Assignment]
     shares: bool = False
 
 

@@ -118,19 +118,27 @@ def _texts(changes: Sequence[str]) -> list[str]:
 def _answers(groups: object, work: Callable[[object], _core.ArrowBatch]) -> Any:
     """Answers groups in any form. Errors: TypeError for another form."""
     pa = _pyarrow("Arrow data")
+    _check(pa, groups)
     if hasattr(groups, "__arrow_c_array__"):
         return pa.record_batch(work(groups))
     if not hasattr(groups, "__arrow_c_stream__"):
         return pa.record_batch(work(_batch_of_groups(pa, groups)))
-    reader = pa.RecordBatchReader.from_stream(groups)
-    wanted = pa.schema(_whole(pa, reader.schema, _schema(pa)))
+    # Arrow's C interface passes no sizes of buffers, so pyarrow's own data stay in pyarrow here.
+    if isinstance(groups, pa.Table):
+        reader = groups.to_reader()
+    elif isinstance(groups, pa.RecordBatchReader):
+        reader = groups
+    else:
+        reader = pa.RecordBatchReader.from_stream(groups)
+    wanted = _wanted(pa, reader.schema)
     # Answers to no groups: a wrong column is an error before the stream is read.
     schema = pa.record_batch(work(pa.RecordBatch.from_pylist([], wanted))).schema
 
     def answers() -> Iterator[Any]:
         for batch in reader:
+            _check(pa, batch)
             try:
-                whole = batch if batch.schema == wanted else batch.cast(wanted)
+                whole = _cast(pa, batch, wanted)
             except pa.ArrowInvalid as error:
                 raise TypeError(f"batch: a number is not whole: {error}") from None
             yield pa.record_batch(work(whole))
@@ -138,6 +146,19 @@ def _answers(groups: object, work: Callable[[object], _core.ArrowBatch]) -> Any:
     if isinstance(groups, pa.RecordBatchReader):
         return pa.RecordBatchReader.from_batches(schema, answers())
     return pa.Table.from_batches(answers(), schema)
+
+
+def _check(pa: Any, data: object) -> None:
+    """Raises a ValueError if offsets end behind the buffers; only pyarrow knows their sizes.
+
+    The core checks the offsets before the last one.
+    """
+    if isinstance(data, pa.RecordBatch | pa.Table):
+        try:
+            data.validate()
+        except pa.ArrowInvalid as error:
+            problem = f"batch: damaged Arrow data: {error}; read or write the data again"
+            raise ValueError(problem) from None
 
 
 def _batch_of_groups(pa: Any, groups: object) -> Any:
@@ -150,29 +171,67 @@ def _batch_of_groups(pa: Any, groups: object) -> Any:
     return pa.RecordBatch.from_pylist([group.to_dict() for group in groups], _schema(pa))
 
 
-def _whole(pa: Any, fields: Any, contract: Any) -> list[Any]:
-    """Returns the fields, with integers for floats in the contract's fields.
+def _cast(pa: Any, batch: Any, wanted: Any) -> Any:
+    """Returns the batch with these types.
 
-    pandas turns integers with nulls into floats. Other fields are not read, and stay.
+    Only columns of another type are cast: Arrow makes an invalid array of a list of structs that is
+    cast to its own type, if a field has the null type. Errors: pyarrow.ArrowInvalid.
     """
-    known = {field.name: field.type for field in contract}
-    return [
-        one.with_type(_whole_type(pa, one.type, known[one.name])) if one.name in known else one
-        for one in fields
-    ]
+    columns = []
+    for column, field in zip(batch.columns, wanted, strict=True):
+        if column.type == field.type:
+            columns.append(column)
+        elif column.null_count == len(column):
+            columns.append(pa.nulls(len(column), field.type))
+        elif pa.types.is_floating(column.type) and not pa.types.is_integer(field.type):
+            raise TypeError(f"{field.name}: {column.type} is not {field.type}")
+        else:
+            columns.append(column.cast(field.type))
+    return pa.RecordBatch.from_arrays(columns, schema=wanted)
 
 
-def _whole_type(pa: Any, found: Any, known: Any) -> Any:
-    if pa.types.is_floating(found):
+def _wanted(pa: Any, schema: Any) -> Any:
+    """Returns the schema with the types that the core reads; other columns stay.
+
+    pandas turns integers with nulls into floats, and a column without a value, too.
+    """
+    known = _types(_schema(pa)) | {"error": pa.string(), "changes": pa.list_(pa.string())}
+    fields = []
+    for one in schema:
+        new = one.type
+        if one.name in known:
+            is_float = pa.types.is_floating(one.type) and not pa.types.is_integer(known[one.name])
+            new = known[one.name] if is_float else _whole(pa, one.type, known[one.name])
+        fields.append(one.with_type(new))
+    return pa.schema(fields)
+
+
+def _whole(pa: Any, found: Any, known: Any) -> Any:
+    """Returns a type with integers for floats, and the contract's types for null types.
+
+    A field that is null in all rows has the null type: one that is not in the contract is left out,
+    because `_cast` cannot have it in a list. All else stays.
+    """
+    if known is not None and pa.types.is_null(found):
+        return known
+    if known is not None and pa.types.is_floating(found) and pa.types.is_integer(known):
         return pa.int64()
-    if pa.types.is_struct(found) and pa.types.is_struct(known):
-        return pa.struct(_whole(pa, found, known))
+    if pa.types.is_struct(found):
+        fields = {} if known is None or not pa.types.is_struct(known) else _types(known)
+        return pa.struct(
+            one.with_type(_whole(pa, one.type, fields.get(one.name)))
+            for one in found
+            if one.name in fields or not pa.types.is_null(one.type)
+        )
     for is_list, new in ((pa.types.is_list, pa.list_), (pa.types.is_large_list, pa.large_list)):
-        if is_list(found) and pa.types.is_list(known):
-            return new(
-                found.value_field.with_type(_whole_type(pa, found.value_type, known.value_type))
-            )
+        if is_list(found):
+            value = known.value_type if known is not None and pa.types.is_list(known) else None
+            return new(found.value_field.with_type(_whole(pa, found.value_type, value)))
     return found
+
+
+def _types(fields: Any) -> dict[str, Any]:
+    return {field.name: field.type for field in fields}
 
 
 def _schema(pa: Any) -> Any:

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from kafka_rebalance.group.line_files import MAX_LINE_BYTES, TOO_LONG, read_lines, read_range
+
 from .file_systems import open_file_system
-from .line_files import MAX_LINE_BYTES, read_lines, read_range
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -64,7 +65,7 @@ def line_batches(split: Split) -> "Iterator[pa.RecordBatch]":
     """
     import pyarrow as pa
 
-    too_long = f'{{"error": "line: more than {MAX_LINE_BYTES} bytes"}}'.encode()
+    too_long = f'{{"error": "line: {TOO_LONG}"}}'.encode()
     lines: list[bytes] = []
     size = 0
     with _opened(split) as source:

@@ -6,11 +6,11 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from io import TextIOWrapper
 from typing import Any, NoReturn
 
 import kafka_rebalance
 from kafka_rebalance.errors import GroupError, KafkaRebalanceError
+from kafka_rebalance.report.text.terminal import shown_streams
 
 from .exit_codes import FAILED, INTERRUPTED, USAGE
 
@@ -77,11 +77,11 @@ _USAGE_ERRORS = (GroupError, FileNotFoundError, IsADirectoryError)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code."""
-    given = sys.argv[1:] if arguments is None else arguments
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            # Data is UTF-8 in every locale; text that UTF-8 cannot encode is escaped.
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    with shown_streams():
+        return _main(sys.argv[1:] if arguments is None else arguments)
+
+
+def _main(given: Sequence[str]) -> int:
     try:
         args = _parser(given).parse_args(given)
         return int(args.run(args))
@@ -119,6 +119,10 @@ class _Parser(argparse.ArgumentParser):
 
     A usage of many lines would push the error off the screen, so only a short one is printed.
     """
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        for line in message.splitlines():  # the streams escape line breaks inside of one write
+            print(line, file=file or sys.stderr)
 
     def error(self, message: str) -> NoReturn:
         from kafka_rebalance.report.text.sentences import print_sentence

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
 from kafka_rebalance.assignors.registry import assignor_names, is_known, unknown
-from kafka_rebalance.bulk.line_files import MAX_LINE_BYTES, read_lines
 from kafka_rebalance.bulk.lines import assign_lines, error_line, write_answer
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.line_files import MAX_LINE_BYTES, read_lines
 from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.progress import byte_progress
 from kafka_rebalance.report.text.sentences import print_note

@@ -28,7 +28,8 @@ def run(args: argparse.Namespace) -> int:
     lines = _fish(COMMANDS, options) if args.shell == "fish" else _bash(options)
     if args.shell == "zsh":
         print("autoload -U +X bashcompinit && bashcompinit")
-    print("\n".join(lines))
+    for line in lines:
+        print(line)
     return DONE
 
 

@@ -2,20 +2,21 @@
 """`kafka-rebalance connect`: plays the rebalances of a Kafka Connect cluster, round by round."""
 
 import argparse
+import sys
 from collections.abc import Iterable
 from typing import Any
 
 from kafka_rebalance.assignors.connect import Work
-from kafka_rebalance.bulk.line_files import MAX_LINE_BYTES, read_lines
 from kafka_rebalance.bulk.lines import error_line, group_id_of, line_error
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.field_paths import object_
+from kafka_rebalance.group.line_files import MAX_LINE_BYTES, TOO_LONG, read_lines
 from kafka_rebalance.live.connect_draws import vary
 from kafka_rebalance.plans.connect import RoundAnswer, Script, play, run_script
 from kafka_rebalance.plans.connect.cluster_changes import play_events, workers_that_leave
 from kafka_rebalance.plans.connect.script import DEFAULT_MAX_DELAY_MS, to_dict
-from kafka_rebalance.report.plans.connect import round_text, variation_text
+from kafka_rebalance.report.plans.connect import print_round, print_variation
 from kafka_rebalance.report.plans.plan import print_wrapped
 from kafka_rebalance.report.text.names import counted, in_words
 from kafka_rebalance.report.text.sentences import print_note
@@ -85,7 +86,7 @@ def _run_file(args: argparse.Namespace) -> int:
             value: Any = None
             try:
                 if line is None:
-                    raise GroupError("line", f"more than {MAX_LINE_BYTES} bytes")
+                    raise GroupError("line", TOO_LONG)
                 value = contract.parse(line)
                 _show(value, args)
             except GroupError as error:
@@ -138,7 +139,7 @@ def _run_url(args: argparse.Namespace) -> int:
         print(contract.dumps({"id": url, "rounds": answers, "varies": found.to_dict()}))
     else:
         print()
-        print(variation_text(found))
+        print_variation(found)
         if left := workers_that_leave(args.then):
             print()
             print_wrapped(_NO_LEADER.format(in_words(left)))
@@ -152,5 +153,6 @@ def _print(title: str, rounds: Iterable[tuple[str, RoundAnswer]]) -> None:
     for number, (cause, answer) in enumerate(rounds, 1):
         start_ms = answer.round.time_ms if before is None else start_ms
         print()
-        print(round_text(number, cause, answer, before, start_ms), flush=True)
+        print_round(number, cause, answer, before, start_ms)
+        sys.stdout.flush()
         before = answer

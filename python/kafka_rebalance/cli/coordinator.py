@@ -6,11 +6,13 @@ import sys
 from pathlib import Path
 
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.line_files import MAX_LINE_BYTES, read_lines, read_text
 from kafka_rebalance.tracing import coordinator_runs as trace
 from kafka_rebalance.tracing.driver import Driver
 from kafka_rebalance.tracing.text import Command, play
 
 from .exit_codes import DONE, of_errors
+from .lines import open_input
 
 _COMMANDS = (trace.__doc__ or "").partition("\n")[2]
 
@@ -35,13 +37,11 @@ def run(args: argparse.Namespace) -> int:
         args.parser.error("give either TRACE or --json")
     if args.json:
         driver = Driver()
-        for line in sys.stdin:
+        for line in read_lines(sys.stdin.buffer, MAX_LINE_BYTES):
             print(driver.line(line), flush=True)
         return DONE
-    try:
-        text = sys.stdin.read() if str(args.trace) == "-" else args.trace.read_text("utf-8")
-    except UnicodeDecodeError:
-        raise GroupError("trace", f"{args.trace} is not text in UTF-8") from None
+    with open_input(str(args.trace)) as source:
+        text = read_text(source, "trace", str(args.trace))
     tracer, errors = trace.Tracer(), 0
 
     def step(command: Command) -> list[str]:
@@ -52,5 +52,6 @@ def run(args: argparse.Namespace) -> int:
             errors += 1
             raise  # `play` shows it as the command's answer, and goes on
 
-    print(play(text, step), end="")
+    for line in play(text, step).split("\n")[:-1]:
+        print(line)
     return of_errors(errors)

@@ -67,7 +67,8 @@ class _Outcome:
 
 def run(args: argparse.Namespace) -> int:
     if args.sample:
-        print("\n".join(captured_lines()))
+        for line in captured_lines():
+            print(line)
         return DONE
     captured_groups, refused = _captured()
     groups = captured_groups[: args.groups]

@@ -3,10 +3,11 @@
 
 import argparse
 import os
-import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from kafka_rebalance.report.text.names import shell_option, shell_word
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -35,11 +36,10 @@ def command(
     args: argparse.Namespace, file: Path | str, group_id: str | None, changes: Sequence[Any]
 ) -> str:
     """Returns a command that plans or compares one group, with the assignor of this job."""
-    words = ["kafka-rebalance", "compare" if args.word == "compare" else "plan", os.fspath(file)]
+    words = ["kafka-rebalance", "compare" if args.word == "compare" else "plan"]
+    words.append(shell_word(os.fspath(file)))
     if group_id is not None:
-        words += ["--group", group_id]
+        words.append(shell_option("--group", group_id))
     if getattr(args, "assignor", None) is not None:
-        words += ["--assignor", args.assignor]
-    for change in changes:
-        words += ["--change", str(change)]
-    return shlex.join(words)
+        words.append(shell_option("--assignor", args.assignor))
+    return " ".join([*words, *(shell_option("--change", str(change)) for change in changes)])

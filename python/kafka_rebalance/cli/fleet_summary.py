@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`kafka-rebalance fleet summary`: plans each change alone for all groups; draws a page.
 
-OUTPUT/plans      one directory for each change, with the columns EACH_CHANGE_SCHEMA
+OUTPUT/plans      a row for each group and change, with the columns EACH_CHANGE_SCHEMA
 OUTPUT/summary    the columns SUMMARY_SCHEMA
 DIR/report.html   the page (DIR: --report, or OUTPUT)
 DIR/worst         the contract lines of the groups that the page lists as the worst
@@ -27,6 +27,7 @@ from kafka_rebalance.report.text.sentences import print_note
 
 from .exit_codes import of_errors
 from .fleet_groups import command, read
+from .lines import written
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -110,7 +111,8 @@ def _write(
         _keep_worst(args, left, rows, directory),
     )
     directory.mkdir(parents=True, exist_ok=True)
-    (directory / "report.html").write_text(fleet_page(report), encoding="utf-8")
+    with written(directory / "report.html") as path:
+        path.write_text(fleet_page(report), encoding="utf-8")
     return {
         "groups": now.groups,
         "errors": now.errors,
@@ -139,9 +141,9 @@ def _written_plans(
     planned = plan_each_change(
         groups, changes, assignor=args.assignor, max_partitions=args.max_partitions
     )
-    jobs.write(planned, f"{output}/plans", overwrite=args.overwrite, plain=plain, by=["change"])
-    # Spark reads an empty directory name as null, and a name of digits as a number.
-    return spark.read.schema(planned.schema).parquet(f"{output}/plans").na.fill("", ["change"])
+    # The change is a column and never a directory: a rack in it is any string of a stranger.
+    jobs.write(planned, f"{output}/plans", overwrite=args.overwrite, plain=plain)
+    return spark.read.parquet(f"{output}/plans")
 
 
 def _summary(

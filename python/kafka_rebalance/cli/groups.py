@@ -2,16 +2,15 @@
 """Adds and reads the options that name groups and changes, for all commands that have them."""
 
 import argparse
-import shlex
 from collections.abc import Callable, Container, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from kafka_rebalance.assignors.registry import STREAM
-from kafka_rebalance.bulk.line_files import MAX_LINE_BYTES, read_lines
 from kafka_rebalance.bulk.lines import group_id_of, line_error
 from kafka_rebalance.errors import GroupError, NeverEnds, NotAffected
 from kafka_rebalance.group import contract
+from kafka_rebalance.group.line_files import MAX_LINE_BYTES, TOO_LONG, read_lines
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans import Endless, as_far_as_affected, endless
 from kafka_rebalance.plans.changes import Change, RemoveMembers, apply
@@ -19,7 +18,7 @@ from kafka_rebalance.plans.changes import text as changes_text
 from kafka_rebalance.plans.grown_sources import STOPS, check_sources, may_stop
 from kafka_rebalance.plans.leaders import named_leader
 from kafka_rebalance.plans.playing import NOT_PLAYED, is_played
-from kafka_rebalance.report.text.names import counted, in_words
+from kafka_rebalance.report.text.names import counted, in_words, shell_option, shell_word
 from kafka_rebalance.report.text.sentences import print_note, print_sentence
 
 from .leaderless import Leaderless
@@ -166,7 +165,7 @@ def _file(file: str) -> Iterator[tuple[GroupSpec | BadGroup, Any]]:
             value: Any = None
             try:
                 if line is None:
-                    raise GroupError("line", f"more than {MAX_LINE_BYTES} bytes")
+                    raise GroupError("line", TOO_LONG)
                 value = contract.parse(line)
                 yield GroupSpec.from_dict(value), value
             except GroupError as error:
@@ -187,12 +186,12 @@ def _cluster(args: argparse.Namespace) -> Iterator[tuple[GroupSpec | BadGroup, A
 
 def given(args: argparse.Namespace, group_id: str) -> str:
     """Returns the arguments that select this input and group, quoted for a shell."""
-    source: list[str] = [args.file]
+    source = [] if args.file is None else [shell_word(args.file)]
     if args.file is None:
-        source = ["--bootstrap-server", args.bootstrap_server]
+        source.append(shell_option("--bootstrap-server", args.bootstrap_server))
         if args.command_config is not None:
-            source += ["--command-config", args.command_config]
-    return shlex.join([*source, "--group", group_id])
+            source.append(shell_option("--command-config", args.command_config))
+    return " ".join([*source, shell_option("--group", group_id)])
 
 
 class AnsweredGroup(NamedTuple, Generic[GroupAnswer]):
@@ -287,7 +286,7 @@ def _answer(
 
     try:
         answer, left_out = (
-            (played(args.changes), []) if alone else as_far_as_affected(played, args.changes)
+            (played(args.changes), []) if alone else as_far_as_affected(played, args.changes, group)
         )
     except GroupError as error:
         if error.path == "assignor" and not alone and (left_out := _unaffected(group, args)):
@@ -315,7 +314,7 @@ def _hint(error: GroupError, group: GroupSpec, args: argparse.Namespace) -> str:
     clients = {member.client_id for member in group.members} - {None} - ids
     for change in args.changes:
         if isinstance(change, RemoveMembers) and change.member in clients:
-            return f"; it is a client_id: --remove-client {change.member}"
+            return f"; it is a client_id: {shell_option('--remove-client', change.member)}"
     return ""
 
 
@@ -347,7 +346,7 @@ def _unaffected(group: GroupSpec, args: argparse.Namespace) -> list[str]:
         return after
 
     try:
-        answer, left_out = as_far_as_affected(edited, args.changes)
+        answer, left_out = as_far_as_affected(edited, args.changes, group)
     except GroupError:  # a change cannot be applied to this group
         return []
     return left_out if answer is None else []

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
+from kafka_rebalance.group.line_files import MAX_LINE_BYTES, TOO_LONG, read_lines
 from kafka_rebalance.group.model import Topic
 from kafka_rebalance.history.coordinator_log import CoordinatorLog, read_coordinator_log
 from kafka_rebalance.history.counterfactual import Counterfactual, counterfactuals
@@ -31,10 +32,12 @@ from kafka_rebalance.report.text.sentences import print_note
 
 from .exit_codes import SOME_ERRORS, of_errors
 from .groups import no_such_group, report_bad
+from .lines import written
 from .options import add_cluster, cluster_configs
 
 _NONE = "rows are of classic groups, not of those of KIP-848"
 _GIVE_ALL = "give all records of __consumer_offsets"
+_LOG_LINE_BYTES = 1 << 20  # a longer line of a log is not a coordinator's
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -103,7 +106,8 @@ def _check(args: argparse.Namespace) -> None:
 
 def run(args: argparse.Namespace) -> int:
     _check(args)
-    recorded = _recorded(args)
+    missing: list[str] = []
+    recorded = _recorded(args, missing)
     if args.group is not None and all(row.group_id != args.group for row, _ in recorded):
         there = list(dict.fromkeys(row.group_id for row, _ in recorded))
         absent = no_such_group(args.group, f"the records of {_source(args)}", there)
@@ -118,7 +122,7 @@ def run(args: argparse.Namespace) -> int:
         _report_unknown(log)
     if args.group is not None:
         recorded = [one for one in recorded if one[0].group_id == args.group]
-    errors = sum(row.error is not None for row, _ in recorded)
+    errors = len(missing) + sum(row.error is not None for row, _ in recorded)
     if args.replay or args.what_if:
         return of_errors(errors + _compute(args, recorded))
     rows = [row for row, _ in recorded]
@@ -141,8 +145,8 @@ def _source(args: argparse.Namespace) -> str:
     return args.bootstrap_server or files
 
 
-def _recorded(args: argparse.Namespace) -> Recorded:
-    """Reads the files, or a live cluster."""
+def _recorded(args: argparse.Namespace, missing: list[str]) -> Recorded:
+    """Reads the files, or a live cluster; adds to `missing` why groups of it are missing."""
     if args.bootstrap_server is None:
         return recorded_generations(read_records(*args.files))
     from kafka_rebalance.live import offsets_records
@@ -155,9 +159,13 @@ def _recorded(args: argparse.Namespace) -> Recorded:
             configs=cluster_configs(args),
             groups=None if args.group is None else (args.group,),
             on_progress=advance,
+            on_missing=missing.append,
         )
         rows = recorded_in_order(read, args.group)
-        return in_time((row, one if needs_all else None) for row, one in rows)
+        recorded = in_time((row, one if needs_all else None) for row, one in rows)
+    for problem in missing:
+        print_note(f"{problem}, so the groups of these partitions are missing")
+    return recorded
 
 
 def _compute(args: argparse.Namespace, recorded: Recorded) -> int:
@@ -194,7 +202,8 @@ def _draw(args: argparse.Namespace, recorded: Recorded, rows: list[RecordedRebal
 
     title = f"Rebalances of {args.group}" if args.group is not None else "Rebalances"
     page = history_page(_by_group(recorded), find_patterns(rows), title)
-    args.output.write_text(page, encoding="utf-8")
+    with written(args.output) as path:
+        path.write_text(page, encoding="utf-8")
     print_note(f"drawn to {args.output}")
 
 
@@ -218,9 +227,11 @@ def _topics(path: str | None) -> list[Topic]:
     if path is None:
         return []
     found = []
-    with Path(path).open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
+    with Path(path).open("rb") as source:
+        for number, line in enumerate(read_lines(source, MAX_LINE_BYTES), 1):
             try:
+                if line is None:
+                    raise GroupError("line", TOO_LONG)
                 found.append(contract.topic(contract.parse(line), "line"))
             except GroupError as error:
                 raise GroupError(f"{path}:{number}", str(error)) from None
@@ -229,9 +240,10 @@ def _topics(path: str | None) -> list[Topic]:
 
 def _log_lines(path: str) -> Iterator[str]:
     opened = gzip.open if path.endswith(".gz") else Path.open
-    with opened(Path(path), "rt", encoding="utf-8", errors="replace") as lines:
+    with opened(Path(path), "rb") as source:
         try:
-            yield from lines
+            for line in read_lines(source, _LOG_LINE_BYTES):
+                yield "" if line is None else line.decode("utf-8", "replace")
         except (EOFError, zlib.error) as error:  # a gzip file that is cut or damaged
             raise GroupError(path, str(error)) from None
 

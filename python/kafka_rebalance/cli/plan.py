@@ -32,13 +32,14 @@ from kafka_rebalance.plans import (
 from kafka_rebalance.plans.broker_notes import broker_notes
 from kafka_rebalance.plans.changes import Change
 from kafka_rebalance.plans.clients import unknown_libraries
+from kafka_rebalance.plans.commit_waits import CommitWaits, commit_waits
 from kafka_rebalance.plans.extra_rebalances import (
     ExtraRebalances,
     Further,
     extra_rebalances,
     played_further,
 )
-from kafka_rebalance.plans.leaders import LedPlan, plans_by_leader
+from kafka_rebalance.plans.leaders import LedPlan, has_no_answer, plans_by_leader
 from kafka_rebalance.plans.librdkafka_traps import Trap, librdkafka_traps
 from kafka_rebalance.plans.listed import may_list_eager
 from kafka_rebalance.plans.met_apart import played_apart
@@ -47,7 +48,8 @@ from kafka_rebalance.plans.switched import by_plug_ins, not_rolling
 from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.sentences import print_note
 
-from .groups import add_arguments, answers, given
+from .groups import BadGroup, add_arguments, answers, given, report_bad
+from .lines import written
 from .options import whole
 from .tally import Tally
 
@@ -120,6 +122,13 @@ class _Answer(NamedTuple):
     def shown(self) -> LedPlan | None:
         return next((one for one in self.led if one.plan is self.planned), None)
 
+    @property
+    def problem(self) -> str:
+        """Returns why no member that may lead has an answer."""
+        from kafka_rebalance.report.plans.leader import no_answer
+
+        return no_answer(self.led)
+
     def leading(self) -> dict[str, Any]:
         """Returns who leads, for JSON.
 
@@ -144,6 +153,11 @@ def run(args: argparse.Namespace) -> int:
     table = _Table()
     libraries: Counter[str] = Counter()
     for answer, not_affected, alone in answers(args, tally, partial(_answer, args)):
+        if has_no_answer(answer.led):
+            tally.bad += 1
+            if not (alone or args.json):
+                report_bad(BadGroup(answer.planned.group.group_id, answer.problem), as_json=False)
+                continue
         if only_one and first is not None:
             args.parser.error(args.one_group)
         first = first or answer
@@ -186,6 +200,7 @@ class _Table:
 
     rows: list[tuple[str, str, Figures]] = field(default_factory=list)
     extra: list[ExtraRebalances | None] = field(default_factory=list)
+    waits: list[CommitWaits | None] = field(default_factory=list)
     leaders: list[str | None] = field(default_factory=list)
     racks_unknown: list[list[str] | None] = field(default_factory=list)
     lists_unknown: list[str] = field(default_factory=list)
@@ -194,6 +209,7 @@ class _Table:
     def add(self, planned: RebalancePlan) -> None:
         self.rows.append((planned.group.group_id, planned.assignor, planned.figures()))
         self.extra.append(_extra(planned))
+        self.waits.append(commit_waits(planned))
         self.racks_unknown.append(lost_rack.in_plan(planned))
         has_racks = any(member.rack_id for member in planned.group.members)
         self.places_guessed += planned.places_guessed and has_racks
@@ -203,6 +219,7 @@ class _Table:
             self.leaders.append(planned.group.leader_library)
 
     def show(self) -> None:
+        from kafka_rebalance.report.plans.commit_waits import commit_waits_in_groups_note
         from kafka_rebalance.report.plans.extra_rebalances import extra_in_groups_note
         from kafka_rebalance.report.plans.leader import leaders_note
         from kafka_rebalance.report.plans.lost_rack import groups_note
@@ -211,7 +228,7 @@ class _Table:
 
         print_plans(self.rows, self.extra)
         cautions = extra_in_groups_note(self.extra), groups_note(self.racks_unknown)
-        notes = *cautions, leaders_note(self.leaders)
+        notes = commit_waits_in_groups_note(self.waits), *cautions, leaders_note(self.leaders)
         for note in filter(None, (*notes, lists_note(self.lists_unknown))):
             print_wrapped(note)
         if self.places_guessed:
@@ -238,6 +255,8 @@ def _json(
 ) -> dict[str, Any]:
     planned = one.planned
     answer = planned.to_dict() | one.leading()
+    if has_no_answer(one.led):
+        answer["error"] = one.problem
     if alone and (found := _endless(planned)) is not None:
         answer["never_ends"] = found.to_dict()
     if alone and (traps := _traps(planned)):
@@ -246,6 +265,8 @@ def _json(
         further = _further(planned, extra, args) if alone else None
         played = {} if further is None else {"played": further.to_dict()}
         answer["extra_rebalances"] = extra.to_dict() | played
+    if waits := commit_waits(planned):
+        answer["commit_waits"] = waits.to_dict()
     if alone and (notes := broker_notes(planned)):
         answer["broker_notes"] = [note.to_dict() for note in notes]
     switches = (planned.group, planned.changes, planned.assignor)
@@ -270,19 +291,32 @@ def _json(
 
 
 def _show(answer: _Answer, args: argparse.Namespace) -> None:
-    from kafka_rebalance.report.plans.plan import print_explanation, print_plan, print_wrapped
+    from kafka_rebalance.report.plans.plan import (
+        names_in_plan,
+        print_explanation,
+        print_plan,
+        print_wrapped,
+    )
 
     planned = answer.planned
+    if has_no_answer(answer.led):
+        kafkas = f"The answer below is that of Kafka's {planned.assignor}, as if a Java member led."
+        print_wrapped(f"WARNING: {answer.problem}. {kafkas}")
+        print()
     if args.explain is not None:
         print_explanation(planned, args.explain)
     else:
         from kafka_rebalance.report.plans.broker_notes import print_broker_notes
+        from kafka_rebalance.report.plans.commit_waits import commit_waits_note
         from kafka_rebalance.report.plans.never_ends import print_endless
         from kafka_rebalance.report.plans.recipes import print_switches
         from kafka_rebalance.report.plans.times import print_times
         from kafka_rebalance.report.plans.traps import print_traps
         from kafka_rebalance.report.plans.whole_switch import print_whole_switch
 
+        if waits := commit_waits(planned):
+            print_wrapped(commit_waits_note(waits, names_in_plan(planned)))
+            print()
         print_plan(planned, _samples(planned, args), everything=args.all)
         if args.how_long:
             print_times(*_how_long(planned))
@@ -393,12 +427,13 @@ def _traps(planned: RebalancePlan) -> tuple[Trap, ...]:
 def _draw(planned: RebalancePlan, args: argparse.Namespace) -> None:
     if args.output is None:
         return
-    if args.output.suffix == ".html":
-        from kafka_rebalance.report.plans.page import plan_page
+    with written(args.output) as path:
+        if path.suffix == ".html":
+            from kafka_rebalance.report.plans.page import plan_page
 
-        args.output.write_text(plan_page(planned), encoding="utf-8")
-    else:
-        from kafka_rebalance.report.plans.picture import draw_plan
+            path.write_text(plan_page(planned), encoding="utf-8")
+        else:
+            from kafka_rebalance.report.plans.picture import draw_plan
 
-        draw_plan(planned, args.output)
+            draw_plan(planned, path)
     print_note(f"drawn to {args.output}")

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
-from kafka_rebalance.bulk.line_files import MAX_LINE_BYTES, read_lines
 from kafka_rebalance.errors import GroupError, WireError
+from kafka_rebalance.group.line_files import MAX_LINE_BYTES, read_lines
 from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.sentences import print_sentence
 from kafka_rebalance.serve.probe_cases import ProbeCase, probe_case

@@ -8,13 +8,16 @@ import json
 import signal
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 
 from kafka_rebalance.coordinator import CoordinatorConfig
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.line_files import MAX_LINE_BYTES, TOO_LONG, read_lines
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.sentences import print_sentence
 from kafka_rebalance.serve.cluster import Cluster, ServedTopic
+from kafka_rebalance.serve.connections import Limits
 from kafka_rebalance.serve.server import Server
 
 from .exit_codes import DONE
@@ -43,10 +46,11 @@ def served_topics(args: argparse.Namespace) -> list[ServedTopic]:
 
 def _topics(args: argparse.Namespace) -> Iterator[tuple[ServedTopic, str]]:
     """Yields each topic with its place in the options, for errors about the topic."""
-    lines = [] if args.topics_of is None else args.topics_of.read_bytes().splitlines()
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(_lines(args.topics_of), 1):
         path = f"--topics-of {args.topics_of}:{number}"
         try:
+            if line is None:
+                raise GroupError("line", TOO_LONG)
             topics = GroupSpec.from_json(line).topics if line.strip() else ()
         except GroupError as error:
             raise GroupError(path, str(error)) from None
@@ -58,6 +62,12 @@ def _topics(args: argparse.Namespace) -> Iterator[tuple[ServedTopic, str]]:
         if not name or not count.isascii() or not count.isdigit() or len(count) > MOST_DIGITS:
             raise GroupError("--topic", f"{json.dumps(text)} is not NAME=N, as orders=6")
         yield ServedTopic(name, int(count)), "--topic"
+
+
+def _lines(path: Path | None) -> Iterator[bytes | None]:
+    if path is not None:
+        with path.open("rb") as source:
+            yield from read_lines(source, MAX_LINE_BYTES)
 
 
 async def _serve(server: Server) -> None:
@@ -73,6 +83,9 @@ async def _serve(server: Server) -> None:
             raise GroupError("--host", problem) from None
         for line in _recovered(server):
             print_sentence(line)
+        most = server.connections.limits.connections
+        if most < Limits().connections:
+            print_sentence(f"at most {most} connections: ulimit -n bounds the open files")
         print(f"listening on {server.address}; Ctrl-C ends it", flush=True)
         await ended.wait()
 

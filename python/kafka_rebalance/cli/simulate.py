@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.declared_types import milliseconds
 from kafka_rebalance.simulator import (
     Run,
     Scenario,
@@ -24,10 +25,10 @@ from kafka_rebalance.simulator.journal import Entry, lines
 from kafka_rebalance.simulator.measure import stops_of
 from kafka_rebalance.simulator.scenario_files import load, member_settings, ready
 from kafka_rebalance.simulator.seeds import SeedRuns, Spread, simulate_seeds
-from kafka_rebalance.tracing.text import milliseconds
 
 from .exit_codes import DONE, SOME_ERRORS
 from .groups import BadGroup, add_changes, error_text, read_groups, report_bad
+from .lines import written
 from .options import add_cluster, whole
 
 _VARIANTS = ("eager", "cooperative", "static", "consumer", "static-consumer")
@@ -134,7 +135,8 @@ def run(args: argparse.Namespace) -> int:
     runs = {name: _play(name, one) for name, one in _scenarios(args, scenario).items()}
     _print_runs(runs, as_json=args.json)
     if args.output is not None:
-        _write(runs, args.output)
+        with written(args.output) as path:
+            _write(runs, path)
     return DONE
 
 
@@ -161,7 +163,8 @@ def _check_source(args: argparse.Namespace) -> None:
 def _print_trace(scenario: Scenario) -> None:
     journal: list[Entry] = []
     simulate(scenario, journal=journal)
-    print("\n".join(lines(journal)))
+    for line in lines(journal):
+        print(line)
 
 
 def _print_runs(runs: dict[str, Run], *, as_json: bool) -> None:

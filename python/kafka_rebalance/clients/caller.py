@@ -16,11 +16,20 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from kafka_rebalance.assignors.registry import BUILT_IN
-from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.model import TopicPartition, shown
 
 NO_GENERATION = -1
 
 log = logging.getLogger("kafka_rebalance.clients")
+
+
+def _with_shown_names(record: logging.LogRecord) -> bool:
+    """Escapes the arguments: names of other members could forge a line of the log."""
+    record.args = tuple(shown(str(one)) for one in record.args or ())
+    return True
+
+
+log.addFilter(_with_shown_names)
 
 
 class ClientNames(NamedTuple):

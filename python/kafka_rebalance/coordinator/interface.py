@@ -240,7 +240,10 @@ class Expired:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A record of the log could not be read and was skipped."""
+    """The load failed at this record: it cannot be read, or does not fit the groups.
+
+    As after Unloaded, every request is refused with NOT_COORDINATOR.
+    """
 
     position: int
     problem: str

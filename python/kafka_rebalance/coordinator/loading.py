@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loads a coordinator's state from the log, and drops it when another broker takes over.
 
-A record that cannot be read is skipped and reported. The log has no unfinished rebalances:
-a loaded group with members is Stable, and a loaded group without members is Empty.
+The load fails at the first record that cannot be read or does not fit the groups: no group is
+loaded, and this broker does not coordinate them. Records of unknown types are skipped. The log has
+no unfinished rebalances: a loaded group with members is Stable, and one without is Empty.
 
-Source   GroupMetadataManager.replay/onLoaded/onUnloaded, OffsetMetadataManager.replay;
+Source   CoordinatorRuntime (a failed load), GroupCoordinatorRecordSerde,
+         OffsetMetadataManager.replay, GroupMetadataManager.replay/onLoaded/onUnloaded (4.4.0);
          docs/behaviour/coordinator.md#93-load, docs/behaviour/coordinator.md#94-unload.
 """
 
@@ -38,7 +40,10 @@ def load(state: CoordinatorState, entries: tuple[LogEntry, ...]) -> None:
         try:
             _replay(state, entry)
         except (WireError, IllegalRecord, OwnedTwice) as error:
+            state.clear()
+            state.ownership = Ownership.GONE
             state.effects.append(Unreadable(entry.position, str(error)))
+            return
     state.ownership = Ownership.ACTIVE
     state.cluster.created_version = state.cluster.version
     for group in _in_table_order(state):

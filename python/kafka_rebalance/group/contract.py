@@ -169,7 +169,7 @@ def _member(value: Any, at: str) -> Member:
         client_id=optional_string(fields, "client_id", at),
         client_host=optional_string(fields, "client_host", at),
         topics=each(fields, "topics", at, text),
-        owned_partitions=_owned_partitions(fields, at),
+        **_owned(fields, at),
         generation_id=_generation(fields, at),
         rack_id=optional_string(fields, "rack_id", at),
         subscription_version=optional_integer(
@@ -182,17 +182,23 @@ def _member(value: Any, at: str) -> Member:
     )
 
 
-def _owned_partitions(fields: dict[str, Any], at: str) -> tuple[TopicPartition, ...]:
+def _owned(fields: dict[str, Any], at: str) -> dict[str, Any]:
+    """Returns `owned_partitions`, and `owned_topics` if an entry has no partitions."""
     if fields.get("owned_partitions") is None:
-        return ()
-    return tuple(tp for own in each(fields, "owned_partitions", at, _owned) for tp in own)
+        return {}
+    entries = each(fields, "owned_partitions", at, _entry)
+    is_whole = all(numbers for _, numbers in entries)
+    return {
+        "owned_partitions": tuple(TopicPartition(t, p) for t, numbers in entries for p in numbers),
+        "owned_topics": () if is_whole else tuple(dict.fromkeys(topic for topic, _ in entries)),
+    }
 
 
-def _owned(value: Any, at: str) -> list[TopicPartition]:
+def _entry(value: Any, at: str) -> tuple[str, tuple[int, ...]]:
     fields = object_(value, at)
     topic = string(fields, "topic", at)
     optional_string(fields, "topic_id", at)
-    return [TopicPartition(topic, p) for p in each(fields, "partitions", at, _partition)]
+    return topic, each(fields, "partitions", at, _partition)
 
 
 def _partition(value: Any, at: str) -> int:
@@ -273,8 +279,9 @@ def _member_to_dict(member: Member) -> dict[str, Any]:
     line: dict[str, Any] = {"member_id": member.member_id}
     _add_known(line, member, "group_instance_id", "client_id", "client_host")
     line["topics"] = list(member.topics)
-    if member.owned_partitions:
-        line["owned_partitions"] = in_runs(member.owned_partitions)
+    if member.owned_partitions or member.owned_topics:
+        runs = in_runs(member.owned_partitions, topics=member.owned_topics)
+        line["owned_partitions"] = runs
     _add_known(line, member, "generation_id", "rack_id", *_AS_SENT, "client_library")
     return line if member.streams is None else line | streams.member_to_dict(member.streams)
 

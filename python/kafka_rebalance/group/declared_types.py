@@ -5,6 +5,7 @@
 the class, and suits objects of which there is one for each member at most.
 """
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from types import UnionType
@@ -13,6 +14,9 @@ from typing import Any, get_args, get_origin, get_type_hints
 from kafka_rebalance.errors import GroupError
 
 from .field_paths import an
+
+_UNITS = {"": 1, "ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|)", re.ASCII)
 
 
 def check_fields(value: Any, *names: str) -> None:
@@ -33,6 +37,12 @@ def check_times(value: Any) -> None:
     for name in _times(value.__class__):
         if getattr(value, name) < 0:
             raise GroupError(name, f"{getattr(value, name)} is less than 0")
+
+
+def milliseconds(text: str) -> int | None:
+    """Returns the ms of a text such as `3s`, without a unit ms; None if it is not a duration."""
+    found = _DURATION.fullmatch(text)
+    return None if found is None else round(float(found[1]) * _UNITS[found[2]])
 
 
 def fits(value: Any, hint: Any) -> bool:

@@ -68,6 +68,8 @@ def _walk_member(member: Any, at: str, pair: type) -> None:
     for i, topic in enumerate(_list(member.topics, f"{at}.topics")):
         _text(topic, f"{at}.topics[{i}]")
     _walk_partitions(member.owned_partitions, f"{at}.owned_partitions", pair)
+    for i, topic in enumerate(_list(member.owned_topics, f"{at}.owned_topics")):
+        _text(topic, f"{at}.owned_topics[{i}]")
     for name in _GENERATIONS_OF_MEMBER:
         _unless_none(_integer, getattr(member, name), f"{at}.{name}", "generation")
     version, noun = member.subscription_version, "subscription version"

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import TypeVar
 
+from .model import shown
+
 _T = TypeVar("_T")
 
 MOST_ROWS, MOST_CHARACTERS = 20, 80
@@ -24,14 +26,20 @@ def small_table(
     rows = ([clipped(str(cell).strip()) for cell in row(item)] for item in items[:MOST_ROWS])
     more = len(items) - MOST_ROWS
     note = f"<p>… and {more:,} more</p>" if more > 0 else ""
-    return f"<p>{escape(clipped(title))}</p>{html_table(columns, rows, 'kafka-rebalance')}{note}"
+    return f"<p>{escaped(clipped(title))}</p>{html_table(columns, rows, 'kafka-rebalance')}{note}"
+
+
+def escaped(text: str) -> str:
+    """Returns text for HTML and SVG, with what is invisible or turns the order of reading shown."""
+    return escape(shown(text))
 
 
 def _row(cells: Sequence[str], tag: str) -> str:
     end = tag.partition(" ")[0]
-    return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{end}>" for cell in cells) + "</tr>"
+    return "<tr>" + "".join(f"<{tag}>{escaped(cell)}</{end}>" for cell in cells) + "</tr>"
 
 
 def clipped(text: str, most: int = MOST_CHARACTERS) -> str:
-    """Returns the text, cut to at most this many characters."""
+    """Returns the text as it is shown, cut to at most this many characters."""
+    text = shown(text)
     return text if len(text) <= most else text[: most - 1] + "…"

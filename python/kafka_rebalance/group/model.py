@@ -5,7 +5,7 @@ import base64
 import json
 import re
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
@@ -108,6 +108,9 @@ class Member:
                                "partitions" if they read partitions without a generation
     `user_data_generation_id`  the generation in the user data, if it differs from `generation_id`
 
+    `owned_topics` are the topics of `owned_partitions` in order, if one of them has no partitions;
+    else it is empty. In a target that a broker keeps, such a topic counts for what moves next.
+
     `client_library` is the library that the member's bytes show (`wire/sent_members.py`); None
     means unknown. No assignor reads it, but it decides which assignor answers if the member leads.
     `streams` is None outside of streams groups.
@@ -126,17 +129,22 @@ class Member:
     user_data_generation_id: int | None = None
     client_library: str | None = None
     streams: StreamsMember | None = None
+    owned_topics: tuple[str, ...] = ()
 
     def owning(
-        self, partitions: tuple[TopicPartition, ...] = (), generation_id: int | None = None
+        self,
+        partitions: tuple[TopicPartition, ...] = (),
+        generation_id: int | None = None,
+        owned_topics: tuple[str, ...] = (),
     ) -> "Member":
-        """Returns a copy that owns exactly these partitions, in this generation.
+        """Returns a copy that owns exactly these partitions and topics, in this generation.
 
         In a streams group, it has no tasks.
         """
         return replace(
             self,
             owned_partitions=partitions,
+            owned_topics=owned_topics,
             generation_id=generation_id,
             user_data_generation_id=None,
             streams=None if self.streams is None else StreamsMember(self.streams.process_id),
@@ -158,6 +166,31 @@ class Member:
 def quoted(name: str) -> str:
     """Returns a name in JSON quotes, as in the messages of both engines."""
     return json.dumps(name, ensure_ascii=False)
+
+
+# Letters and marks that Python calls printable, but that leave no ink: fillers of Hangul and Khmer,
+# and selectors of variants.
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+
+
+def shown(text: str) -> str:
+    r"""Returns a name from outside as people can see it: in tables, sentences, pages and pictures.
+
+    A client or a broker accepts any string as a group id or a client id. Characters that move the
+    cursor, change the order of reading, break the line or leave no ink are written as JSON escapes.
+    So `shown` of a line of JSON has the same value.
+
+    >>> print(shown("a\x1b[2J\u202eb\nc"))
+    a\u001b[2J\u202eb\nc
+    """
+    if text.isprintable() and (text.isascii() or not _INVISIBLE.search(text)):
+        return text
+    return "".join(
+        one if one.isprintable() and not _INVISIBLE.match(one) else json.dumps(one)[1:-1]
+        for one in text
+    )
 
 
 # 21 characters of 6 bits, and one whose last 4 bits are 0.
@@ -220,11 +253,19 @@ def _static_key(member: Member) -> tuple[bool, bytes]:
     return True, name_key(member.member_id)
 
 
-def in_runs(partitions: Iterable[tuple[str, int]], name: str = "topic") -> list[dict[str, Any]]:
-    """Groups adjacent partitions of one topic, in their order: `[{name, "partitions"}, …]`."""
+def in_runs(
+    partitions: Iterable[tuple[str, int]], name: str = "topic", topics: Sequence[str] = ()
+) -> list[dict[str, Any]]:
+    """Groups adjacent partitions of one topic, in their order: `[{name, "partitions"}, …]`.
+
+    `topics` are all topics in order, if some have no partitions (`Member.owned_topics`).
+    """
     runs: list[dict[str, Any]] = []
+    left = list(topics)
     for topic, partition in partitions:
         if not runs or runs[-1][name] != topic:
+            while topic in left and (before := left.pop(0)) != topic:
+                runs.append({name: before, "partitions": []})
             runs.append({name: topic, "partitions": []})
         runs[-1]["partitions"].append(partition)
-    return runs
+    return runs + [{name: topic, "partitions": []} for topic in left]

@@ -11,6 +11,7 @@ import math
 from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from dataclasses import asdict, dataclass
 from itertools import groupby
+from types import MappingProxyType
 from typing import Any, Literal
 
 from kafka_rebalance import _core
@@ -50,6 +51,8 @@ class Balance:
         return asdict(self)
 
 
+NO_TOPICS: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+
 AnomalyKind = Literal["duplicate", "unsubscribed", "nonexistent", "unassigned"]
 
 
@@ -81,7 +84,8 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
     caller reads that member, and then kept.
 
     `standby` has the standby tasks of a streams group, whose active tasks are the partitions of
-    this assignment; else it is None.
+    this assignment; else it is None. `owned_topics` has all topics of a member, in order, if one of
+    them has no partitions (`Member.owned_topics`).
 
     >>> print(Assignment.of({"C0": [TopicPartition("t0", 0), TopicPartition("t0", 1)], "C1": []}))
     C0: t0[0, 1]
@@ -95,6 +99,7 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
     partitions: Sequence[int]
     anomalies: tuple[Anomaly, ...]
     standby: "Assignment | None"
+    owned_topics: Mapping[str, tuple[str, ...]]
     _group: "_core.Interned | None"
     _index: dict[str, int] | None
     _made: dict[str, tuple[TopicPartition, ...]]
@@ -108,6 +113,7 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
         "anomalies",
         "member_ids",
         "offsets",
+        "owned_topics",
         "partitions",
         "standby",
         "topic_ids",
@@ -123,8 +129,10 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
         partitions: Sequence[int],
         anomalies: tuple[Anomaly, ...] = (),
         standby: "Assignment | None" = None,
+        owned_topics: Mapping[str, tuple[str, ...]] = NO_TOPICS,
     ) -> None:
-        columns = (anomalies, member_ids, offsets, partitions, standby, topic_ids, topics)
+        columns = (partitions, standby, topic_ids, topics)
+        columns = (anomalies, member_ids, offsets, owned_topics, *columns)
         values: tuple[object, ...] = (None, None, {}, None, *columns)
         for name, value in zip(self.__slots__, values, strict=True):
             object.__setattr__(self, name, value)
@@ -135,6 +143,7 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
         members: Mapping[str, Iterable[TopicPartition]],
         anomalies: tuple[Anomaly, ...] = (),
         standby: "Assignment | None" = None,
+        owned_topics: Mapping[str, tuple[str, ...]] = NO_TOPICS,
     ) -> "Assignment":
         """Makes an assignment from member ids and their partitions; members keep their order.
 
@@ -165,7 +174,7 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
             offsets.append(len(partitions))
         check_pairs(tuple(members), tuple(topics), offsets, topic_ids, partitions)
         columns = (tuple(offsets), tuple(topic_ids), tuple(partitions))
-        return cls(tuple(members), tuple(topics), *columns, anomalies, standby)
+        return cls(tuple(members), tuple(topics), *columns, anomalies, standby, owned_topics)
 
     @classmethod
     def owned(cls, group: GroupSpec) -> "Assignment":
@@ -175,7 +184,9 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
         """
         require_group(group)
         if group.subtopologies is None:
-            return cls.of({member.member_id: member.owned_partitions for member in group.members})
+            owned = {member.member_id: member.owned_partitions for member in group.members}
+            topics = {one.member_id: one.owned_topics for one in group.members if one.owned_topics}
+            return cls.of(owned, owned_topics=topics)
         running = {m.member_id: m.streams for m in group.members if m.streams is not None}
         standby = {member_id: tasks.standby_tasks for member_id, tasks in running.items()}
         active = {member_id: tasks.active_tasks for member_id, tasks in running.items()}
@@ -264,7 +275,8 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         columns = (list(self.offsets), list(self.topic_ids), list(self.partitions))
-        return Assignment, (self.member_ids, self.topics, *columns, self.anomalies, self.standby)
+        more = (self.anomalies, self.standby, dict(self.owned_topics))
+        return Assignment, (self.member_ids, self.topics, *columns, *more)
 
     @property
     def balance(self) -> Balance:

@@ -189,9 +189,12 @@ class GroupSpec:
             return self.edited(members=running)
         since = self.generation_id if generation_id is None else generation_id
         since = 1 if since is None else since
+        topics = getattr(assignment, "owned_topics", {})
         owning = tuple(
             member.owning(
-                tuple(TopicPartition(*tp) for tp in assignment.get(member.member_id, ())), since
+                tuple(TopicPartition(*tp) for tp in assignment.get(member.member_id, ())),
+                since,
+                topics.get(member.member_id, ()),
             )
             for member in self.members
         )

@@ -21,8 +21,9 @@ from typing import Any
 
 from kafka_rebalance.group.field_paths import each_of
 
-_COORDINATOR = re.compile(r"\[(?:GroupCoordinator|GroupMetadataManager)\b[^\]]*\]:? ")
-_GROUP_LOGGER = re.compile(r"\b(?:INFO|WARN|ERROR|DEBUG) (?=.*\(kafka\.coordinator\.group\.)")
+_COORDINATOR = re.compile(r"\[(?:GroupCoordinator|GroupMetadataManager)\b[^\[\]]*\]:? ")
+_LEVEL = re.compile(r"\b(?:INFO|WARN|ERROR|DEBUG) ")
+_GROUP_LOGGER = "(kafka.coordinator.group."
 _BEHIND = re.compile(r" \((?:kafka|org\.apache\.kafka)\.[\w.$]+\)(?: \[[^\]]*\])?\s*$")
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)[.,](\d{1,9})")
 _MESSAGES = ("message", "msg", "log")
@@ -106,8 +107,8 @@ def read_coordinator_log(lines: Iterable[str]) -> CoordinatorLog:
 def message_of(line: str) -> tuple[str, int | None] | None:
     """Returns the message of a coordinator's line and its time; None for any other line."""
     text, time_ms = _unwrapped(line)
-    found = _COORDINATOR.search(text) or _GROUP_LOGGER.search(text)
-    if found is None:
+    found = _COORDINATOR.search(text) or _LEVEL.search(text)
+    if found is None or ("[" not in found[0] and text.rfind(_GROUP_LOGGER) < found.end()):
         return None
     if time_ms is None:
         time_ms = _last_time(text[: found.start()])
@@ -173,7 +174,7 @@ def _unwrapped(line: str) -> tuple[str, int | None]:
         return line, None
     try:
         fields = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return line, None
     text = next((fields[name] for name in _MESSAGES if isinstance(fields.get(name), str)), line)
     return text, _json_time(fields) if _TIME.search(text[:60]) is None else None

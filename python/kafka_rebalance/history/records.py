@@ -11,11 +11,12 @@ import gzip
 import json
 import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance.errors import GroupError, MissingExtra
+from kafka_rebalance.group.line_files import MAX_LINE_BYTES, TOO_LONG, Source, read_lines
 from kafka_rebalance.wire.group_records import OffsetsRecord as OffsetsRecord
 
 if TYPE_CHECKING:
@@ -36,20 +37,24 @@ def read_records(*paths: str) -> Iterator[OffsetsRecord]:
         elif Path(path).is_dir() or path.endswith(".parquet"):
             yield from _parquet(path)
         elif path.endswith(".gz"):
-            with gzip.open(path) as lines:
-                yield from _lines(path, lines)
+            with gzip.open(path) as source:
+                yield from _lines(path, source)
         else:
-            with Path(path).open("rb") as lines:
-                yield from _lines(path, lines)
+            with Path(path).open("rb") as source:
+                yield from _lines(path, source)
 
 
-def _lines(path: str, lines: Iterable[bytes]) -> Iterator[OffsetsRecord]:
+def _lines(path: str, source: Source) -> Iterator[OffsetsRecord]:
     number = 0
     try:
-        for line in lines:
+        for line in read_lines(source, MAX_LINE_BYTES):
             number += 1
+            if line is None:
+                raise ValueError(TOO_LONG)
             if line.strip():
                 yield _record(line)
+    except RecursionError:
+        raise GroupError(f"{path}:{number}", "not JSON: nested too deeply") from None
     except (ValueError, KeyError, TypeError) as error:
         # `_record`: no JSON (ValueError), a field that is absent, or a value of another type.
         named = f"{error.args[0]}: missing" if isinstance(error, KeyError) else error

@@ -137,6 +137,10 @@ def client_configs(
 def check_settings(properties: Mapping[str, str]) -> None:
     """Raises an error for a security setting that this package does not support."""
     for setting, value in properties.items():
+        try:
+            value.encode()
+        except UnicodeEncodeError:  # of the environment, or as an escape
+            raise ClusterError(f"{setting}: has bytes that are not UTF-8") from None
         if setting in _FOLLOWED or setting.startswith(_WITHOUT_EFFECT):
             if value.startswith("${") and "config.providers" in properties:
                 raise ClusterError(f"{setting}: config.providers are not supported; give the value")

@@ -4,6 +4,11 @@
 kafka-python tries to connect until its time is over, and drops the reasons for failures. This
 module keeps the last reason, for the error message. If another attempt would fail for the same
 reason, none is made. Secrets are removed from kafka-python's debug log.
+
+One deadline is around all that a client does, because kafka-python has none for a TLS handshake,
+and one for each attempt and each request: if no broker has answered anything for the client's
+`request_timeout_ms`, the caller's wait ends. An answer puts the deadline off, so reading a large
+cluster may take longer.
 """
 
 import atexit
@@ -12,6 +17,8 @@ import logging
 import os
 import re
 import ssl
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
@@ -30,6 +37,12 @@ that the next address has a chance.
 """
 
 _ENDED = "socket disconnected"
+
+_PAUSE_S = 1.0
+"""Requests that follow each other in less time are attempts of one, and have one deadline."""
+
+_STOP_MS = 500
+"""The client's thread may be in a lookup of a name, which has no limit of time: it is left then."""
 
 _LOGGERS = ("kafka.admin.client", "kafka.net.connection", "kafka.protocol.parser")
 _ERRNO = re.compile(r"(\d+) E[A-Z]+")
@@ -52,6 +65,13 @@ def may_pass(error: Exception) -> bool:
     """Returns whether a later attempt may succeed: after an election, for example."""
     unknown = isinstance(error, importlib.import_module("kafka.errors").UnknownBrokerIdError)
     return unknown or bool(getattr(error, "retriable", False))
+
+
+def is_refused(error: Exception) -> bool:
+    """Returns whether the request may be repeated at once: it failed before its time was over."""
+    errors: Any = importlib.import_module("kafka.errors")
+    too_late = (errors.KafkaTimeoutError, errors.RequestTimedOutError)
+    return may_pass(error) and not isinstance(error, too_late)
 
 
 @contextmanager
@@ -107,8 +127,10 @@ def _connected(
     except (errors.KafkaError, OSError, ValueError) as error:
         # kafka-python raises ValueError for an address, a proxy or a SASL answer it cannot read.
         problem = hidden.without(watched.problem(error))
-        raised = NotReachedError if watched.may_pass(error) else ClusterError
-        raise raised(f"{bootstrap_server}: {problem}") from None
+        text = f"{bootstrap_server}: {problem}"
+        if not watched.may_pass(error):
+            raise ClusterError(text) from None
+        raise NotReachedError(text, none_answered=not watched.has_begun) from None
     finally:
         atexit.unregister(closing.close)
         watched.stop()
@@ -142,6 +164,35 @@ class _Failure(NamedTuple):
     error: BaseException
 
 
+class _Silence:
+    """Runs a client's requests; a wait ends when no answer has come for the time."""
+
+    def __init__(self, net: Any, too_late: type[Exception], most_s: float) -> None:
+        self._net, self._too_late, self._most_s = net, too_late, most_s
+        self._since_s = self._ended_s = -_PAUSE_S
+
+    def heard(self) -> None:
+        """Notes an answer."""
+        self._since_s = time.monotonic()
+
+    def run(self, call: Any, *arguments: Any) -> Any:
+        """Runs a coroutine in the client's thread and returns its value, as `net.run` does."""
+        if time.monotonic() - self._ended_s > _PAUSE_S:
+            self.heard()
+        done = threading.Event()
+        future = self._net.call_soon_with_future(call, *arguments)
+        future.add_both(lambda _: done.set())
+        while not done.wait(left_s := max(0.0, self._since_s + self._most_s - time.monotonic())):
+            if not left_s:
+                self._ended_s = -_PAUSE_S  # the next request is another one
+                raise self._too_late
+        self._ended_s = time.monotonic()
+        if future.exception is not None:
+            raise future.exception
+        self.heard()
+        return future.value
+
+
 class _Connections:
     """Watches the connections of one client, and keeps the reason for the last failure."""
 
@@ -159,6 +210,9 @@ class _Connections:
         most_ms = self._settings.get("bootstrap_timeout_ms", 30_000)
         if len(self._settings["bootstrap_servers"]) > 1:
             most_ms /= _ATTEMPTS
+        net, too_late = self._client._net, self._errors.KafkaTimeoutError
+        silence = _Silence(net, too_late, self._settings.get("request_timeout_ms", 30_000) / 1000)
+        net.run = silence.run
 
         final: dict[Any, BaseException] = {}
 
@@ -171,7 +225,13 @@ class _Connections:
                 for future in (connection.init_future, connection.close_future):
                     future.add_errback(failed, node_id)
                 connection.connection_made = _last_answers(connection.connection_made)
+                connection.data_received = _noted(connection, silence.heard)
+                net.call_later(timeout_ms / 1000, lambda: give_up(connection))
             return connection
+
+        def give_up(connection: Any) -> None:
+            if not connection.init_future.is_done:
+                connection.close(too_late())
 
         def failed(node_id: Any, error: BaseException) -> None:
             if self._last is not None and self._last.error is error:
@@ -186,11 +246,18 @@ class _Connections:
         manager.get_connection = get_connection
         return self._client
 
+    @property
+    def has_begun(self) -> bool:
+        """Returns whether a bootstrap server has described the cluster."""
+        return self._client is not None and bool(self._client._manager.bootstrapped)
+
     def stop(self) -> None:
         """Ends the client's thread, which kafka-python leaves running if it cannot connect."""
         if self._client is not None:
-            self._client.close()
-            self._client._net.stop()
+            thread = self._client._net._io_thread
+            self._client._net.stop(timeout_ms=_STOP_MS)
+            if thread is None or not thread.is_alive():
+                self._client.close()
 
     def _is_final(self, error: BaseException) -> bool:
         """Returns whether another attempt would fail for this reason, too."""
@@ -277,6 +344,19 @@ def _last_answers(connection_made: Callable[[Any], None]) -> Callable[[Any], Non
         connection_made(transport)
 
     return made
+
+
+def _noted(connection: Any, heard: Callable[[], None]) -> Callable[[bytes], None]:
+    """Calls `heard` for whole answers; a broker that sends an answer byte by byte is silent."""
+    receive = connection.data_received
+
+    def received(data: bytes) -> None:
+        waiting = len(connection.in_flight_requests)
+        receive(data)
+        if len(connection.in_flight_requests) < waiting:
+            heard()
+
+    return received
 
 
 def _tls_error(error: BaseException) -> ssl.SSLError | None:

@@ -133,15 +133,19 @@ class _Client:
     def __init__(self, url: str, properties: Mapping[str, str], timeout_s: float) -> None:
         check_settings(properties)
         try:
+            url.encode()
             parts = urllib.parse.urlsplit(url)
             host, port = parts.hostname, parts.port
+        except UnicodeEncodeError:
+            raise GroupError("url", "has bytes that are not UTF-8") from None
         except ValueError as error:
             raise GroupError("url", f"cannot be read: {error}") from None
         if parts.scheme not in ("http", "https") or not host:
             shown = without_password(url)
             raise GroupError("url", f"{quoted(shown)} is not a URL, as http://host:8083")
         place = (f"[{host}]" if ":" in host else host) + (f":{port}" if port is not None else "")
-        self._base = f"{parts.scheme}://{place}{parts.path.rstrip('/')}"
+        path = urllib.parse.quote(parts.path, safe="/%:@!$&'()*+,;=~")
+        self._base = f"{parts.scheme}://{place}{path.rstrip('/')}"
         self._timeout_s = timeout_s
         self._context = ssl_context(properties) if parts.scheme == "https" else None
         self._authorization = None

@@ -27,7 +27,7 @@ from kafka_rebalance.wire.streams_group_descriptions import StreamsGroupDescript
 
 from .broker_groups import API_KEYS, Described, broker_line, described_groups, has_pattern
 from .classic_groups import described_line
-from .cluster import admin_client, may_pass
+from .cluster import admin_client, is_refused, may_pass
 from .described_topics import DescribedTopics, not_described, topics_of
 from .retries import retried
 from .streams_groups import StreamsSettings, source_topics, streams_line, streams_settings
@@ -203,7 +203,7 @@ class _Reader:
 
     def _learn_racks(self) -> Mapping[str, Any]:
         """Reads the brokers' racks, and returns the description of the cluster."""
-        cluster: Mapping[str, Any] = retried(self._admin.describe_cluster, may_pass)
+        cluster: Mapping[str, Any] = retried(self._admin.describe_cluster, is_refused)
         # Fenced brokers are skipped: they are down, and clients do not see their racks.
         self._topics.racks = {
             broker["broker_id"]: broker["rack"]
@@ -249,7 +249,7 @@ class _Reader:
         """Returns the groups that a broker lists; notes a broker that does not answer."""
         try:
             found: Iterable[Mapping[str, Any]] = retried(
-                partial(self._admin.list_groups, broker_ids=[broker]), may_pass
+                partial(self._admin.list_groups, broker_ids=[broker]), is_refused
             )
         except self._errors.KafkaError as error:
             if not may_pass(error):
@@ -262,7 +262,7 @@ class _Reader:
 
     def _missing(self) -> Iterator[str]:
         """Yields why groups are missing from the list."""
-        [offsets] = retried(partial(self._admin.describe_topics, [OFFSETS_TOPIC]), may_pass)
+        [offsets] = retried(partial(self._admin.describe_topics, [OFFSETS_TOPIC]), is_refused)
         yield from problems(self._silent, offsets)
 
     def _describe(self, coordinators: Mapping[str, int]) -> dict[str, Any]:
@@ -271,7 +271,7 @@ class _Reader:
         for coordinator in sorted(set(coordinators.values())):
             ids = [group_id for group_id, node in coordinators.items() if node == coordinator]
             ask = partial(self._admin.describe_groups, ids, group_coordinator_id=coordinator)
-            answer = retried(ask, may_pass)
+            answer = retried(ask, is_refused)
             if any(isinstance(group, dict) for group in answer.values()):
                 raise ClusterError("this version of kafka-python does not return members' bytes")
             described.update(answer)
@@ -285,13 +285,13 @@ class _Reader:
                 asked.setdefault((one.coordinator, one.group_type.lower()), []).append(group_id)
         if streams := [id_ for (_, kind), ids in asked.items() if kind == "streams" for id_ in ids]:
             self._streams_settings |= retried(
-                partial(streams_settings, self._admin, streams), may_pass
+                partial(streams_settings, self._admin, streams), is_refused
             )
         return {
             group_id: _caught(self._broker_line, group)
             for (coordinator, group_type), ids in asked.items()
             for group_id, group in retried(
-                partial(described_groups, self._admin, coordinator, group_type, ids), may_pass
+                partial(described_groups, self._admin, coordinator, group_type, ids), is_refused
             ).items()
         }
 

@@ -11,7 +11,7 @@ from typing import Any
 from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.errors import GroupError
 
-from .cluster import may_pass
+from .cluster import is_refused
 from .committed_offsets import NO_LEADER
 from .retries import retried
 
@@ -32,7 +32,7 @@ class DescribedTopics:
         """Reads those of the topics that are not read yet."""
         missing = list(dict.fromkeys(name for name in names if name not in self._known))
         if missing:
-            for metadata in retried(partial(self._admin.describe_topics, missing), may_pass):
+            for metadata in retried(partial(self._admin.describe_topics, missing), is_refused):
                 try:
                     self._known[metadata["name"]] = self.topic(metadata)
                 except GroupError as error:
@@ -55,7 +55,7 @@ class DescribedTopics:
     def every_name(self) -> tuple[str, ...]:
         """Returns the names of all topics that this user may describe."""
         if self._every_name is None:
-            topics = retried(self._admin.describe_topics, may_pass)
+            topics = retried(self._admin.describe_topics, is_refused)
             self._every_name = tuple(topic["name"] for topic in topics)
         return self._every_name
 

@@ -72,7 +72,8 @@ class _Jks:
     def read(self, key_password: str | None) -> Store:
         try:
             return self._entries(key_password)
-        except (struct.error, IndexError):  # a length in the file points beyond the file's end
+        except (struct.error, IndexError, ValueError, StopIteration):
+            # A length in the file points beyond the file's end, or the sealed key is no DER.
             raise ClusterError("the file is damaged") from None
 
     def _entries(self, key_password: str | None) -> Store:

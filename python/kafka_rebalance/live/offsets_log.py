@@ -3,14 +3,15 @@
 
 1. The cluster reports the first offset and the end of each partition; records that are written
    later are left out.
+   A partition is left out, and named, if its leader does not answer.
 2. One consumer without a group reads one partition after another, so the caller can finish each
    partition before the next one begins.
 
 `followed_records` reads on in one partition, again and again up to its end.
 
 Order    partitions by number; records by offset.
-Errors   ClusterError: no connection, or no progress within the request timeout; NoLogError: no
-         permission, or no such topic.
+Errors   ClusterError: no connection, or no progress within the request timeout; NotReachedError: no
+         leader answers; NoLogError: no permission, or no such topic.
 """
 
 import importlib
@@ -18,13 +19,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from kafka_rebalance.errors import ClusterError
+from kafka_rebalance.errors import ClusterError, NotReachedError
 from kafka_rebalance.protocol.coordinator_lookup import partition_for
 from kafka_rebalance.wire.group_records import OffsetsRecord
 
-from .cluster import admin_client, consumer_client, kafka_module
+from .cluster import admin_client, consumer_client, kafka_module, may_pass
+from .committed_offsets import NO_LEADER
 from .log_records import IdleLimit, no_partitions
-from .unlisted import OFFSETS_TOPIC
+from .unlisted import OFFSETS_TOPIC, without_leader
 
 TOPIC = OFFSETS_TOPIC
 
@@ -37,20 +39,27 @@ class NoLogError(ClusterError):
     """The cluster answers, but the records cannot be had: this user may not read them, for one."""
 
 
+class NoTopicError(NoLogError):
+    """The cluster shows no topic of groups; the first group of a new cluster creates it."""
+
+
 def offsets_records(
     bootstrap_server: str,
     *,
     configs: Mapping[str, Any] | None = None,
     groups: Collection[str] | None = None,
     on_progress: Callable[[int, int], None] = lambda _done, _total: None,
+    on_missing: Callable[[str], None] | None = None,
 ) -> Iterator[OffsetsRecord]:
     """Yields the records up to the end that the topic had at the start.
 
     Given `groups`, only the partitions with the records of these groups are read. `configs` are
     made by `client_configs`. `on_progress` is called with the number of offsets read so far, and
-    the number of all; offsets whose records compaction has removed count, too.
+    the number of all; offsets whose records compaction has removed count, too. `on_missing` is
+    called with a clause that names the partitions whose leader does not answer, if there are any;
+    without it, they are an error.
     """
-    ranges = _ranges(bootstrap_server, configs, groups)
+    ranges = _ranges(bootstrap_server, configs, groups, on_missing)
     total = sum(end - start for start, end in ranges.values())
     more = {"max_poll_records": _POLL_RECORDS, "max_partition_fetch_bytes": _FETCH_BYTES}
     idle_s = (configs or {}).get("request_timeout_ms", 30_000) / 1000
@@ -91,31 +100,51 @@ def followed_records(
 
 
 def _ranges(
-    bootstrap_server: str, configs: Mapping[str, Any] | None, groups: Collection[str] | None
+    bootstrap_server: str,
+    configs: Mapping[str, Any] | None,
+    groups: Collection[str] | None,
+    on_missing: Callable[[str], None] | None = None,
 ) -> dict[int, tuple[int, int]]:
     """Returns the first offset and the end of each partition, or of those of the groups.
 
     Others are not asked for: they may be without a leader.
     """
-    kafka, messages = kafka_module(), importlib.import_module("kafka.protocol.consumer")
-    spec = messages.OffsetSpec
     with admin_client(bootstrap_server, configs) as admin, _permitted():
         [described] = admin.describe_topics([TOPIC])
         errors: Any = importlib.import_module("kafka.errors")
         if described["error_code"] == errors.TopicAuthorizationFailedError.errno:
             raise errors.TopicAuthorizationFailedError
-        places = [
-            kafka.TopicPartition(TOPIC, one["partition_index"]) for one in described["partitions"]
-        ]
-        if not places:
-            raise NoLogError(str(no_partitions(TOPIC)))
+        leaders = {one["partition_index"]: one["leader_id"] for one in described["partitions"]}
+        total = len(leaders)
+        if not leaders:
+            raise NoTopicError(str(no_partitions(TOPIC)))
         if groups is not None:
-            of_groups = {partition_for(group_id, len(places)) for group_id in groups}
-            places = [place for place in places if place.partition in of_groups]
+            of_groups = {partition_for(group_id, total) for group_id in groups}
+            leaders = {one: leader for one, leader in leaders.items() if one in of_groups}
+        ranges: dict[int, tuple[int, int]] = {}
+        for leader in sorted({*leaders.values()} - {NO_LEADER}):
+            ranges |= _led(admin, [one for one, of in leaders.items() if of == leader], errors)
+    if lost := leaders.keys() - ranges.keys():
+        problem = without_leader(lost, total)
+        if on_missing is None or not ranges:
+            raise NotReachedError(f"{bootstrap_server}: {problem}")
+        on_missing(problem)
+    return ranges
+
+
+def _led(admin: Any, partitions: Collection[int], errors: Any) -> dict[int, tuple[int, int]]:
+    """Returns the ranges of one leader's partitions; none if it does not answer."""
+    spec = importlib.import_module("kafka.protocol.consumer").OffsetSpec
+    places = [kafka_module().TopicPartition(TOPIC, one) for one in partitions]
+    try:
         first, last = (
             admin.list_partition_offsets(dict.fromkeys(places, which))
             for which in (spec.EARLIEST, spec.LATEST)
         )
+    except errors.KafkaError as error:
+        if not may_pass(error):
+            raise
+        return {}
     return {place.partition: (first[place].offset, last[place].offset) for place in places}
 
 

@@ -76,7 +76,7 @@ class Patience:
     def wait(self, error: NotReachedError) -> None:
         """Waits before another attempt; raises the error if no other is worth it."""
         # 2.
-        answers = self._answers()
+        answers = not error.none_answered and self._answers()
         if answers and self._has_begun:
             self._heard_s = time.monotonic()
         # 3.

@@ -12,7 +12,10 @@ RETRY_S = 10.0
 
 
 def retried(call: Callable[[], _T], is_retriable: Callable[[Exception], bool]) -> _T:
-    """Repeats a call that fails while the cluster changes leaders, at most for RETRY_S."""
+    """Repeats a call that fails while the cluster changes leaders, at most for RETRY_S.
+
+    `is_retriable` is False for a call whose time was over: it has waited for the cluster itself.
+    """
     deadline = time.monotonic() + RETRY_S
     while True:
         try:

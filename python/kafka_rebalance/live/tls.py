@@ -144,7 +144,16 @@ def tls_problem(error: ssl.SSLError) -> str:
             mend = "renew it, or set this machine's clock"
         return f"the server's certificate is not trusted: {why}; {mend}"
     reason = (error.reason or str(error)).upper()
-    if "ALERT" in reason and any(word in reason for word in ("CERTIFICATE", "CA", "HANDSHAKE")):
+    if "PROTOCOL_VERSION" in reason or "UNSUPPORTED_PROTOCOL" in reason:
+        ours = "this client has TLSv1.2 and TLSv1.3, as far as ssl.enabled.protocols allows them"
+        return f"the server has no version of TLS that this client has ({_words(reason)}); {ours}"
+    if "ALERT" in reason and "HANDSHAKE_FAILURE" in reason:
+        return (
+            f"the server ended the TLS handshake ({_words(reason)}): it wants a client certificate,"
+            " which ssl.keystore.location names, or it has no version or cipher in common with"
+            " this client"
+        )
+    if "ALERT" in reason and any(word in reason for word in ("CERTIFICATE", "CA")):
         return (
             f"the server wants another client certificate ({_words(reason)}); "
             "ssl.keystore.location names it"

@@ -12,7 +12,7 @@ Nobody knows the ids of these groups, so the problems name the brokers and the p
 Source   GroupMetadataManager.partitionFor, ListGroups, Metadata (Kafka 4.4.0).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from .committed_offsets import NO_LEADER
@@ -33,13 +33,17 @@ def problems(silent: Mapping[int, str], offsets_topic: Mapping[str, Any]) -> Ite
         yield f"broker {broker} does not list its groups ({error}), so they are missing"
     # 2.
     partitions = offsets_topic["partitions"]
-    numbers = sorted(
-        int(one["partition_index"]) for one in partitions if one["leader_id"] == NO_LEADER
-    )
+    numbers = [int(one["partition_index"]) for one in partitions if one["leader_id"] == NO_LEADER]
     if numbers:
-        more = len(numbers) - _PARTITIONS_NAMED
-        names = ", ".join(map(str, numbers[:_PARTITIONS_NAMED])) + (
-            f" and {more} more" if more > 0 else ""
-        )
-        which = f"{len(numbers)} of {len(partitions)} partitions of {OFFSETS_TOPIC} ({names})"
-        yield f"{which} have no live leader, so the groups of these partitions are missing"
+        which = without_leader(numbers, len(partitions))
+        yield f"{which}, so the groups of these partitions are missing"
+
+
+def without_leader(numbers: Iterable[int], total: int) -> str:
+    """Returns the clause that names partitions of `__consumer_offsets` without a live leader."""
+    lost = sorted(numbers)
+    more = len(lost) - _PARTITIONS_NAMED
+    names = ", ".join(map(str, lost[:_PARTITIONS_NAMED]))
+    names += f" and {more} more" if more > 0 else ""
+    which = f"{len(lost)} of {total} partitions of {OFFSETS_TOPIC} ({names})"
+    return f"{which} {'has' if len(lost) == 1 else 'have'} no live leader"

@@ -5,7 +5,9 @@
    for.
 2. It has settled if several descriptions in a row are equal: more if a partition has no owner,
    because a cooperative group may then be between two rounds.
-3. A settled state is yielded if it differs from the one yielded before.
+3. A settled state is yielded if it differs from the one yielded before. The cluster's metadata is
+   not part of the state: the members see a new partition later, and then rebalance. Until then,
+   the change is a reason to wait.
 4. If the group's coordinator does not answer, it is waited for (`patience.py`).
 
 A group that the broker assigns has an epoch for each change. One description is enough, unless a
@@ -59,7 +61,8 @@ def settled_states(
     """Yields the group each time it has settled in another state; ends after `for_s` seconds.
 
     Until the first state, `on_waiting` is called with each new reason for which there is none, such
-    as "group_id: no such group, …"; later, if the group has lost all its members.
+    as "group_id: no such group, …"; later, if the group has lost all its members, and if a topic's
+    partitions have changed but no rebalance has happened.
     `on_lost` and `on_back` are those of `Patience`.
 
     Errors: ClusterError; NotReachedError if `Patience` ends; GroupError for a description that is
@@ -71,6 +74,7 @@ def settled_states(
     looked: object = None
     why = ""
     yielded: object = None
+    counts: dict[str, int] = {}
     equal = 0
     while not patience.is_over:
         was_seen = yielded is not None
@@ -84,11 +88,15 @@ def settled_states(
         look = _look(line)
         equal = equal + 1 if look == looked else 1
         looked = look
-        if "error" not in line and _rests(line) and _state(line) != yielded:
-            group = GroupSpec.from_dict(line)
-            if equal >= _enough(group, line):
-                yielded = _state(line)
-                yield group
+        if "error" not in line and _rests(line):
+            if _state(line) != yielded:
+                group = GroupSpec.from_dict(line)
+                if equal >= _enough(group, line):
+                    yielded, counts = _state(line), _counts(line)
+                    yield group
+            elif counts != _counts(line):
+                on_waiting(f"{_resized(counts, _counts(line))}; no rebalance yet")
+                counts = _counts(line)
         time.sleep(every_s)
 
 
@@ -127,9 +135,9 @@ def _look(line: Mapping[str, Any]) -> object:
 
 
 def _state(line: Mapping[str, Any]) -> object:
-    """Returns what a new state differs in."""
+    """Returns what a new state differs in: not the topics, which are the cluster's."""
     if not is_by_broker(line):
-        return line
+        return {part: value for part, value in line.items() if part != "topics"}
     return line["generation_id"], {member["member_id"] for member in line["members"]}
 
 
@@ -148,6 +156,17 @@ def _rests(line: Mapping[str, Any]) -> bool:
 
 def _is_moving(member: Mapping[str, Any]) -> bool:
     return "target_active_tasks" in member or "target_standby_tasks" in member
+
+
+def _counts(line: Mapping[str, Any]) -> dict[str, int]:
+    return {topic["name"]: topic["partitions"] for topic in line["topics"]}
+
+
+def _resized(then: Mapping[str, int], now: Mapping[str, int]) -> str:
+    """Returns the changes of the partition counts; a missing topic has 0."""
+    both = {name: (then.get(name, 0), now.get(name, 0)) for name in (*then, *now)}
+    changed = (f"{name} {old} -> {new}" for name, (old, new) in both.items() if old != new)
+    return f"partitions: {', '.join(changed)}"
 
 
 def _has_holes(group: GroupSpec) -> bool:

@@ -2,7 +2,8 @@
 """Follows a live group by its records in `__consumer_offsets`, and yields each state.
 
 1. The group's partition of the topic is read from its beginning. The newest record of the group is
-   the first state.
+   the first state. A group that has no record yet is waited for, as long as its description shows
+   no members, or a rebalance.
 2. Each later record is a state: one is written when a rebalance completes. A record without members
    is left out, as is one that repeats the state before it.
 3. A record has the generation and the leader, which descriptions lack, and what each member sent
@@ -26,12 +27,15 @@ from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.wire import group_records
 
 from .classic_groups import described_line, sent_members
-from .consumer_groups import with_topics
-from .offsets_log import TOPIC, NoLogError, followed_records
+from .consumer_groups import NO_SUCH_GROUP, with_topics
+from .offsets_log import TOPIC, NoLogError, NoTopicError, followed_records
 from .patience import Patience
 from .watched_group import EMPTY, EVERY_S, WITHOUT_MEMBERS, described, is_by_broker
 
 _EMPTY = f"{EMPTY}, it has no members"
+_BEFORE_RECORD = (NO_SUCH_GROUP, "state: ")
+"""The beginnings of the errors of a group whose first record may still be written."""
+_SETTLED = "settled"
 
 
 def logged_states(
@@ -47,25 +51,28 @@ def logged_states(
 ) -> Iterator[tuple[GroupSpec, GroupSpec]]:
     """Yields the group after each of its rebalances, and the group as its leader saw it.
 
-    Ends after `for_s` seconds. `on_waiting` is called if the newest record has no members, and when
-    the group has lost its members. `on_lost` and `on_back` are those of `Patience`.
+    Ends after `for_s` seconds. `on_waiting` is called with each new reason for which there is no
+    record, if the newest record has no members, and when the group has lost its members. `on_lost`
+    and `on_back` are those of `Patience`.
 
-    Errors: NoLogError if this user may not read the topic, or if it has no record of a classic
-    consumer group of this name, or no longer, because the broker assigns the group; ClusterError;
-    NotReachedError if `Patience` ends; GroupError for a record that is no valid group.
+    Errors: NoLogError if this user may not read the topic, or if a group of this name has members,
+    but is not in the topic as a classic consumer group, or no longer, because the broker assigns
+    the group; ClusterError; NotReachedError if `Patience` ends; GroupError for a record that is no
+    valid group.
     """
     patience = Patience(
         bootstrap_server, configs, every_s=every_s, for_s=for_s, on_lost=on_lost, on_back=on_back
     )
     watched = _Watched(bootstrap_server, group_id, configs, patience, on_waiting)
     key = group_records.GroupMetadataKey(group_id)
-    is_first = True
+    has_record = False
     for values in _values(_followed(bootstrap_server, group_id, configs, patience), key):
         groups = [_consumers(key, value) for value in values]
         # 1.
-        if is_first and not any(groups):
-            raise NoLogError(f"{TOPIC} has no record of a classic consumer group {group_id}")
-        is_first = False
+        has_record = has_record or any(groups)
+        if not has_record:
+            watched.await_record()
+            groups = []
         # 2.
         for group in groups:
             yield from watched.states(group)
@@ -91,6 +98,7 @@ class _Watched:
         self._server, self._group_id, self._configs = bootstrap_server, group_id, configs
         self._patience, self._on_waiting = patience, on_waiting
         self._yielded: dict[str, Any] | None = None
+        self._why = ""
         self._is_empty = False
         self.is_deleted = False
 
@@ -115,18 +123,37 @@ class _Watched:
             after = GroupSpec.from_dict(whole)
             yield after, after.edited(members=sent_members(_as_described(self._group_id, group)))
 
+    def await_record(self) -> None:
+        """Looks whether the group may get its first record.
+
+        Errors: NoLogError if it has members, and had them at the look before: a classic consumer
+        group would have its record by now.
+        """
+        line = self._described(was_seen=False)
+        said, self._why = self._why, line.get("error", _SETTLED)
+        if self._why.startswith(_BEFORE_RECORD):
+            if self._why != said:
+                self._on_waiting(self._why)
+        elif line and (self._why != _SETTLED or said == _SETTLED or is_by_broker(line)):
+            raise NoLogError(f"{TOPIC} has no record of a classic consumer group {self._group_id}")
+
     def look(self) -> None:
         """Finds out why the record was deleted. A description may be older than that.
 
         Errors: NoLogError if the broker assigns the group.
         """
-        ask = partial(described, self._server, self._group_id, configs=self._configs, was_seen=True)
-        line = self._patience.asked(ask) or {}
+        line = self._described(was_seen=True)
         if is_by_broker(line):
             how = f"the broker assigns it now, by {line['assignor']}"
             raise NoLogError(f"{self._group_id} was converted: {how}")
         if line.get("error", "").startswith(WITHOUT_MEMBERS):
             self._wait()
+
+    def _described(self, *, was_seen: bool) -> dict[str, Any]:
+        """Returns the description; an empty one if the time is over."""
+        server, configs = self._server, self._configs
+        ask = partial(described, server, self._group_id, configs=configs, was_seen=was_seen)
+        return self._patience.asked(ask) or {}
 
     def _wait(self) -> None:
         if not self._is_empty:
@@ -138,7 +165,7 @@ class _Watched:
 def _followed(
     bootstrap_server: str, group_id: str, configs: Mapping[str, Any] | None, patience: Patience
 ) -> Iterator[group_records.OffsetsRecord | None]:
-    """Yields what `followed_records` does, over failures that pass."""
+    """Yields what `followed_records` does, over failures that pass; None for a missing topic."""
     offset = -1
     while not patience.is_over:
         try:
@@ -149,6 +176,8 @@ def _followed(
                 offset = offset if record is None else record.offset
                 yield record
             return
+        except NoTopicError:
+            yield None
         except NotReachedError as error:
             patience.wait(error)
 

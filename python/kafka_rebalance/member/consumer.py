@@ -49,6 +49,14 @@ class Consumer(GroupMember):
         return not subscriber.topics.keys() >= wanted
 
     @property
+    def reads_nothing(self) -> bool:
+        """Returns whether polls return no records, because an eager member repeats its commit.
+
+        The short time of a first commit does not count.
+        """
+        return self._subscriber.commits_again and self._subscriber.is_pending_revocation
+
+    @property
     def matches_before_joining(self) -> bool:
         """Returns whether the next poll requests metadata, to match a pattern before it joins."""
         state = self._state

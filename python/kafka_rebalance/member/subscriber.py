@@ -56,6 +56,7 @@ class Subscriber:
     prepare_until_ms: int | None = None  # when the wait for the commit before a join ends
     prepare_commit: SentRequest | None = None  # the commit before a join
     is_committed: bool = False  # the commit before a join has ended
+    commits_again: bool = False  # the commit before a join has failed, and is repeated
     commit_at_ms: int = 0
     positions: dict[TopicPartition, int] = field(default_factory=dict)
 
@@ -92,6 +93,7 @@ class Subscriber:
         if self.config.enable_auto_commit and not self._has_committed(state):
             return False
         self.is_committed, self.prepare_until_ms, self.prepare_commit = False, None, None
+        self.commits_again = False
         owned = self.owned
         if not state.generation.is_known:
             if owned:
@@ -255,6 +257,7 @@ class Subscriber:
         reaction = OFFSET_COMMIT.get(errors[0]) if errors else None
         again = reaction in (Reaction.BACK_OFF, Reaction.REDISCOVER)
         if sent is self.prepare_commit:
+            self.commits_again = again
             self.is_committed = not again  # if False, `prepare` commits again until its deadline
         elif again:
             self.commit_at_ms = state.now_ms + self.config.retry_backoff_ms

@@ -3,7 +3,8 @@
 
 If a group lacks the topic, member, client or rack to which a change refers (NotAffected), this
 change is left out for the group; the other changes are applied. Any other error of a change is
-raised. Mirror: `as_far_as_affected` in `src/bulk/batch.rs`.
+raised. A group is not affected either if no rebalance follows any change of its topics or
+subscriptions. Mirror: `as_far_as_affected` in `src/bulk/batch.rs`.
 """
 
 import re
@@ -11,16 +12,21 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from kafka_rebalance.errors import GroupError, NotAffected
+from kafka_rebalance.group.spec import GroupSpec
 
-from .changes import Change
+from .changes import AddPartitions, Change, RemoveTopics, Resubscribe
+from .changes.made_up import MadeUp
 
 AnswerOrError = TypeVar("AnswerOrError")
 
 _PLACE = re.compile(r"changes\[(\d+)\]\Z")
+_IDLE = "no rebalance follows, because no member sees a change"
 
 
 def as_far_as_affected(
-    work: Callable[[tuple[Change, ...]], AnswerOrError], changes: Sequence[Change]
+    work: Callable[[tuple[Change, ...]], AnswerOrError],
+    changes: Sequence[Change],
+    group: GroupSpec,
 ) -> tuple[AnswerOrError | None, list[str]]:
     """Returns the result of `work` on the changes that affect a group, and why the others do not.
 
@@ -31,7 +37,10 @@ def as_far_as_affected(
     left_out: list[str] = []
     while left or not changes:
         try:
-            return work(tuple(changes[i] for i in left)), left_out
+            answer = work(tuple(changes[i] for i in left))
+            if not is_idle(group, [changes[i] for i in left]):
+                return answer, left_out
+            return None, [*left_out, *(f"{changes[i]}: {_IDLE}" for i in left)]
         except GroupError as error:
             place = _PLACE.match(error.path)
             if place is None:
@@ -42,3 +51,20 @@ def as_far_as_affected(
             left.remove(change)
             left_out.append(f"{changes[change]}: {error.problem}")
     return None, left_out
+
+
+def is_idle(group: GroupSpec, changes: Sequence[Change]) -> bool:
+    """Returns whether there are only changes of topics or subscriptions, and no rebalance follows.
+
+    Errors   those of the changes.
+    """
+    ids = MadeUp(group.group_id)
+    for change in changes:
+        if not isinstance(change, AddPartitions | RemoveTopics | Resubscribe):
+            return False
+        for event in change.events(group):
+            edited = event.edit(group, ids)
+            if edited.rebalances:
+                return False
+            group = edited.group
+    return bool(changes)

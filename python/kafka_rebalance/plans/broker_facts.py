@@ -1,23 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The facts of an explanation where the broker assigns: uniform, tasks of Streams.
+"""The facts of an explanation where the broker assigns: uniform, range, tasks of Streams.
 
-They follow from the group and from the answer, by the rules of the assignors' own modules.
+Those of uniform among unequal subscriptions are recorded while it runs. The others follow from the
+group and from the answer, by the rules of the assignors' own modules.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kafka_rebalance.assignors import assign
+from kafka_rebalance.assignors.consumer import range as ranges
 from kafka_rebalance.assignors.consumer import uniform
-from kafka_rebalance.assignors.consumer.targets import view_of
+from kafka_rebalance.assignors.consumer.heterogeneous import HeterogeneousBuild
+from kafka_rebalance.assignors.consumer.targets import View, view_of
 from kafka_rebalance.assignors.streams import sticky
-from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.model import TopicPartition, static_first
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.group.streams import all_tasks
+from kafka_rebalance.java.hash_map import Uuid
 
-from .facts import Fact
-from .sticky_facts import count
+from .facts import Fact, FairShares, RangeOf
+from .sticky_facts import Balanced, Held, NotHeldWhy, count
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,39 @@ class Fills:
 
 
 @dataclass(frozen=True, slots=True)
+class Fewest:
+    """The subscriber with the fewest partitions, to which a free partition goes."""
+
+    member_id: str
+    holds: int
+    subscribers: int
+    step = "fewest first"
+
+    def __str__(self) -> str:
+        of = f"its {count(self.subscribers, 'subscriber')}, ties in the broker's order"
+        return f"{self.member_id} has the fewest ({self.holds}) of {of}"
+
+
+@dataclass(frozen=True, slots=True)
+class Evened:
+    """A move that evens out the numbers of partitions, as they were before it."""
+
+    source: str
+    source_holds: int
+    destination: str
+    destination_holds: int
+    topic: str
+    step = "balance"
+
+    def __str__(self) -> str:
+        return (
+            f"{self.source} has the most ({self.source_holds}) of the members with partitions of "
+            f"{self.topic}, {self.destination} the fewest ({self.destination_holds}) of the "
+            f"subscribers: it moves to {self.destination}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class GivenTask:
     """Why an active task has its member: `owner` had it before, or None."""
 
@@ -94,11 +131,13 @@ class GivenTask:
 
 
 def uniform_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact] | None:
-    """Returns uniform's steps if all members have the same topics, and tp at most one owner."""
+    """Returns uniform's steps if tp has at most one owner."""
     view = view_of(group, uniform.NAME)
     owners = _holders(Assignment.owned(group), tp)
-    if not view.homogeneous or len(owners) > 1:
+    if len(owners) > 1:
         return None
+    if not view.homogeneous:
+        return list(_unequal(group, _Watched(view, uniform.NAME, tp), owners))
     answer = assign(group, uniform.NAME)
     (holder,) = _holders(answer, tp)
     return list(_uniform(group, answer, owners, holder))
@@ -122,6 +161,59 @@ def _uniform(
         yield Keeps(owner, len(before[owner]), kept(owner), is_kept=owner == holder)
     if holder not in owners:
         yield Fills(holder, kept(holder), len(answer[holder]))
+
+
+class _Watched(HeterogeneousBuild):
+    """The steps among unequal subscriptions; records those that give the watched partition."""
+
+    def __init__(self, view: View, assignor: str, watched: TopicPartition) -> None:
+        super().__init__(view, assignor)
+        self.watched = watched
+        self.found: list[Fewest | Evened] = []
+
+    def _give(self, topic: Uuid, partition: int, m: int) -> None:
+        if (self.view.names[topic], partition) == self.watched:
+            ids = [one.member.member_id for one in self.view.members]
+            source, subscribers = self.owners[topic][partition], self.subscribers[topic]
+            if source is None:
+                self.found.append(Fewest(ids[m], self.sizes[m], len(subscribers)))
+            else:  # which holds one less already
+                had = self.sizes[source] + 1
+                name = self.view.names[topic]
+                self.found.append(Evened(ids[source], had, ids[m], self.sizes[m], name))
+        super()._give(topic, partition, m)
+
+
+def _unequal(group: GroupSpec, build: _Watched, owners: Sequence[str]) -> Iterator[Fact]:
+    tp = build.watched
+    subscribers = [one.member_id for one in group.members if tp.topic in one.topics]
+    owner = owners[0] if owners else None
+    why_not: NotHeldWhy | None = "nobody" if owner is None else None
+    if owner is not None and owner not in subscribers:
+        why_not = "unsubscribed"
+    yield Held(owner, tp.topic, why_not)
+    build.keep()
+    build.assign_rest()
+    build.balance()
+    yield from build.found
+    moved = build.found and isinstance(build.found[-1], Evened)
+    if not moved and len(subscribers) > 1:
+        (holder,) = _holders(assign(group, uniform.NAME), tp)
+        yield Balanced(holder, undone=False)
+
+
+def range_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact]:
+    """Returns the steps of the brokers' range, which reads neither racks nor owners."""
+    members = static_first(one.member for one in view_of(group, ranges.NAME).members)
+    order = [one.member_id for one in members if tp.topic in one.topics]
+    share, extras = divmod(partitions := group.partition_counts()[tp.topic], len(order))
+    answer = assign(group, ranges.NAME)
+    (holder,) = _holders(answer, tp)
+    holds = tuple(sorted(one for one in answer[holder] if one.topic == tp.topic))
+    return [
+        FairShares(tp.topic, partitions, len(order), share, extras),
+        RangeOf(holder, order.index(holder) + 1, holds),
+    ]
 
 
 def task_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact]:

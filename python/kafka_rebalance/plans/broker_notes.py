@@ -10,6 +10,7 @@
     warm-up     no warm-up task is assigned, so a task moves before its state is there
     same place  members of one process, of which no second one takes a standby task
     order       members that leave one after another, and end elsewhere in another order
+    pause       members that restart, and may be back before another member's heartbeat
     threads     members that restart alone, of a process that would restart all of its members
     blocks      members whose client library lacks the protocol, or user data in assignments
     unknown     members whose client library is not known
@@ -33,14 +34,16 @@ from kafka_rebalance.group.spec import GroupSpec
 
 from .broker_rounds import joined_together
 from .changes import BounceMembers, Change, SwitchAssignor, SwitchProtocol
+from .changes.bounces import AWAY_MS
 from .changes.protocol import copies_user_data
 from .clients import LACK_CONSUMER_PROTOCOL, library_evidence
-from .leave_orders import other_order
+from .other_courses import OtherPause, other_order, other_pause
 from .rebalance_plan import RebalancePlan
+from .sticky_facts import count
 
 NoteKind = Literal[
     "stops", "interval", "tie", "ignored", "blocks", "unknown", "policy", "first join", "owners",
-    "tasks", "delay", "warm-up", "same place", "threads", "order",
+    "tasks", "delay", "warm-up", "same place", "threads", "order", "pause",
 ]  # fmt: skip
 
 _HAS = {"java": "Kafka's Java client has it from 4.0 on", "librdkafka": "librdkafka from 2.12.0 on"}
@@ -48,17 +51,21 @@ _HAS = {"java": "Kafka's Java client has it from 4.0 on", "librdkafka": "librdka
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A sentence for people; `moved` has each partition with its owners now and at the end."""
+    """A sentence for people.
+
+    `moved` has each partition with its owners now and at the end, `other` another course.
+    """
 
     kind: NoteKind
     text: str
     moved: tuple[tuple[TopicPartition, str | None, str | None], ...] = ()
+    other: OtherPause | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        if not self.moved:
-            return {"kind": self.kind, "text": self.text}
-        moved = [[str(tp), before, after] for tp, before, after in self.moved]
-        return {"kind": self.kind, "text": self.text, "moved": moved}
+        answer: dict[str, Any] = {"kind": self.kind, "text": self.text}
+        if self.moved:
+            answer["moved"] = [[str(tp), before, after] for tp, before, after in self.moved]
+        return answer if self.other is None else answer | {"other": self.other.to_dict()}
 
 
 def broker_notes(plan: RebalancePlan) -> tuple[Note, ...]:
@@ -72,7 +79,35 @@ def broker_notes(plan: RebalancePlan) -> tuple[Note, ...]:
         found += _of_shares(plan)
     elif any(name in SERVER_SIDE for name in names):
         found += _of_consumers(plan)
-    return (*found, *_order(plan))
+    return (*found, *_order(plan), *_pause(plan))
+
+
+def _pause(plan: RebalancePlan) -> Iterator[Note]:
+    """Yields a note if members restart, and it is not certain which of two courses they take."""
+    if (other := other_pause(plan)) is None:
+        return
+    if other.chance is None:
+        away = f"Assumed: restarted members are away for {AWAY_MS / 1000:g} s"
+    else:
+        away = f"The chance of the plan's course is {other.chance:.0%} at each restart"
+    yield Note(
+        "pause",
+        f"{away} (bounce-members: away=). When a member leaves, the broker computes no target; the "
+        "next heartbeat of any member does, at most 5 s later. A member that is back before it "
+        f"usually has again what it had. {other_course(other)}.",
+        other=other,
+    )
+
+
+def other_course(other: OtherPause) -> str:
+    """Returns a sentence without its period, with the figures of the other course."""
+    when = "are back before" if other.is_sooner else "come back after"
+    ends = "1 partition ends" if other.elsewhere == 1 else f"{other.elsewhere} partitions end"
+    return (
+        f"If all restarted members {when} another member's heartbeat: "
+        f"{count(other.rebalances, 'rebalance')}, {count(other.moves, 'move')}, and "
+        f"{ends} elsewhere than in this plan"
+    )
 
 
 def _order(plan: RebalancePlan) -> Iterator[Note]:

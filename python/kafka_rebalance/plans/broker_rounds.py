@@ -28,7 +28,7 @@ from dataclasses import replace
 
 from kafka_rebalance.assignors import RebalanceProtocol, assign
 from kafka_rebalance.assignors.registry import Engine, assigns_tasks, shares_partitions
-from kafka_rebalance.group.model import Member
+from kafka_rebalance.group.model import Member, TopicPartition
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 
@@ -36,21 +36,25 @@ from .changes.member_table import in_table_order
 from .rounds import Played, Round, next_generation, without_reader
 
 
-def play_by_broker(group: GroupSpec, *, eager: Collection[str], engine: Engine) -> Played:
+def play_by_broker(
+    group: GroupSpec, *, eager: Collection[str], engine: Engine, held: Assignment | None = None
+) -> Played:
     """Plays a round for each new member, or one round if no member is new.
 
     A new member has no generation. `eager` are members of the classic protocol that stop all
-    partitions in each round.
+    partitions in each round. `held` is what members hold, if the group does not show it: a member
+    that has just come back.
     """
     new = [member for member in group.members if member.generation_id is None]
     known = [member for member in group.members if member.generation_id is not None]
     rounds = []
     if not known or not new:
-        last = _round(group, eager, engine)
+        last = _round(group, eager, engine, held)
         return Played((last,), _settled(last, new[::-1]), settled=True)
     after = group.edited(members=tuple(known))
     for one in new:
-        rounds.append(_round(after.edited(members=_with_new(after, one)), eager, engine))
+        seen = after.edited(members=_with_new(after, one))
+        rounds.append(_round(seen, eager, engine, held if len(new) == 1 else None))
         after = _settled(rounds[-1], [one])
     return Played(tuple(rounds), after, settled=True)
 
@@ -83,10 +87,12 @@ def with_one_target(group: GroupSpec, engine: Engine) -> GroupSpec:
     return _settled(_round(group.edited(members=tuple(members)), (), engine), newest)
 
 
-def _round(group: GroupSpec, eager: Collection[str], engine: Engine) -> Round:
+def _round(
+    group: GroupSpec, eager: Collection[str], engine: Engine, held: Assignment | None = None
+) -> Round:
     # 1.
     name = group.assignor or ""
-    held = Assignment.owned(group)
+    held = Assignment.owned(group) if held is None else held
     answer = assign(group, name, engine=engine)
     # 2.
     delta = answer - held
@@ -125,10 +131,16 @@ def _with_target(one: Round) -> GroupSpec:
         members = (replace(member, generation_id=one.generation_id) for member in after.members)
         return after.edited(members=tuple(members), generation_id=one.generation_id)
     # 4.
-    target = {
-        member.member_id: member.owned_partitions
-        if set(member.owned_partitions) == set(one.assignment[member.member_id])
-        else one.assignment[member.member_id]
-        for member in one.group.members
-    }
-    return one.group.owning(target, generation_id=one.generation_id)
+    target, topics = {}, {}
+    for member in one.group.members:
+        member_id, new = member.member_id, one.assignment
+        has_same = _entries(one.held, member_id) == _entries(new, member_id)
+        target[member_id] = (one.held if has_same else new)[member_id]
+        topics[member_id] = (one.held if has_same else new).owned_topics.get(member_id, ())
+    owning = Assignment.of(target, owned_topics=topics)
+    return one.group.owning(owning, generation_id=one.generation_id)
+
+
+def _entries(targets: Assignment, member_id: str) -> tuple[set[TopicPartition], set[str]]:
+    """Returns the partitions of a target and, if a topic of it has none, its topics."""
+    return set(targets[member_id]), set(targets.owned_topics.get(member_id, ()))

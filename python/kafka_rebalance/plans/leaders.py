@@ -142,6 +142,15 @@ def plans_by_leader(
     return tuple(_different(found))
 
 
+def has_no_answer(led: Sequence[LedPlan]) -> bool:
+    """Returns whether no member that may lead has an answer.
+
+    The first plan is then that of Kafka's own assignor, which none of these members has.
+    """
+    planned = [one for one in led if one.plan is not None]
+    return len(led) > 1 and len(planned) == 1 and not planned[0].leaders
+
+
 def as_led(group: GroupSpec, led: Sequence[LedPlan]) -> GroupSpec:
     """Returns the group under the assignor of the first plan in `led`, as `plan` labels it."""
     name = next((one.assignor for one in led if one.plan is not None), group.assignor)

@@ -103,7 +103,9 @@ def _step_of(
     if edited.rebalances:
         assignor = edited.group.assignor or ""
         if assignor in SERVER_SIDE:
-            played = play_by_broker(edited.group, eager=edited.eager, engine=engine)
+            played = play_by_broker(
+                edited.group, eager=edited.eager, engine=engine, held=edited.held
+            )
         else:
             how = {"starts_over": edited.starts_over, "forgets": edited.forgets}
             played = play(edited.group, assignor, **how, engine=engine)
@@ -129,6 +131,7 @@ def _as_it_began(group: GroupSpec, last: Step) -> GroupSpec:
             replace(
                 member,
                 owned_partitions=() if then is None else then.owned_partitions,
+                owned_topics=() if then is None else then.owned_topics,
                 generation_id=None if then is None else then.generation_id,
                 user_data_generation_id=None if then is None else then.user_data_generation_id,
             )

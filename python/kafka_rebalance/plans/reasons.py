@@ -23,8 +23,7 @@ from kafka_rebalance.java.order import by_name
 
 from . import broker_facts, facts, share_facts, sticky_facts
 from .facts import Fact
-
-Holdings = Mapping[str, Sequence[TopicPartition]]
+from .general_steps import WatchedGeneral, general_steps, holders, librdkafka_steps
 
 
 def reasons(group: GroupSpec, assignor: str, tp: TopicPartition) -> list[Fact]:
@@ -45,6 +44,7 @@ def reasons(group: GroupSpec, assignor: str, tp: TopicPartition) -> list[Fact]:
 
 _BY_BROKER: dict[str, Callable[[GroupSpec, TopicPartition], list[Fact] | None]] = {
     "consumer/uniform": broker_facts.uniform_steps,
+    "consumer/range": broker_facts.range_steps,
     "share/simple": share_facts.share_steps,
     "streams/sticky": broker_facts.task_steps,
 }
@@ -58,18 +58,9 @@ _PAGES = {
 """The first part of an assignor's name -> the page that describes it."""
 
 
-_MOST_LIKE = {
-    "consumer/uniform": "sticky",
-    "consumer/range": "range",
-}
-"""A broker's assignor with other steps -> the classic one of Kafka with the most similar rule."""
-
-
 def _most_like(assignor: str) -> str | None:
-    """Returns the assignor of Kafka with the most similar rule; a dialect's has the same name."""
-    if library_of(assignor) in _CLIENTS:
-        return protocol_name(assignor)
-    return _MOST_LIKE.get(assignor)
+    """Returns Kafka's assignor of the same name; None for an assignor of the brokers."""
+    return protocol_name(assignor) if library_of(assignor) in _CLIENTS else None
 
 
 _CLIENTS = ("kafka-python", "aiokafka", "librdkafka")
@@ -84,7 +75,7 @@ def _by_most_like(
     owner of a withheld partition, too, but the answers do not show whether both have the same one.
     """
     mine = assign(group, assignor)
-    if not _holders(mine, tp):
+    if not holders(mine, tp):
         yield facts.GivenToNobody(assignor, _page(assignor))
         return
     read = _as_read(group, assignor)
@@ -99,7 +90,7 @@ def _by_most_like(
             return
         yield facts.NotAlike(assignor, _page(assignor), kafkas)
         return
-    yield facts.Alike(assignor, kafkas, reads_other_claims=read is not group)
+    yield facts.Alike(assignor, kafkas, reads_other_claims=assignor in _USER_DATA_READ)
     yield from _STEPS[kafkas](read, tp)
 
 
@@ -115,7 +106,13 @@ Java's form of them. aiokafka writes partitions without a generation.
 
 
 def _as_read(group: GroupSpec, assignor: str) -> GroupSpec:
-    """Returns the group with the claims that the library's class reads, in a form Kafka's reads."""
+    """Returns the group without racks if the library's class reads none.
+
+    Its claims are those that this class reads, in a form that Kafka's reads.
+    """
+    if library_of(assignor) != "librdkafka" and any(one.rack_id for one in group.members):
+        without = tuple(replace(one, rack_id=None) for one in group.members)
+        group = group.edited(members=without)
     if assignor not in _USER_DATA_READ:
         return group
     reads = _USER_DATA_READ[assignor]
@@ -128,7 +125,7 @@ def _as_read(group: GroupSpec, assignor: str) -> GroupSpec:
 
 def _outcome(group: GroupSpec, assignor: str, tp: TopicPartition) -> facts.Outcome:
     answer = assign(group, assignor)
-    (holder, *_) = _holders(answer, tp)
+    (holder, *_) = holders(answer, tp)
     claims = {member.member_id: len(member.owned_partitions) for member in group.members}
     subscribers = [one.member_id for one in group.members if tp.topic in one.topics]
     return facts.Outcome(
@@ -151,7 +148,7 @@ def _unknown(group: GroupSpec, assignor: str, tp: TopicPartition) -> facts.Unkno
     if library not in _CLIENTS or BUILT_IN[kafkas].withholds:
         return facts.Unknown(assignor, page)  # a cooperative answer depends on all earlier ones
     try:
-        agrees = _holders(assign(group, assignor), tp) == _holders(assign(group, kafkas), tp)
+        agrees = holders(assign(group, assignor), tp) == holders(assign(group, kafkas), tp)
     except AssignorThrows:  # Kafka's class does, in a general group
         return facts.Unknown(assignor, page)
     return facts.Unknown(assignor, page, kafkas, agrees)
@@ -169,12 +166,12 @@ def _range(group: GroupSpec, tp: TopicPartition) -> Iterator[Fact]:
         if alone and not topic.needs_racks:
             yield facts.NoRackPass(tp.topic)
         else:
-            holders = _holders(assignment, tp)
-            yield facts.RackPass(holders[0] if holders else None, alone=alone)
-            if holders:
+            near = holders(assignment, tp)
+            yield facts.RackPass(near[0] if near else None, alone=alone)
+            if near:
                 return
     ranges.assign_ranges(topic, lambda _member, _partition: True, assignment)
-    (holder,) = _holders(assignment, tp)
+    (holder,) = holders(assignment, tp)
     holds = tuple(sorted(p for p in assignment[holder] if p.topic == tp.topic))
     yield facts.RangeOf(holder, order.index(holder) + 1, holds)
 
@@ -210,11 +207,11 @@ def _sticky(group: GroupSpec, tp: TopicPartition, name: str) -> Iterator[Fact]:
     if found_equal:
         yield from _constrained(_WatchedConstrained(name, claims, racks, tp), tp)
     else:
-        yield from _general(_WatchedGeneral(name, claims, racks, tp), tp)
+        yield from general_steps(WatchedGeneral(name, claims, racks, tp), tp)
     if row.withholds:
         answer = row.assign(group)
         claimants = tuple(member_id for member_id, own in sent.items() if tp in own.partitions)
-        for member_id in _holders(sticky_target(group, sent), tp):
+        for member_id in holders(sticky_target(group, sent), tp):
             if tp not in answer[member_id]:
                 others = tuple(other for other in claimants if other != member_id)
                 yield sticky_facts.Withheld(member_id, others or claimants)
@@ -225,11 +222,14 @@ _STEPS: dict[str, Callable[[GroupSpec, TopicPartition], Iterator[Fact]]] = {
     "roundrobin": _round_robin,
     "sticky": partial(_sticky, name="sticky"),
     "cooperative-sticky": partial(_sticky, name="cooperative-sticky"),
+    "librdkafka/cooperative-sticky": librdkafka_steps,
 }
 """Assignor -> the function that finds its facts; other assignors are not explained."""
 
 
-def sticky_target(group: GroupSpec, sent: dict[str, Sent]) -> Holdings:
+def sticky_target(
+    group: GroupSpec, sent: dict[str, Sent]
+) -> Mapping[str, Sequence[TopicPartition]]:
     """Returns the assignment that the sticky assignor makes from these claims."""
     claims = settle(group, sent)
     if claims.equal_subscriptions:
@@ -270,10 +270,10 @@ def _constrained(build: _WatchedConstrained, tp: TopicPartition) -> Iterator[Fac
     claims = build.claims
     total = sum(claims.counts.values())
     share = sticky_facts.Share(total, len(build.assignment), build.least, build.most)
-    believed = next(iter(_holders(claims.owned, tp)), None)
+    believed = next(iter(holders(claims.owned, tp)), None)
     could = [] if believed is None else _could_keep(build, believed)
     build.keep_owned()
-    keepers = _holders(build.assignment, tp)
+    keepers = holders(build.assignment, tp)
     kept = 0 if believed is None else len(build.assignment[believed])
     if keepers:
         yield sticky_facts.Kept(share, keepers[0], kept, len(could))
@@ -309,73 +309,3 @@ def _could_keep(build: constrained.ConstrainedBuild, member_id: str) -> list[Top
         for tp in build.claims.owned[member_id]
         if tp not in build.claims.multiply_owned and not build.racks.mismatch(member_id, tp)
     ]
-
-
-class _WatchedGeneral(general.GeneralBuild):
-    """The general algorithm, which also records how the watched partition is assigned and moved."""
-
-    def __init__(self, name: str, claims: Claims, racks: Racks, watched: TopicPartition) -> None:
-        super().__init__(name, claims, racks)
-        self.watched = watched
-        self.given: list[Fact] = []
-        self.moves: list[sticky_facts.Moved] = []
-
-    def _assign_smallest(self, tp: TopicPartition, racks: Racks | None) -> bool:
-        sizes = {member_id: len(owned) for member_id, owned in self.current.items()}
-        given = super()._assign_smallest(tp, racks)
-        if tp == self.watched:
-            among: sticky_facts.Among = "near" if racks else "subscribers"
-            holder = self.owner[tp] if given else None
-            holds = 0 if holder is None else sizes[holder]
-            self.given.append(sticky_facts.Smallest(holder, holds, among))
-        return given
-
-    def relocate(self, tp: TopicPartition, destination: str) -> None:
-        source = self.owner.get(self.watched)
-        sizes = {member_id: len(owned) for member_id, owned in self.current.items()}
-        previous, _ = self.previous.get(tp, (None, 0))
-        to_previous = previous == destination and sizes[self.owner[tp]] > sizes[destination] + 1
-        super().relocate(tp, destination)
-        if source is None or self.owner.get(self.watched) == source:
-            return
-        why: sticky_facts.MovedWhy = "previous" if to_previous else "smallest"
-        instead = None if tp == self.watched else tp
-        if instead is not None:
-            why = "instead"
-        self.moves.append(
-            sticky_facts.Moved(source, sizes[source], destination, sizes[destination], why, instead)
-        )
-
-
-def _general(build: _WatchedGeneral, tp: TopicPartition) -> Iterator[Fact]:
-    build.sort_partitions()
-    build.remember_previous()
-    believed = next(iter(_holders(build.current, tp)), None)
-    unassigned = build.keep_owned()
-    initializing = not any(build.current.values())
-    keepers = _holders(build.current, tp)
-    if keepers or believed is None:
-        yield sticky_facts.Held(believed, tp.topic, None if keepers else "nobody")
-    elif tp.topic not in build.topics_of[believed]:
-        yield sticky_facts.Held(believed, tp.topic, "unsubscribed")
-    else:
-        yield sticky_facts.Held(believed, tp.topic, "rack")
-    if keepers and tp in unassigned:
-        yield sticky_facts.Again()
-    build.assign_unassigned(unassigned)
-    yield from build.given
-    build.take_out_fixed()
-    for member_id in _holders(build.fixed, tp):
-        yield sticky_facts.Fixed(member_id, len(build.fixed[member_id]))
-    before = build.current
-    build.balance(unassigned, initializing=initializing)
-    yield from build.moves
-    undone = build.current is not before
-    arrived = build.moves[-1].destination if build.moves and not undone else None
-    for member_id in _holders(build.current, tp):
-        if member_id != arrived:
-            yield sticky_facts.Balanced(member_id, undone=undone and bool(build.moves))
-
-
-def _holders(assignment: Holdings, tp: TopicPartition) -> list[str]:
-    return [member_id for member_id, owned in assignment.items() if tp in owned]

@@ -30,7 +30,7 @@ from typing import Any
 from kafka_rebalance.assignors.assigning import assign
 from kafka_rebalance.assignors.registry import SERVER_SIDE, Engine, is_known
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.group.model import Member
+from kafka_rebalance.group.model import Member, Topic
 from kafka_rebalance.group.spec import GroupSpec
 
 from .leaders import possible_dialects
@@ -44,6 +44,7 @@ _PREFIXES = ("", "librdkafka/", "kafka-python/", "aiokafka/")
 EAGER_MEMBERS = "members claimed nothing, as those do that list an eager assignor too"
 MORE_CHANGED = "the epoch rose by more than the changes that the two states show"
 NOT_ALL_TRIED = "not every order of the changes was tried, because the group is large"
+OLD_COUNTS = "the leader did not know the new partition counts yet"
 NO_CHANGE = "no visible change"
 NO_REBALANCE = "no rebalance: static members came back"
 
@@ -121,7 +122,7 @@ def seen_rebalance(
     for name in tried if sent else ():
         if sent and _answer(sent, name, engine) == found:
             return judged(name, _not_as_owned(started, sent), first)
-    for cause, changed, name in _causes(started, tried):
+    for cause, changed, name in _causes(before, started, tried):
         if _end(changed, name, engine, one_round) == found:
             return judged(name, cause, first)
     return judged(None, "unknown", first)
@@ -164,8 +165,14 @@ def _judged(
 
 
 def is_reached(told: RebalancePlan, after: GroupSpec) -> bool:
-    """Returns whether a plan that was made before may have ended: by its members and its epoch."""
-    end = told.final
+    """Returns whether a plan that was made before may have ended.
+
+    The group then has as many members as in the plan, the plan's epoch, and its partition counts.
+    """
+    end, counts = told.final, numbers(after)
+    resized = numbers(told.group).items() ^ numbers(end).items()
+    if any(counts.get(name) != numbers(end).get(name) for name, _ in resized):
+        return False
     if len(end.members) != len(after.members):
         return False
     by_broker = end.assignor in SERVER_SIDE and after.assignor in SERVER_SIDE
@@ -288,8 +295,12 @@ def _not_as_owned(started: GroupSpec, sent: GroupSpec) -> str:
     return f"members sent other claims: {names}"
 
 
-def _causes(started: GroupSpec, tried: list[str]) -> Iterator[tuple[str, GroupSpec, str]]:
+def _causes(
+    before: GroupSpec, started: GroupSpec, tried: list[str]
+) -> Iterator[tuple[str, GroupSpec, str]]:
     for name in tried:
+        if numbers(before) != numbers(started):
+            yield OLD_COUNTS, started.edited(topics=_older(before, started)), name
         for cause, change in _CHANGES.items():
             text = EAGER_MEMBERS if cause is _NO_CLAIMS and is_cooperative(name) else cause
             yield text, change(started), name
@@ -303,6 +314,12 @@ def _each(**fields: Any) -> Callable[[GroupSpec], GroupSpec]:
     return lambda group: group.edited(
         members=tuple(replace(member, **fields) for member in group.members)
     )
+
+
+def _older(before: GroupSpec, started: GroupSpec) -> tuple[Topic, ...]:
+    """Returns the topics of the later state, with the partitions of the earlier one."""
+    then = {topic.name: topic for topic in before.topics}
+    return tuple(then.get(topic.name, topic) for topic in started.topics)
 
 
 def _without_racks(group: GroupSpec) -> GroupSpec:

@@ -21,6 +21,9 @@ from .topic_bounds import check
 NODE = 1
 CLUSTER = "kafka-rebalance-serve"
 
+_NAMED_BY_ID = 12
+"""The first version of Metadata in which topics are named by id; 10 and 11 only have the field."""
+
 
 class ServedTopic(NamedTuple):
     """A topic with its number of partitions; no partition has records.
@@ -157,6 +160,10 @@ class Cluster:
         # In version 0, an empty list means all topics; from version 1 on, null does.
         if wanted is None or (asked.version == 0 and not wanted):
             topics = [self._described(topic) for topic in self.topics.values()]
+        elif asked.version < _NAMED_BY_ID and any(map(_has_id, wanted)):
+            refused = {"error_code": KafkaError.invalid_request, "partitions": []}
+            named = [{**_absent(one), "name": one.name or "", **refused} for one in wanted]
+            return {"brokers": [], "cluster_id": None, "controller_id": -1, "topics": named}
         else:
             found = {topic.name for one in wanted if (topic := self.find(one)) is not None}
             topics = [self._described(one) for one in self.topics.values() if one.name in found]
@@ -271,6 +278,10 @@ def _numbered(racks: Iterable[str | None]) -> list[tuple[str | None, int]]:
         replicas.append((rack, seen[rack]))
         seen[rack] += 1
     return replicas
+
+
+def _has_id(one: Any) -> bool:
+    return one.name is None or getattr(one, "topic_id", None) is not None
 
 
 def _absent(one: Any) -> dict[str, Any]:

@@ -8,6 +8,9 @@ been sent. In these cases, a connection ends:
     large frames beyond `large_bytes` in all    the connection that sends the excess ends
     a new connection beyond `connections`       a connection that never sent a request ends, or
                                                 else the one that has been idle longest
+
+`connections` is smaller if the process may open fewer files: without one for a new connection,
+asyncio would refuse it with a traceback, again and again.
 """
 
 import asyncio
@@ -15,6 +18,7 @@ import contextlib
 import struct
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from kafka_rebalance.errors import WireError
@@ -39,6 +43,7 @@ class Limits(NamedTuple):
 
 
 SMALL = 64 * 1024
+_BACKLOG = 100
 _LEAST_BYTES = 8
 # What ends a connection: the client goes or is too slow, sends no request, or is cut off.
 _ENDS = (
@@ -48,6 +53,23 @@ _ENDS = (
     TimeoutError,
     WireError,
 )
+
+
+def bounds(connections: int) -> tuple[int, int]:
+    """Returns how many connections may be open, and how many may be accepted at a time.
+
+    asyncio accepts as many at a time as its `backlog`; those that give way close a little later.
+    """
+    try:
+        import resource
+    except ImportError:  # Windows has no limit of this kind
+        return connections, _BACKLOG
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most == resource.RLIM_INFINITY:
+        return connections, _BACKLOG
+    free = max(8, most - len([*Path("/dev/fd").iterdir()]))
+    at_once = min(_BACKLOG, free // 8)
+    return min(connections, free - 4 * at_once), at_once
 
 
 class _Connection:
@@ -87,7 +109,14 @@ class Connections:
         return len(self._tasks)
 
     async def __aenter__(self) -> Self:
-        listening = await asyncio.start_server(self._connected, self.host, self.port, limit=SMALL)
+        most, at_once = bounds(self.limits.connections)
+        self.limits = self.limits._replace(connections=most)
+        listening = await asyncio.start_server(
+            self._connected, self.host, self.port, limit=SMALL, backlog=at_once
+        )
+        for one in listening.sockets:
+            with one.dup() as same:
+                same.listen(_BACKLOG)
         self._listening = listening
         self.host, self.port = listening.sockets[0].getsockname()[:2]
         return self

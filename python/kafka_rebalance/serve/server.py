@@ -232,7 +232,8 @@ class Server:
             case Drop(request_id):
                 self._respond(request_id, None)
             case Unreadable(position, problem):
-                self.unreadable.append(f"record {position}: {problem}")
+                refused = "a broker cannot load this log, so all its groups are refused"
+                self.unreadable.append(f"record {position}: {problem}; {refused}")
 
     def _respond(self, request_id: int, response: Any) -> None:
         # No client waits for the response to a heartbeat that `advance` made for a member.

@@ -2,11 +2,14 @@
 """The broker of a simulation: one coordinator, its log, and its node.
 
 Every node responds to FindCoordinator. To other requests, a node without the coordinator responds
-NOT_COORDINATOR. An append is durable after the network's `log_ms`.
+NOT_COORDINATOR. An append is durable after the network's `log_ms`. A node refuses commits for topics
+that do not exist; the coordinator has the other offsets of the request.
+
+Source   KafkaApis.handleOffsetCommit (Kafka 4.4.0).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kafka_rebalance import coordinator as c
 from kafka_rebalance import protocol
@@ -20,11 +23,12 @@ from .journal import CoordinatorEntry, Entry
 class Broker:
     """The broker that coordinates the group.
 
-    `watch` receives each change of a classic group's state. `look` is called when records were
+    `has` returns whether a partition exists. `watch` receives each change of a classic group's state. `look` is called when records were
     appended, because only records change the epochs of a consumer group.
     """
 
     coordinator: c.Coordinator
+    has: Callable[[str, int], bool]
     watch: Callable[[int, c.Transition, str], None]
     respond: Callable[[int, protocol.Response], None]
     append: Callable[[c.Appended | c.PatternsDue], None]
@@ -34,6 +38,7 @@ class Broker:
     sender: str = ""  # the process whose request is being handled
     is_touched: bool = False  # the coordinator has handled an event, so its deadlines may differ
     log: list[c.LogEntry] = field(default_factory=list)
+    refused: dict[int, tuple[protocol.PartitionError, ...]] = field(default_factory=dict)
     moves: int = 0  # how often another node has taken over; this is also the newest node's number
 
     def receive(self, node: int | None, event: c.Received, sender: str, now_ms: int) -> None:
@@ -43,9 +48,36 @@ class Broker:
         elif node != self.node:
             self.respond(event.request_id, refuse(request, protocol.ErrorCode.NOT_COORDINATOR))
         else:
+            if isinstance(request, protocol.OffsetCommit) and request.offsets:
+                event, request = self._without_unknown(event, request)
+                if not request.offsets:
+                    number = event.request_id
+                    self.respond(number, self._whole(number, protocol.OffsetCommitResponse()))
+                    return
             self.sender = sender
             self.handle(event, now_ms, self._cause(request, sender))
             self.sender = ""
+
+    def _without_unknown(
+        self, event: c.Received, request: protocol.OffsetCommit
+    ) -> tuple[c.Received, protocol.OffsetCommit]:
+        """Returns a commit without partitions that do not exist; `_whole` adds their errors."""
+        unknown = [one for one in request.offsets if not self.has(one.topic, one.partition)]
+        if not unknown:
+            return event, request
+        error = protocol.ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        self.refused[event.request_id] = tuple(
+            protocol.PartitionError(one.topic, one.partition, error) for one in unknown
+        )
+        known = tuple(one for one in request.offsets if self.has(one.topic, one.partition))
+        request = replace(request, offsets=known)
+        return replace(event, request=request), request
+
+    def _whole(self, number: int, response: protocol.Response) -> protocol.Response:
+        refused = self.refused.pop(number, ())
+        if not (refused and isinstance(response, protocol.OffsetCommitResponse)):
+            return response
+        return replace(response, partitions=(*refused, *response.partitions))
 
     def _found(self) -> protocol.Response:
         if self.node is None:
@@ -99,7 +131,8 @@ class Broker:
         for effect in effects:
             match effect:
                 case c.Respond():
-                    self.respond(effect.request_id, effect.response)
+                    number = effect.request_id
+                    self.respond(number, self._whole(number, effect.response))
                 case c.Append(append_id, records):
                     position = len(self.log)
                     self.log += (c.LogEntry(position + i, *one) for i, one in enumerate(records))

@@ -77,6 +77,10 @@ class SimulatedCluster:
         known = [tuple(one for one in each if one is not None) for each in racks]
         return tuple(known[number % len(known)] for number in range(count))
 
+    def has(self, topic: str, partition: int) -> bool:
+        """Returns whether the partition exists."""
+        return partition < self.partitions.get(topic, 0)
+
     def is_reachable(self) -> bool:
         """Returns whether any broker answers metadata requests."""
         return not any(one.is_whole_cluster for one in self._away)
@@ -96,6 +100,14 @@ class SimulatedCluster:
     def create(self, name: str, now_ms: int) -> None:
         self.partitions[name] = 0
         self.grow(name, self._plans[name].partitions, now_ms)
+
+    def delete(self, name: str, now_ms: int) -> frozenset[str]:
+        """Deletes a topic; returns its partitions."""
+        gone = frozenset(f"{name}-{number}" for number in range(self.partitions.pop(name)))
+        for partition in gone:
+            self._holds.disappear(partition, now_ms)
+        self._topics = None
+        return gone
 
     def grow(self, name: str, partitions: int, now_ms: int) -> None:
         """Raises a topic's number of partitions to `partitions`; a topic never shrinks."""

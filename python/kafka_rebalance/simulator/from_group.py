@@ -15,6 +15,8 @@ that share a name are numbered. If the group is eager with a cooperative assigno
     bounce-members                     the members restart, one after another
     partitions                         the topic grows
     add-topics                         the topics are created; all members subscribe by pattern
+    remove-topics                      the topics are deleted; members that may run Java commit
+                                       automatically, others join without waiting for a commit
 
 Other changes cannot be played.
 """
@@ -38,10 +40,13 @@ from kafka_rebalance.plans.changes import (
     BounceMembers,
     Change,
     RemoveMembers,
+    RemoveTopics,
     apply,
 )
+from kafka_rebalance.plans.changes.bounces import AWAY_MS
 from kafka_rebalance.plans.changes.edits import find_member
 from kafka_rebalance.plans.changes.made_up import prefix_of
+from kafka_rebalance.plans.clients import JAVA, clients_for
 from kafka_rebalance.plans.rebalance_plan import parse_changes
 from kafka_rebalance.plans.rounds import lists_eager
 
@@ -55,6 +60,7 @@ PLAYABLE = (
     "remove-client",
     "partitions",
     "add-topics",
+    "remove-topics",
     "bounce-members",
 )
 """The verbs of the changes that can be played."""
@@ -80,7 +86,7 @@ class Pace:
 
     first_ms: int = 120_000
     apart_ms: int = 60_000
-    down_ms: int = 10_000
+    down_ms: int = AWAY_MS
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -160,6 +166,8 @@ class _Maker:
     topics: dict[str, Topic] = field(default_factory=dict)  # with their final partitions
     counts: dict[str, int] = field(default_factory=dict)  # partitions at the start
     created: list[str] = field(default_factory=list)
+    deletes: bool = False
+    others: set[str] = field(default_factory=set)  # members that do not run Java
     happenings: list[Happening] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -184,6 +192,8 @@ class _Maker:
 
     def _start(self, member: Member, at_ms: int) -> None:
         name = self.names[member.member_id]
+        if JAVA not in clients_for(member, self.group.group_id):
+            self.others.add(name)
         config = self._config(member, member.group_instance_id)
         self.plans[name] = MemberPlan(
             name=name,
@@ -225,9 +235,20 @@ class _Maker:
             case AddTopics():
                 self.group = apply(change, before)
                 for name, _ in change.topics:
+                    if name in self.counts:
+                        problem = f"the simulator cannot create {quoted(name)} a second time"
+                        raise GroupError("change", problem)
                     self.created.append(name)
                     self._happens(Kind.CREATE_TOPIC, topic=name)
                 self._pass(self.config.metadata_max_age_ms)
+            case RemoveTopics():
+                self.group = apply(change, before)
+                for name in dict.fromkeys(change.topics):
+                    if name in self.counts:
+                        self.deletes = True
+                        self._happens(Kind.DELETE_TOPIC, topic=name)
+                # Members may commit in vain: first the leader, then the others.
+                self._pass(self.config.metadata_max_age_ms + 2 * self.config.max_poll_interval_ms)
             case _:
                 problem = f"the simulator cannot play it; it plays {', '.join(PLAYABLE)}"
                 raise GroupError("change", problem)
@@ -254,7 +275,8 @@ class _Maker:
             # A static member that becomes dynamic is absent until its session has ended.
             too_long = change.static is False and is_static
             session_ms = self.config.session_timeout_ms + _SPARE_MS
-            self.now_ms += session_ms if too_long else self.pace.down_ms
+            away_ms = self.pace.down_ms if change.away_ms is None else change.away_ms
+            self.now_ms += session_ms if too_long else away_ms
             self._happens(Kind.START, member=name)
             self._pass()
 
@@ -290,7 +312,12 @@ class _Maker:
         )
 
     def _subscribed(self, plan: MemberPlan) -> MemberPlan:
-        """Makes a member subscribe by pattern if topics are added later (`add-topics`)."""
+        """Makes a member subscribe by pattern if topics are added later (`add-topics`).
+
+        If topics are deleted, members of other libraries than Java's do not wait for commits.
+        """
+        if self.deletes and plan.name in self.others and isinstance(plan.config, ConsumerConfig):
+            plan = replace(plan, config=replace(plan.config, enable_auto_commit=False))
         if not self.created:
             return plan
         names = dict.fromkeys([*plan.topics, *self.created])

@@ -49,6 +49,10 @@ class Happenings:
             case Kind.CREATE_TOPIC:
                 self.cluster.create(event.topic, now_ms)
                 self.tell_topics()
+            case Kind.DELETE_TOPIC:
+                gone = self.cluster.delete(event.topic, now_ms)
+                self.tell_topics()
+                self.metadata.refresh_soon(now_ms, gone)
             case Kind.GROW:
                 self.cluster.grow(event.topic, event.partitions, now_ms)
                 self.tell_topics()

@@ -4,12 +4,14 @@
     age       each client does so every `metadata.max.age.ms`, first at a random time
     missing   a client does so every `retry.backoff.max.ms` while a subscribed topic is missing, or
               no broker answers
+    deleted   clients that hold partitions of a deleted topic do so within `retry.backoff.max.ms`
     broker    when a broker leaves or returns, all clients do so within `retry.backoff.max.ms`
     pattern   a client that subscribes by pattern does so in each poll that joins, before the join
     leader    a leader does so before it assigns topics to which it does not subscribe
     ids       a member of a consumer group does so when it gets a topic whose id it does not know
 
 Source   Metadata.handleMetadataResponse (UNKNOWN_TOPIC_OR_PARTITION asks for an update),
+         FetchCollector.handleInitializeErrors (it answers a fetch, too),
          NetworkClient.handleServerDisconnect, ConsumerCoordinator.poll, updateGroupSubscription.
 """
 
@@ -51,9 +53,14 @@ class Metadata:
             self._update(process, now_ms)
             self._arm_refresh(process, self._next_ms(consumer, now_ms))
 
-    def refresh_soon(self, now_ms: int) -> None:
-        """Lets every consumer request metadata, at some time within `retry.backoff.max.ms`."""
+    def refresh_soon(self, now_ms: int, held: frozenset[str] | None = None) -> None:
+        """Lets consumers request metadata, at some time within `retry.backoff.max.ms`.
+
+        These are all consumers, or those that hold one of the partitions `held`.
+        """
         for process in self.processes.values():
+            if held is not None and held.isdisjoint(process.held):
+                continue
             if isinstance(process.member, AnyConsumer):
                 spread = process.member.config.retry_backoff_max_ms
                 self._arm_refresh(process, now_ms + 1 + self.rng.randrange(spread))

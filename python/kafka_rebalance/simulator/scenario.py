@@ -126,6 +126,7 @@ class Kind(Enum):
     PAUSE = "pause"  # the member does not poll for `for_ms`, but sends heartbeats
     FREEZE = "freeze"  # the process does nothing for `for_ms`
     CREATE_TOPIC = "create-topic"  # `topic` is created
+    DELETE_TOPIC = "delete-topic"  # `topic` is deleted
     GROW = "grow"  # the number of partitions of `topic` becomes `partitions`
     AWAY = "away"  # a broker is down for `for_ms`
     MOVE = "move"  # the group has no coordinator for `for_ms`, then another broker coordinates
@@ -172,6 +173,8 @@ class Happening:
                 return f"{self.topic} grows to {self.partitions}"
             case Kind.CREATE_TOPIC:
                 return f"create {self.topic}"
+            case Kind.DELETE_TOPIC:
+                return f"delete {self.topic}"
             case Kind.AWAY:
                 return f"rack {self.rack} is away" if self.rack else "a broker is away"
             case Kind.MOVE:
@@ -278,21 +281,27 @@ class Scenario:
     def _check_growth(self) -> None:
         """Checks the changes of topics, in the order of time.
 
-        Errors   GroupError if a topic is created twice, grows before it is created, or does not get
-                 more partitions.
+        Errors   GroupError if a topic is created or deleted twice, is not there when it grows or is
+                 deleted, or does not get more partitions.
         """
         partitions = {name: topic.partitions for name, topic in self.topics.items()}
         in_order = sorted(enumerate(self.happenings), key=lambda each: each[1].at_ms)
         created = {one.topic for one in self.happenings if one.kind is Kind.CREATE_TOPIC}
+        deleted: set[str] = set()
         for place, one in in_order:
             path = f"happenings[{place}]"
             if one.kind is Kind.CREATE_TOPIC:
                 if one.topic not in created:
                     raise GroupError(f"{path}.topic", f"{one.topic!r} is created twice")
                 created.discard(one.topic)
-            elif one.kind is Kind.GROW:
+            elif one.kind in (Kind.GROW, Kind.DELETE_TOPIC):
                 if one.topic in created:
                     raise GroupError(f"{path}.topic", f"{one.topic!r} is not created yet")
+                if one.topic in deleted:
+                    raise GroupError(f"{path}.topic", f"{one.topic!r} is deleted already")
+                if one.kind is Kind.DELETE_TOPIC:
+                    deleted.add(one.topic)
+                    continue
                 if one.partitions <= partitions[one.topic]:
                     problem = f"{one.partitions} are no more than there are; topics only grow"
                     raise GroupError(f"{path}.partitions", problem)
@@ -399,7 +408,7 @@ _NOUNS = {"rack": "replica is in rack"}
 def _subjects(one: Happening) -> list[tuple[str, tuple[str, ...]]]:
     """Returns the fields of an event that refer to members, topics, connectors or racks."""
     match one.kind:
-        case Kind.GROW | Kind.CREATE_TOPIC:
+        case Kind.GROW | Kind.CREATE_TOPIC | Kind.DELETE_TOPIC:
             return [("topic", (one.topic,))]
         case Kind.CREATE | Kind.DELETE:
             return [("connectors", one.connectors)]

@@ -32,6 +32,7 @@ from typing import Any
 
 from kafka_rebalance.coordinator import CoordinatorConfig
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.line_files import read_text
 from kafka_rebalance.member import ConsumerConfig, WorkerConfig
 
 from . import typed_values as reading
@@ -51,6 +52,7 @@ _TAKES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "freeze": (("members", "for"), ("every",)),
     "bounce": (("members", "for"), ("every", "with")),
     "create-topic": (("topic",), ()),
+    "delete-topic": (("topic",), ()),
     "grow": (("topic", "partitions"), ()),
     "away": (("for",), ("topics", "rack", "coordinates", "unseen")),
     "move": (("for",), ()),
@@ -81,7 +83,7 @@ def ready() -> list[str]:
 def load(name: str) -> Scenario:
     """Reads a ready scenario by name, or a file by its path; `-` is standard input."""
     if name == "-":
-        return read(sys.stdin.read())
+        return read(read_text(sys.stdin.buffer, "scenario", "standard input"))
     if name in ready():
         text = resources.files(__package__).joinpath("ready", f"{name}.toml").read_text("utf-8")
     else:
@@ -89,10 +91,8 @@ def load(name: str) -> Scenario:
         if not path.is_file():
             there = ", ".join(ready())
             raise GroupError("scenario", f"no file {name!r}, and none of the ready ones: {there}")
-        try:
-            text = path.read_text(encoding="utf-8")
-        except UnicodeDecodeError:
-            raise GroupError("scenario", f"{name} is not text in UTF-8") from None
+        with path.open("rb") as source:
+            text = read_text(source, "scenario", name)
     return read(text)
 
 
@@ -101,6 +101,8 @@ def read(text: str) -> Scenario:
         given = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise GroupError("scenario", f"not TOML: {error}") from error
+    except RecursionError:
+        raise GroupError("scenario", "not TOML: nested too deeply") from None
     return from_dict(given)
 
 

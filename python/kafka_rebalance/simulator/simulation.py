@@ -70,7 +70,13 @@ class Simulation:
         self._rebalances = Rebalances()
         coordinator = Coordinator(scenario.broker, new_id(scenario), vouched=True)
         self._broker = Broker(
-            coordinator, self._watch, self._respond, self._append, self._look, journal
+            coordinator,
+            self._cluster.has,
+            self._watch,
+            self._respond,
+            self._append,
+            self._look,
+            journal,
         )
         self._liveness = Liveness(self._agenda, self._broker, self._processes, scenario.group_id)
         self._metadata = Metadata(
@@ -229,6 +235,9 @@ class Simulation:
             self._liveness.report_heard(member.member_id)
         before = member.member_id
         sends = process.handle(event, now_ms)
+        if isinstance(member, m.Consumer) and member.reads_nothing != process.reads_nothing:
+            process.reads_nothing = member.reads_nothing
+            self._holds.stick(name, now_ms, is_stuck=process.reads_nothing)
         if before and member.member_id != before:
             # The member no longer uses its old id.
             self._liveness.report_silent(before, now_ms)

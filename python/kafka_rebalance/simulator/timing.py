@@ -14,7 +14,7 @@ from typing import Any
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.member.config import CLASSIC, CONSUMER
-from kafka_rebalance.plans.changes import Change
+from kafka_rebalance.plans.changes import BounceMembers, Change, RemoveTopics
 
 from .from_group import Pace, check_playable, scenario_from_group
 from .scenario import Scenario
@@ -72,11 +72,21 @@ def assumed(group: GroupSpec, changes: Sequence[Change], assignors: Sequence[str
         text if len(each) == 1 else f"{text} ({protocol} protocol)"
         for protocol, text in each.items()
     )
+    deletes = any(isinstance(change, RemoveTopics) for change in changes)
+    if deletes and not played[0].has_consumer_protocol:
+        most_s = played[0].members[0].config.rebalance_timeout_ms // 1000
+        heartbeats += f", automatic commits of Java members, max.poll.interval.ms of {most_s} s"
     return (
         f"medians of {len(SEEDS)} seeds, from the assignor's own first assignment, "
         f"{played[0].assumed().removeprefix('assumed: ')}, members that restart are away for "
-        f"{Pace().down_ms // 1000} s, {heartbeats}"
+        f"{_away(changes)}, {heartbeats}"
     )
+
+
+def _away(changes: Sequence[Change]) -> str:
+    bounces = [one for one in changes if isinstance(one, BounceMembers)] or [BounceMembers()]
+    given = (Pace().down_ms if one.away_ms is None else one.away_ms for one in bounces)
+    return ", ".join(dict.fromkeys(f"{ms / 1000:g} s" for ms in given))
 
 
 def _protocol(scenario: Scenario) -> str:

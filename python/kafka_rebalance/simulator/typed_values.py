@@ -7,7 +7,7 @@ from dataclasses import MISSING, fields
 from typing import Any, TypeVar, get_type_hints
 
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.tracing.text import milliseconds
+from kafka_rebalance.group.declared_types import milliseconds
 
 T = TypeVar("T")
 

@@ -145,13 +145,11 @@ def write(
     overwrite: bool = False,
     plain: bool = True,
     counts: Mapping[str, Column] | None = None,
-    by: Iterable[str] = (),
 ) -> Done:
     """Runs a job: writes its answers as Parquet, and counts them in one pass.
 
     A local `target` appears (or replaces an older one) only when it is complete. In other file
-    systems, Spark's committer writes `_SUCCESS` last. The columns in `by` become directories;
-    `plain` is as in `paths.local`.
+    systems, Spark's committer writes `_SUCCESS` last. `plain` is as in `paths.local`.
     """
     start = time.perf_counter()
     observed = Observation()
@@ -165,10 +163,10 @@ def write(
     here = paths.local(target, plain=plain)
     if here is None:
         mode = "overwrite" if overwrite else "error"
-        counted.write.mode(mode).partitionBy(*by).parquet(target)
+        counted.write.mode(mode).parquet(target)
     else:
         with whole_directory(here, overwrite=overwrite) as written:
-            counted.write.mode("error").partitionBy(*by).parquet(written.as_uri())
+            counted.write.mode("error").parquet(written.as_uri())
     found = dict(observed.get)
     seconds = time.perf_counter() - start
     return Done(found.pop("groups"), found.pop("errors"), found.pop("never_ends"), seconds, found)

@@ -59,7 +59,8 @@ def format_of(path: str, *, plain: bool = True) -> str:
 def check_local(source: str, target: str, *, overwrite: bool) -> None:
     """Refuses an input that does not exist, and an output that overlaps the input.
 
-    An output that exists is refused without `overwrite`.
+    An output that exists is refused without `overwrite`, and always if it holds a file that no job
+    of `fleet` writes.
 
     Paths in other file systems are not checked: Spark itself reports their problems.
 
@@ -72,6 +73,24 @@ def check_local(source: str, target: str, *, overwrite: bool) -> None:
         raise GroupError("OUTPUT", f"{target} overlaps INPUT, which would be overwritten")
     if there is not None and there.exists() and not overwrite:
         raise GroupError("OUTPUT", f"{target} exists; --overwrite replaces it")
+    if there is not None and (other := _foreign_file(there)) is not None:
+        problem = f"{other} is not from a fleet job, and --overwrite would delete it"
+        raise GroupError("OUTPUT", f"{problem}: move it, or name another directory")
+
+
+_WRITTEN = re.compile(
+    r"report\.html|worst/[0-9]+\.jsonl"
+    r"|(?:(?:plans|summary)/)?(?:change=[^/]*/)?"
+    r"(?:part-[^/]*\.parquet|_SUCCESS|_temporary/.*|\.[^/]*\.crc)"
+)
+"""The files of an output, of older versions too (`change=…`)."""
+
+
+def _foreign_file(target: Path) -> Path | None:
+    """Returns the first file of a local output that no job of `fleet` writes."""
+    files = [target] if target.is_file() else sorted(target.rglob("*"))
+    names = ((one, one.relative_to(target).as_posix()) for one in files if not one.is_dir())
+    return next((one for one, name in names if not _WRITTEN.fullmatch(name)), None)
 
 
 def overlaps(target: str, sources: Iterable[str]) -> bool:

@@ -179,7 +179,7 @@ class Tracer:
             case interface.Drop(number):
                 return f"{self._senders[number]}'s older request gets no answer"
             case interface.Unreadable(position, problem):
-                return f"record {position} is passed over: {problem}"
+                return f"the load fails at record {position}: {problem}"
 
     def _learn(self, effect: interface.Effect | interface.AppendFailed) -> None:
         """Stores the id and the generation of a JoinGroup response for its client."""

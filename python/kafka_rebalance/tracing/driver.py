@@ -14,7 +14,9 @@ coordinator is no answer: it ends the driver.
 import json
 from collections.abc import Callable
 
+from kafka_rebalance.coordinator.interface import LogEntry
 from kafka_rebalance.errors import KafkaRebalanceError
+from kafka_rebalance.group.line_files import TOO_LONG
 from kafka_rebalance.protocol.error_codes import ErrorCode
 
 from .driver_answers import answer_of, events_of
@@ -33,14 +35,22 @@ class Driver:
         self._broker = VirtualBroker(new_id=new_id)
         self._count = 0
 
-    def line(self, line: str) -> str:
-        """Answers a command that is a line of JSON."""
+    @property
+    def log(self) -> list[LogEntry]:
+        """The records of the log, and the markers of transactions."""
+        return self._broker.log
+
+    def line(self, line: str | bytes | None) -> str:
+        """Answers a command that is a line of JSON; None stands for one that is too long."""
+        if line is None:
+            return json.dumps({"bad": None, "why": TOO_LONG})
+        text = line.decode("utf-8", "replace") if isinstance(line, bytes) else line
         try:
-            command = json.loads(line)
-        except ValueError as error:
-            return json.dumps({"bad": line.strip(), "why": f"not JSON: {error}"})
+            command = json.loads(text)
+        except (ValueError, RecursionError) as error:  # RecursionError: lists in lists, too deep
+            return json.dumps({"bad": text.strip(), "why": f"not JSON: {error}"})
         if not isinstance(command, dict):
-            return json.dumps({"bad": line.strip(), "why": "not an object"})
+            return json.dumps({"bad": text.strip(), "why": "not an object"})
         return json.dumps(self.command(command))
 
     def command(self, command: Json) -> Json:

@@ -82,7 +82,7 @@ def _listed(one: messages.ListedGroup) -> Json:
 
 
 def events_of(at: int, effect: interface.Effect | interface.AppendFailed) -> list[Json]:
-    """Returns the events of an effect: joins, syncs, drops, timers, records."""
+    """Returns the events of an effect: joins, syncs, drops, timers, records, refused logs."""
     match effect:
         case interface.Respond(request_id, messages.JoinGroupResponse() as join):
             return [_join_event(at, request_id, join)]
@@ -96,6 +96,8 @@ def events_of(at: int, effect: interface.Effect | interface.AppendFailed) -> lis
             return [{"ev": "timer", "t": at, "key": str(key)}]
         case interface.Append(_, records):
             return [record_event(at, record) for record in records]
+        case interface.Unreadable():
+            return [{"ev": "refused log", "t": at}]
         case _:
             return []
 

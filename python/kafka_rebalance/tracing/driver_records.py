@@ -6,17 +6,15 @@ An offset and a classic group have short keys of their own. A record of any othe
 is a tombstone. All have their bytes: `kb`, `vb`.
 """
 
-import base64
 import dataclasses
-import struct
 from typing import Any
 
 from kafka_rebalance.coordinator import interface
-from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire import group_records as wire
 from kafka_rebalance.wire.assigning_group_records import decode_any
 
 from .driver_commands import Json
+from .virtual_broker import id_text
 
 
 def record_event(at: int, record: interface.LogRecord) -> Json:
@@ -91,7 +89,7 @@ def _json(value: object) -> object:
         return [_json(item) for item in value]
     if isinstance(value, tuple) or dataclasses.is_dataclass(value):
         return {
-            name: _topic_id(field) if name == "topic_id" else _json(field)
+            name: id_text(field) if name == "topic_id" else _json(field)
             for name, field in _fields(value)
         }
     return value
@@ -101,7 +99,3 @@ def _fields(value: Any) -> list[tuple[str, Any]]:
     if dataclasses.is_dataclass(value):
         return [(one.name, getattr(value, one.name)) for one in dataclasses.fields(value)]
     return list(zip(value._fields, value, strict=True))
-
-
-def _topic_id(topic_id: Uuid) -> str:
-    return base64.urlsafe_b64encode(struct.pack(">qq", *topic_id)).decode().rstrip("=")

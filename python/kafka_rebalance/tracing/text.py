@@ -13,16 +13,14 @@ A command has words and `name=value` options, quoted as in a shell. A duration i
 `5m`, `1h`, `7d`, or a number of ms.
 """
 
-import re
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.declared_types import milliseconds
 
 _RULE = "----"
-_UNITS = {"": 1, "ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +130,6 @@ def duration_ms(command: Command, text: str) -> int:
     if found is None:
         raise command.error(f"{text!r} is no duration; 250ms, 3s, 5m, 1h and 7d are")
     return found
-
-
-def milliseconds(text: str) -> int | None:
-    """Returns the ms of a text such as `3s`; None if the text is no duration."""
-    found = _DURATION.fullmatch(text)
-    return None if found is None else round(float(found[1]) * _UNITS[found[2]])
 
 
 def whole(command: Command, text: str) -> int:

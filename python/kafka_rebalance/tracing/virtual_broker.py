@@ -10,6 +10,8 @@ Append is replaced by an AppendFailed.
               fail_next; reload, unload; write, mark
 """
 
+import struct
+from base64 import urlsafe_b64encode
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import replace
@@ -124,7 +126,7 @@ class VirtualBroker:
 
     def topic_name(self, topic_id: Uuid) -> str:
         """Returns the name of a topic that exists or existed, else the id as text."""
-        return self._topic_names.get(topic_id, str(topic_id))
+        return self._topic_names.get(topic_id) or id_text(topic_id)
 
     # The log --------------------------------------------------------------------------------------
 
@@ -207,3 +209,8 @@ class VirtualBroker:
             return done
         self._outstanding.append(done)
         return None
+
+
+def id_text(topic_id: Uuid) -> str:
+    """Returns a topic's id as Kafka writes it."""
+    return urlsafe_b64encode(struct.pack(">qq", *topic_id)).decode().rstrip("=")

@@ -11,7 +11,8 @@ use crate::java::order::sort_stably_by_slot;
 use crate::java::slots::{copied_slots, slots_after_computes, slots_after_puts, start_of_row};
 
 /// How a member's target changes: it keeps the first `keeps` of its partitions of subscribed
-/// topics, and gains partitions. A present topic of which nothing is kept is removed.
+/// topics, and gains partitions. A present topic of which nothing is kept is removed, but not a
+/// subscribed one that has no partitions.
 pub struct Change<'u> {
     pub keeps: usize,
     pub gains: &'u [TopicPartition],
@@ -62,10 +63,11 @@ impl<'v, 'g, 'a> Changed<'v, 'g, 'a> {
     }
 
     /// Does what `_changed` of `homogeneous.py` does, in tables.
-    fn target(&self, m: usize, change: &Change) -> Target {
+    pub fn target(&self, m: usize, change: &Change) -> Target {
         let mut target = self.view.copied(m);
         for run in self.runs(m, change.keeps) {
-            if run.kept == 0 {
+            let is_kept_empty = run.present.is_empty() && self.subscribed[run.topic as usize];
+            if run.kept == 0 && !is_kept_empty {
                 target.remove(run.topic);
                 continue;
             }

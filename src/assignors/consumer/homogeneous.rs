@@ -58,14 +58,22 @@ pub fn assign(view: &View, assignor: &str) -> Result<Assignment, GroupError> {
     }
     // 4. Make the new target of each member that keeps less than its whole target, or gains.
     let mut changed = Changed::of(view, &subscribed, are_sound);
-    let mut answer = view.answer_of(|i, list| {
+    let change = |i: usize| {
         let (keeps, gains) = (kept[i].count, gained[i]);
-        if kept[i].all && gains.is_empty() {
-            view.append_present(i, list);
-        } else {
-            changed.append(i, &Change { keeps, gains }, list);
-        }
-    });
+        let is_changed = !kept[i].all || !gains.is_empty();
+        is_changed.then_some(Change { keeps, gains })
+    };
+    let mut answer = if view.group.owned_topics.is_empty() {
+        view.answer_of(|i, list| match change(i) {
+            Some(change) => changed.append(i, &change, list),
+            None => view.append_present(i, list),
+        })
+    } else {
+        // Topics without partitions are rare, and only the tables keep them.
+        let members = 0..view.members.len();
+        let targets = members.map(|i| Some(changed.target(i, &change(i)?)));
+        view.answer(&targets.collect::<Vec<_>>())
+    };
     // Else each member keeps partitions that exist and that nobody else has, of topics to which all
     // subscribe, and all others were given once: there are no anomalies.
     if !are_sound {

@@ -80,11 +80,10 @@ impl Ids {
             }
         }
         for i in 0..group.members.len() {
-            let topics = group
-                .owned(i as MemberId)
-                .iter()
-                .map(|tp| tp.topic as usize);
-            for topic in topics.map(|topic| &group.topics[topic]) {
+            let m = i as MemberId;
+            let topics = group.owned(m).iter().map(|tp| tp.topic);
+            let topics = group.owned_topics(m).iter().copied().chain(topics);
+            for topic in topics.map(|topic| &group.topics[topic as usize]) {
                 if topic.topic_id.is_none() {
                     let name = quoted(topic.name);
                     let problem = format!(
@@ -216,10 +215,24 @@ impl<'g, 'a> View<'g, 'a> {
     /// The answer with these new targets, in the order of `members`; None is an unchanged target.
     /// No anomalies are searched.
     pub fn answer(&self, targets: &[Option<Target>]) -> Assignment {
-        self.answer_of(|m, list| match &targets[m] {
+        let mut answer = self.answer_of(|m, list| match &targets[m] {
             Some(new) => append_target(new, list),
             None => self.append_present(m, list),
-        })
+        });
+        for (member, m) in (0..).zip(self.places()) {
+            let topics: Vec<(TopicId, usize)> = match &targets[m] {
+                Some(new) => new.items().map(|(topic, set)| (topic, set.len())).collect(),
+                None => self
+                    .present(m)
+                    .map(|(topic, list)| (topic, list.len()))
+                    .collect(),
+            };
+            if topics.iter().any(|&(_, count)| count == 0) {
+                let topics = topics.into_iter().map(|(topic, _)| topic).collect();
+                answer.owned_topics.push((member, topics));
+            }
+        }
+        answer
     }
 
     /// Appends the present target of the m-th member to `list`, in the order of its tables.
@@ -287,7 +300,8 @@ impl Present {
         }
     }
 
-    /// 4. Adds the present target of a member: its owned partitions, by topic. Returns its runs.
+    /// 4. Adds the present target of a member: its owned partitions, by topic, and its topics without
+    ///    partitions. Returns its runs.
     fn add(&mut self, group: &GroupSpec, ids: &Ids, m: MemberId) -> Range<usize> {
         let first = self.runs.len();
         let owned = by_topic(group.owned(m), &mut self.owner, m);
@@ -299,10 +313,31 @@ impl Present {
             let end = self.partitions.len();
             self.runs.push(Run { topic, start, end });
         }
+        self.add_owned_topics(group.owned_topics(m), first);
         let hash = |run: &Run| ids.hash(run.topic);
         let tie = |a: &Run, b: &Run| ids.compare(a.topic, b.topic);
         sort_as_put(&mut self.runs[first..], hash, tie);
         first..self.runs.len()
+    }
+
+    /// Adds the topics that have no run from `first` on, and sorts the runs as `topics` are.
+    fn add_owned_topics(&mut self, topics: &[TopicId], first: usize) {
+        if topics.is_empty() {
+            return;
+        }
+        let mut places: FxHashMap<TopicId, usize> = FxHashMap::default();
+        let with_partitions = self.runs[first..].iter().map(|run| run.topic);
+        for (i, topic) in topics.iter().copied().chain(with_partitions).enumerate() {
+            places.entry(topic).or_insert(i);
+        }
+        let mut missing = places.clone();
+        for run in &self.runs[first..] {
+            missing.remove(&run.topic);
+        }
+        let (start, end) = (self.partitions.len(), self.partitions.len());
+        let without = missing.into_keys().map(|topic| Run { topic, start, end });
+        self.runs.extend(without);
+        self.runs[first..].sort_unstable_by_key(|run| places[&run.topic]);
     }
 }
 

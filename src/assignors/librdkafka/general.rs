@@ -32,10 +32,10 @@ pub fn assign(
     let mut build = Build::new(group, members, claims, interrupt)?;
     build.sort_partitions(); // step 1
     let unassigned = build.keep_owned(); // step 2
-    let fresh = build.by_size.last().is_some_and(|&(size, _)| size == 0);
+    let initializing = build.by_size.last().is_some_and(|&(size, _)| size == 0);
     build.assign_unassigned(&unassigned); // step 3
     build.take_out_fixed(); // step 4
-    build.balance(unassigned, fresh)?; // steps 5 and 6
+    build.balance(unassigned, initializing)?; // steps 5 and 6
     Ok((build.numbers, build.current))
 }
 
@@ -292,8 +292,12 @@ impl<'g> Build<'g> {
         }
     }
 
-    fn balance(&mut self, mut unassigned: Vec<PartitionId>, fresh: bool) -> Result<(), GroupError> {
-        let before = (!fresh).then(|| self.current.clone());
+    fn balance(
+        &mut self,
+        mut unassigned: Vec<PartitionId>,
+        initializing: bool,
+    ) -> Result<(), GroupError> {
+        let before = (!initializing).then(|| self.current.clone());
         let mut order = std::mem::take(&mut self.order);
         order.retain(|&id| self.of_topic(id).len() >= 2);
         if !self.revocation {

@@ -196,6 +196,7 @@ impl<'a> Groups<'a> {
             )?;
             builder.subscribe(element(topic, "string", path)?);
         }
+        let (mut owned_topics, mut is_whole) = (Vec::new(), true);
         for (e, entry) in self.owned.get(at).unwrap_or(0..0).enumerate() {
             let entry_path = |field| format!("members[{i}].owned_partitions[{e}].{field}");
             let path = || entry_path("topic");
@@ -214,11 +215,17 @@ impl<'a> Groups<'a> {
                 ids.push((path(), topic, topic_id));
             }
             let partitions = self.owned_partitions.get(entry);
-            for (p, at) in required(partitions, || entry_path("partitions"))?.enumerate() {
+            let partitions = required(partitions, || entry_path("partitions"))?;
+            owned_topics.push(topic);
+            is_whole &= !partitions.is_empty();
+            for (p, at) in partitions.enumerate() {
                 let path = || format!("{}[{p}]", entry_path("partitions"));
                 let partition = element(self.owned_partition.get(at), "partition", path)?;
                 builder.own(topic, count(partition, "partition", path)?);
             }
+        }
+        if !is_whole {
+            builder.own_topics(&owned_topics);
         }
         self.tasks.read(builder, at, path)
     }

@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 use super::draft::{Draft, DraftMember};
 use super::edits::{Follows, error};
 use super::made_up::MadeUp;
-use super::members::bounce;
+use super::bounces::bounce;
 use crate::assignors::{Assignor, protocol_name};
 use crate::error::GroupError;
 use crate::group::model::quoted;

@@ -2,6 +2,7 @@
 //! Mirror of `plans/changes/change.py`: the kinds of changes, and how each edits a group.
 
 use super::assignor;
+use super::bounces;
 use super::draft::{Draft, DraftMember};
 use super::edits::{Follows, error, find_member};
 use super::made_up::MadeUp;
@@ -80,7 +81,7 @@ impl Change {
             }
             Self::SwitchAssignor(name) => return assignor::switch(group, ids, name, then),
             Self::BounceMembers { member, is_static } => {
-                return members::bounce(group, ids, member.as_deref(), *is_static, then);
+                return bounces::bounce(group, ids, member.as_deref(), *is_static, then);
             }
         };
         then(group, follows, None)

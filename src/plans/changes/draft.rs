@@ -148,6 +148,7 @@ impl<'a> Draft<'a> {
                 as_sent: member.as_sent,
                 topics: (topics, subscriptions.len() as u32),
                 owned: (first, owned.len() as u32),
+                owned_topics: (0, 0),
             }
         });
         let members = members.collect();
@@ -166,6 +167,8 @@ impl<'a> Draft<'a> {
             rack_names: self.rack_names.iter().map(|name| &**name).collect(),
             subscriptions,
             owned,
+            // No round of a group that the broker assigns is played here.
+            owned_topics: Vec::new(),
             replica_racks: self.replica_racks.clone(),
             rack_ids: self.rack_ids.clone(),
             streams: Streams::default(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `plans/changes/members.py`: members join, leave or restart, or a rack is lost.
+//! Mirror of `plans/changes/members.py`: members join or leave, or a rack is lost.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 
 use super::draft::{Draft, DraftMember};
 use super::edits::{Follows, error, find_member};
-use super::made_up::{Basis, MadeUp, client_names, instance_names, not_empty, prefix_of};
+use super::made_up::{MadeUp, client_names, instance_names, not_empty, prefix_of};
 use crate::error::GroupError;
 use crate::group::model::{RackId, TopicPartition, quoted};
 
@@ -166,60 +166,4 @@ pub fn lose_rack(group: &mut Draft, name: &str) -> Result<Follows, GroupError> {
         return Ok(Follows::Rebalance);
     }
     Ok(Follows::Nothing)
-}
-
-pub fn bounce<'a>(
-    group: &mut Draft<'a>,
-    ids: &mut MadeUp,
-    member: Option<&str>,
-    is_static: Option<bool>,
-    mut then: impl FnMut(&mut Draft<'a>, Follows, Option<String>) -> Result<(), GroupError>,
-) -> Result<(), GroupError> {
-    let bounced: Vec<Cow<'a, str>> = match member {
-        Some(name) => vec![group.members[find_member(group, name)?].member_id.clone()],
-        None => group.members.iter().map(|m| m.member_id.clone()).collect(),
-    };
-    for member_id in bounced {
-        let place = group.members.iter().position(|m| m.member_id == member_id);
-        let Some(m) = place else { continue };
-        let instance = group.members[m].group_instance_id.clone();
-        let name = not_empty(instance.as_deref())
-            .unwrap_or(&member_id)
-            .to_owned();
-        if is_static.unwrap_or(instance.is_some()) {
-            group.wait_for(group.members[m].owned.clone());
-            // The member is back before its session times out: it gets a new member id and keeps
-            // its place in the group (KIP-345).
-            if let Some(instance) = instance {
-                let taken = group.member_ids();
-                let member_id = ids.newcomer(&instance, Basis::Known, &taken, true);
-                group.members[m].member_id = Cow::Owned(member_id);
-            }
-            let cause = format!("{name} restarts as a static member: no rebalance");
-            then(group, Follows::Nothing, Some(cause))?;
-            continue;
-        }
-        let mut taken_id = None;
-        let mut back = group.members.remove(m);
-        let mut cause = format!("{name} leaves and comes back");
-        // If no other member is there, the group is empty meanwhile, so nobody rebalances.
-        if group.members.is_empty() {
-            taken_id = Some(back.member_id.clone());
-        } else {
-            then(group, Follows::Rebalance, Some(format!("{name} leaves")))?;
-            cause = format!("{name} comes back");
-        }
-        let prefix = prefix_of(back.client_id.as_deref(), &back.member_id);
-        let name = not_empty(back.group_instance_id.as_deref()).unwrap_or(prefix);
-        let mut taken = group.member_ids();
-        taken.extend(taken_id.as_deref());
-        let is_static = back.group_instance_id.is_some();
-        back.member_id = Cow::Owned(ids.newcomer(name, Basis::Known, &taken, is_static));
-        back.owned.clear();
-        back.generation_id = None;
-        back.as_sent.user_data_generation_id = None;
-        group.members.push(back);
-        then(group, Follows::Rebalance, Some(cause))?;
-    }
-    Ok(())
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `plans/changes/text.py`: changes as short texts.
 
+use super::bounces;
 use super::change::Change;
 use super::edits::error;
 use super::members::{AddMembers, MOST_NEW_MEMBERS};
@@ -49,7 +50,7 @@ impl Change {
                 Assignor::by_name(&name).map_err(|unknown| error(unknown.problem))?;
                 Self::SwitchAssignor(name)
             }
-            "bounce-members" => bounce(value),
+            "bounce-members" => bounces::parse(value)?,
             "switch-protocol" => {
                 let problem = "switch-protocol is planned for one group at a time, in Python";
                 return Err(error(problem.to_owned()));
@@ -63,12 +64,9 @@ impl Change {
 }
 
 fn add_members(value: &str) -> Result<Change, GroupError> {
-    let (mut rest, like) = match value.split_once(",like=") {
-        Some((before, after)) => (before, Some(after.to_owned())),
-        None => (value, None),
-    };
-    let mut options: [(&str, Option<String>); 3] =
-        [("rack", None), ("client-id", None), ("instance-id", None)];
+    let mut rest = value;
+    let mut options: [(&str, Option<String>); 4] =
+        ["rack", "client-id", "instance-id", "like"].map(|key| (key, None));
     let mut number = None;
     // The option whose value comes next; at first None, because the count comes before all options.
     let mut open: Option<usize> = None;
@@ -88,7 +86,7 @@ fn add_members(value: &str) -> Result<Change, GroupError> {
         rest = &rest[at + options[o].0.len() + 2..];
         open = Some(o);
     }
-    let [(_, rack), (_, client_id), (_, instance_id)] = options;
+    let [(_, rack), (_, client_id), (_, instance_id), (_, like)] = options;
     let number = number.unwrap_or("");
     if let Some((_, more)) = number.split_once(',') {
         let key = quoted(more.split('=').next().unwrap_or(""));
@@ -128,21 +126,6 @@ fn topics(value: &str) -> Result<Vec<String>, GroupError> {
         return Err(error(format!("{} is not TOPIC,TOPIC,…", quoted(value))));
     }
     Ok(topics)
-}
-
-fn bounce(value: &str) -> Change {
-    let (member, is_static) = if let Some(member) = value.strip_suffix(",static") {
-        (member, Some(true))
-    } else if let Some(member) = value.strip_suffix(",dynamic") {
-        (member, Some(false))
-    } else {
-        (value, None)
-    };
-    let all = member.is_empty() || member == "*";
-    Change::BounceMembers {
-        member: (!all).then(|| member.to_owned()),
-        is_static,
-    }
 }
 
 fn some(value: &str) -> Result<String, GroupError> {

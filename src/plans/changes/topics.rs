@@ -3,11 +3,12 @@
 
 use rustc_hash::FxHashSet;
 
-use super::draft::Draft;
+use super::draft::{Draft, DraftMember};
 use super::edits::{Follows, error, find_member, find_topic, guard};
 use super::made_up::MadeUp;
 use crate::error::GroupError;
-use crate::group::model::quoted;
+use crate::group::model::{TopicId, quoted};
+use crate::plans::clients::{Client, clients_for};
 
 pub fn add_partitions(
     group: &mut Draft,
@@ -27,7 +28,21 @@ pub fn add_partitions(
     }
     guard(group, u64::from(partitions - now))?;
     group.grow(topic, partitions, ids);
-    Ok(Follows::Rebalance)
+    Ok(if_any(are_read(group, &[topic])))
+}
+
+fn if_any(rebalances: bool) -> Follows {
+    if rebalances {
+        Follows::Rebalance
+    } else {
+        Follows::Nothing
+    }
+}
+
+/// Whether a member subscribes to one of these topics.
+fn are_read(group: &Draft, topics: &[TopicId]) -> bool {
+    let mut subscribed = group.members.iter().flat_map(|member| &member.topics);
+    subscribed.any(|topic| topics.contains(topic))
 }
 
 pub fn add_topics(group: &mut Draft, topics: &[(String, u32)]) -> Result<Follows, GroupError> {
@@ -55,13 +70,15 @@ pub fn add_topics(group: &mut Draft, topics: &[(String, u32)]) -> Result<Follows
 pub fn remove_topics(group: &mut Draft, topics: &[String]) -> Result<Follows, GroupError> {
     let gone: Result<Vec<u32>, GroupError> =
         topics.iter().map(|name| find_topic(group, name)).collect();
-    for topic in gone? {
+    let gone = gone?;
+    let follows = if_any(are_read(group, &gone));
+    for topic in gone {
         group.delete(topic);
         for member in &mut group.members {
             member.topics.retain(|&other| other != topic);
         }
     }
-    Ok(Follows::Rebalance)
+    Ok(follows)
 }
 
 pub fn resubscribe(
@@ -73,10 +90,27 @@ pub fn resubscribe(
         topics.iter().map(|name| find_topic(group, name)).collect();
     let topics = topics?;
     let who = member.map(|name| find_member(group, name)).transpose()?;
+    let new: FxHashSet<TopicId> = topics.iter().copied().collect();
+    let is_asked = |m: usize| who.is_none_or(|who| who == m);
+    let joins = |member: &DraftMember| {
+        let old: FxHashSet<TopicId> = member.topics.iter().copied().collect();
+        old != new || joins_anyway(group, member)
+    };
+    let mut asked = (0..).zip(&group.members).filter(|&(m, _)| is_asked(m));
+    let follows = if_any(asked.any(|(_, member)| joins(member)));
     for (m, member) in group.members.iter_mut().enumerate() {
-        if who.is_none_or(|who| who == m) {
+        if is_asked(m) {
             member.topics.clone_from(&topics);
         }
     }
-    Ok(Follows::Rebalance)
+    Ok(follows)
+}
+
+/// Whether the member joins again although it subscribes to the topics that it has.
+fn joins_anyway(group: &Draft, member: &DraftMember) -> bool {
+    let (id, instance) = (member.client_id.as_deref(), member.group_instance_id.as_deref());
+    let clients = clients_for(id, instance, member.as_sent.library, group.group_id);
+    let is_eager = group.is_eager || !group.assignor.withholds();
+    (clients.contains(&Client::Aiokafka) && !clients.contains(&Client::Java))
+        || (clients == [Client::Librdkafka] && is_eager)
 }

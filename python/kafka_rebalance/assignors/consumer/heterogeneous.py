@@ -29,7 +29,7 @@ _MOST_SWEEPS = 16
 
 
 def assign(view: View, assignor: str) -> dict[str, Target]:
-    builder = _Builder(view, assignor)
+    builder = HeterogeneousBuild(view, assignor)
     if not builder.subscribers:
         return {}
     builder.keep()
@@ -39,7 +39,7 @@ def assign(view: View, assignor: str) -> dict[str, Target]:
     return dict(zip(ids, builder.targets, strict=True))
 
 
-class _Builder:
+class HeterogeneousBuild:
     """Members are numbered as in the view; `owners[topic][partition]` is a number or None."""
 
     def __init__(self, view: View, assignor: str) -> None:

@@ -10,6 +10,7 @@
 3. Each unfilled member in turn gains the next unassigned partitions, up to its quota.
 4. A member that revokes or gains nothing has its present target, in its order. Each other member's
    new target is a copy, from which the revoked ones are removed before the gained ones are added.
+   A topic that loses its last partition is removed, and so is one to which nobody subscribes.
 
 Quirk    owned partitions that do not exist are kept, and count toward the quota.
 Errors   Kafka's class throws if partitions are left unassigned, because members own some twice, or
@@ -88,15 +89,13 @@ def _changed(
     A target that loses and gains nothing is not copied, so it keeps its order.
     """
     remaining = set(_listed(old, topics)[:kept])
-    revoked = [
-        (topic, partition)
-        for topic, partitions in old.items()
-        for partition in partitions
-        if (topic, partition) not in remaining
-    ]
-    if not revoked and not gained:
+    revoked = [tp for tp in _listed(old, topics) if tp not in remaining]
+    unsubscribed = [topic for topic, _ in old.items() if topic not in topics]
+    if not revoked and not gained and not unsubscribed:
         return old
     target = copied(old)
+    for topic in unsubscribed:
+        target.remove(topic)
     for topic, partition in revoked:
         target[topic].remove(partition)
         if not len(target[topic]):

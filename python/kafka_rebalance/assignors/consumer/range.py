@@ -17,7 +17,8 @@ Source   org.apache.kafka.coordinator.group.assignor.RangeAssignor (Kafka 4.4.0)
 
 from collections import Counter
 
-from kafka_rebalance.group.model import TopicPartition, static_first
+from kafka_rebalance.group.model import static_first
+from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.java.hash_map import HashMap, Uuid, slots_for, uuid_hash
 
@@ -26,7 +27,7 @@ from .targets import View, view_of
 NAME = "consumer/range"
 
 
-def assign(group: GroupSpec) -> dict[str, list[TopicPartition]]:
+def assign(group: GroupSpec) -> Assignment:
     view = view_of(group, NAME)
     return view.answer(targets_of(view))
 

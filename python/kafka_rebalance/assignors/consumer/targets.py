@@ -6,7 +6,8 @@
    ids of those names, in this order. A name without a topic has no id.
 3. The group is homogeneous if all members subscribe to the same names.
 4. The present target of a member is its `owned_partitions`: a default `HashMap` from topic id to a
-   copied `HashSet` of partitions, in the order of the target's record.
+   copied `HashSet` of partitions, in the order of the target's record. A topic of which all
+   partitions were taken away stays in the map, with an empty set.
 
 Errors   GroupError if a topic has no `topic_id`, or a member owns partitions of an unknown topic.
 Source   TargetAssignmentBuilder, TopicIds, Assignment.fromRecord, ModernGroup.subscriptionType,
@@ -20,6 +21,7 @@ from typing import Any
 
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import Member, TopicPartition, quoted, uuid_of
+from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.java.hash_map import (
     HashMap,
@@ -55,13 +57,16 @@ class View:
     names: dict[Uuid, str]
     homogeneous: bool
 
-    def answer(self, targets: Mapping[str, HashMap[Uuid, Any]]) -> dict[str, list[TopicPartition]]:
+    def answer(self, targets: Mapping[str, HashMap[Uuid, Any]]) -> Assignment:
         """Returns the new targets in the order of their records; a missing target is empty."""
         answer: dict[str, list[TopicPartition]] = {m.member.member_id: [] for m in self.members}
+        topics = {}
         for member_id, target in targets.items():
             for topic, partitions in target.items():
                 answer[member_id].extend(TopicPartition(self.names[topic], p) for p in partitions)
-        return answer
+            if not all(len(partitions) for _, partitions in target.items()):
+                topics[member_id] = tuple(self.names[topic] for topic, _ in target.items())
+        return Assignment.of(answer, owned_topics=topics)
 
 
 def view_of(group: GroupSpec, assignor: str) -> View:
@@ -104,7 +109,7 @@ def _uuids(group: GroupSpec, assignor: str) -> dict[str, Uuid]:
             raise GroupError(f"topics[{i}].topic_id", problem)
         uuids[topic.name] = uuid_of(topic.topic_id)
     for i, member in enumerate(group.members):
-        for owned, _ in member.owned_partitions:
+        for owned in (*member.owned_topics, *(topic for topic, _ in member.owned_partitions)):
             if owned not in uuids:
                 raise GroupError(
                     f"members[{i}].owned_partitions",
@@ -122,7 +127,7 @@ def _names(member: Member) -> list[str]:
 
 
 def _target(member: Member, uuids: Mapping[str, Uuid]) -> Target:
-    lists: dict[str, list[int]] = {}
+    lists: dict[str, list[int]] = {topic: [] for topic in member.owned_topics}
     for topic, partition in member.owned_partitions:
         lists.setdefault(topic, []).append(partition)
     target: Target = HashMap(uuid_hash)

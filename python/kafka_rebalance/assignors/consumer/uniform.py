@@ -9,7 +9,7 @@ Ignores  racks.
 Source   org.apache.kafka.coordinator.group.assignor.UniformAssignor (Kafka 4.4.0); KIP-848.
 """
 
-from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 
 from . import heterogeneous, homogeneous
@@ -18,7 +18,7 @@ from .targets import Target, View, view_of
 NAME = "consumer/uniform"
 
 
-def assign(group: GroupSpec) -> dict[str, list[TopicPartition]]:
+def assign(group: GroupSpec) -> Assignment:
     view = view_of(group, NAME)
     return view.answer(targets_of(view))
 

@@ -46,13 +46,13 @@ from .subscriptions import name_bytes, subscribers_of, topics_by_name
 def assign(
     group: GroupSpec, members: Sequence[Member], claims: Settled
 ) -> dict[str, list[TopicPartition]]:
-    build = _Build(group, members, claims)
+    build = GeneralBuild(group, members, claims)
     build.sort_partitions()  # 1.
     unassigned = build.keep_owned()  # 2.
-    fresh = build.by_size[-1][0] == 0
+    initializing = build.by_size[-1][0] == 0
     build.assign_unassigned(unassigned)  # 3.
     build.take_out_fixed()  # 4.
-    build.balance(unassigned, fresh=fresh)  # 5. 6.
+    build.balance(unassigned, initializing=initializing)  # 5. 6.
     return build.current | build.fixed
 
 
@@ -82,7 +82,7 @@ class SentRacks:
         return rack is not None and rack not in self._of_partition[tp]
 
 
-class _Build:
+class GeneralBuild:
     """Runs the steps one by one."""
 
     def __init__(self, group: GroupSpec, members: Sequence[Member], claims: Settled) -> None:
@@ -169,12 +169,12 @@ class _Build:
     def _is_contested(self, tp: TopicPartition) -> bool:
         return len(self.who[tp]) >= 2
 
-    def balance(self, unassigned: list[TopicPartition], *, fresh: bool) -> None:
+    def balance(self, unassigned: list[TopicPartition], *, initializing: bool) -> None:
         before = {member_id: list(owned) for member_id, owned in self.current.items()}
         if not self.revocation:
             self._reassign([tp for tp in unassigned if self._is_contested(tp)])
         moved = self._reassign([tp for tp in self.order if self._is_contested(tp)])
-        if moved and not fresh and score(self.current) >= score(before):
+        if moved and not initializing and score(self.current) >= score(before):
             self.current = before
 
     def _reassign(self, partitions: Sequence[TopicPartition]) -> bool:

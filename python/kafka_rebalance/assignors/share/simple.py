@@ -30,7 +30,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from kafka_rebalance.assignors.consumer.targets import Target, View, copied, empty_set, view_of
 from kafka_rebalance.errors import AssignorThrows
-from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.java.hash_map import (
     HashMap,
@@ -49,7 +49,7 @@ Assignable = Mapping[Uuid, Sequence[int]]
 """The initialised partitions of each topic, ascending; a topic without any can be absent."""
 
 
-def assign(group: GroupSpec) -> dict[str, list[TopicPartition]]:
+def assign(group: GroupSpec) -> Assignment:
     view = view_of(group, NAME)
     return view.answer(targets_of(view, assignable_of(view, group)))
 

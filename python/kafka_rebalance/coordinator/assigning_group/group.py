@@ -63,9 +63,14 @@ class AssigningGroup(Generic[_Member, _Target]):
         return not len(self.members)
 
     def has_recent_targets(self, interval_ms: int, now_ms: int) -> bool:
-        """Returns whether the last targets are too young for new ones: the assignment interval."""
+        """Returns whether the last targets are too young for new ones: the assignment interval.
+
+        With an interval of 0 they never are, even if another broker's clock was ahead.
+        """
         assigned_ms = self.assignment_timestamp_ms
-        return assigned_ms != NOT_ASSIGNED_MS and now_ms < assigned_ms + interval_ms
+        if interval_ms == 0 or assigned_ms == NOT_ASSIGNED_MS:
+            return False
+        return now_ms < assigned_ms + interval_ms
 
     # The topics' metadata -------------------------------------------------------------------------
 

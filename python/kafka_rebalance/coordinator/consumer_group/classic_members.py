@@ -56,7 +56,7 @@ from .migration import can_downgrade_with, downgrade_with, encode_partitions
 from .patterns import PatternChange
 from .reconciliation import Owned
 from .records import member_record
-from .table_order import name_set
+from .table_order import in_copied_set, name_set
 from .target import EpochChange
 from .timeouts import arm_join_if_absent
 
@@ -237,7 +237,7 @@ def sync_group(
     if is_behind and member.state is not ReconciliationState.UNREVOKED_PARTITIONS:
         arm_join_if_absent(state, group.group_id, member)
         raise RequestRefused(ErrorCode.REBALANCE_IN_PROGRESS)
-    assigned = {topic: tuple(epochs) for topic, epochs in member.assigned.items()}
+    assigned = {topic: tuple(in_copied_set(epochs)) for topic, epochs in member.assigned.items()}
     response = SyncGroupResponse(
         protocol_type=request.protocol_type,
         protocol_name=request.protocol_name,

@@ -52,7 +52,7 @@ from ..records import group_record, group_tombstone
 from .group import ConsumerGroup, OwnedTwice, Target
 from .member import ConsumerGroupMember
 from .records import group_records, group_tombstones
-from .table_order import in_copied_set, name_set, topic_map
+from .table_order import in_copied_set, in_new_map, name_set, topic_map
 
 
 def delete_empty(group: Group, records: log.Records) -> ConsumerGroup:
@@ -133,7 +133,9 @@ def _consumer_member(
         client_id=member.client_id,
         client_host=member.client_host,
         subscribed_topic_names=name_set(subscription.topics),
-        assigned={topic: dict.fromkeys(numbers, epoch) for topic, numbers in target.items()},
+        assigned={
+            topic: dict.fromkeys(in_new_map(numbers), epoch) for topic, numbers in target.items()
+        },
         classic=ClassicMetadata(
             member.session_timeout_ms,
             tuple((name, metadata) for name, metadata in member.protocols),

@@ -2,10 +2,10 @@
 """Changes of a group, as objects and as short texts."""
 
 from .assignor import SwitchAssignor as SwitchAssignor
+from .bounces import BounceMembers as BounceMembers
 from .change import Change as Change
 from .change import apply as apply
 from .members import AddMembers as AddMembers
-from .members import BounceMembers as BounceMembers
 from .members import RemoveMembers as RemoveMembers
 from .protocol import SwitchProtocol as SwitchProtocol
 from .text import change_from_text as change_from_text

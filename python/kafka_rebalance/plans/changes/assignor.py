@@ -31,10 +31,10 @@ from kafka_rebalance.plans.group_kinds import by_switch_protocol, never_runs
 from kafka_rebalance.plans.rounds import lists_eager, protocol_of
 from kafka_rebalance.protocol.selection import select_protocol
 
+from .bounces import BounceMembers
 from .change import Change, Verb, check_fields, some
 from .edits import Edited, GroupEvent, error
 from .made_up import MadeUp
-from .members import BounceMembers
 from .other_assignor import restarted_as, restarted_with
 from .topic_order import listed_anew
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from kafka_rebalance.errors import GroupError, NotAffected
 from kafka_rebalance.group.model import Member, Topic, TopicPartition, quoted
+from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 
 from .made_up import Basis, MadeUp, is_short_name, own_short_name, prefix_of
@@ -25,6 +26,8 @@ class Edited(NamedTuple):
                    revoke all partitions to join again.
     `forgets`      are eager members of a cooperative group: they revoke all partitions, and claim
                    none.
+    `held`         is what members held when the rebalance begins, if a member of `group` that came
+                   back is without what it held; None otherwise.
     """
 
     group: GroupSpec
@@ -35,6 +38,7 @@ class Edited(NamedTuple):
     leaderless: tuple[TopicPartition, ...] = ()
     eager: frozenset[str] = frozenset()
     forgets: frozenset[str] = frozenset()
+    held: Assignment | None = None
 
 
 class GroupEvent(NamedTuple):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of members: they join, leave, restart, or are lost with a rack."""
+"""Changes of members: they join, leave, or are lost with a rack."""
 
 import re
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from kafka_rebalance.group.model import Member, StreamsMember, TopicPartition, q
 from kafka_rebalance.group.spec import GroupSpec
 
 from .change import Change, Verb, check_fields, check_least, count, some
-from .edits import Edited, GroupEvent, error, find_member, held_by, restarted, without
+from .edits import Edited, GroupEvent, error, find_member, held_by, without
 from .made_up import MadeUp, client_names, instance_names, prefix_of
 from .topic_order import listed_anew
 
@@ -19,7 +19,7 @@ MOST_NEW_MEMBERS = 100_000
 """The most members that may join at once: far more than any real group has."""
 
 _OPTIONS = ("rack", "client-id", "instance-id", "like")
-_OPTION = re.compile(r",(rack|client-id|instance-id)=")
+_OPTION = re.compile(rf",({'|'.join(_OPTIONS)})=")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +50,8 @@ class AddMembers(Change):
 
     @classmethod
     def parse(cls, verb: str, value: str) -> Self:
-        # A name may contain commas, so `like` must be last: it takes the rest of the text.
-        rest, like_found, like = value.partition(",like=")
-        members, *said = _OPTION.split(rest)
+        # A name may contain commas: it ends where the next key begins.
+        members, *said = _OPTION.split(value)
         options: dict[str, str] = {}
         for name, value_of in zip(said[::2], said[1::2], strict=True):
             if name.replace("-", "_") in options:
@@ -62,7 +61,7 @@ class AddMembers(Change):
         if comma:
             key = quoted(more.partition("=")[0])
             raise error(f"{key} is not a key; the keys are {', '.join(_OPTIONS)}")
-        return cls(count(members, "members"), like if like_found else None, **options)
+        return cls(count(members, "members"), **options)
 
     def __str__(self) -> str:
         said = {name: getattr(self, name.replace("-", "_")) for name in _OPTIONS}
@@ -226,68 +225,6 @@ _REMOVED_BY = {
 """Each verb of RemoveMembers, with the field that it sets."""
 
 
-@dataclass(frozen=True, slots=True)
-class BounceMembers(Change):
-    """Members restart one after another; if `member` is None, all members do, in join order.
-
-    A dynamic member leaves, and comes back with a new id: two rebalances. A static member is back
-    before its session times out, so there is no rebalance, and its partitions wait for it. If
-    `static` is True, all members count as static; if it is False, all count as dynamic, as if the
-    sessions of static members ended.
-    """
-
-    member: str | None = None
-    static: bool | None = None
-
-    VERBS = (
-        Verb(
-            "bounce-members",
-            "MEMBER[,KIND]",
-            "MEMBER restarts, or all one after another (*). KIND: count all members as static or "
-            "as dynamic",
-            default="*",
-        ),
-    )
-
-    @classmethod
-    def parse(cls, verb: str, value: str) -> Self:
-        static = None
-        for ending, meant in ((",static", True), (",dynamic", False)):
-            if value.endswith(ending):
-                value, static = value.removesuffix(ending), meant
-                break
-        return cls(None if value in ("", "*") else value, static)
-
-    def __str__(self) -> str:
-        how = {None: "", True: ",static", False: ",dynamic"}[self.static]
-        return f"bounce-members={'*' if self.member is None else self.member}{how}"
-
-    def events(self, group: GroupSpec) -> list[GroupEvent]:
-        bounced = group.members if self.member is None else (find_member(group, self.member),)
-        return [event for member in bounced for event in self._bounce(member, len(group.members))]
-
-    def renamed(self, ids: MadeUp) -> Self:
-        return self if self.member is None else replace(self, member=ids.alias(self.member))
-
-    def _bounce(self, member: Member, members: int) -> list[GroupEvent]:
-        name = member.group_instance_id or member.member_id
-        static = member.group_instance_id is not None if self.static is None else self.static
-        back = GroupEvent(f"{name} comes back", lambda group, ids: _join_again(group, member, ids))
-        if static:
-            return [
-                GroupEvent(
-                    f"{name} restarts as a static member: no rebalance",
-                    lambda group, ids: _restart(group, member, ids),
-                )
-            ]
-        if members == 1:
-            # This is the group's only member, so no member rebalances while it is away.
-            return [back._replace(cause=f"{name} leaves and comes back")]
-        gone = {member.member_id}
-        leaves = GroupEvent(f"{name} leaves", lambda group, _: Edited(without(group, gone)))
-        return [leaves, back]
-
-
 def _instances(group: GroupSpec) -> list[str]:
     members = group.members
     return [m.group_instance_id for m in members if m.group_instance_id is not None]
@@ -316,33 +253,4 @@ def _lost(group: GroupSpec, rack: str, gone: set[str]) -> Edited:
         rebalances=bool(gone) or any(member.rack is not None for member in left.members),
         waiting=held_by(group, gone),
         leaderless=leaderless,
-    )
-
-
-def _join_again(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
-    """Returns the group with a restarted member as the last one; it owns nothing."""
-    others = tuple(m for m in group.members if m.member_id != member.member_id)
-    taken = {m.member_id for m in group.members}
-    back = restarted(member, ids, taken, is_bare=group.assignor in SERVER_SIDE)
-    after = listed_anew(group.edited(members=(*others, back)), ids, {back.member_id})
-    return Edited(after, renamed={back.member_id: member.member_id})
-
-
-def _restart(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
-    """Returns the group after a static member returned in time, with a new member id (KIP-345)."""
-    waiting = held_by(group, {member.member_id})
-    if member.group_instance_id is None:
-        return Edited(group, rebalances=False, waiting=waiting)
-    taken = {m.member_id for m in group.members}
-    back = restarted(member, ids, taken, is_bare=group.assignor in SERVER_SIDE)
-    members = tuple(
-        replace(m, member_id=back.member_id) if m.member_id == member.member_id else m
-        for m in group.members
-    )
-    leader = back.member_id if group.leader == member.member_id else None
-    return Edited(
-        listed_anew(group.edited(members=members, leader=leader), ids, {back.member_id}),
-        renamed={back.member_id: member.member_id},
-        rebalances=False,
-        waiting=waiting,
     )

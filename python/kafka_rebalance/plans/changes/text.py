@@ -12,9 +12,10 @@ import re
 from kafka_rebalance.group.model import quoted
 
 from .assignor import SwitchAssignor
+from .bounces import BounceMembers
 from .change import Change
 from .edits import error
-from .members import AddMembers, BounceMembers, RemoveMembers
+from .members import AddMembers, RemoveMembers
 from .protocol import SwitchProtocol
 from .topics import AddPartitions, AddTopics, RemoveTopics, Resubscribe
 

@@ -1,12 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of topics and of subscriptions."""
+"""Changes of topics and of subscriptions.
+
+No rebalance follows if nobody subscribes to the topics that grow or are deleted, or if members
+subscribe again to the topics that they have. Then only these clients join again:
+
+    aiokafka     each member that subscribes again
+    librdkafka   a leader that subscribes again under an eager assignor; each member is taken for it
+
+Source   ConsumerCoordinator.MetadataSnapshot, SubscriptionState.changeSubscription (Kafka 4.4.0);
+         all clients: tests/live/test_idle_changes.py; broker: GroupMetadataManager.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Self
 
+from kafka_rebalance.assignors.interface import RebalanceProtocol
 from kafka_rebalance.assignors.registry import SERVER_SIDE
-from kafka_rebalance.group.model import Topic, quoted
+from kafka_rebalance.group.model import Member, Topic, quoted
 from kafka_rebalance.group.spec import GroupSpec, counted
+from kafka_rebalance.plans.clients import AIOKAFKA, JAVA, LIBRDKAFKA, clients_for
+from kafka_rebalance.plans.rounds import lists_eager, protocol_of
 
 from .change import Change, Verb, check_fields, check_least, topic_count, topic_names
 from .edits import Edited, GroupEvent, check_limit, error, find_member, find_topic
@@ -54,9 +67,14 @@ class AddPartitions(Change):
                 racks = topic.racks + _new_racks(group, topic, self.partitions, ids)
             grown = replace(topic, partitions=self.partitions, racks=racks)
             topics = tuple(grown if t.name == self.topic else t for t in group.topics)
-            return Edited(group.edited(topics=topics))
+            return Edited(group.edited(topics=topics), rebalances=_are_read(group, {self.topic}))
 
         return [GroupEvent(str(self), edit)]
+
+
+def _are_read(group: GroupSpec, topics: set[str]) -> bool:
+    """Returns whether a member subscribes to one of these topics."""
+    return any(not topics.isdisjoint(member.topics) for member in group.members)
 
 
 def _new_racks(
@@ -158,7 +176,8 @@ class RemoveTopics(Change):
                 replace(m, topics=tuple(t for t in m.topics if t not in gone))
                 for m in group.members
             )
-            return Edited(group.edited(topics=topics, members=members))
+            after = group.edited(topics=topics, members=members)
+            return Edited(after, rebalances=_are_read(group, gone))
 
         return [GroupEvent(str(self), edit)]
 
@@ -201,13 +220,13 @@ class Resubscribe(Change):
                 replace(m, topics=self.topics) if who in (None, m.member_id) else m
                 for m in group.members
             )
-            # A broker that assigns compares the topics; a leader's member joins again in any case.
             differ = {
                 new.member_id
                 for old, new in zip(group.members, members, strict=True)
                 if set(old.topics) != set(new.topics)
             }
-            rebalances = bool(differ) or group.assignor not in SERVER_SIDE
+            asked = (m for m in members if who in (None, m.member_id))
+            rebalances = bool(differ) or any(_joins_anyway(group, member) for member in asked)
             after = listed_anew(group.edited(members=members), ids, differ)
             return Edited(after, rebalances=rebalances)
 
@@ -215,3 +234,13 @@ class Resubscribe(Change):
 
     def renamed(self, ids: MadeUp) -> Self:
         return self if self.member is None else replace(self, member=ids.alias(self.member))
+
+
+def _joins_anyway(group: GroupSpec, member: Member) -> bool:
+    """Returns whether the member joins again although it subscribes to the topics that it has."""
+    name = group.assignor
+    if name is None or name in SERVER_SIDE:
+        return False
+    clients = clients_for(member, group.group_id)
+    is_eager = protocol_of(name) is RebalanceProtocol.EAGER or lists_eager(group, name)
+    return (AIOKAFKA in clients and JAVA not in clients) or (clients == (LIBRDKAFKA,) and is_eager)

@@ -2,9 +2,10 @@
 """A fleet's report as one HTML page that loads nothing else: no script, no font, no network."""
 
 from collections.abc import Sequence
-from html import escape
 from importlib.resources import files
 from string import Template
+
+from kafka_rebalance.group.html_tables import escaped
 
 from . import picture
 from .fleet_report import ChangeTotals, FleetReport
@@ -12,7 +13,7 @@ from .fleet_report import ChangeTotals, FleetReport
 
 def fleet_page(report: FleetReport) -> str:
     """Returns the page: imbalance, moves, racks, clusters and the worst groups."""
-    parts = [f'<p class="note">{escape(note)}</p>' for note in report.notes]
+    parts = [f'<p class="note">{escaped(note)}</p>' for note in report.notes]
     parts.append('<div class="pictures">')
     parts.append(
         _picture("How even the groups are", picture.imbalance(report.spreads, report.possible))
@@ -26,11 +27,11 @@ def fleet_page(report: FleetReport) -> str:
         parts.append("<h2>Clusters</h2>" + _clusters(report))
     parts.append(_worst(report))
     page = files("kafka_rebalance.report.text").joinpath("page.html").read_text(encoding="utf-8")
-    return Template(page).substitute(title=escape(report.title), body="\n".join(parts))
+    return Template(page).substitute(title=escaped(report.title), body="\n".join(parts))
 
 
 def _picture(title: str, svg: str) -> str:
-    return f"<figure><figcaption>{escape(title)}</figcaption>\n{svg}</figure>"
+    return f"<figure><figcaption>{escaped(title)}</figcaption>\n{svg}</figure>"
 
 
 def _changes(changes: Sequence[ChangeTotals]) -> str:
@@ -79,11 +80,11 @@ def _worst(report: FleetReport) -> str:
     ]  # fmt: skip
     rows = [
         [
-            *([escape(one.cluster or "")] if has_cluster else []),
-            escape(one.group_id),
-            escape(one.change or "next rebalance"),
+            *([escaped(one.cluster or "")] if has_cluster else []),
+            escaped(one.group_id),
+            escaped(one.change or "next rebalance"),
             *(f"{n:,}" for n in (one.spread, one.possible, one.without_reader, one.moves)),
-            f"<code>{escape(one.command)}</code>",
+            f"<code>{escaped(one.command)}</code>",
         ]
         for one in report.worst
     ]
@@ -96,7 +97,7 @@ def _worst(report: FleetReport) -> str:
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    return _marked(heads, [[escape(cell) for cell in row] for row in rows])
+    return _marked(heads, [[escaped(cell) for cell in row] for row in rows])
 
 
 def _marked(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -110,6 +111,6 @@ def _marked(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         end = tag.partition(" ")[0]
         return "<tr>" + "".join(f"<{tag}{style}>{one}</{end}>" for one, style in pairs) + "</tr>"
 
-    head = line('th scope="col"', [escape(one) for one in heads])
+    head = line('th scope="col"', [escaped(one) for one in heads])
     body = "".join(line("td", row) for row in rows)
     return f'<div class="scroll"><table class="fleet">{head}{body}</table></div>'

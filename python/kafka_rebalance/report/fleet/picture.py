@@ -3,11 +3,11 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from html import escape
 from io import StringIO
 from typing import Any
 
-from kafka_rebalance.errors import MissingExtra
+from kafka_rebalance.group.html_tables import escaped
+from kafka_rebalance.report.text.figures import new_figure, save
 from kafka_rebalance.report.text.names import cut
 
 from .fleet_report import Bin, ChangeTotals
@@ -76,11 +76,7 @@ def racks(lost: Mapping[str, ChangeTotals]) -> str:
 
 
 def _axes(height: float) -> tuple[Any, Any]:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtra("a report", "report") from None
-    figure = Figure(figsize=(_WIDTH, height), layout="constrained")
+    figure = new_figure("a report", figsize=(_WIDTH, height), layout="constrained")
     axes = figure.add_subplot()
     axes.spines[["top", "right"]].set_visible(False)
     return figure, axes
@@ -114,15 +110,13 @@ def _short(value: float) -> str:
 
 def _svg(figure: Any, name: str, label: str) -> str:
     """Returns the picture as an element of the page, without the header of an SVG file."""
-    from matplotlib import rc_context
-
     text = StringIO()
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": name, "font.size": 10}):
-        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+    settings = {"svg.fonttype": "none", "svg.hashsalt": name, "font.size": 10}
+    save(figure, text, settings=settings)
     whole = text.getvalue()
     inside = whole[whole.index("<svg") :]
     inside = re.sub(r"<metadata>.*?</metadata>", "", inside, flags=re.DOTALL)
     inside = re.sub(r'(id="|url\(#|xlink:href="#)', rf"\g<1>{name}-", inside)
     head, _, rest = inside.partition(">")
     head = re.sub(r' (width|height)="[^"]*"', "", head)
-    return f'{head} class="picture" role="img" aria-label="{escape(label)}">{rest}'
+    return f'{head} class="picture" role="img" aria-label="{escaped(label)}">{rest}'

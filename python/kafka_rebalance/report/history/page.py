@@ -3,11 +3,10 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from html import escape
 from importlib.resources import files
 from string import Template
 
-from kafka_rebalance.group.html_tables import html_table
+from kafka_rebalance.group.html_tables import escaped, html_table
 from kafka_rebalance.history.patterns import Pattern
 from kafka_rebalance.history.rebalance_history import Recorded
 from kafka_rebalance.history.recorded import RecordedRebalance
@@ -49,7 +48,7 @@ def history_page(
         name: [row for row, _ in recorded if row.is_rebalance] for name, recorded in groups.items()
     }
     order = group_order(rows)
-    parts = [_STYLE, f'<p class="note">{escape(_span(rows))}</p>']
+    parts = [_STYLE, f'<p class="note">{escaped(_span(rows))}</p>']
     if len(groups) > 1:
         parts.append("<h2>The worst groups</h2>")
         parts.append(
@@ -59,10 +58,10 @@ def history_page(
     parts.append(legend([row for name in order[:most] for row in rows[name]]))
     for name in order[:most]:
         mine = [one for one in patterns if one.group_id == name]
-        parts.append(f"<h2>{escape(name)}</h2>" + timeline(groups[name]))
+        parts.append(f"<h2>{escaped(name)}</h2>" + timeline(groups[name]))
         parts.append(_patterns(mine, groups[name]) + _details(rows[name]))
     page = files("kafka_rebalance.report.text").joinpath("page.html").read_text(encoding="utf-8")
-    return Template(page).substitute(title=escape(title), body="\n".join(parts))
+    return Template(page).substitute(title=escaped(title), body="\n".join(parts))
 
 
 def _span(rows: Mapping[str, Sequence[RecordedRebalance]]) -> str:
@@ -98,7 +97,7 @@ def _heat_map(rows: Mapping[str, Sequence[RecordedRebalance]], order: Sequence[s
         for i in bins
     )
     lines = [
-        f'<tr><th scope="row">{escape(cut(name, 30))}</th>'
+        f'<tr><th scope="row">{escaped(cut(name, 30))}</th>'
         + "".join(_heat(counts[name][i], most) for i in bins)
         + "</tr>"
         for name in order[:_MOST_GROUPS]
@@ -127,7 +126,7 @@ def _length(ms: int) -> str:
 def _patterns(patterns: Sequence[Pattern], recorded: Recorded) -> str:
     ids = {m.member_id for _, one in recorded if one is not None for m in one.members}
     names = short_names(sorted(ids))
-    told = "".join(f"<li>{escape(pattern_text(one, names))}</li>" for one in patterns)
+    told = "".join(f"<li>{escaped(pattern_text(one, names))}</li>" for one in patterns)
     return f"<ul>{told}</ul>" if told else ""
 
 

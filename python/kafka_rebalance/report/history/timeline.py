@@ -7,8 +7,8 @@ member that comes back under a new id stays in its row if its name is unique in 
 
 from collections import Counter
 from collections.abc import Sequence
-from html import escape
 
+from kafka_rebalance.group.html_tables import escaped
 from kafka_rebalance.history.group_log import RecordedGeneration, RecordedMember
 from kafka_rebalance.history.rebalance_history import Recorded
 from kafka_rebalance.history.recorded import RecordedRebalance
@@ -50,9 +50,8 @@ def timeline(recorded: Recorded) -> str:
     parts = [_column(x, row, bottom) for x, (row, _) in enumerate(columns)]
     for y, name in enumerate(shown):
         top = _TOP + y * _ROW
-        parts.append(
-            f'<text x="{_LEFT - 6}" y="{top + 12}" text-anchor="end">{escape(cut(name, 19))}</text>'
-        )
+        label = escaped(cut(name, 19))
+        parts.append(f'<text x="{_LEFT - 6}" y="{top + 12}" text-anchor="end">{label}</text>')
         parts += _cells([one for _, one in columns], rows[name], top)
     height = bottom + 34
     label = f"timeline of {recorded[0][0].group_id}"
@@ -62,7 +61,7 @@ def timeline(recorded: Recorded) -> str:
     ]
     note = f'<p class="note">Not shown: {", ".join(left)}.</p>' if left else ""
     return (
-        f'<div class="scroll"><svg class="history" role="img" aria-label="{escape(label)}" '
+        f'<div class="scroll"><svg class="history" role="img" aria-label="{escaped(label)}" '
         f'viewBox="0 0 {width} {height}" width="{width}" height="{height}">'
         f'<text x="{_LEFT - 6}" y="17" text-anchor="end">cause</text>{"".join(parts)}'
         f"</svg></div>{note}"
@@ -74,7 +73,7 @@ def legend(rows: Sequence[RecordedRebalance]) -> str:
     kinds = {row.cause for row in rows}
     marks = "".join(
         f'<span class="item"><span class="cause" style="background:{colour}">{letter}</span>'
-        f"{escape(kind)}</span> "
+        f"{escaped(kind)}</span> "
         for kind, (colour, letter) in LOOKS.items()
         if kind in kinds
     )
@@ -115,7 +114,7 @@ def _column(x: int, row: RecordedRebalance, bottom: int) -> str:
     told = f"generation {row.generation_id}, {clock(row.time_ms)}: {row_text(row, {})}"
     moves = f"; {counted(row.moved + row.gained, 'move')}"
     text = (
-        f'<g><title>{escape(told + moves)}</title><rect x="{_x(x)}" y="4" width="{_COLUMN - 1}" '
+        f'<g><title>{escaped(told + moves)}</title><rect x="{_x(x)}" y="4" width="{_COLUMN - 1}" '
         f'height="17" fill="{colour}"/><text class="letter" x="{_x(x) + (_COLUMN - 1) / 2}" y="16" '
         f'text-anchor="middle">{letter}</text></g>'
     )
@@ -140,7 +139,7 @@ def _cells(
         number = len(member.assigned)
         told = f"{member.member_id}, generation {one.generation_id}: {counted(number, 'partition')}"
         parts.append(
-            f'<g><title>{escape(told)}</title><rect class="{"held" if number else "idle"}" '
+            f'<g><title>{escaped(told)}</title><rect class="{"held" if number else "idle"}" '
             f'x="{_x(x)}" y="{top + 2}" width="{_COLUMN}" height="{_ROW - 4}"/>'
             f'<text class="number" x="{_x(x) + _COLUMN / 2}" y="{top + 12}" text-anchor="middle">'
             f"{number if number < 1000 else ''}</text></g>"

@@ -48,7 +48,9 @@ def print_assigned_by_broker(one: AssignedByBroker, given: str, *, everything: b
         )
     print()
     print_findings(one.findings, _names(group))
-    print(f"\nThis shows the offsets:\n  {command} --describe {option} {given}")
+    print()
+    print("This shows the offsets:")
+    print(f"  {command} --describe {option} {given}")
 
 
 def _print_members(

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints comparisons at most 100 characters wide; settings to paste are never wrapped."""
 
-import shlex
 from collections.abc import Mapping, Sequence
 
 from kafka_rebalance.assignors import RebalanceProtocol
@@ -12,7 +11,7 @@ from kafka_rebalance.plans.comparison import alone_label
 from kafka_rebalance.plans.figures import share_text
 from kafka_rebalance.plans.recommendation import lacking_clients
 from kafka_rebalance.plans.rounds import lists_eager, protocol_of
-from kafka_rebalance.report.text.names import cut, in_words
+from kafka_rebalance.report.text.names import cut, in_words, shell_option
 from kafka_rebalance.report.text.tables import print_table
 from kafka_rebalance.simulator.timing import Timed
 
@@ -84,8 +83,8 @@ def _print_change(comparison: Comparison, given: str) -> None:
             f"{comparison.recommended} needs group.protocol={protocol}. This plays the change, and "
             "has its settings:"
         )
-        switch = shlex.quote(comparison.switch_protocol)
-        print(f"  kafka-rebalance plan {given} --switch-protocol {switch}")
+        switch = shell_option("--switch-protocol", comparison.switch_protocol)
+        print(f"  kafka-rebalance plan {given} {switch}")
     migration = comparison.migration
     if migration is not None:
         print_migration(migration, comparison.group.group_id)

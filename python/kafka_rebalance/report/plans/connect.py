@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Formats a Connect round for the terminal, and the uncertainty of a prediction."""
+"""Prints a Connect round, and the uncertainty of a prediction."""
 
 from collections.abc import Iterable
 from itertools import groupby
@@ -12,62 +12,63 @@ from kafka_rebalance.live.connect_draws import Item, Variation, Varying
 from kafka_rebalance.plans.connect import RoundAnswer
 from kafka_rebalance.plans.connect.idle import backing_off, idle
 from kafka_rebalance.report.text.names import counted, runs
-from kafka_rebalance.report.text.tables import width
+from kafka_rebalance.report.text.tables import print_table, width
+
+from .plan import print_wrapped
 
 
-def round_text(
+def print_round(
     number: int, cause: str, answer: RoundAnswer, before: RoundAnswer | None, start_ms: int
-) -> str:
-    """Returns a round as text: which work starts, stops, stays or runs nowhere.
+) -> None:
+    """Prints a round: which work starts, stops, stays or runs nowhere.
 
     Times count from `start_ms`.
     """
     now_ms = answer.round.time_ms
     changes = [cause] if cause else _changes(answer, before)
-    heading = "  ".join([f"round {number}", _seconds(now_ms - start_ms), *changes])
-    lines = [clipped(heading, width())]
-    title = "connectors+tasks of"
-    wide = max(len(title), *(len(worker) for worker in answer.running))
-    wide = min(wide, width() - 42)
-    lines.append(f"  {title:{wide}} {'runs':>9} {'starts':>9} {'stops':>9} {'keeps':>9}")
+    print(_cut("  ".join([f"round {number}", _seconds(now_ms - start_ms), *changes])))
+    rows = []
     for worker in answer.running:
         started = answer.result.assigned[worker]
-        stopped = answer.result.revoked.get(worker, Work())
         after = answer.after[worker]
-        kept = after - started
-        works = (after, started, stopped, kept)
-        counts = (f"{len(work.connectors)}+{len(work.tasks)}" for work in works)
-        cells = " ".join(f"{count:>9}" for count in counts)
-        lines.append(f"  {clipped(worker, wide):{wide}} {cells}")
-    lines.append(f"  balance: {_balance(answer)}")
+        works = (after, started, answer.result.revoked.get(worker, Work()), after - started)
+        rows.append([worker, *(f"{len(one.connectors)}+{len(one.tasks)}" for one in works)])
+    print_table(["connectors+tasks of", "runs", "starts", "stops", "keeps"], rows)
+    print_wrapped(f"balance: {_balance(answer)}", "  ", "  ")
     if why := backing_off(answer):
-        lines.append(f"  {why}")
+        print_wrapped(why, "  ", "  ")
     for one in idle(answer):
         until = ""
         if one.until_ms is not None and one.until_ms > now_ms:
             left_ms = one.until_ms - now_ms
             until = f", until {_seconds(one.until_ms - start_ms)} ({_seconds(left_ms)} from now)"
-        lines.append(f"  nowhere: {_summary(one.work)}")
-        lines.append(f"           {one.why}{until}")
-    return "\n".join(lines)
+        print(_cut(f"  nowhere: {_summary(one.work)}"))
+        print_wrapped(f"{one.why}{until}", " " * 11)
 
 
-def variation_text(found: Variation) -> str:
-    """Returns as text what in a prediction depends on facts that REST does not show."""
-    lacking = (
+def print_variation(found: Variation) -> None:
+    """Prints what in a prediction depends on facts that REST does not show."""
+    print_wrapped(
         "REST does not show the workers' ids, nor the order in which a worker took up its work."
     )
     draws = counted(found.draws, "draw")
     if not found.varying and found.rounds[0] == found.rounds[1]:
-        return f"{lacking}\nThe rounds above do not depend on them: equal in {draws}."
-    lines = [lacking, f"In {draws} of them the rounds above differ:"]
+        print_wrapped(f"The rounds above do not depend on them: equal in {draws}.")
+        return
+    print_wrapped(f"In {draws} of them the rounds above differ:")
     least, most = found.rounds
     if least != most:
-        lines.append(f"  there are {least} to {most} rounds; only the first {least} are compared")
+        text = f"there are {least} to {most} rounds; only the first {least} are compared"
+        print_wrapped(text, "  ", "  ")
     for number, of_round in groupby(found.varying, key=lambda one: one.round):
-        lines.append(f"  round {number}")
-        lines += [f"    {_varying_text(one)}" for one in of_round]
-    return "\n".join(lines)
+        print(f"  round {number}")
+        for one in of_round:
+            print(_cut(f"    {_varying_text(one)}"))
+
+
+def _cut(line: str) -> str:
+    """Returns a line of names, which can be thousands, cut to the tables' width."""
+    return clipped(line, width())
 
 
 def _varying_text(one: Varying) -> str:
@@ -77,8 +78,7 @@ def _varying_text(one: Varying) -> str:
         text += f"{items_text(one.sure)}, and "
     left = [each - len(one.sure) for each in (one.least, one.most)]
     some = str(left[0]) if left[0] == left[1] else f"{left[0]} to {left[1]}"
-    text += f"{some} of {items_text(one.maybe)}"
-    return clipped(text, width() - 4)
+    return text + f"{some} of {items_text(one.maybe)}"
 
 
 def items_text(items: Iterable[Item]) -> str:
@@ -120,9 +120,8 @@ def _names(work: Work) -> str:
 
 
 def _summary(work: Work) -> str:
-    text = _names(work)
     counts = f"{counted(len(work.connectors), 'connector')}, {counted(len(work.tasks), 'task')}"
-    return f"{counts}: {clipped(text, width() - len(counts) - 14)}"
+    return f"{counts}: {_names(work)}"
 
 
 def _seconds(ms: int) -> str:

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints the present state of a Connect group: its workers and what runs on them."""
 
-import shlex
-
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Balance
 from kafka_rebalance.plans.connect.workers import ConnectGroup, ConnectWorker
-from kafka_rebalance.report.text.names import counted, cut, partitions_text
+from kafka_rebalance.report.text.names import counted, cut, partitions_text, shell_option
 from kafka_rebalance.report.text.tables import print_filled_table
 
 from .description import print_findings
@@ -39,13 +37,14 @@ def print_connect_group(group: ConnectGroup, *, everything: bool) -> None:
     print_wrapped(f"Tasks a worker: {_even(group.task_balance)}.")
     print()
     print_findings(group.findings, {one.member_id: one.metadata.url for one in group.workers})
-    print("\nThis shows what a change would do:")
+    print()
+    print("This shows what a change would do:")
     worker = group.workers[-1]
     url = group.leader_url or worker.metadata.url
     # The next leader has no memory, so it gives the work away at once.
     role = "leader" if worker.member_id == group.leader else "worker"
-    event = shlex.quote(f"{role} {_address(worker.metadata.url)} leaves")
-    print(f"  kafka-rebalance connect --url {shlex.quote(url)} --then {event}")
+    event = shell_option("--then", f"{role} {_address(worker.metadata.url)} leaves")
+    print(f"  kafka-rebalance connect {shell_option('--url', url)} {event}")
 
 
 def _row(worker: ConnectWorker, group: ConnectGroup, most: int | None) -> tuple[str, ...]:

@@ -53,7 +53,8 @@ def print_description(one: Description, given: str, *, everything: bool) -> None
         print_wrapped(note)
     asks = dict.fromkeys(finding.ask for finding in one.findings if finding.ask)
     if asks:
-        print("\nThis shows more:")
+        print()
+        print("This shows more:")
     for ask in asks:
         print(f"  kafka-rebalance {ask} {given}")
 

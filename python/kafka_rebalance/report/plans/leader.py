@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kafka_rebalance.assignors.registry import is_known, library_of
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.plans.leaders import LedPlan
+from kafka_rebalance.plans.leaders import LedPlan, has_no_answer
 from kafka_rebalance.report.text.names import counted
 
 from .plan import names_in_plan
@@ -33,6 +33,8 @@ def leading_lines(led: Sequence[LedPlan], shown: LedPlan) -> Iterator[str]:
     Yields nothing if only Kafka's own assignor can answer. Made-up ids have a star.
     """
     names = _short_names(led)
+    if has_no_answer(led):
+        return  # the first line has the reason
     if library_of(shown.assignor) and shown.leaders:
         yield f"The figures are those of {_answering(shown)}: {_lead(shown, names)}."
     elif len(led) > 1:
@@ -40,6 +42,14 @@ def leading_lines(led: Sequence[LedPlan], shown: LedPlan) -> Iterator[str]:
     for one in led:
         if one is not shown:
             yield f"If {_names(one, names)} with {one.assignor}: {_answer(one)}."
+
+
+def no_answer(led: Sequence[LedPlan]) -> str:
+    """Returns why no member that may lead has an answer (`has_no_answer`)."""
+    names = _short_names(led)
+    dead = (one for one in led if one.plan is None)
+    each = "; ".join(f"if {_names(one, names)} with {one.assignor}: {_answer(one)}" for one in dead)
+    return f"no member that may lead has an answer: {each}"
 
 
 def other_leaders(led: Sequence[LedPlan]) -> Iterator[str]:
@@ -73,7 +83,7 @@ def _lead(one: LedPlan, names: Mapping[str, str]) -> str:
 
 
 def _where(one: LedPlan, names: Mapping[str, str]) -> str:
-    return f": {_lead(one, names)}" if one.leaders else ", though no member that may lead has it"
+    return f": {_lead(one, names)}" if one.leaders else ""
 
 
 def _names(one: LedPlan, names: Mapping[str, str]) -> str:

@@ -4,8 +4,9 @@
 from collections.abc import Iterator
 
 from kafka_rebalance.plans.never_ends import Endless
-from kafka_rebalance.report.text.sentences import print_sentence, wrapped
-from kafka_rebalance.report.text.tables import width
+from kafka_rebalance.report.text.sentences import print_sentence
+
+from .plan import print_wrapped
 
 _MOST = 5
 
@@ -14,8 +15,7 @@ def print_endless(found: Endless | None) -> None:
     """Prints the result, or nothing if the group's assignor always ends."""
     if found is not None:
         for text in _sentences(found):
-            start = " " * (len(text) - len(text.lstrip()))
-            print(wrapped(text.lstrip(), width(), start, "  "))
+            print_wrapped(text.lstrip(), " " * (len(text) - len(text.lstrip())), "  ")
         print()
 
 

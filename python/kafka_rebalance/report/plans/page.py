@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes a plan as one HTML page that loads nothing else: no script, no font, no image."""
 
-from html import escape
 from importlib.resources import files
 from itertools import groupby
 from string import Template
 
-from kafka_rebalance.group.html_tables import html_table
+from kafka_rebalance.group.html_tables import escaped, html_table
 from kafka_rebalance.plans import RebalancePlan, Round
 from kafka_rebalance.plans.figures import count_rows, figure_rows
 from kafka_rebalance.report.text.names import counted, shortened
@@ -28,8 +27,8 @@ def plan_page(plan: RebalancePlan) -> str:
     else:
         parts.append('<p class="note">Too large for a grid; the rounds list all changes.</p>')
     for step in plan.steps:
-        cause = escape(shortened(step.cause, names))
-        parts += [f"<h2>{cause}{escape(note)}</h2>" for note in text.step_notes(step)]
+        cause = escaped(shortened(step.cause, names))
+        parts += [f"<h2>{cause}{escaped(note)}</h2>" for note in text.step_notes(step)]
         for number, one in enumerate(step.rounds, 1):
             parts.append(_round(text.round_title(plan, cause, number, one), one, names))
     if plan.made_up:
@@ -37,7 +36,7 @@ def plan_page(plan: RebalancePlan) -> str:
             '<p class="note">* made-up id: the broker will choose another, and ids break ties.</p>'
         )
     page = files("kafka_rebalance.report.text").joinpath("page.html").read_text(encoding="utf-8")
-    return Template(page).substitute(title=escape(grid.title), body="\n".join(parts))
+    return Template(page).substitute(title=escaped(grid.title), body="\n".join(parts))
 
 
 def _figures(plan: RebalancePlan) -> str:
@@ -46,7 +45,7 @@ def _figures(plan: RebalancePlan) -> str:
     rows = [*figure_rows(figures, members), *count_rows(figures)]
     table = html_table(("", "before", "after", "possible"), rows, "figures")
     table = f'<div class="scroll">{table}</div>'
-    reasons = "".join(f"<li>{escape(reason)}</li>" for reason in plan.possible.reasons()[:10])
+    reasons = "".join(f"<li>{escaped(reason)}</li>" for reason in plan.possible.reasons()[:10])
     why = f"<p>The best possible balance, and why none is better:</p><ul>{reasons}</ul>"
     return f"{table}\n{why}"
 
@@ -65,7 +64,7 @@ def _key() -> str:
 def _table(grid: Grid) -> str:
     topics = [(t, len(list(run))) for t, run in groupby(grid.partitions, key=lambda tp: tp.topic)]
     firsts = {tp for tp in grid.partitions if tp.partition == 0} | set(grid.partitions[:1])
-    heads = "".join(f'<th class="topic" colspan="{n}">{escape(topic)}</th>' for topic, n in topics)
+    heads = "".join(f'<th class="topic" colspan="{n}">{escaped(topic)}</th>' for topic, n in topics)
     numbers = "".join(f"<th>{tp.partition}</th>" for tp in grid.partitions)
     sides = '<th scope="col">before</th><th scope="col">after</th>'
     lines = [
@@ -79,9 +78,9 @@ def _table(grid: Grid) -> str:
             cell = grid.cells.get((row, tp))
             style, sign = ("", "") if cell is None else _LOOK[cell]
             first = " first" if tp in firsts else ""
-            what = "" if cell is None else f' title="{escape(f"{tp} {cell.value}: {name}")}"'
+            what = "" if cell is None else f' title="{escaped(f"{tp} {cell.value}: {name}")}"'
             cells.append(f'<td class="{style}{first}"{what}>{sign}</td>')
-        head = f'<th class="member" scope="row">{escape(name)}</th>'
+        head = f'<th class="member" scope="row">{escaped(name)}</th>'
         lines.append(f"<tr>{head}{counts}{''.join(cells)}</tr>")
     return f'<div class="scroll"><table class="grid">{"".join(lines)}</table></div>'
 

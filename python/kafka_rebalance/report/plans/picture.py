@@ -5,8 +5,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from kafka_rebalance.errors import MissingExtra
 from kafka_rebalance.plans import RebalancePlan
+from kafka_rebalance.report.text.figures import new_figure, save
 from kafka_rebalance.report.text.names import cut
 
 from .grid import Cell, Grid, grid_of
@@ -22,19 +22,15 @@ _LOOK = {
 
 def draw_plan(plan: RebalancePlan, path: Path) -> None:
     """Writes the picture; the file's suffix selects the format."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtra("a picture", "report") from None
     grid = grid_of(plan)
     if len(grid.names) <= _MOST_ROWS and len(grid.partitions) <= _MOST_COLUMNS:
-        figure = _cells(grid, Figure)
+        figure = _cells(grid)
     else:
-        figure = _bars(grid, Figure)
-    figure.savefig(path, dpi=150, facecolor="white")
+        figure = _bars(grid)
+    save(figure, path)
 
 
-def _cells(grid: Grid, figure_class: Any) -> Any:
+def _cells(grid: Grid) -> Any:
     """Draws two panels, one above the other, so that a partition has the same column in both."""
     rows, columns = len(grid.names), len(grid.partitions)
     labels = [cut(name, 36) for name in grid.names]
@@ -42,7 +38,7 @@ def _cells(grid: Grid, figure_class: Any) -> Any:
     width = max(6.0, left + columns * min(0.24, 11 / columns) + 0.8)
     panel = rows * 0.22
     height = 2 * panel + 2.3
-    figure = figure_class(figsize=(width, height))
+    figure = new_figure("a picture", figsize=(width, height))
     figure.suptitle(
         cut(grid.title, int(width * 11)), x=0.015, y=1 - 0.12 / height, ha="left", size=11
     )
@@ -95,7 +91,7 @@ def _panel(axes: Any, grid: Grid, heading: str, shown: tuple[Cell, ...], which: 
     axes.tick_params(length=0)
 
 
-def _bars(grid: Grid, figure_class: Any) -> Any:
+def _bars(grid: Grid) -> Any:
     tallies = [dict.fromkeys(Cell, 0) for _ in grid.names]
     for (row, _), cell in grid.cells.items():
         tallies[row][cell] += 1
@@ -105,7 +101,7 @@ def _bars(grid: Grid, figure_class: Any) -> Any:
     )
     shown = sorted(changed[:_MOST_BARS])
     height = len(shown) * 0.2 + 2.2
-    figure = figure_class(figsize=(10, height))
+    figure = new_figure("a picture", figsize=(10, height))
     figure.suptitle(cut(grid.title, 110), x=0.02, y=1 - 0.15 / height, ha="left", va="top", size=11)
     axes = figure.subplots()
     figure.subplots_adjust(left=0.3, right=0.97, top=1 - 0.8 / height, bottom=1.1 / height)

@@ -8,10 +8,12 @@ from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Delta
 from kafka_rebalance.plans import Figures, RebalancePlan, Round, Samples, Step
+from kafka_rebalance.plans.broker_notes import other_course
 from kafka_rebalance.plans.changes import SwitchAssignor
 from kafka_rebalance.plans.changes.made_up import Basis
 from kafka_rebalance.plans.extra_rebalances import ExtraRebalances
 from kafka_rebalance.plans.figures import figure_rows
+from kafka_rebalance.plans.other_courses import other_pause
 from kafka_rebalance.report.text.names import (
     counted,
     cut,
@@ -58,13 +60,15 @@ def print_plan(plan: RebalancePlan, samples: Samples | None, *, everything: bool
                 heading = round_title(plan, cause, number, one)
                 _print_round(heading, one, names, everything=everything)
     if shown > _MOST_ROUNDS and not everything:
-        print(f"… and {counted(shown - _MOST_ROUNDS, 'round')} more (--all shows them)\n")
+        print(f"… and {counted(shown - _MOST_ROUNDS, 'round')} more (--all shows them)")
+        print()
     if quiet > _MOST_ROWS and not everything:
         print(f"… and {quiet - _MOST_ROWS} more (--all shows them)")
     if quiet:
         print()
     if not plan.settled:
-        print("The group never settles: a state occurs again, so partitions move for ever.\n")
+        print("The group never settles: a state occurs again, so partitions move for ever.")
+        print()
     _print_guesses(plan)
     if samples is not None and samples.draws:
         _print_draws(samples, names)
@@ -83,6 +87,8 @@ def print_figures(plan: RebalancePlan, figures: Figures) -> None:
     members = (len(plan.group.members), len(plan.final.members))
     print_table(("", "before", "after", "possible"), figure_rows(figures, members))
     print_wrapped(f"{counted(figures.rounds, 'rebalance')}; {_silent(figures)}")
+    if (other := other_pause(plan)) is not None:
+        print_wrapped(f'{other_course(other)} (see "pause").')
     if figures.owns_nothing:
         print_wrapped(
             "No member owns a partition at the beginning, so every assigned partition counts as a "
@@ -100,7 +106,8 @@ def print_figures(plan: RebalancePlan, figures: Figures) -> None:
 
 def print_wrapped(text: str, indent: str = "", more: str = "") -> None:
     """Prints a text wrapped to the tables' width; the first line is not indented by `more`."""
-    print(wrapped(text, width(), indent, more))
+    for line in wrapped(text, width(), indent, more):
+        print(line)
 
 
 def _silent(figures: Figures) -> str:
@@ -135,7 +142,7 @@ def step_notes(step: Step) -> list[str]:
     Each is printed after the step's cause.
     """
     notes = []
-    if step.waiting and step.rounds:
+    if step.waiting and "comes back" not in step.cause and step.rounds:
         notes.append(
             f": {waits(len(step.waiting))} until the sessions of the members there time out (45 s "
             "by default); only then does the group rebalance"
@@ -160,7 +167,9 @@ def step_notes(step: Step) -> list[str]:
             "metadata.max.age.ms (5 minutes by default)"
         )
     if not step.rounds and not notes:
-        notes.append("" if "no rebalance" in step.cause else ": no rebalance")
+        of_topics = step.cause.startswith(("partitions ", "remove-topics=", "resubscribe="))
+        why = ", because no member sees a change" if of_topics else ""
+        notes.append("" if "no rebalance" in step.cause else f": no rebalance{why}")
     return notes
 
 
@@ -229,7 +238,8 @@ def _print_round(title: str, one: Round, names: dict[str, str], *, everything: b
         if one.unavailable
         else "every partition has a reader in this round"
     )
-    print(f"  {'; '.join(notes)}\n")
+    print(f"  {'; '.join(notes)}")
+    print()
 
 
 def _print_standby(standby: Delta, names: dict[str, str], *, everything: bool) -> None:

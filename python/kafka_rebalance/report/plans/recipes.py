@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints how members of each client library change to another assignor, with settings to paste."""
 
-import shlex
 from collections.abc import Sequence
 
 from kafka_rebalance.assignors import RebalanceProtocol
@@ -12,7 +11,7 @@ from kafka_rebalance.plans.clients import CLIENTS, run_several, sure_to_run
 from kafka_rebalance.plans.listed import may_list_eager
 from kafka_rebalance.plans.rounds import lists_eager, protocol_of
 from kafka_rebalance.plans.switched import Switched
-from kafka_rebalance.report.text.names import counted
+from kafka_rebalance.report.text.names import counted, shell_option
 
 from .plan import print_wrapped
 from .remote_switch import print_remote_switch
@@ -197,10 +196,10 @@ def _print_way_back(group_id: str) -> None:
 def copy_commands(group_id: str) -> tuple[str, str]:
     """Returns Kafka's commands that copy offsets to another group; all members must be stopped."""
     command = "kafka-consumer-groups.sh --bootstrap-server HOST:9092 --reset-offsets"
-    old, new = shlex.quote(group_id), shlex.quote(f"{group_id}-2")
+    old, new = (shell_option("--group", one) for one in (group_id, f"{group_id}-2"))
     return (
-        f"{command} --group {old} --all-topics --to-current --dry-run --export > offsets.csv",
-        f"{command} --group {new} --from-file offsets.csv --execute",
+        f"{command} {old} --all-topics --to-current --dry-run --export > offsets.csv",
+        f"{command} {new} --from-file offsets.csv --execute",
     )
 
 

@@ -53,7 +53,9 @@ def print_streams_group(one: StreamsGroupWithLag, given: str, *, everything: boo
     )
     print()
     print_findings(one.findings, {member.member_id: member.client_id for member in group.members})
-    print(f"\nThis shows what a change would do:\n  kafka-rebalance plan {given} --add-members 1")
+    print()
+    print("This shows what a change would do:")
+    print(f"  kafka-rebalance plan {given} --add-members 1")
 
 
 def _print_topology(subtopologies: Sequence[SubtopologyDescription]) -> None:

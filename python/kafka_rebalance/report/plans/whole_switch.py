@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Points from the bounce of a switch to the command that shows the whole switch."""
 
-import shlex
-
 from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.plans import RebalancePlan
 from kafka_rebalance.plans.changes import SwitchAssignor
+from kafka_rebalance.report.text.names import shell_option
 
 from .plan import print_wrapped
 
@@ -36,4 +35,4 @@ def print_whole_switch(plan: RebalancePlan, given: str) -> None:
 
 def compare_command(given: str, new: str) -> str:
     """Returns the indented command that prints the switch to `new`, to be copied."""
-    return f"  kafka-rebalance compare {given} --assignors {shlex.quote(new)}"
+    return f"  kafka-rebalance compare {given} {shell_option('--assignors', new)}"

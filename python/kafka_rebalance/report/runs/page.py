@@ -2,11 +2,10 @@
 """Writes simulated runs as one HTML page that loads nothing else: no script, no font, no image."""
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from importlib.resources import files
 from string import Template
 
-from kafka_rebalance.group.html_tables import html_table
+from kafka_rebalance.group.html_tables import escaped, html_table
 from kafka_rebalance.report.text.names import counted, cut
 from kafka_rebalance.simulator import Run, settlings, totals
 from kafka_rebalance.simulator.measure import stops_of
@@ -29,7 +28,7 @@ def runs_page(runs: Mapping[str, Run]) -> str:
     axis = TimeAxis.over(busy, first.until_ms)
     assumed = "; ".join(dict.fromkeys(one.assumed for one in runs.values()))
     parts = [
-        f"<p class='note'>{escape(assumed)}</p>",
+        f"<p class='note'>{escaped(assumed)}</p>",
         _table(
             ["after the start-up", *total_columns(first.held)],
             [[name, *total_cells(totals(run), first.held)] for name, run in runs.items()],
@@ -39,13 +38,13 @@ def runs_page(runs: Mapping[str, Run]) -> str:
     ]
     for name, run in runs.items():
         if name:
-            parts.append(f"<h2>{escape(name)}</h2>")
+            parts.append(f"<h2>{escaped(name)}</h2>")
         label = f"{name}: who holds each {run.held} over time".removeprefix(": ")
         parts += [_timeline(shown[name], axis, run.held, label), _chapters(run)]
         for member, why in run.crashed.items():
-            parts.append(f"<p>{escape(member)} stopped: {escape(why)}</p>")
+            parts.append(f"<p>{escaped(member)} stopped: {escaped(why)}</p>")
     page = files("kafka_rebalance.report.text").joinpath("page.html").read_text(encoding="utf-8")
-    return Template(page).substitute(title=escape(first.title), body="\n".join(parts))
+    return Template(page).substitute(title=escaped(first.title), body="\n".join(parts))
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -110,7 +109,7 @@ def _timeline(shown: Timeline, axis: TimeAxis, held: str, label: str) -> str:
     marks = _marks(shown.happenings, axis, bottom + 20 + _STEPS, top)
     names = "".join(
         f'<text x="{_LEFT - 6}" y="{top + row * _ROW + 13}" text-anchor="end">'
-        f"{escape(cut(name, 16))}</text>"
+        f"{escaped(cut(name, 16))}</text>"
         for row, name in enumerate(shown.rows)
     )
     bars = "".join(
@@ -136,7 +135,7 @@ def _timeline(shown: Timeline, axis: TimeAxis, held: str, label: str) -> str:
         f'<text x="{_LEFT}" y="{height - 4}">below: {held}s that nobody {verb}{left_out}</text>'
     )
     return (
-        f'<div class="scroll"><svg class="timeline" role="img" aria-label="{escape(label)}" '
+        f'<div class="scroll"><svg class="timeline" role="img" aria-label="{escaped(label)}" '
         f'viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}">'
         f"{_HATCHES}{_patterns(shown)}{names}{bars}{steps}{cuts}{marks}{ticks}{note}</svg></div>"
     )
@@ -184,12 +183,12 @@ def _bar(bar: Bar, part: Bar, axis: TimeAxis, top: int) -> str:
     fill = _fill(bar)
     stuck = ' stroke-dasharray="3 2" opacity=".55"' if bar.look is Look.STUCK else ""
     when = f"{bar.from_ms / 1000:,.2f} s to {bar.to_ms / 1000:,.2f} s"
-    what = escape(f"{bar.label} ({bar.look.value}), {when}")
+    what = escaped(f"{bar.label} ({bar.look.value}), {when}")
     text = ""
     if bar.look is not Look.GAP and width > 7 * (len(bar.label) + 1):
         shade, mark = shade_of(bar)
         halo = f' stroke="{shade}" stroke-width="3" paint-order="stroke"' if mark else ""
-        text = f'<text x="{x + 3:.1f}" y="{y + 13}"{halo}>{escape(bar.label)}</text>'
+        text = f'<text x="{x + 3:.1f}" y="{y + 13}"{halo}>{escaped(bar.label)}</text>'
     return (
         f'<rect x="{x:.1f}" y="{y + 1}" width="{width:.1f}" height="{_ROW - 3}" fill="{fill}" '
         f'stroke="#555" stroke-width="{0.5 if width > 3 else 0}"{stuck}>'
@@ -213,12 +212,12 @@ def _marks(marks: Sequence[Mark], axis: TimeAxis, bottom: int, top: int) -> str:
         x = _x(axis.place(mark.at_ms))
         parts.append(
             f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{top - 4}" y2="{bottom}" stroke="#000" '
-            f'stroke-dasharray="1 3"><title>{escape(mark.label)}</title></line>'
+            f'stroke-dasharray="1 3"><title>{escaped(mark.label)}</title></line>'
         )
         if x - last >= 14:
             name = cut(mark.label, min(26, int((_WIDTH - x) / 6.5)))
             parts.append(
-                f'<text transform="translate({x:.1f},{top - 6}) rotate(-25)">{escape(name)}</text>'
+                f'<text transform="translate({x:.1f},{top - 6}) rotate(-25)">{escaped(name)}</text>'
             )
             last = x
     return "".join(parts)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kafka_rebalance.errors import MissingExtra
+from kafka_rebalance.report.text.figures import new_figure, save
 from kafka_rebalance.report.text.names import counted, cut
 from kafka_rebalance.simulator import Run
 
@@ -39,7 +39,7 @@ def draw_run(run: Run, path: Path) -> None:
     _steps(below, shown, shown.axis, run.held, shown.most)
     _happenings(above, shown, shown.axis)
     _legend(figure, shown)
-    figure.savefig(path, dpi=150, facecolor="white")
+    save(figure, path)
 
 
 def draw_runs(runs: Mapping[str, Run], path: Path) -> None:
@@ -56,12 +56,12 @@ def draw_runs(runs: Mapping[str, Run], path: Path) -> None:
         bottom = 0.7 + _PANEL * (len(shown) - 1 - place)
         axes = figure.add_axes((1.3 / _WIDTH, bottom / height, 1 - 1.6 / _WIDTH, 1.1 / height))
         _steps(axes, one, axis, first.held, most)
-        axes.text(-0.1, 1.06, name, transform=axes.transAxes, size=10, weight="bold")
+        axes.text(-0.1, 1.06, cut(name, 60), transform=axes.transAxes, size=10, weight="bold")
         if place < len(shown) - 1:
             axes.set_xlabel("")
         if place == 0:
             _happenings(axes, one, axis)
-    figure.savefig(path, dpi=150, facecolor="white")
+    save(figure, path)
 
 
 def shade_of(bar: Bar) -> tuple[str, int]:
@@ -70,11 +70,7 @@ def shade_of(bar: Bar) -> tuple[str, int]:
 
 
 def _figure(height: float) -> Any:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtra("a picture", "report") from None
-    return Figure(figsize=(_WIDTH, height))
+    return new_figure("a picture", figsize=(_WIDTH, height))
 
 
 def _title(figure: Any, run: Run, height: float) -> None:

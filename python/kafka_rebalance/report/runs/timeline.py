@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
+from kafka_rebalance.group.model import shown
 from kafka_rebalance.simulator import Run
 from kafka_rebalance.simulator.intervals import partition_key
 from kafka_rebalance.simulator.measure import unheld, unworked
@@ -106,9 +107,8 @@ def _by_partition(run: Run, partitions: list[str]) -> Iterator[Bar]:
     # member's bar is drawn later, so that it covers that of the stuck member.
     for hold in sorted(run.holds, key=lambda one: not one.is_stuck):
         look = Look.STUCK if hold.is_stuck else Look.HELD
-        yield Bar(
-            row[hold.partition], hold.from_ms, hold.to_ms, look, hold.member, place[hold.member]
-        )
+        holder, member = shown(hold.member), place[hold.member]
+        yield Bar(row[hold.partition], hold.from_ms, hold.to_ms, look, holder, member)
     for gap in unheld(run):
         yield Bar(row[gap.partition], gap.from_ms, gap.to_ms, Look.GAP, "nobody", -1)
 

@@ -2,11 +2,12 @@
 """Shortens names and lists of partitions for people."""
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
-from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.model import TopicPartition, shown
 from kafka_rebalance.plans.changes.made_up import own_short_name
 
 _UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
@@ -53,6 +54,27 @@ def _without_uuid(member_id: str, digits: int) -> str:
     return member_id if found is None else member_id[: found.start() + 1 + digits]
 
 
+def shell_word(text: str) -> str:
+    """Returns text quoted for a shell, so that a copied command has its exact bytes.
+
+    bash, zsh and ksh read `$'…'`, which names control characters by their bytes in UTF-8.
+    """
+    if shown(text) == text:
+        return shlex.quote(text)
+
+    def escaped(one: str) -> str:
+        if shown(one) == one and one not in "'\\":
+            return one
+        return "".join(f"\\x{byte:02x}" for byte in one.encode("utf-8", "surrogateescape"))
+
+    return f"$'{''.join(map(escaped, text))}'"
+
+
+def shell_option(name: str, value: str) -> str:
+    """Returns an option and its value for a shell: `--group=-x` if `-x` would read as an option."""
+    return f"{name}{'=' if value.startswith('-') else ' '}{shell_word(value)}"
+
+
 def in_words(names: Sequence[str]) -> str:
     """Returns names as a list in a sentence: "a, b and c"."""
     *first, last = names
@@ -66,7 +88,8 @@ def shortened(text: str, names: Mapping[str, str]) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """Returns at most `width` characters; a longer text loses its middle."""
+    """Returns the `shown` text in at most `width` characters; a longer one loses its middle."""
+    text = shown(text)
     if len(text) <= width:
         return text
     head = (width - 1) // 2
@@ -78,7 +101,7 @@ def partitions_text(partitions: Sequence[TopicPartition], most: int | None = Non
     parts = []
     for topic, run in groupby(sorted(partitions), key=lambda tp: tp.topic):
         parts.append((f"{topic}[{runs([tp.partition for tp in run])}]", topic))
-    text = " ".join(part for part, _ in parts)
+    text = shown(" ".join(part for part, _ in parts))
     if most is None or len(text) <= most:
         return text
     note = f" … {len(partitions)} in all"

@@ -5,7 +5,9 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import BinaryIO
+from typing import BinaryIO, TextIO
+
+from kafka_rebalance.group.model import shown
 
 
 @contextmanager
@@ -42,19 +44,20 @@ def _bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
     if not sys.stderr.isatty():
         yield lambda _: None
         return
-    shown = -1
+    last = -1
+    own: TextIO = getattr(sys.stderr, "own", sys.stderr)  # passes the control characters below
 
     def update(done: int) -> None:
-        nonlocal shown
+        nonlocal last
         percent = min(100, 100 * done // max(1, total))
-        if percent != shown:
-            shown = percent
-            print(f"\r{what} {'█' * (percent // 4):░<25} {percent:3}%", end="", file=sys.stderr)
+        if percent != last:
+            last = percent
+            print(f"\r{shown(what)} {'█' * (percent // 4):░<25} {percent:3}%", end="", file=own)
 
     try:
         yield update
     finally:
-        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+        print("\r\x1b[K", end="", file=own, flush=True)
 
 
 def _size(source: BinaryIO) -> int | None:

@@ -14,26 +14,30 @@ import sys
 import textwrap
 from typing import TextIO
 
-from .colours import red
+from kafka_rebalance.group.model import shown
+
 from .tables import MOST_COLUMNS
+from .terminal import red
 
 _COMMAND = "kafka-rebalance:"
 _HANGING = "  "
 
 
-def wrapped(text: str, width: int, indent: str = "", more: str = "") -> str:
+def wrapped(text: str, width: int, indent: str = "", more: str = "") -> list[str]:
     """Returns the text in lines of `width`; all lines but the first are also indented by `more`.
 
-    Names stay whole, so that they can be copied: a longer one has a line of its own.
+    Names stay whole, so that they can be copied: a longer one has a line of its own. An empty text
+    has one empty line.
     """
-    return textwrap.fill(
-        text,
+    lines = textwrap.wrap(
+        shown(text),
         width,
         initial_indent=indent,
         subsequent_indent=indent + more,
         break_on_hyphens=False,
         break_long_words=False,
     )
+    return lines or [""]
 
 
 def print_note(text: str) -> None:
@@ -43,24 +47,24 @@ def print_note(text: str) -> None:
 
 def print_error(text: str) -> None:
     """Prints the error that ends the command; on a terminal, the command's name is red."""
-    shown = _shown(f"{_COMMAND} {text}", sys.stderr).removeprefix(_COMMAND)
-    print(f"{red(_COMMAND, sys.stderr)}{shown}", file=sys.stderr)
+    first, *more = _lines(f"{_COMMAND} {text}", sys.stderr)
+    print(f"{red(_COMMAND, sys.stderr)}{first.removeprefix(_COMMAND)}", file=sys.stderr)
+    for line in more:
+        print(line, file=sys.stderr)
 
 
 def print_sentence(text: str) -> None:
     """Prints a sentence on standard error without the command's name; indented ones stay so."""
-    print(_shown(text, sys.stderr), file=sys.stderr)
+    for line in _lines(text, sys.stderr):
+        print(line, file=sys.stderr)
 
 
-def _shown(text: str, stream: TextIO) -> str:
-    """Returns the text as the stream shows it; line breaks of the text itself stay."""
+def _lines(text: str, stream: TextIO) -> list[str]:
+    """Returns the lines of a sentence as the stream shows it."""
     if not stream.isatty():
-        return text
-    columns = _columns(stream)
-    return "\n".join(
-        wrapped(one.lstrip(), columns, " " * (len(one) - len(one.lstrip())), _HANGING)
-        for one in text.split("\n")
-    )
+        return [shown(text)]
+    indent = " " * (len(text) - len(text.lstrip(" ")))
+    return wrapped(text.lstrip(" "), _columns(stream), indent, _HANGING)
 
 
 def _columns(stream: TextIO) -> int:

@@ -12,11 +12,14 @@ import os
 import re
 import shutil
 import sys
+import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import NamedTuple
 
-from .colours import bold
+from kafka_rebalance.group.model import shown
+
+from .terminal import bold
 
 MOST_COLUMNS = 100
 _LONG = 36  # a longer word may be broken even if the terminal is wide enough for it
@@ -73,7 +76,11 @@ def table_lines(
     whole: bool = False,
     names: int = 1,
 ) -> Iterator[str]:
-    """Yields the lines of a table; one empty line is above it and one is below."""
+    """Yields the lines of a table; one empty line is above it and one is below.
+
+    `shown` escapes the cells, so that a name can break no line.
+    """
+    columns, *rows = ([shown(cell) for cell in row] for row in (columns, *rows))
     by_column = list(zip(columns, *rows, strict=True))
     layout = _layout(by_column, most - 1, whole=whole, names=names)
     yield ""
@@ -100,7 +107,7 @@ def _layout(by_column: Sequence[Sequence[str]], room: int, *, whole: bool, names
     """Returns the first layout that fits; layouts with few broken cells are tried first."""
 
     def longest(pieces: Callable[[str], list[str]]) -> list[int]:
-        each = [max((len(p) for cell in one for p in pieces(cell)), default=0) for one in by_column]
+        each = [_length([p for cell in one for p in pieces(cell)]) for one in by_column]
         least = [min(size, _LONG) for size in each]
         return [_length(by_column[0]), *least[1:]] if whole else least
 
@@ -131,7 +138,19 @@ def _words(cell: str) -> list[str]:
 
 
 def _length(cells: Sequence[str]) -> int:
-    return max(map(len, cells))
+    return max(map(text_width, cells), default=0)
+
+
+def text_width(text: str) -> int:
+    """Returns the columns of a text on a terminal: wide letters take two, combining marks none."""
+    if text.isascii():
+        return len(text)
+    wide = sum(unicodedata.east_asian_width(one) in "WF" for one in text)
+    return len(text) + wide - sum(unicodedata.category(one) in ("Mn", "Me") for one in text)
+
+
+def _padding(text: str, size: int) -> str:
+    return " " * (size - text_width(text))
 
 
 def _shrunk(natural: list[int], least: list[int], room: int) -> list[int] | None:
@@ -157,7 +176,9 @@ def _lines(cells: Sequence[str], layout: _Layout, left: Sequence[int]) -> Iterat
     for i in range(max(len(one) for one in wrapped)):
         texts = [one[i] if i < len(one) else "" for one in wrapped]
         aligned = (
-            text.ljust(size) if place == 0 or place in left else text.rjust(size)
+            text + _padding(text, size)
+            if place == 0 or place in left
+            else _padding(text, size) + text
             for place, (text, size) in enumerate(zip(texts, sizes, strict=True))
         )
         yield f" {(' ' * layout.gap).join(aligned)}".rstrip()
@@ -165,14 +186,14 @@ def _lines(cells: Sequence[str], layout: _Layout, left: Sequence[int]) -> Iterat
 
 def _wrapped(cell: str, size: int) -> list[str]:
     """Returns the lines of a cell."""
-    if len(cell) <= size:
+    if text_width(cell) <= size:
         return [cell]
     lines = [""]
     for word in _WORDS.findall(cell):
         joined = f"{lines[-1]} {word}" if lines[-1] else word
-        if len(joined) <= size:
+        if text_width(joined) <= size:
             lines[-1] = joined
-        elif len(word) <= size:
+        elif text_width(word) <= size:
             lines.append(word)
         else:
             lines += _broken(word, size)
@@ -182,8 +203,12 @@ def _wrapped(cell: str, size: int) -> list[str]:
 def _broken(word: str, size: int) -> list[str]:
     lines = [""]
     for part in _PARTS.findall(word):
-        if len(lines[-1] + part) <= size:
+        if text_width(lines[-1] + part) <= size:
             lines[-1] += part
-        else:
-            lines += [part[at : at + size] for at in range(0, len(part), size)]
+            continue
+        lines.append("")
+        for one in part:
+            if lines[-1] and text_width(lines[-1] + one) > size:
+                lines.append("")
+            lines[-1] += one
     return lines

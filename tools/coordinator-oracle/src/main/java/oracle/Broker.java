@@ -143,12 +143,12 @@ final class Broker {
         own();
     }
 
-    /** Returns Kafka's object of the group, or null if there is none. */
+    /** Returns Kafka's object of the group, or null if there is none, or the log was refused. */
     Object group(String groupId) throws ReflectiveOperationException {
         Field field = GroupCoordinatorShard.class.getDeclaredField("groupMetadataManager");
         field.setAccessible(true);
         try {
-            return owns ? ((GroupMetadataManager) field.get(shard)).group(groupId) : null;
+            return owns && !log.isRefused() ? ((GroupMetadataManager) field.get(shard)).group(groupId) : null;
         } catch (org.apache.kafka.common.errors.GroupIdNotFoundException e) {
             return null;
         }

@@ -107,8 +107,7 @@ public final class CoordinatorOracle {
             case "hold" -> broker.log.hold();
             case "release", "release_last" -> broker.log.release(Broker.PARTITION);
             case "fail_next" -> broker.log.failNext(Errors.valueOf(command.get("err").asText()));
-            case "reload" -> broker.reload(command.has("max_size")
-                ? Map.of(GroupCoordinatorConfig.GROUP_MAX_SIZE_CONFIG, command.get("max_size").asInt()) : Map.of());
+            case "reload" -> reload(command);
             case "unload" -> broker.unload();
             case "raw" -> broker.log.add(new MemoryLog.Entry(hex(command.get("k")), hex(command.get("v")),
                 command.has("pid") ? command.get("pid").asLong() : -1, null));
@@ -307,6 +306,12 @@ public final class CoordinatorOracle {
 
     private ObjectNode event(String kind) {
         return events.addObject().put("ev", kind);
+    }
+
+    private void reload(JsonNode command) throws ReflectiveOperationException {
+        broker.reload(command.has("max_size")
+            ? Map.of(GroupCoordinatorConfig.GROUP_MAX_SIZE_CONFIG, command.get("max_size").asInt()) : Map.of());
+        if (broker.log.isRefused()) event("refused log").put("t", broker.clock.milliseconds());
     }
 
     private void timerEvent(long at, String key) {

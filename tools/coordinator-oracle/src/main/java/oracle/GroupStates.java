@@ -17,6 +17,7 @@ import org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroup;
 import org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroupMember;
 import org.apache.kafka.coordinator.group.modern.share.ShareGroup;
 import org.apache.kafka.coordinator.group.modern.share.ShareGroupMember;
+import org.apache.kafka.coordinator.group.streams.MemberState;
 import org.apache.kafka.coordinator.group.streams.StreamsGroup;
 import org.apache.kafka.coordinator.group.streams.StreamsGroupMember;
 import org.apache.kafka.coordinator.group.streams.TasksTuple;
@@ -102,7 +103,11 @@ final class GroupStates {
             .put("state", member.state().toString());
     }
 
-    private static void streams(ObjectNode shown, StreamsGroup group, StreamsGroupMember member) {
+    private static void streams(ObjectNode shown, StreamsGroup group, StreamsGroupMember stored) {
+        // A log can lose the record of a member's assignment. Kafka's fields are null then.
+        StreamsGroupMember member = stored.assignedTasks() != null ? stored : new StreamsGroupMember.Builder(stored)
+            .setState(MemberState.STABLE).setAssignedTasks(TasksTupleWithEpochs.EMPTY)
+            .setTasksPendingRevocation(TasksTupleWithEpochs.EMPTY).build();
         shown.put("epoch", member.memberEpoch()).put("prev", member.previousMemberEpoch())
             .put("state", member.state().toString());
         tasks(shown.putObject("assigned"), member.assignedTasks());

@@ -19,6 +19,7 @@ import org.apache.kafka.common.requests.TransactionResult;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorLoader;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorPlayback;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorRecord;
+import org.apache.kafka.coordinator.common.runtime.Deserializer;
 import org.apache.kafka.coordinator.common.runtime.PartitionWriter;
 import org.apache.kafka.coordinator.group.GroupCoordinatorRecordSerde;
 import org.apache.kafka.storage.internals.log.LogConfig;
@@ -31,10 +32,12 @@ final class MemoryLog implements PartitionWriter, CoordinatorLoader<CoordinatorR
 
     private final List<Entry> entries = new ArrayList<>();
     private final Consumer<Entry> onRecord;
+    private final GroupCoordinatorRecordSerde serde = new GroupCoordinatorRecordSerde();
     private final LogConfig config = new LogConfig(Map.of());
     private Listener listener;
     private boolean holding;
     private Errors nextError;
+    private boolean refused;
 
     MemoryLog(Consumer<Entry> onRecord) {
         this.onRecord = onRecord;
@@ -46,6 +49,11 @@ final class MemoryLog implements PartitionWriter, CoordinatorLoader<CoordinatorR
 
     boolean holds() {
         return holding;
+    }
+
+    /** Returns whether the coordinator refused this log when it was last loaded. */
+    boolean isRefused() {
+        return refused;
     }
 
     void release(TopicPartition partition) {
@@ -122,24 +130,35 @@ final class MemoryLog implements PartitionWriter, CoordinatorLoader<CoordinatorR
         return CompletableFuture.completedFuture(null);
     }
 
+    /** As a broker's loader, it skips records of unknown types, and fails at any other record that cannot be read. */
     @Override
     public CompletableFuture<LoadSummary> load(TopicPartition partition, CoordinatorPlayback<CoordinatorRecord> playback) {
-        GroupCoordinatorRecordSerde serde = new GroupCoordinatorRecordSerde();
-        for (int offset = 0; offset < entries.size(); offset++) {
-            Entry entry = entries.get(offset);
-            if (entry.marker != null) {
-                playback.replayEndTransactionMarker(entry.producerId, (short) 0, entry.marker);
-            } else {
-                CoordinatorRecord one = serde.deserialize(ByteBuffer.wrap(entry.key),
-                    entry.value == null ? null : ByteBuffer.wrap(entry.value));
-                playback.replay(offset, entry.producerId, (short) (entry.producerId < 0 ? -1 : 0), one);
-            }
+        refused = false;
+        try {
+            for (int offset = 0; offset < entries.size(); offset++) replay(playback, offset, entries.get(offset));
+        } catch (RuntimeException e) {
+            refused = true;
+            return CompletableFuture.failedFuture(e);
         }
         if (!entries.isEmpty()) {
             playback.updateLastWrittenOffset((long) entries.size());
             playback.updateLastCommittedOffset((long) entries.size());
         }
         return CompletableFuture.completedFuture(new LoadSummary(0, 0, 0, entries.size(), 0));
+    }
+
+    private void replay(CoordinatorPlayback<CoordinatorRecord> playback, int offset, Entry entry) {
+        if (entry.marker != null) {
+            playback.replayEndTransactionMarker(entry.producerId, (short) 0, entry.marker);
+            return;
+        }
+        CoordinatorRecord one;
+        try {
+            one = serde.deserialize(ByteBuffer.wrap(entry.key), entry.value == null ? null : ByteBuffer.wrap(entry.value));
+        } catch (Deserializer.UnknownRecordTypeException e) {
+            return;
+        }
+        playback.replay(offset, entry.producerId, (short) (entry.producerId < 0 ? -1 : 0), one);
     }
 
     @Override

@@ -1,15 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the lines of a file, or of a range of its bytes, in bounded memory."""
+"""Reads a file, its lines, or those of a range of its bytes, in bounded memory."""
 
 import os
 from collections.abc import Iterator
+from io import BufferedIOBase
 from typing import BinaryIO
 
+from kafka_rebalance.errors import GroupError
+
 MAX_LINE_BYTES = 32 * 1024 * 1024
+TOO_LONG = f"more than {MAX_LINE_BYTES} bytes"
 _PIECE_BYTES = 1024 * 1024
 
+Source = BinaryIO | BufferedIOBase  # the second: what gzip opens
 
-def read_lines(source: BinaryIO, most: int) -> Iterator[bytes | None]:
+
+def read_lines(source: Source, most: int) -> Iterator[bytes | None]:
     """Yields lines without their line ends; None for a line of more than `most` bytes."""
     while line := source.readline(most + 1):
         if len(line) > most and not line.endswith(b"\n"):
@@ -20,7 +26,21 @@ def read_lines(source: BinaryIO, most: int) -> Iterator[bytes | None]:
             yield line
 
 
-def read_range(source: BinaryIO, start: int, end: int, most: int) -> Iterator[bytes | None]:
+def read_text(source: Source, path: str, name: str) -> str:
+    """Returns a whole file of at most MAX_LINE_BYTES in UTF-8; lines end with "\\n" alone.
+
+    Errors: GroupError at `path`, with the file's name.
+    """
+    data = source.read(MAX_LINE_BYTES + 1)
+    if len(data) > MAX_LINE_BYTES:
+        raise GroupError(path, f"{name}: {TOO_LONG}")
+    try:
+        return data.decode("utf-8").replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        raise GroupError(path, f"{name} is not text in UTF-8") from None
+
+
+def read_range(source: Source, start: int, end: int, most: int) -> Iterator[bytes | None]:
     """Yields the lines whose first byte is in the range of bytes, as `read_lines` does.
 
     Each line of a file is in one of the ranges into which the file is cut.
@@ -36,7 +56,7 @@ def read_range(source: BinaryIO, start: int, end: int, most: int) -> Iterator[by
             return
 
 
-def _skip_line(source: BinaryIO) -> None:
+def _skip_line(source: Source) -> None:
     while rest := source.readline(_PIECE_BYTES):
         if rest.endswith(b"\n"):
             return

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Members that restart: away for a time, then back with a new id. Mirror: bounces.rs.
+
+A broker that assigns (KIP-848, KIP-932, KIP-1071) computes no target when a member leaves. The next
+heartbeat of any member does. So the time that a member is away decides between two courses:
+
+    away   another member's heartbeat comes first: a target without the member, then one with it
+    back   the member returns first: one target, in which it usually has again what it had
+
+Each other member sends a heartbeat every HEARTBEAT_MS, at a time that nobody knows. If all of these
+times are equally likely, the member is back first with the chance `(1 - away / HEARTBEAT_MS) **
+others`. A plan plays the course that is more likely.
+
+Source   GroupMetadataManager: consumerGroupLeave, shareGroupLeave, streamsGroupLeave; the
+         heartbeats' maybeUpdateTargetAssignment (Kafka 4.4.0); GroupCoordinatorConfig.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+from kafka_rebalance.assignors.registry import SERVER_SIDE
+from kafka_rebalance.group.declared_types import milliseconds
+from kafka_rebalance.group.model import Member, quoted
+from kafka_rebalance.group.ownership import Assignment
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.plans.rounds import next_generation, subscribed_partitions
+
+from .change import Change, Verb, check_fields, check_least
+from .edits import Edited, GroupEvent, error, find_member, held_by, restarted, without
+from .made_up import MadeUp
+from .topic_order import listed_anew
+
+AWAY_MS = 10_000
+"""How long a member is assumed to be away if a change does not say it."""
+
+HEARTBEAT_MS = 5_000
+"""The default of `group.consumer.heartbeat.interval.ms`, and of share and streams groups."""
+
+_LONGEST_MS = 2**31 - 1
+_LONGEST_TEXT = 15
+_UNITS = (("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1))
+
+
+@dataclass(frozen=True, slots=True)
+class BounceMembers(Change):
+    """Members restart one after another; if `member` is None, all members do, in join order.
+
+    A dynamic member leaves, and comes back with a new id: two rebalances. If the broker assigns,
+    `away_ms` decides whether it is one (see above). A static member is back before its session
+    times out, so there is no rebalance, and its partitions wait for it. If `static` is True, all
+    members count as static; if it is False, all count as dynamic, as if the sessions of static
+    members ended.
+    """
+
+    member: str | None = None
+    static: bool | None = None
+    away_ms: int | None = None
+
+    VERBS = (
+        Verb(
+            "bounce-members",
+            "MEMBER[,KIND][,away=TIME]",
+            "MEMBER restarts, or all one after another (*). KIND: count all members as static or "
+            "as dynamic. TIME: from leaving to coming back, such as 5s",
+            default="*",
+        ),
+    )
+
+    @classmethod
+    def parse(cls, verb: str, value: str) -> Self:
+        value, is_given, away = value.partition(",away=")
+        static = None
+        for ending, meant in ((",static", True), (",dynamic", False)):
+            if value.endswith(ending):
+                value, static = value.removesuffix(ending), meant
+                break
+        member = None if value in ("", "*") else value
+        return cls(member, static, _duration(away) if is_given else None)
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.away_ms is not None:
+            check_least(self.away_ms, 0, "milliseconds")
+            if self.away_ms > _LONGEST_MS:
+                raise error(f"away is more than {_LONGEST_MS} milliseconds")
+
+    def __str__(self) -> str:
+        how = {None: "", True: ",static", False: ",dynamic"}[self.static]
+        away = "" if self.away_ms is None else f",away={_text(self.away_ms)}"
+        return f"bounce-members={'*' if self.member is None else self.member}{how}{away}"
+
+    def events(self, group: GroupSpec) -> list[GroupEvent]:
+        bounced = group.members if self.member is None else (find_member(group, self.member),)
+        is_first = self.chance_to_be_first(group) > 0.5
+        return [event for one in bounced for event in self._bounce(one, is_first=is_first)]
+
+    def renamed(self, ids: MadeUp) -> Self:
+        return self if self.member is None else replace(self, member=ids.alias(self.member))
+
+    @property
+    def is_certain(self) -> bool:
+        """Returns whether the time away decides between the two courses."""
+        return self.away_ms is not None and not 0 < self.away_ms < HEARTBEAT_MS
+
+    def chance_to_be_first(self, group: GroupSpec) -> float:
+        """Returns the chance that a member is back before another member's heartbeat."""
+        others = len(group.members) - 1
+        if group.assignor not in SERVER_SIDE or not others:
+            # A leader's members learn of a leave at once; without others, nobody does.
+            return 0.0 if others else 1.0
+        away_ms = AWAY_MS if self.away_ms is None else self.away_ms
+        return float(max(0.0, 1 - away_ms / HEARTBEAT_MS) ** others)
+
+    def _bounce(self, member: Member, *, is_first: bool) -> list[GroupEvent]:
+        name = member.group_instance_id or member.member_id
+        static = member.group_instance_id is not None if self.static is None else self.static
+        if static:
+            return [
+                GroupEvent(
+                    f"{name} restarts as a static member: no rebalance",
+                    lambda group, ids: _restart(group, member, ids),
+                )
+            ]
+        if is_first:
+            cause = f"{name} leaves and comes back"
+            return [GroupEvent(cause, lambda group, ids: _return(group, member, ids))]
+        gone = {member.member_id}
+        return [
+            GroupEvent(f"{name} leaves", lambda group, _: Edited(without(group, gone))),
+            GroupEvent(f"{name} comes back", lambda group, ids: _join_again(group, member, ids)),
+        ]
+
+
+def _text(ms: int) -> str:
+    """Returns a whole number of the largest unit, such as `90s` or `250ms`."""
+    unit, size = next(one for one in _UNITS if ms % one[1] == 0 and (ms or one[0] == "s"))
+    return f"{ms // size}{unit}"
+
+
+def _duration(text: str) -> int:
+    ms = milliseconds(text) if len(text) <= _LONGEST_TEXT else None
+    if ms is None or text[-1:].isdigit() or "." in text:
+        raise error(f"{quoted(text)} is not a duration; 250ms, 5s, 2m and 1h are")
+    return ms
+
+
+def _join_again(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
+    """Returns the group with a restarted member as the last one; it owns nothing."""
+    others = tuple(m for m in group.members if m.member_id != member.member_id)
+    taken = {m.member_id for m in group.members}
+    back = restarted(member, ids, taken, is_bare=group.assignor in SERVER_SIDE)
+    after = listed_anew(group.edited(members=(*others, back)), ids, {back.member_id})
+    return Edited(after, renamed={back.member_id: member.member_id})
+
+
+def _return(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
+    """Returns the group after a member left and came back before a target without it.
+
+    The member left its partitions, so the assignor sees it without any. Whatever it gets again has
+    waited for it. Leaving and coming back make a group epoch each.
+    """
+    back = _join_again(group, member, ids)
+    if group.assignor not in SERVER_SIDE:
+        return back
+    (new_id,) = back.renamed
+    owned = Assignment.owned(group)
+    mine = {*owned[member.member_id]}
+    mine.difference_update(*(tps for one, tps in owned.items() if one != member.member_id))
+    as_before = (
+        replace(one, member_id=new_id) if one.member_id == member.member_id else one
+        for one in group.members
+    )
+    return back._replace(
+        group=back.group.edited(generation_id=next_generation(group)),
+        held=Assignment.owned(group.edited(members=tuple(as_before))),
+        waiting=tuple(tp for tp in subscribed_partitions(group) if tp in mine),
+    )
+
+
+def _restart(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
+    """Returns the group after a static member returned in time, with a new member id (KIP-345)."""
+    waiting = held_by(group, {member.member_id})
+    if member.group_instance_id is None:
+        return Edited(group, rebalances=False, waiting=waiting)
+    taken = {m.member_id for m in group.members}
+    back = restarted(member, ids, taken, is_bare=group.assignor in SERVER_SIDE)
+    members = tuple(
+        replace(m, member_id=back.member_id) if m.member_id == member.member_id else m
+        for m in group.members
+    )
+    leader = back.member_id if group.leader == member.member_id else None
+    return Edited(
+        listed_anew(group.edited(members=members, leader=leader), ids, {back.member_id}),
+        renamed={back.member_id: member.member_id},
+        rebalances=False,
+        waiting=waiting,
+    )

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The standard streams of the command: its own emphasis, and no control character of a stranger.
+
+Names from outside pass two steps (`shown` escapes in both):
+
+1. Cells of tables, wrapped sentences, labels and HTML escape a name where it enters the layout.
+   There, a line break in the name still differs from one of the layout.
+2. `ShownStream` escapes what a direct `print` passes on. The command prints line by line, so a line
+   break inside of one write belongs to a name: no name can forge a second line.
+
+NO_COLOR (no-color.org) and TERM=dumb switch emphasis off.
+"""
+
+import codecs
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Any, TextIO
+
+from kafka_rebalance.group.model import shown
+
+_STYLED = re.compile("(\x1b\\[(?:1|31)m)(.*?)(\x1b\\[0m)", re.DOTALL)
+
+
+def bold(text: str, stream: TextIO | None = None) -> str:
+    """Returns bold text if the stream (default: standard output) is a terminal."""
+    return _styled(text, "1", stream)
+
+
+def red(text: str, stream: TextIO | None = None) -> str:
+    """Returns text in the colour of errors."""
+    return _styled(text, "31", stream)
+
+
+def _styled(text: str, code: str, stream: TextIO | None) -> str:
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    if plain or not (stream or sys.stdout).isatty():
+        return text
+    return f"\x1b[{code}m{text}\x1b[0m"
+
+
+class ShownStream:
+    """A text stream that escapes what `shown` escapes, except for a line break at the end.
+
+    On a terminal, a write may begin with text in this file's bold or red. `own` is the stream
+    behind it, for progress bars.
+    """
+
+    def __init__(self, own: TextIO) -> None:
+        self.own = own
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+
+    def write(self, text: str) -> int:
+        end = "\n" if text.endswith("\n") else ""
+        line, start = text.removesuffix("\n"), ""
+        if self.own.isatty() and (styled := _STYLED.match(line)):
+            code, inside, reset = styled.groups()
+            line, start = line[styled.end() :], f"{code}{shown(inside)}{reset}"
+        self.own.write(f"{start}{shown(line)}{end}")
+        return len(text)
+
+    @property
+    def buffer(self) -> "_ShownBytes":
+        return _ShownBytes(self.own.buffer, self._decoder)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.own, name)
+
+
+class _ShownBytes:
+    """The binary stream below, for lines of JSON: line breaks are between them, never in names."""
+
+    def __init__(self, own: Any, decoder: codecs.IncrementalDecoder) -> None:
+        self._own, self._decoder = own, decoder
+
+    def write(self, data: bytes) -> int:
+        if not data.isascii() or b"\x7f" in data:  # a piece may end within a character
+            lines = self._decoder.decode(data).split("\n")
+            self._own.write("\n".join(map(shown, lines)).encode())
+        else:
+            self._own.write(data)
+        return len(data)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._own, name)
+
+
+@contextmanager
+def shown_streams() -> Iterator[None]:
+    """Replaces the standard streams by streams that escape, and closed ones by the null device."""
+    before = sys.stdin, sys.stdout, sys.stderr
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        # A closed stream (`>&-`) is None. The null device takes its place, in this order, or the
+        # next file that is opened would get its number.
+        stream: Any = getattr(sys, name) or Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115
+        if mode == "w" and isinstance(stream, TextIOWrapper):
+            # Data is UTF-8 in every locale; text that UTF-8 cannot encode is escaped.
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+        setattr(sys, name, ShownStream(stream) if mode == "w" else stream)
+    try:
+        yield
+    finally:
+        sys.stdin, sys.stdout, sys.stderr = before

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Mirror of `plans/changes/bounces.py`: members that restart.
+//!
+//! The core plays groups whose leader assigns. In them, the time that a member is away decides
+//! nothing.
+
+use std::borrow::Cow;
+
+use super::change::Change;
+use super::draft::Draft;
+use super::edits::{Follows, error, find_member};
+use super::made_up::{Basis, MadeUp, not_empty, prefix_of};
+use crate::error::GroupError;
+use crate::group::model::quoted;
+
+const LONGEST_MS: u64 = (1 << 31) - 1;
+const LONGEST_TEXT: usize = 15;
+
+pub fn bounce<'a>(
+    group: &mut Draft<'a>,
+    ids: &mut MadeUp,
+    member: Option<&str>,
+    is_static: Option<bool>,
+    mut then: impl FnMut(&mut Draft<'a>, Follows, Option<String>) -> Result<(), GroupError>,
+) -> Result<(), GroupError> {
+    let bounced: Vec<Cow<'a, str>> = match member {
+        Some(name) => vec![group.members[find_member(group, name)?].member_id.clone()],
+        None => group.members.iter().map(|m| m.member_id.clone()).collect(),
+    };
+    for member_id in bounced {
+        let place = group.members.iter().position(|m| m.member_id == member_id);
+        let Some(m) = place else { continue };
+        let instance = group.members[m].group_instance_id.clone();
+        let name = not_empty(instance.as_deref())
+            .unwrap_or(&member_id)
+            .to_owned();
+        if is_static.unwrap_or(instance.is_some()) {
+            group.wait_for(group.members[m].owned.clone());
+            // The member is back before its session times out: it gets a new member id and keeps
+            // its place in the group (KIP-345).
+            if let Some(instance) = instance {
+                let taken = group.member_ids();
+                let member_id = ids.newcomer(&instance, Basis::Known, &taken, true);
+                group.members[m].member_id = Cow::Owned(member_id);
+            }
+            let cause = format!("{name} restarts as a static member: no rebalance");
+            then(group, Follows::Nothing, Some(cause))?;
+            continue;
+        }
+        let mut taken_id = None;
+        let mut back = group.members.remove(m);
+        let mut cause = format!("{name} leaves and comes back");
+        // If no other member is there, the group is empty meanwhile, so nobody rebalances.
+        if group.members.is_empty() {
+            taken_id = Some(back.member_id.clone());
+        } else {
+            then(group, Follows::Rebalance, Some(format!("{name} leaves")))?;
+            cause = format!("{name} comes back");
+        }
+        let prefix = prefix_of(back.client_id.as_deref(), &back.member_id);
+        let name = not_empty(back.group_instance_id.as_deref()).unwrap_or(prefix);
+        let mut taken = group.member_ids();
+        taken.extend(taken_id.as_deref());
+        let is_static = back.group_instance_id.is_some();
+        back.member_id = Cow::Owned(ids.newcomer(name, Basis::Known, &taken, is_static));
+        back.owned.clear();
+        back.generation_id = None;
+        back.as_sent.user_data_generation_id = None;
+        group.members.push(back);
+        then(group, Follows::Rebalance, Some(cause))?;
+    }
+    Ok(())
+}
+
+/// Parses the value of the verb.
+pub fn parse(value: &str) -> Result<Change, GroupError> {
+    let (value, away) = match value.split_once(",away=") {
+        Some((value, away)) => (value, Some(duration(away)?)),
+        None => (value, None),
+    };
+    if away.is_some_and(|ms| ms > LONGEST_MS) {
+        return Err(error(format!(
+            "away is more than {LONGEST_MS} milliseconds"
+        )));
+    }
+    let (member, is_static) = if let Some(member) = value.strip_suffix(",static") {
+        (member, Some(true))
+    } else if let Some(member) = value.strip_suffix(",dynamic") {
+        (member, Some(false))
+    } else {
+        (value, None)
+    };
+    let all = member.is_empty() || member == "*";
+    Ok(Change::BounceMembers {
+        member: (!all).then(|| member.to_owned()),
+        is_static,
+    })
+}
+
+/// The ms of a text such as `5s`.
+fn duration(text: &str) -> Result<u64, GroupError> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let ms = match &text[digits..] {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => 0,
+    };
+    match text[..digits].parse::<u64>() {
+        Ok(number) if ms > 0 && text.len() <= LONGEST_TEXT => Ok(number.saturating_mul(ms)),
+        _ => {
+            let name = quoted(text);
+            Err(error(format!(
+                "{name} is not a duration; 250ms, 5s, 2m and 1h are"
+            )))
+        }
+    }
+}

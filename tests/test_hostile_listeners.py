@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every live command ends in one line, whatever listens at the address that it was given."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.hostile_listeners import LISTENERS
+
+pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
+
+PATIENCE_S = 120.0
+"""The commands of one listener end in about 10 s; one that hangs never does."""
+
+
+@pytest.mark.parametrize("name", LISTENERS)
+def test_a_hostile_listener_ends_each_command_in_one_line(name: str) -> None:
+    if LISTENERS[name].has_tls and not shutil.which("openssl"):
+        pytest.skip("no `openssl` on PATH")
+    ran = subprocess.run(
+        [sys.executable, "-m", "tests.support.hostile_listeners", name],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stderr == ""
+    results = [json.loads(line) for line in ran.stdout.splitlines()]
+    assert len(results) == (1 if name.startswith("connect") else 10)
+    for one in results:
+        assert one["code"] == 1, one
+        assert one["out"] == "", one
+        assert one["err"].startswith("kafka-rebalance: "), one
+        assert one["err"].count("\n") == 1, one

@@ -227,12 +227,12 @@ def play(
         if state in seen:
             break
         seen.add(state)
-    following = [*rounds[1:], None]
-    with_withheld = (
-        one if later is None else replace(one, withheld=_withheld(one, later))
-        for one, later in zip(rounds, following, strict=True)
-    )
-    return Played(tuple(with_withheld), group, settled)
+    return Played(tuple(_with_withheld(rounds)), group, settled)
+
+
+def _with_withheld(rounds: Sequence[Round]) -> Iterator[Round]:
+    for one, later in zip(rounds, [*rounds[1:], None], strict=True):
+        yield one if later is None else replace(one, withheld=_withheld(one, later))
 
 
 def claiming(

@@ -10,9 +10,11 @@ import sys
 
 import pytest
 
-from tests.support.hostile_listeners import LISTENERS
-
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
+pytest.importorskip("kio", reason="kio is not installed: pip install -e '.[serve]'")
+
+from tests.support.dying_broker import WAYS, runs
+from tests.support.hostile_listeners import LISTENERS, broker_commands
 
 PATIENCE_S = 120.0
 """The commands of one listener end in about 10 s; one that hangs never does."""
@@ -36,4 +38,23 @@ def test_a_hostile_listener_ends_each_command_in_one_line(name: str) -> None:
         assert one["code"] == 1, one
         assert one["out"] == "", one
         assert one["err"].startswith("kafka-rebalance: "), one
+        assert one["err"].count("\n") == 1, one
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("command", ["snapshot", "plan", "history", "describe --group"])
+def test_a_broker_that_dies_in_the_middle_ends_a_command_in_one_line(
+    command: str, way: str
+) -> None:
+    """All commands and all answers: python -m tests.support.dying_broker.
+
+    `watch` waits for the broker: tests/test_watch_outage.py.
+    """
+    *died, last = runs(broker_commands()[command], way, every=3)
+    assert len(died) >= 2
+    assert last["is_over"]
+    for one in died:
+        assert one["code"] == 1, one
+        assert one["out"] == "", one
+        assert one["err"].startswith("kafka-rebalance: 127.0.0.1:"), one
         assert one["err"].count("\n") == 1, one

@@ -174,11 +174,17 @@ def _file(file: str) -> Iterator[tuple[GroupSpec | BadGroup, Any]]:
                 yield BadGroup(group_id_of(value), line_error(error, number), place=place), value
 
 
+def _left_out(group_id: str, why: str) -> None:
+    if group_id == "*":  # groups that the cluster does not list for this user
+        print_note(f"left out: {why}")
+
+
 def _cluster(args: argparse.Namespace) -> Iterator[tuple[GroupSpec | BadGroup, Any]]:
     from kafka_rebalance.live import snapshot
 
     groups = None if args.group is None else [args.group]
-    for line in snapshot(args.bootstrap_server, groups, configs=cluster_configs(args)):
+    configs = cluster_configs(args)
+    for line in snapshot(args.bootstrap_server, groups, configs=configs, on_left_out=_left_out):
         try:
             yield GroupSpec.from_dict(line), line
         except GroupError as error:

@@ -3,17 +3,21 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 import subprocess
 import sys
+import time
 
 import pytest
+
+from kafka_rebalance.cli import main
 
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
 pytest.importorskip("kio", reason="kio is not installed: pip install -e '.[serve]'")
 
-from tests.support.dying_broker import WAYS, runs
+from tests.support.dying_broker import WAYS, runs, served_group
 from tests.support.hostile_listeners import LISTENERS, broker_commands
 
 PATIENCE_S = 120.0
@@ -58,3 +62,19 @@ def test_a_broker_that_dies_in_the_middle_ends_a_command_in_one_line(
         assert one["out"] == "", one
         assert one["err"].startswith("kafka-rebalance: 127.0.0.1:"), one
         assert one["err"].count("\n") == 1, one
+
+
+@pytest.mark.parametrize("hour", [3600, -3600])
+def test_a_clock_that_jumps_ends_nothing(
+    hour: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """At each look, the machine's clock has jumped by an hour more."""
+    jumps = itertools.count(step=hour)
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + next(jumps))
+    with served_group() as broker:
+        for words in (["snapshot"], ["watch", "--group", "g", "--for", "6"], ["snapshot"]):
+            assert main([*words, "--bootstrap-server", broker.address]) == 0
+            out, err = capsys.readouterr()
+            assert '"group_id":"g"' in out or "watching g" in err
+    assert next(jumps) != 0, "nobody has looked at the clock"

@@ -87,13 +87,20 @@ def _requests(client: socket.socket, broker: socket.socket) -> None:
         broker.close()
 
 
-def runs(words: list[str], way: str, every: int = 1) -> Iterator[dict[str, Any]]:
-    """Runs a command with more and more answers, until it ends as if the broker never died."""
+@contextlib.contextmanager
+def served_group() -> Iterator[RunningBroker]:
+    """Yields a broker with a group of one member."""
     with RunningBroker({"t": 6, "__consumer_offsets": 4}) as broker:
         subscription = wire.encode_subscription(wire.Subscription(("t",)))
         owned = tuple(TopicPartition("t", n) for n in range(6))
         given = wire.encode_assignment(wire.AssignmentData(owned))
         join_by_hand(broker.address, GROUP, subscription, assignment=given)
+        yield broker
+
+
+def runs(words: list[str], way: str, every: int = 1) -> Iterator[dict[str, Any]]:
+    """Runs a command with more and more answers, until it ends as if the broker never died."""
+    with served_group() as broker:
         host, _, port = broker.address.partition(":")
         for answers in range(0, _MOST_ANSWERS, every):
             proxy = Proxy(host, int(port), answers, way)

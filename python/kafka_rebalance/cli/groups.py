@@ -185,6 +185,11 @@ def _file(file: str) -> Iterator[tuple[GroupSpec | BadGroup, Any]]:
                 yield BadGroup(group_id_of(value), line_error(error, number), place=place), value
 
 
+def _hidden_groups(group_id: str, why: str) -> None:
+    if group_id == "*":  # groups that the cluster does not list for this user
+        print_note(f"left out: {why}")
+
+
 def _cluster(
     args: argparse.Namespace, on_left_out: Callable[[str, str], None] | None
 ) -> Iterator[tuple[GroupSpec | BadGroup, Any]]:
@@ -192,7 +197,8 @@ def _cluster(
 
     groups = None if args.group is None else [args.group]
     configs = cluster_configs(args)
-    for line in snapshot(args.bootstrap_server, groups, configs=configs, on_left_out=on_left_out):
+    report = on_left_out or _hidden_groups
+    for line in snapshot(args.bootstrap_server, groups, configs=configs, on_left_out=report):
         try:
             yield GroupSpec.from_dict(line), line
         except GroupError as error:

@@ -33,9 +33,9 @@ def read_lines(source: Source, most: int) -> Iterator[bytes | None]:
 
 
 def read_text(source: Source, path: str, name: str) -> str:
-    """Returns a whole file of at most MAX_LINE_BYTES in UTF-8, without a byte order mark; lines end with "\\n".
+    """Returns a whole file of at most MAX_LINE_BYTES in UTF-8, without a byte order mark.
 
-    Errors: GroupError at `path`, with the file's name.
+    Lines end with "\\n" alone. Errors: GroupError at `path`, with the file's name.
     """
     data = source.read(MAX_LINE_BYTES + 1)
     if len(data) > MAX_LINE_BYTES:

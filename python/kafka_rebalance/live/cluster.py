@@ -237,6 +237,8 @@ class _Connections:
         def failed(node_id: Any, error: BaseException) -> None:
             if self._last is not None and self._last.error is error:
                 return  # the connection's other future has recorded this error
+            if type(error) is self._errors.KafkaConnectionError and not error.args:
+                return  # the client closed the connection
             node = manager.cluster.broker_metadata(node_id)
             address = f"{node.host}:{node.port}" if node else str(node_id)
             self._last = _Failure(address, error)
@@ -314,6 +316,8 @@ class _Connections:
             return f"sasl.mechanism: the listener does not offer {mechanism}"
         if isinstance(error, errors.IllegalSaslStateError):
             return f"security.protocol: the listener takes no SASL, but this is {protocol}"
+        if self.has_begun and _ENDED in str(error):
+            return "the broker ended the connection"
         if _ENDED in str(error) or isinstance(error, errors.InvalidReceiveError):
             return (
                 "the broker ended the connection without an answer; does the listener speak "
@@ -324,6 +328,8 @@ class _Connections:
             return f"no answer within {seconds:g} s"
         if isinstance(error, errors.UnknownBrokerIdError):
             return "a partition that is read has no live leader"
+        if isinstance(error, errors.KafkaConnectionError) and not error.args:
+            return "the connection is lost"
         return f"not connected: {_last_line(error)}"
 
 

@@ -10,6 +10,7 @@ from kafka_rebalance.errors import NotAffected
 from kafka_rebalance.group.model import Member, StreamsMember, TopicPartition, quoted
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.group_kinds import by_switch_protocol, never_runs
+from kafka_rebalance.plans.rounds import next_generation
 
 from .change import Change, Verb, check_fields, check_least, count, some
 from .edits import Edited, GroupEvent, error, find_member, held_by, restarted, without
@@ -232,7 +233,8 @@ _REMOVED_BY = {
 class BounceMembers(Change):
     """Members restart one after another; if `member` is None, all members do, in join order.
 
-    A dynamic member leaves, and comes back with a new id: two rebalances. A static member is back
+    A dynamic member leaves, and comes back with a new id: two rebalances. If it is the only member,
+    the group is empty in between, and that counts as a generation, too. A static member is back
     before its session times out, so there is no rebalance, and its partitions wait for it. If
     `static` is True, all members count as static; if it is False, all count as dynamic, as if the
     sessions of static members ended.
@@ -283,8 +285,11 @@ class BounceMembers(Change):
                 )
             ]
         if members == 1:
-            # This is the group's only member, so no member rebalances while it is away.
-            return [back._replace(cause=f"{name} leaves and comes back")]
+            # This is the group's only member: nobody rebalances while it is away.
+            def edit(group: GroupSpec, ids: MadeUp) -> Edited:
+                return _join_again(group.edited(generation_id=next_generation(group)), member, ids)
+
+            return [GroupEvent(f"{name} leaves and comes back", edit)]
         gone = {member.member_id}
         leaves = GroupEvent(f"{name} leaves", lambda group, _: Edited(without(group, gone)))
         return [leaves, back]

@@ -91,7 +91,9 @@ def test_a_damaged_stream_never_crashes(text: str) -> None:
     command = [sys.executable, "-m", "tests.test_damaged_arrow", text]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert ran.returncode == 0, ran.stderr[-2000:]
-    assert all(f"{name}: {what}" in ran.stdout for name in CALLS for what in ("answered", "refused"))
+    assert all(
+        f"{name}: {what}" in ran.stdout for name in CALLS for what in ("answered", "refused")
+    )
 
 
 @pytest.mark.parametrize(
@@ -127,7 +129,7 @@ def test_an_offset_behind_the_buffer_is_found_by_pyarrow() -> None:
 
 def test_damaged_records_and_topics_are_errors_too() -> None:
     keys = pa.array([b"key", b"key"])
-    nulls, offsets, data = keys.buffers()
+    nulls, _, data = keys.buffers()
     lying = pa.py_buffer(struct.pack("<3i", 0, 1_900_000_000, 6))
     bad = pa.Array.from_buffers(keys.type, 2, [nulls, lying, data])
     batch = pa.record_batch({"key": bad, "value": keys})

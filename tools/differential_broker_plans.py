@@ -220,7 +220,7 @@ class Played:
 
 def _joining(step: Step, known: set[str]) -> list[Member]:
     """Returns the new members of a step in the order in which they join, one in each round."""
-    found = {}
+    found: dict[str, Member] = {}
     for one in step.rounds:
         found |= {m.member_id: m for m in one.group.members if m.member_id not in known}
     return list(found.values())

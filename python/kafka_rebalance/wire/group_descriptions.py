@@ -34,8 +34,8 @@ class MemberDescription:
     """A member as its coordinator describes it.
 
     `target` is the assignment that the member moves to; None in a share group, which has none.
-    `owned_topics` are the topics of `target` (of `assigned` in a share group), if one of them has no
-    partitions; else it is empty.
+    `owned_topics` are the topics of `target` (of `assigned` in a share group), if one of them has
+    no partitions; else it is empty.
     `is_classic` is True for a member of a consumer group that uses the classic protocol; None if
     that is not known.
     """

@@ -54,12 +54,12 @@ def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "r
     row = SERVER_SIDE[name] if name in SERVER_SIDE else BUILT_IN[name]
     if isinstance(row, OfTasks):
         return _tasks(group, row)
-    answer = row.assign(group)
-    assignment = _in_join_order(group, answer)
+    given: Mapping[str, Sequence[TopicPartition]] = row.assign(group)
+    assignment = _in_join_order(group, given)
     withholds = isinstance(row, BuiltIn) and row.withholds
     shares = isinstance(row, ServerSide) and row.shares
     anomalies = find_anomalies(group, assignment, withholds=withholds, shares=shares)
-    topics = answer.owned_topics if isinstance(answer, Assignment) else NO_TOPICS
+    topics = given.owned_topics if isinstance(given, Assignment) else NO_TOPICS
     return Assignment.of(assignment, anomalies, owned_topics=topics)
 
 

@@ -34,6 +34,8 @@ class MemberDescription:
     """A member as its coordinator describes it.
 
     `target` is the assignment that the member moves to; None in a share group, which has none.
+    `owned_topics` are the topics of `target` (of `assigned` in a share group), if one of them has
+    no partitions; else it is empty.
     `is_classic` is True for a member of a consumer group that uses the classic protocol; None if
     that is not known.
     """
@@ -48,6 +50,7 @@ class MemberDescription:
     topic_regex: str | None = None
     assigned: _Partitions
     target: _Partitions | None = None
+    owned_topics: tuple[str, ...] = ()
     is_classic: bool | None = None
 
 
@@ -115,8 +118,10 @@ def _read_member(reader: Reader, api_key: int, version: int) -> MemberDescriptio
     client_id, client_host = reader.string("client-id"), reader.string("client-host")
     topics = _array(reader, "topics", lambda: reader.string("topics"))
     topic_regex = reader.nullable_string("topic-regex") if consumer else None
-    assigned = _read_partitions(reader, "assignment")
-    target = _read_partitions(reader, "target-assignment") if consumer else None
+    assigned, topics_held = _read_partitions(reader, "assignment")
+    target = None
+    if consumer:
+        target, topics_held = _read_partitions(reader, "target-assignment")
     kind = reader.raw(1, "member-type")[0] if consumer and version > 0 else None
     reader.tagged()
     return MemberDescription(
@@ -130,20 +135,24 @@ def _read_member(reader: Reader, api_key: int, version: int) -> MemberDescriptio
         topic_regex=topic_regex or None,
         assigned=assigned,
         target=target,
+        owned_topics=topics_held,
         is_classic=None if kind is None else kind == _CLASSIC_MEMBER,
     )
 
 
-def _read_partitions(reader: Reader, field: str) -> _Partitions:
-    found = []
+def _read_partitions(reader: Reader, field: str) -> tuple[_Partitions, tuple[str, ...]]:
+    """Returns the partitions, and all topics if one of them has no partitions."""
+    found, topics, is_whole = [], [], True
     for _ in range(reader.count(field)):
         reader.raw(_UUID_BYTES, f"{field}.topic-id")
         topic = reader.string(f"{field}.topic-name")
         numbers = _array(reader, f"{field}.partitions", lambda: reader.int32(f"{field}.partitions"))
         found += [TopicPartition(topic, number) for number in numbers]
+        topics.append(topic)
+        is_whole &= bool(numbers)
         reader.tagged()
     reader.tagged()
-    return tuple(found)
+    return tuple(found), () if is_whole else tuple(topics)
 
 
 def _array(reader: Reader, field: str, read: Callable[[], _T]) -> tuple[_T, ...]:

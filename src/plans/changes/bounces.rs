@@ -47,10 +47,12 @@ pub fn bounce<'a>(
             continue;
         }
         let mut taken_id = None;
+        let without_members = group.next_generation();
         let mut back = group.members.remove(m);
         let mut cause = format!("{name} leaves and comes back");
-        // If no other member is there, the group is empty meanwhile, so nobody rebalances.
+        // If no other member is there, nobody rebalances, but the empty group has a generation, too.
         if group.members.is_empty() {
+            group.generation_id = Some(without_members);
             taken_id = Some(back.member_id.clone());
         } else {
             then(group, Follows::Rebalance, Some(format!("{name} leaves")))?;

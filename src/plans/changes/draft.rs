@@ -176,6 +176,13 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// The generation of the next rebalance.
+    pub fn next_generation(&self) -> i32 {
+        let of_members = self.members.iter().filter_map(|m| m.generation_id);
+        let known = of_members.chain(self.generation_id).max();
+        known.unwrap_or(0).max(0).saturating_add(1)
+    }
+
     pub fn total(&self) -> u64 {
         let counts = self.topics.iter().map(|topic| u64::from(topic.partitions));
         counts.sum()

@@ -160,9 +160,11 @@ def _return(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
     """Returns the group after a member left and came back before a target without it.
 
     The member left its partitions, so the assignor sees it without any. Whatever it gets again has
-    waited for it. Leaving and coming back make a group epoch each.
+    waited for it. Leaving and coming back make a group epoch each; of a group that a leader assigns
+    this is the only member, and the empty group has a generation, too.
     """
-    back = _join_again(group, member, ids)
+    joined = _join_again(group, member, ids)
+    back = joined._replace(group=joined.group.edited(generation_id=next_generation(group)))
     if group.assignor not in SERVER_SIDE:
         return back
     (new_id,) = back.renamed
@@ -174,7 +176,6 @@ def _return(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
         for one in group.members
     )
     return back._replace(
-        group=back.group.edited(generation_id=next_generation(group)),
         held=Assignment.owned(group.edited(members=tuple(as_before))),
         waiting=tuple(tp for tp in subscribed_partitions(group) if tp in mine),
     )

@@ -34,7 +34,6 @@ from kafka_rebalance.group.spec import GroupSpec, require_group
 
 from .changes import AddMembers, Change, SwitchAssignor, SwitchProtocol
 from .changes.edits import AS_IT_IS
-from .clients import class_name
 from .group_kinds import by_switch_protocol, never_runs
 from .migrations import Migration, migration
 from .rebalance_plan import parse_changes, plan
@@ -62,7 +61,7 @@ class Comparison:
     @property
     def title(self) -> str:
         changes = ", ".join(self.changes) or AS_IT_IS.cause
-        runs = class_name(self.group, self.group.assignor) or "an unknown assignor"
+        runs = self.group.assignor or "an unknown assignor"
         return f"{self.group.group_id}, which runs {runs}: {changes}"
 
     def __repr__(self) -> str:

@@ -63,8 +63,7 @@ def print_description(one: Description, given: str, *, everything: bool) -> None
 
 def _assignor(one: Description) -> str:
     """Returns the assignors that may answer, by the names that `plan` has for them."""
-    names = [class_name(one.group, name) or "" for name in one.assignors]
-    return " or ".join(dict.fromkeys(names)) or one.group.assignor or ""
+    return " or ".join(one.assignors) or one.group.assignor or ""
 
 
 def print_descriptions(rows: Sequence[Description]) -> None:
@@ -74,7 +73,9 @@ def print_descriptions(rows: Sequence[Description]) -> None:
     cells = [
         [
             cut(one.group.group_id, 60),
-            _assignor(one) or "-",
+            " or ".join(dict.fromkeys(class_name(one.group, name) or "" for name in one.assignors))
+            or one.group.assignor
+            or "-",
             str(len(one.group.members)),
             one.balance.least_to_most,
             one.possible.least_to_most,

@@ -25,6 +25,7 @@ fn raise(py: Python<'_>, error: &GroupError) -> PyErr {
     let class = match error.kind {
         ErrorKind::BadField => "GroupError",
         ErrorKind::NotAffected => "NotAffected",
+        ErrorKind::NoMembersLeft => "NoMembersLeft",
         ErrorKind::Throws => "AssignorThrows",
         ErrorKind::NeverEnds => "NeverEnds",
     };

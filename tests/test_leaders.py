@@ -142,6 +142,20 @@ def test_a_leader_that_dies_leaves_kafkas_own_plan(
 # The command line ---------------------------------------------------------------------------------
 
 
+def test_a_plan_names_members_that_may_hang(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    members = tuple(kr.Member(n, ("t",), client_library=lib)
+                    for n, lib in (("p", "kafka-python"), ("j", "java")))  # fmt: skip
+    group = kr.GroupSpec("g", (kr.Topic("t", 5),), members, "range", 1, leader="j")
+    text, answer = told(["plan", "--partitions", "t=7"], group, tmp_path, capsys)
+    assert "1 member may run kafka-python, which sometimes hangs in poll() after such a" in text
+    assert answer["may_hang"] == ["p"]
+    text, answer = told(["plan", "--remove-members", "1"], group, tmp_path, capsys)
+    assert "hangs" not in text
+    assert "may_hang" not in answer
+
+
 def told(
     command: list[str], one: kr.GroupSpec, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> tuple[str, dict[str, Any]]:

@@ -128,7 +128,9 @@ def _ours(case: Case, engine: Engine) -> Answer:
         answer: Answer = {"assignment": result.to_dict()}
         if result.standby is not None:
             answer["standby"] = result.standby.to_dict()
-        answer["owned_topics"] = {one: list(result.owned_topics[one]) for one in result.owned_topics}
+        answer["owned_topics"] = {
+            one: list(result.owned_topics[one]) for one in result.owned_topics
+        }
         return answer | {"anomalies": [str(each) for each in result.anomalies]}
 
     return judge.ours(ask)

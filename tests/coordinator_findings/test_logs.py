@@ -21,9 +21,16 @@ TOPICS = {"op": "topics", "topics": {"t": 4}}
 JOINS: Answer = {"op": "chb", "g": "g", "epoch": 0, "rt": 60_000, "topics": ["t"], "owned": {}}
 SHARES: Answer = {"op": "shb", "g": "g", "m": "S", "epoch": 0, "topics": ["t"]}
 STREAMS: Answer = {
-    **{"op": "sthb", "g": "g", "m": "X", "epoch": 0, "rt": 60_000, "process": "p"},
-    **{"topology": {"epoch": 0, "subtopologies": {"0": {"sources": ["t"]}}}},
-    **{"active": {}, "standby": {}, "warmup": {}},
+    "op": "sthb",
+    "g": "g",
+    "m": "X",
+    "epoch": 0,
+    "rt": 60_000,
+    "process": "p",
+    "topology": {"epoch": 0, "subtopologies": {"0": {"sources": ["t"]}}},
+    "active": {},
+    "standby": {},
+    "warmup": {},
 }
 LATE: Answer = {"op": "join", "g": "g", "m": "late", "protos": [["range", ""]]}
 

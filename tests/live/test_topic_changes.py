@@ -101,7 +101,7 @@ def test_what_members_do_when_topics_change(
         with KafkaAdminClient(bootstrap_servers=server) as admin, OffsetsLog(server) as log:
             names = [name for group in (*JAVA, *PYTHON) for name in topics(group)]
             counts = {"num_partitions": 2, "replication_factor": 1}
-            admin.create_topics({n: counts for n in (*names, "unread")}, wait_for_metadata=True)
+            admin.create_topics(dict.fromkeys((*names, "unread"), counts), wait_for_metadata=True)
             members = [java_member(group, number) for group in JAVA for number in (1, 2)]
             java.send(wait=False, add=members)
             for group, (library, assignor, commits) in PYTHON.items():

@@ -12,7 +12,6 @@ from kafka_rebalance import GroupError, GroupSpec, Topic, apply, assign, change_
 from kafka_rebalance.assignors.registry import BUILT_IN, SERVER_SIDE, planned_names
 from tests.support.generate import generate
 
-
 LIBRARIES = ("java", "python", "kafka-python", "aiokafka", "librdkafka")
 
 

@@ -27,6 +27,7 @@ from kafka_rebalance.errors import ClusterError, GroupError, MissingExtra, NotRe
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import quoted
 
+from .log_records import masked
 from .tls import tls_problem
 
 _ATTEMPTS = 3
@@ -380,12 +381,14 @@ class _WithoutSecrets(logging.Filter):
         as_bytes = [repr(secret.encode())[2:-1] for secret in secrets]
         self._secrets = {text for text in (*secrets, *as_bytes) if text}
 
-    def without(self, text: str) -> str:
-        text = _BEARER.sub(r"\1***", text)
+    def without(self, sentence: str) -> str:
         for secret in self._secrets:
-            text = text.replace(secret, "***")
-        return text
+            sentence = masked(sentence, secret)
+        return _BEARER.sub(r"\1***", sentence)
 
     def filter(self, record: logging.LogRecord) -> bool:
-        record.msg, record.args = self.without(record.getMessage()), None
+        text = record.getMessage()
+        for secret in self._secrets:  # the bytes that are logged are not words
+            text = text.replace(secret, "***")
+        record.msg, record.args = _BEARER.sub(r"\1***", text), None
         return True

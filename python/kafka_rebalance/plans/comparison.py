@@ -32,8 +32,9 @@ from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.html_tables import clipped, small_table
 from kafka_rebalance.group.spec import GroupSpec, require_group
 
-from .changes import Change, SwitchAssignor, SwitchProtocol
+from .changes import AddMembers, Change, SwitchAssignor, SwitchProtocol
 from .changes.edits import AS_IT_IS
+from .clients import class_name
 from .group_kinds import by_switch_protocol, never_runs
 from .migrations import Migration, migration
 from .rebalance_plan import parse_changes, plan
@@ -61,7 +62,7 @@ class Comparison:
     @property
     def title(self) -> str:
         changes = ", ".join(self.changes) or AS_IT_IS.cause
-        runs = self.group.assignor or "an unknown assignor"
+        runs = class_name(self.group, self.group.assignor) or "an unknown assignor"
         return f"{self.group.group_id}, which runs {runs}: {changes}"
 
     def __repr__(self) -> str:
@@ -187,8 +188,10 @@ def compare(
         else _candidate(group, name, changes, engine)
         for name in names
     )
-    alone = _listed_alone(group, changes, engine) if group.assignor in names else None
-    recommended, reason = recommend(group, candidates, alone)
+    one_member = len(group.members) == 1 and not any(isinstance(c, AddMembers) for c in changes)
+    is_listed = group.assignor in names and not one_member
+    alone = _listed_alone(group, changes, engine) if is_listed else None
+    recommended, reason = recommend(group, candidates, alone, has_one_member=one_member)
     texts = tuple(str(change) for change in changes)
     return Comparison(group, texts, candidates, recommended, reason, engine, alone)
 

@@ -34,7 +34,14 @@ from kafka_rebalance.errors import AssignorThrows, GroupError, NotAffected
 from kafka_rebalance.group.model import Member, quoted
 from kafka_rebalance.group.spec import GroupSpec
 
-from .changes import Change, SwitchAssignor, SwitchProtocol
+from .changes import (
+    AddPartitions,
+    AddTopics,
+    Change,
+    Resubscribe,
+    SwitchAssignor,
+    SwitchProtocol,
+)
 from .changes.edits import find_member
 from .changes.made_up import was_made_up
 from .changes.other_assignor import run_by
@@ -195,6 +202,20 @@ def library(group: GroupSpec, member: Member) -> str | None:
     client = client_of(member, group.group_id)
     by_id = None if client is None else client.name.lower()
     return member.client_library or by_id or group.leader_library
+
+
+def may_hang(group: GroupSpec, changes: Iterable[Change]) -> tuple[str, ...]:
+    """Returns the members that may stop polling for good after one of the changes.
+
+    They run kafka-python 3.0.12, whose fetcher waits without a limit of time (docs/clients.md), in
+    a group of two or more whose subscriptions or numbers of partitions change.
+    """
+    if group.assignor in SERVER_SIDE or len(group.members) < 2:
+        return ()
+    if not any(isinstance(one, Resubscribe | AddPartitions | AddTopics) for one in changes):
+        return ()
+    own = (m for m in group.members if library(group, m) in ("kafka-python", "python"))
+    return tuple(one.member_id for one in own)
 
 
 # 1.

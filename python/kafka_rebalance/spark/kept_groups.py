@@ -41,7 +41,7 @@ from pyspark.sql import functions as f
 
 from kafka_rebalance.errors import KafkaRebalanceError
 
-from .compaction import COMMIT_KEYS, GROUP_KEYS, check_records, last_records
+from .compaction import COMMIT_KEYS, GROUP_KEYS, check_records, last_records, of_kinds
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -89,7 +89,10 @@ def kept_records(spark: SparkSession, path: str) -> DataFrame:
     directory = _local(path)
     pointer = Pointer.read(directory)
     if pointer is None:
-        raise KafkaRebalanceError(f"{path}: no table is there yet; keep_current_groups makes it")
+        raise KafkaRebalanceError(
+            f"{path}: no table is there yet; keep_current_groups writes it in its first "
+            "micro-batch: wait until query.recentProgress is not empty"
+        )
     return spark.read.parquet(_uri(directory / pointer.directory))
 
 
@@ -142,8 +145,9 @@ class _KeptTable:
                 "take another path, because earlier records are not read from Kafka again"
             )
         columns = [*self._keys, "partition", "key", "value", "offset"]
-        last = last_records(batch, self._kinds, has_cluster=self._has_cluster, tombstones=True)
-        fresh = last.select(*columns).where(self._is_new(pointer)).persist()
+        # Kept before a shuffle: Spark does not merge small partitions of rows that it keeps.
+        wanted = batch.where(of_kinds(self._kinds)).select(*columns)
+        fresh = wanted.where(self._is_new(pointer)).persist()
         try:
             ends = fresh.groupBy(self._place().alias("place")).agg(f.max("offset").alias("last"))
             following = {row["place"]: row["last"] + 1 for row in ends.collect()}

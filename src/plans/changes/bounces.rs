@@ -6,7 +6,6 @@
 
 use std::borrow::Cow;
 
-use super::change::Change;
 use super::draft::Draft;
 use super::edits::{Follows, error, find_member};
 use super::made_up::{Basis, MadeUp, not_empty, prefix_of};
@@ -72,8 +71,8 @@ pub fn bounce<'a>(
     Ok(())
 }
 
-/// Parses the value of the verb.
-pub fn parse(value: &str) -> Result<Change, GroupError> {
+/// Parses the value of the verb: the member, and whether it counts as static.
+pub fn parse(value: &str) -> Result<(Option<String>, Option<bool>), GroupError> {
     let (value, away) = match value.split_once(",away=") {
         Some((value, away)) => (value, Some(duration(away)?)),
         None => (value, None),
@@ -91,10 +90,7 @@ pub fn parse(value: &str) -> Result<Change, GroupError> {
         (value, None)
     };
     let all = member.is_empty() || member == "*";
-    Ok(Change::BounceMembers {
-        member: (!all).then(|| member.to_owned()),
-        is_static,
-    })
+    Ok(((!all).then(|| member.to_owned()), is_static))
 }
 
 /// The ms of a text such as `5s`.

@@ -97,9 +97,12 @@ class BounceMembers(Change):
     def renamed(self, ids: MadeUp) -> Self:
         return self if self.member is None else replace(self, member=ids.alias(self.member))
 
-    @property
-    def is_certain(self) -> bool:
-        """Returns whether the time away decides between the two courses."""
+    def is_certain_in(self, group: GroupSpec) -> bool:
+        """Returns whether the time away, or the group, decides between the two courses."""
+        if group.assignor not in SERVER_SIDE or len(group.members) < 2:
+            return True
+        if self.static or all(m.group_instance_id and self.static is None for m in group.members):
+            return True
         return self.away_ms is not None and not 0 < self.away_ms < HEARTBEAT_MS
 
     def chance_to_be_first(self, group: GroupSpec) -> float:

@@ -135,7 +135,13 @@ class AddTopics(Change):
         check_limit(group, sum(count for _, count in self.topics))
 
         def edit(group: GroupSpec, ids: MadeUp) -> Edited:
-            created = tuple(Topic(name, count) for name, count in self.topics)
+            # An assignor of the brokers reads ids; a later change of the protocol may lead to one.
+            has_ids = any(topic.topic_id is not None for topic in group.topics)
+            has_ids |= group.assignor in SERVER_SIDE
+            created = tuple(
+                Topic(name, count, topic_id=ids.topic_id(name) if has_ids else None)
+                for name, count in self.topics
+            )
             names = tuple(name for name, _ in self.topics)
             members = tuple(
                 replace(m, topics=m.topics + tuple(n for n in names if n not in m.topics))

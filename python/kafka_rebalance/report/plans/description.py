@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 
 from kafka_rebalance.group.model import Member
-from kafka_rebalance.plans.clients import client_of, library_evidence
+from kafka_rebalance.plans.clients import class_name, client_of, library_evidence
 from kafka_rebalance.plans.description import Description
 from kafka_rebalance.plans.figures import share_text
 from kafka_rebalance.plans.findings import Finding
@@ -18,6 +18,7 @@ from kafka_rebalance.report.text.names import (
 from kafka_rebalance.report.text.tables import print_filled_table, print_table
 
 from .lag import lag_cell, lag_text
+from .leader import either_note
 from .plan import print_wrapped
 from .recipes import lists_note, own_lists_note
 
@@ -40,7 +41,8 @@ def print_description(one: Description, given: str, *, everything: bool) -> None
     _print_members(one, shown, names, everything=everything)
     if len(shown) < len(group.members):
         print(f"… and {len(group.members) - len(shown)} more (--all shows them)")
-    is_even = one.balance.stddev <= one.possible.stddev
+    is_unread = any(finding.kind == "unread" for finding in one.findings)
+    is_even = one.balance.stddev <= one.possible.stddev and not is_unread
     even = ", as even as possible" if is_even else f" (possible: {one.possible.least_to_most})"
     print_wrapped(f"Partitions a member: {one.balance.least_to_most}{even}.")
     if one.rack_share is not None:
@@ -61,7 +63,8 @@ def print_description(one: Description, given: str, *, everything: bool) -> None
 
 def _assignor(one: Description) -> str:
     """Returns the assignors that may answer, by the names that `plan` has for them."""
-    return " or ".join(one.assignors) or one.group.assignor or ""
+    names = [class_name(one.group, name) or "" for name in one.assignors]
+    return " or ".join(dict.fromkeys(names)) or one.group.assignor or ""
 
 
 def print_descriptions(rows: Sequence[Description]) -> None:
@@ -86,6 +89,8 @@ def print_descriptions(rows: Sequence[Description]) -> None:
         leader = " and a leader" if any(one.leaderless for one in rows) else ""
         which = f"only of partitions with a committed offset{leader}"
         print_wrapped(f"lag: {which}; - if a group has none of these.")
+    if note := either_note((one.group, name) for one in rows for name in one.assignors):
+        print_wrapped(note)
     groups = (one.group for one in rows)
     unknown = [one.group_id for one in groups if may_list_eager(one, one.assignor)]
     if note := lists_note(unknown):

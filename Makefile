@@ -161,7 +161,7 @@ reality: broker-jars $(VENV)/built ## compare the simulator with real consumers 
 	$(BIN)/python -m tests.reality
 
 CHANGES ?= 112
-prediction: broker-jars $(VENV)/built ## plan CHANGES changes, then make them in groups of real members (about 10 minutes)
+prediction: broker-jars $(VENV)/built ## plan CHANGES changes, then make them in groups of real members (about 20 minutes)
 	$(BIN)/python -m tests.prediction --changes $(CHANGES) --seed $(SEED) --write docs/predictions.txt
 
 pages: $(VENV)/built ## write the generated parts of the pages anew: tables, rooms, API

@@ -21,6 +21,8 @@ pub enum ErrorKind {
     BadField,
     /// A change names a topic, member, rack or client id that the group does not have.
     NotAffected,
+    /// A change leaves the group without members: nobody rebalances, and nobody reads.
+    NoMembersLeft,
     /// The group is well-formed, but Kafka's class throws, or librdkafka kills its process.
     Throws,
     /// The group is well-formed, but Kafka's or librdkafka's assignor never ends.
@@ -38,11 +40,13 @@ impl GroupError {
     }
 
     /// The kind of an error, for counts: `never-ends` or `throws` for a failure of the assignor,
-    /// `change` for a change that is wrong or does not fit the group, `group` for any other field.
+    /// `no-members` if a change leaves none, `change` for a change that is wrong or does not fit the
+    /// group, `group` for any other field.
     pub fn kind_name(&self) -> &'static str {
         match self.kind {
             ErrorKind::NeverEnds => "never-ends",
             ErrorKind::Throws => "throws",
+            ErrorKind::NoMembersLeft => "no-members",
             ErrorKind::NotAffected => "change",
             ErrorKind::BadField if self.path.starts_with("changes[") => "change",
             ErrorKind::BadField => "group",
@@ -53,6 +57,17 @@ impl GroupError {
     pub fn not_affected(problem: String) -> Self {
         Self {
             kind: ErrorKind::NotAffected,
+            ..Self::new("change", problem)
+        }
+    }
+
+    /// The result of a change after which nobody reads so many partitions.
+    pub fn no_members_left(partitions: u64) -> Self {
+        let s = if partitions == 1 { "" } else { "s" };
+        let problem =
+            format!("no member is left: nobody reads {partitions} partition{s} until one is back");
+        Self {
+            kind: ErrorKind::NoMembersLeft,
             ..Self::new("change", problem)
         }
     }

@@ -14,7 +14,10 @@ mod plan;
 mod possible;
 mod wire;
 
+use pyo3::conversion::FromPyObjectOwned;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::types::{PySequence, PyString};
 
 use crate::assignors::Assignor;
 use crate::bulk::lines::Options;
@@ -25,6 +28,7 @@ fn raise(py: Python<'_>, error: &GroupError) -> PyErr {
     let class = match error.kind {
         ErrorKind::BadField => "GroupError",
         ErrorKind::NotAffected => "NotAffected",
+        ErrorKind::NoMembersLeft => "NoMembersLeft",
         ErrorKind::Throws => "AssignorThrows",
         ErrorKind::NeverEnds => "NeverEnds",
     };
@@ -43,6 +47,25 @@ fn exception<'py>(
         Ok(value) => PyErr::from_value(value),
         Err(error) => error,
     }
+}
+
+/// Reads a list entry by entry. PyO3's own `Vec` first reserves as much memory as `__len__` says,
+/// and an object may say anything.
+fn listed<'py, T: FromPyObjectOwned<'py>>(given: &Bound<'py, PyAny>) -> PyResult<Vec<T>> {
+    if given.is_instance_of::<PyString>() {
+        return Err(PyTypeError::new_err("a str is not a list"));
+    }
+    let mut entries = Vec::new();
+    for entry in given.cast::<PySequence>()?.try_iter()? {
+        entries.push(entry?.extract().map_err(Into::into)?);
+    }
+    Ok(entries)
+}
+
+fn listed_or_none<'py, T: FromPyObjectOwned<'py>>(
+    given: &Bound<'py, PyAny>,
+) -> PyResult<Option<Vec<T>>> {
+    (!given.is_none()).then(|| listed(given)).transpose()
 }
 
 fn by_name(py: Python<'_>, name: &str) -> PyResult<Assignor> {

@@ -7,13 +7,14 @@ import asyncio
 import json
 import re
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance import GroupError, GroupSpec, Topic
 from kafka_rebalance.assignors.registry import KAFKAS, planned_names
+from kafka_rebalance.cli import main
 from kafka_rebalance.data import captured_lines
 from kafka_rebalance.plans.changes import change_from_text
 from kafka_rebalance.plans.clients import CLIENTS, clients_of, recipe
@@ -24,6 +25,9 @@ from kafka_rebalance.simulator import (
 from kafka_rebalance.simulator.timing import MOST_WORK, SEEDS, timed
 from tests.support.prompt import command
 from tests.support.switched_groups import running
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # Which groups get advice --------------------------------------------------------------------------
 
@@ -101,8 +105,7 @@ def test_only_assignors_that_the_clients_have_are_recommended() -> None:
     [
         (("python", "aiokafka", "python"), "aiokafka"),  # as a snapshot of aiokafka members has it
         (("java", "aiokafka", "java"), "aiokafka"),
-        (("python", "python", "python"), None),  # kafka-python fits these bytes, and has it
-        ((None, "java", "python"), None),
+        (("java", "kafka-python", None), None),
     ],
 )
 def test_an_assignor_is_not_recommended_if_the_bytes_of_one_member_show_that_it_lacks_it(
@@ -118,6 +121,42 @@ def test_an_assignor_is_not_recommended_if_the_bytes_of_one_member_show_that_it_
     if lacks:
         better = f"cooperative-sticky would do better, but {lacks} does not have it"
         assert compared.reason.endswith(f"; {better}")
+
+
+def test_members_that_run_either_python_library_get_what_both_have() -> None:
+    group = running("range")
+    members = tuple(replace(member, client_library="python") for member in group.members)
+    compared = kr.compare(group.edited(members=members), ["remove-members=1"])
+    assert compared.recommended not in (None, "cooperative-sticky")
+    assert compared.reason.endswith(
+        "; cooperative-sticky would do better if no member runs aiokafka, which does not have it"
+    )
+
+
+def test_a_group_of_one_member_keeps_its_assignor() -> None:
+    alone = running("range").edited(members=running("range").members[:1])
+    assert kr.compare(alone).recommended == "range"
+    assert kr.compare(alone, ["add-members=2"]).recommended == "cooperative-sticky"
+    assert kr.compare(alone, assignors=["sticky", "roundrobin"]).recommended == "sticky"
+
+
+def test_tables_do_not_say_which_python_library_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Members with custom client ids send bytes that both libraries send."""
+    either = replace(running("roundrobin"), group_id="either", leader_library="python")
+    members = tuple(replace(m, client_library="python", client_id="x") for m in either.members)
+    known = tuple(replace(m, client_library="aiokafka") for m in members)
+    groups = (either.edited(members=members), replace(either, group_id="sure", members=known))
+    file = tmp_path / "groups.jsonl"
+    file.write_text("\n".join(group.to_json() for group in groups), encoding="utf-8")
+    for word in ("describe", "plan", "compare"):
+        assert main([word, str(file)]) == 0
+        one, other = (
+            line for line in capsys.readouterr().out.splitlines() if "/roundrobin " in line
+        )
+        assert one.split()[1] == "python/roundrobin"
+        assert other.split()[1] == "aiokafka/roundrobin"
 
 
 # The printed settings -----------------------------------------------------------------------------

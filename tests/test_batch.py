@@ -148,3 +148,23 @@ def test_every_form_of_arrow_gives_the_answers_of_assign() -> None:
 
 def by_topic(partitions: list[dict[str, Any]]) -> list[tuple[str, int]]:
     return [(each["topic"], number) for each in partitions for number in each["partitions"]]
+
+
+def test_a_member_with_two_bad_fields_has_the_error_of_a_line() -> None:
+    fields = {"owned_partitions": [{"topic": "t", "partitions": [-4]}], "user_data": "bad"}
+    member = {"member_id": "a", "topics": ["t"], **fields}
+    topics = [{"name": "t", "partitions": 1}]
+    line = {"group_id": "g", "assignor": "range", "topics": topics, "members": [member]}
+    with pytest.raises(kr.GroupError) as raised:
+        kr.GroupSpec.from_dict(line)
+    answer = kr.assign_batch(pa.RecordBatch.from_pylist([line]))
+    assert answer.to_pylist()[0]["error"] == str(raised.value)
+
+
+def test_a_list_that_lies_about_its_length_is_read_as_it_is() -> None:
+    class Liar(tuple[kr.Topic, ...]):
+        def __len__(self) -> int:
+            return 10**12
+
+    group = kr.GroupSpec("g", Liar((kr.Topic("t", 2),)), (kr.Member("a", ("t",)),), "range")
+    assert len(kr.assign(group)["a"]) == 2

@@ -211,7 +211,22 @@ def test_equal_topics_start_no_rebalance() -> None:
     group = broker_group("consumer/uniform", [[0, 1, 2], [3, 4, 5]])
     assert kr.plan(group, None, ["resubscribe=m0:t"]).rounds == ()
     classic = group.edited(assignor="range")
-    assert len(kr.plan(classic, None, ["resubscribe=m0:t"]).rounds) == 1
+    assert kr.plan(classic, None, ["resubscribe=m0:t"]).rounds == ()
+
+
+@pytest.mark.parametrize("engine", ["rust", "reference"])
+@pytest.mark.parametrize("assignor", ["consumer/uniform", "consumer/range", "share/simple"])
+def test_a_topic_is_deleted_under_its_owners(assignor: str, engine: Engine) -> None:
+    line = broker_line(assignor, [[0, 1, 2], [3, 4, 5]])
+    line["topics"].append({"name": "u", "partitions": 1, "topic_id": "AAAAAAAAAAEAAAAAAAAAAw"})
+    line["members"][0]["topics"] = ["t", "u"]
+    line["members"][0]["owned_partitions"].append({"topic": "u", "partitions": [0]})
+    plan = kr.plan(kr.GroupSpec.from_dict(line), None, ["remove-topics=u"], engine=engine)
+    assert len(plan.rounds) == 1
+    assert plan.after.to_dict() == {
+        "m0": [["t", 0], ["t", 1], ["t", 2]],
+        "m1": [["t", 3], ["t", 4], ["t", 5]],
+    }
 
 
 def test_the_tie_of_assignor_names_is_named() -> None:

@@ -60,6 +60,24 @@ def test_texts_are_read_and_written_back(text: str) -> None:
     assert str(change) == text
 
 
+def test_the_keys_of_new_members_have_any_order() -> None:
+    (first, second) = (
+        kr.change_from_text(f"add-members=1,{keys}")
+        for keys in ("like=w-1,instance-id=i,rack=b", "rack=b,instance-id=i,like=w-1")
+    )
+    assert first == second == kr.AddMembers(1, like="w-1", rack="b", instance_id="i")
+
+
+def test_the_model_may_be_named_in_any_place() -> None:
+    read = kr.change_from_text("add-members=1,like=w-1,instance-id=x,rack=b")
+    assert read == kr.AddMembers(1, like="w-1", rack="b", instance_id="x")
+    for engine in ("rust", "reference"):
+        plan = kr.plan(GROUP, None, ["add-members=1,like=w-1,rack=c"], engine=engine)
+        assert plan.final.members[-1].rack_id == "c"
+    with pytest.raises(kr.GroupError, match="like= is there twice"):
+        kr.change_from_text("add-members=1,like=a,like=b")
+
+
 def test_either_separator_and_space_around() -> None:
     assert kr.change_from_text(" partitions=orders=24\n") == kr.AddPartitions("orders", 24)
     assert kr.change_from_text("add-members 2") == kr.AddMembers(2)
@@ -74,12 +92,12 @@ BAD = {
     "add-members=1000000": "1000000 is not a number of members from 1 to 100000",
     "add-members=1,like=C9": 'no member has the member_id or group_instance_id "C9"',
     "remove-members=0": "0 is not a number of members from 1 on",
-    "remove-members=4": "4 is not a number of members from 1 to 2: one member must stay",
-    "remove-members=3": "no member would be left",
+    "remove-members=4": "4 is not a number of members from 1 to 3",
     "remove-member=": "a value is missing, as in add-members=2",
     "remove-member=C9": 'no member has the member_id or group_instance_id "C9"',
     "remove-rack=z": 'no member and no replica is in rack "z"',
     "add-members=1,rack=a,rack=b": "rack= is there twice",
+    "add-members=1,like=a,rack=b,like=c": "like= is there twice",
     "add-members=2,racks=b": '"racks" is not a key; the keys are rack, client-id, instance-id, lik',
     "add-members=2,": '"" is not a key; the keys are rack, ',
     "add-members=x,3,rack=a": '"3" is not a key; the keys are rack, ',
@@ -126,6 +144,7 @@ def test_a_change_that_does_not_fit_is_a_clear_error(text: str) -> None:
         *("add-members=2,racks=b", "add-members=2,", "add-members=x,3,rack=a", "add-members=0"),
         *("remove-members=0", "partitions orders=0"),
         *("switch-assignor=rnage", "switch-assignor=stream"),
+        *("add-members=1,like=a,rack=b,like=c", "add-members=1,like=a,x=b,rack=c,rack=d"),
         *("bounce-members=*,away=5", "bounce-members=*,away=", "bounce-members=*,away=1.5s"),
         *("bounce-members=*,away=25d", "bounce-members=*,away=99999999999999999999999s"),
         *("bounce-members=*,away=99999999999999d", "bounce-members=*,away=s"),

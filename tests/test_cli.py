@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+from codecs import BOM_UTF8
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -181,6 +182,16 @@ def test_a_line_without_an_id_is_named_by_its_number(tmp_path: Path) -> None:
     assert first.startswith("line 1: not JSON: ")
     assert second == "line 2: group_id: missing"
     assert command("assign", "-", given=b"{}").stderr.endswith(b": 1 of 1 group had errors\n")
+
+
+def test_a_byte_order_mark_is_no_part_of_a_line(tmp_path: Path) -> None:
+    """Notepad and PowerShell write it, and files that are joined have one before any line."""
+    one = b'{"group_id": "g", "topics": [], "members": [{"member_id": "m", "topics": []}]}\r\n'
+    source = tmp_path / "groups.jsonl"
+    source.write_bytes((BOM_UTF8 + one) * 2)
+    run = command("assign", source, "--assignor", "range")
+    assert (run.returncode, run.stderr) == (0, b"")
+    assert run.stdout.count(b'"group_id":"g"') == 2
 
 
 def test_connect_answers_scripts(tmp_path: Path, engine: Engine) -> None:

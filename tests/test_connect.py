@@ -155,6 +155,25 @@ def test_events_play_from_what_runs_now(engine: Engine) -> None:
     assert set(rounds[3][1].after["w2"].tasks) == {Task("files", 2), Task("files", 3)}
 
 
+def test_a_new_connector_is_assigned_before_its_tasks(engine: Engine) -> None:
+    """Its worker writes the tasks' configurations when it has started."""
+    events = ["connector files tasks=3", "connector none tasks=0", "connector files tasks=4"]
+    running = {"w1": Work(), "w2": Work()}
+    rounds = list(play_events(running, {}, events, max_delay_ms=DELAY_MS, engine=engine))
+    assert [cause for cause, _ in rounds[1:]] == [
+        "connector files tasks=3",
+        "tasks of files",
+        "connector none tasks=0",
+        "connector files tasks=4",
+    ]
+    assigned = [answer.result.assigned.values() for _, answer in rounds[1:]]
+    counts = [
+        (sum(len(one.connectors) for one in each), sum(len(one.tasks) for one in each))
+        for each in assigned
+    ]
+    assert counts == [(1, 0), (0, 3), (1, 0), (0, 1)]
+
+
 @pytest.mark.parametrize("columns", [20, 40, 45, 100])
 def test_rounds_and_what_varies_fit_the_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int

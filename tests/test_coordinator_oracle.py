@@ -51,6 +51,15 @@ def test_random_runs_of_streams_groups() -> None:
     assert pair.met["commands"] > 1_500
 
 
+def test_random_logs_of_another_coordinator() -> None:
+    """Some logs are refused by both, and most are loaded by both."""
+    with CoordinatorOracle() as oracle:
+        pair = Pair(oracle, runs=RUNS["logs"])
+        different = [seed for seed in range(100) if pair.run(seed) is not None]
+    assert different == []
+    assert 5 < pair.met["refused log"] < 50
+
+
 def test_random_runs_reach_every_case_of_consumer_groups() -> None:
     coverage = Coverage()
     with CoordinatorOracle() as oracle:

@@ -9,10 +9,12 @@ process of their own, so that a crash fails one test.
 
 from __future__ import annotations
 
+import ast
 import struct
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
@@ -33,8 +35,8 @@ GROUP = {
     ],
 }
 TEXTS = {"string": pa.string(), "large_string": pa.large_string(), "view": pa.string_view()}
-VALUES = (-(2**31), -1, 1, 4, 255, 1_900_000_000)
-CALLS = {
+VALUES = (-1, 1, 255, 1_900_000_000)
+CALLS: dict[str, Callable[[pa.RecordBatch], object]] = {
     "assign": lambda batch: kr.assign_batch(batch, "range"),
     "plan": lambda batch: kr.plan_batch(pa.Table.from_batches([batch]), "sticky", []),
     "compare": lambda batch: kr.compare_batch(
@@ -81,8 +83,8 @@ def main() -> None:
                     call(read(raw))
                     met[f"{name}: answered"] += 1
                 except ValueError as error:
-                    assert "damaged Arrow data: " in str(error), error
-                    met[f"{name}: refused"] += 1
+                    told = "refused" if "damaged Arrow data: " in str(error) else str(error)
+                    met[f"{name}: {told}"] += 1
     print(dict(met))
 
 
@@ -91,9 +93,8 @@ def test_a_damaged_stream_never_crashes(text: str) -> None:
     command = [sys.executable, "-m", "tests.test_damaged_arrow", text]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert ran.returncode == 0, ran.stderr[-2000:]
-    assert all(
-        f"{name}: {what}" in ran.stdout for name in CALLS for what in ("answered", "refused")
-    )
+    met = ast.literal_eval(ran.stdout)
+    assert {*met} == {f"{name}: {what}" for name in CALLS for what in ("answered", "refused")}
 
 
 @pytest.mark.parametrize(
@@ -123,13 +124,13 @@ def test_an_offset_behind_the_buffer_is_found_by_pyarrow() -> None:
     offsets = struct.pack("<4i", 0, 17, 34, 51)
     lying = honest.replace(offsets, struct.pack("<4i", 0, 17, 34, 5_000))
     assert lying != honest
-    with pytest.raises(ValueError, match="In column 0: .*offsets .5000. larger than"):
+    with pytest.raises(ValueError, match=r"In column 0: .*offsets .5000. larger than"):
         kr.assign_batch(read(lying), "range")
 
 
 def test_damaged_records_and_topics_are_errors_too() -> None:
     keys = pa.array([b"key", b"key"])
-    nulls, offsets, data = keys.buffers()
+    nulls, _, data = keys.buffers()
     lying = pa.py_buffer(struct.pack("<3i", 0, 1_900_000_000, 6))
     bad = pa.Array.from_buffers(keys.type, 2, [nulls, lying, data])
     batch = pa.record_batch({"key": bad, "value": keys})

@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -19,6 +19,9 @@ from kafka_rebalance.plans import describe
 from kafka_rebalance.plans.findings import FINDING_KINDS
 from kafka_rebalance.plans.leaders import plans_by_leader
 from kafka_rebalance.report.plans.description import print_description, print_descriptions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 SAMPLE = Path(kr.__file__).parent / "data" / "captured_groups.jsonl"
 BY_LEADER = Path(__file__).parent / "data" / "described_by_leader.jsonl"
@@ -57,7 +60,7 @@ def _eager(topics: dict[str, int], *members: Member) -> kr.GroupSpec:
 # Groups, each with the kinds of all its findings and the partitions that they name.
 CASES: list[tuple[kr.GroupSpec, dict[str, tuple[str, ...]]]] = [
     (_group({"a": 2}, _member("x", "a", "a0"), _member("y", "a", "a1")), {}),
-    (_group({"a": 2}, _member("x", "a"), _member("y", "a")), {}),
+    (_group({"a": 2}, _member("x", "a"), _member("y", "a")), {"unread": ("a0", "a1")}),
     (_group({"a": 2}, _member("x", "a", "a0")), {"unread": ("a1",), "moves": ("a1",)}),
     (
         _group({"a": 1}, _member("x", "a", "a0"), _member("y", "a", "a0")),
@@ -247,6 +250,33 @@ def test_the_table_shows_on_which_host_and_with_which_client_a_member_runs(
     assert lines[2].split()[:4] == ["member", "host", "client", "owned"]
     of_members = [line.split()[1:3] for line in lines if " 127.0.0.1 " in line]
     assert of_members == [["127.0.0.1", "kafka-python"]] * 3
+
+
+@pytest.mark.parametrize("owned", [(), ("a0", "a1")])
+def test_partitions_that_nobody_reads_are_not_even(
+    owned: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    group = _group({"a": 4}, *(_member(f"x{n}", "a", *owned[n : n + 1]) for n in range(2)))
+    print_description(describe(group), "FILE", everything=False)
+    out = capsys.readouterr().out
+    assert f"Partitions a member: {len(owned) // 2} (possible: 2)." in out
+    assert f"unread: a[{2 if owned else 0}-3]: no member owns " in out
+    assert "Nothing to report" not in out
+
+
+def test_groups_that_the_table_leaves_out_are_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def snapshot(*_: object, on_left_out: Any, **__: object) -> Iterator[dict[str, Any]]:
+        on_left_out("dead", "state: Empty, it has no members")
+        yield _group({"a": 1}, _member("x", "a", "a0")).to_dict()
+
+    monkeypatch.setattr(live, "snapshot", snapshot)
+    monkeypatch.setattr(live, "group_lags", lambda *_, **__: {})
+    assert main(["describe", "--bootstrap-server", "broker:9092"]) == 0
+    printed = capsys.readouterr()
+    assert "g, sticky: 1 member" in printed.out
+    assert printed.err == "kafka-rebalance: dead left out: state: Empty, it has no members\n"
 
 
 def test_the_command_shows_all_groups() -> None:

@@ -297,6 +297,19 @@ def test_a_share_groups_line_has_what_members_own() -> None:
     assert owned == [[{"topic": "t", "partitions": p}] for p in ([0, 2, 4], [1, 3, 5])]
 
 
+def test_a_line_keeps_a_topic_of_which_all_partitions_were_taken_away() -> None:
+    topic_id = "20233c50b0ea49a2a01afefbb7447aa5"
+    emptied = f"03{topic_id}02750100{topic_id}0274"
+    data = bytes.fromhex(SHARED.hex().replace(f"02{topic_id}0274", emptied, 1))
+    line = broker_line(_decoded(SHARE, data), ())
+    held = [{"topic": "u", "partitions": []}, {"topic": "t", "partitions": [0, 2, 4]}]
+    assert line["members"][0]["owned_partitions"] == held
+    topics = [{"name": name, "partitions": 6} for name in ("t", "u")]
+    group = GroupSpec.from_dict(line | {"topics": topics})
+    assert group.members[0].owned_topics == ("u", "t")
+    assert group.to_dict()["members"][0]["owned_partitions"] == held
+
+
 def test_a_pattern_becomes_the_topics_that_it_matches_as_a_whole() -> None:
     group = _decoded(CONSUMER, MODERN)
     one = replace(group.members[0], subscribed_topic_names=(), subscribed_topic_regex="t.?")

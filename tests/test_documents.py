@@ -93,7 +93,7 @@ def test_the_pages_have_the_examples_that_are_run_here() -> None:
     on_spark = {"spark", "spark output", "by library", "inventory"}
     assert EXAMPLES.keys() - run == {"group.jsonl", "trace.txt", *on_spark}
     assert len(COMMANDS) == 15
-    assert len(SCRIPTS) == 3
+    assert len(SCRIPTS) == 5
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import pickle
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -265,3 +266,38 @@ def test_an_assignment_is_frozen_and_hashable() -> None:
     with pytest.raises(AttributeError, match="immutable: member_ids cannot be set"):
         one.member_ids = ("z",)
     assert str(one) == "a: t[0]\nb:"
+
+
+class Fill(kr.Assignor):
+    """Gives all partitions to the first member, as pairs."""
+
+    name = "fill"
+
+    def __init__(self, answer: object = None) -> None:
+        self.answer = answer
+
+    def assign(self, group: kr.GroupSpec) -> Any:
+        first = group.members[0].member_id
+        pairs = [(topic.name, p) for topic in group.topics for p in range(topic.partitions)]
+        return {first: pairs} if self.answer is None else self.answer
+
+
+def test_a_derived_assignor_needs_a_name_and_an_answer() -> None:
+    group = kr.GroupSpec("g", (kr.Topic("t", 2),), (kr.Member("a", ("t",)),), "fill")
+    kr.register(Fill())
+    try:
+        assert str(kr.assign(group)) == "a: t[0, 1]"
+        assert kr.plan(group).moves == 2
+        wrong = {"a": [("t", -1)]}, {"a": [0]}, ["t"]
+        for answer, path in zip(
+            wrong, ('members["a"]: -1 is not a partition', 'members["a"]', "a list"), strict=True
+        ):
+            kr.register(Fill(answer))
+            with pytest.raises(kr.GroupError, match=re.escape(path)) as raised:
+                kr.assign(group)
+            assert raised.value.path == "assignment"
+    finally:
+        kr.unregister("fill")
+    nothing: Any = type("Nothing", (kr.Assignor,), {"name": "nothing"})
+    with pytest.raises(TypeError, match="assign"):
+        nothing()

@@ -216,7 +216,7 @@ def _fleet() -> FleetReport:
 
     def totals(change: str, seed: int) -> ChangeTotals:
         return ChangeTotals(
-            change, 1_234_567, 12, 300, 2, 180_000, 92_000_000 // seed, 41_000_000 // seed,
+            change, 1_234_567, 12, 300, 7, 2, 180_000, 92_000_000 // seed, 41_000_000 // seed,
             3, 120, 90_000, 700_000 // seed, 30_000, 4_000,
         )  # fmt: skip
 

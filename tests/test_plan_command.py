@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import kafka_rebalance as kr
+from kafka_rebalance.cli.misspelt import FIELDS
 from kafka_rebalance.data import captured_lines
 from kafka_rebalance.group.model import Member, Topic, TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
@@ -312,3 +313,43 @@ def test_how_long_names_the_reason_if_nothing_can_be_timed(sample: Path) -> None
     many = command("plan", sample, "--add-members", "1", "--how-long")
     assert many.returncode == 2
     assert "--how-long needs one group" in many.stderr
+
+
+def test_a_misspelt_group_and_a_misspelt_field_are_recognised(sample: Path, tmp_path: Path) -> None:
+    run = command("plan", sample, "--group", "paymnts")
+    assert run.stderr.splitlines()[0] == (
+        f"paymnts: group_id: no such group in {sample}; did you mean payments?"
+    )
+    line = json.loads(sample.read_text(encoding="utf-8").splitlines()[0])
+    line["members"] = [{**one, "ownd": 1, "note": "mine", "rack": "a"} for one in line["members"]]
+    file = tmp_path / "group.jsonl"
+    file.write_text(json.dumps({**line, "generation": 3, "anything": 4}), encoding="utf-8")
+    ignored = "not a field of the contract, so it is ignored; is it"
+    assert sorted(command("describe", file).stderr.splitlines()) == [
+        f"kafka-rebalance: line 1: generation: {ignored} generation_id?",
+        f"kafka-rebalance: line 1: members[0].ownd: {ignored} owned_partitions?",
+        f"kafka-rebalance: line 1: members[0].rack: {ignored} rack_id?",
+    ]
+    assert command("describe", sample).stderr.count(ignored) == 0
+
+
+def test_the_fields_of_the_contract_are_those_of_its_page() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "contract.md").read_text(encoding="utf-8")
+    table = page[: page.index("## Scripts of Connect")]
+    cells = " ".join(re.findall(r"^\| (.*?) \|", table, re.MULTILINE))
+    named = {name.rpartition(".")[2].removesuffix("[]") for name in re.findall(r"`(.*?)`", cells)}
+    ours = {name for fields in FIELDS.values() for name in fields}
+    assert ours <= named
+
+
+def test_topics_that_begin_alike_have_their_names_in_a_picture() -> None:
+    pytest.importorskip("matplotlib", reason="no matplotlib: pip install -e '.[report]'")
+    from matplotlib.text import Text
+
+    from kafka_rebalance.report.plans.picture import figure_of
+
+    lines = [one for one in captured_lines() if "error" not in one]
+    groups = {group.group_id: group for group in map(GroupSpec.from_json, lines)}
+    for name in ("telemetry", "payments"):
+        texts = {one.get_text() for one in figure_of(kr.plan(groups[name])).findobj(Text)}
+        assert {topic.name for topic in groups[name].topics} <= texts

@@ -168,6 +168,8 @@ def figures_or_error(plan: RebalancePlan | GroupError) -> dict[str, Any]:
 def _kind(error: GroupError) -> str:
     if isinstance(error, kr.AssignorThrows):
         return "never-ends" if isinstance(error, kr.NeverEnds) else "throws"
+    if isinstance(error, kr.NoMembersLeft):
+        return "no-members"
     return "change" if error.path.startswith("changes[") else "group"
 
 

@@ -118,6 +118,19 @@ def test_the_headline_has_both_courses_and_json_too(
     assert "6 rebalances; " in exact
 
 
+def test_a_table_of_many_groups_says_what_it_assumes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "g.jsonl"
+    line = broker_line("consumer/uniform", [[0, 1], [2, 3], [4, 5]])
+    lines = [line, {**line, "group_id": "h"}, {**line, "group_id": "i", "assignor": "range"}]
+    file.write_text("".join(f"{json.dumps(one)}\n" for one in lines), encoding="utf-8")
+    assert main(["plan", str(file), "--bounce-members"]) == 0
+    assert "Assumed for 2 groups that the broker" in " ".join(capsys.readouterr().out.split())
+    assert main(["plan", str(file), "--bounce-members", "*,away=1m"]) == 0
+    assert "Assumed for" not in capsys.readouterr().out
+
+
 def test_a_comparison_assumes_the_time_of_the_plan() -> None:
     group = broker_group("consumer/uniform", [[0, 1], [2, 3], [4, 5]])
     for text, away in (("", "10 s"), ("*,away=90s", "90 s"), ("*,away=0s", "0 s")):

@@ -16,6 +16,7 @@ import kafka_rebalance as kr
 
 pytest.importorskip("kio", reason="kio is not installed: pip install -e '.[serve]'")
 
+from kafka_rebalance.serve import history
 from kafka_rebalance.serve.apis import APIS
 from kafka_rebalance.testing import RunningBroker
 from tests.parity.wire import Connection, encoded, message
@@ -216,3 +217,20 @@ def test_racks_of_a_snapshot_are_those_of_the_brokers(tmp_path: Path) -> None:
     seen = [tuple(rack_of[node] for node in p.replica_nodes) for p in topic.partitions]
     assert tuple(seen) == racks
     assert all(len(set(p.replica_nodes)) == 2 for p in topic.partitions)
+
+
+def test_old_generations_of_all_groups_are_dropped(
+    broker: RunningBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Groups that come and go must not fill the memory of a server that runs for long."""
+    monkeypatch.setattr(history, "MOST_GENERATIONS", 5)
+    groups = [f"g{n % 4}" for n in range(9)]
+    for n, group_id in enumerate(groups):
+        with connection(broker) as one:
+            joined = join(one, group_id)
+            me = {"group_id": group_id, "member_id": joined.member_id}
+            one.ask("sync_group", 1, **me, generation_id=joined.generation_id, assignments=[])
+            broker.wait_until_stable(group_id, members=1, after=n // 4 * 2)
+            one.ask("leave_group", 1, **me)
+    assert {one: len(broker.history(one)) for one in groups} == {"g0": 2, "g1": 1, "g2": 1, "g3": 1}
+    assert broker._server.history._generations.keys() == {"g0", "g1", "g2", "g3"}

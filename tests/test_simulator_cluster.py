@@ -35,6 +35,7 @@ def _held(run: Run) -> set[str]:
 
 
 ALL = {*(f"t-{n}" for n in range(6)), *(f"late-{n}" for n in range(3))}
+DELETE = 'at = "1m"\ndo = "delete-topic"\ntopic = "late"\n'
 CREATE = 'at = "1m"\ndo = "create-topic"\ntopic = "late"\n'
 
 
@@ -130,6 +131,7 @@ def test_absences_that_overlap_end_with_the_last() -> None:
             'at = "1s"\ndo = "grow"\ntopic = "late"\npartitions = 9\n[[happening]]\n' + CREATE,
             r"happenings\[0\]\.topic: 'late' is not created yet",
         ),
+        (DELETE + "[[happening]]\n" + DELETE, r"happenings\[1\]\.topic: 'late' is deleted already"),
         (AWAY + 'rack = "z"\n', r"happenings\[0\]\.rack: no replica is in rack 'z'"),
         (AWAY + 'rack = "z"\ntopics = "t"\n', "rack: cannot be combined with topics"),
         (AWAY + 'topics = "z"\n', r"happening\[0\]\.topics: 'z' is no topic's name"),

@@ -185,6 +185,20 @@ def test_members_that_keep_theirs_are_counted_if_there_are_any(
             assert "1 partition without a reader in this round" in shown
 
 
+def test_members_without_partitions_are_idle_and_keep_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    group = _owning("range", {"t": 2}, {"a": "t", "b": "t"})
+    for count, idle in ((1, "1 member is idle"), (2, "2 members are idle")):
+        plan = kr.plan(group, None, [f"add-members={count}"])
+        print_plan(plan, None, everything=False)
+        out = capsys.readouterr().out
+        for shown in (plan_page(plan), out):
+            assert f"2 members keep what they have; {idle}" in shown
+        # No row has a made-up id, so no star refers to one.
+        assert f"\n{count} id{'s' if count > 1 else ''} made up: " in out
+
+
 def test_a_static_bounce_of_members_that_own_nothing_claims_no_reader(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -99,13 +99,12 @@ def test_the_figures_of_a_switch_are_the_targets(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     one = group("g", "range", "librdkafka").edited(leader="c1-aaaa")
-    text = said(capsys, tmp_path, [one], "plan", "--switch-assignor", "roundrobin")
-    assert (
-        "The figures are those of Kafka's roundrobin (switch-assignor=librdkafka/roundrobin has "
-        "the library's own): c1-aaaa leads."
-    ) in text
-    own = said(capsys, tmp_path, [one], "plan", "--switch-assignor", "librdkafka/roundrobin")
-    assert "The figures are those of librdkafka/roundrobin: c1-aaaa leads." in own
+    told = "The figures are those of librdkafka/range and librdkafka/roundrobin: c2-aaaa or"
+    for new in ("roundrobin", "librdkafka/roundrobin"):
+        assert told in said(capsys, tmp_path, [one], "plan", "--switch-assignor", new)
+    mixed = one.edited(members=(*one.members, kr.Member("j-aaaa", ("t",), client_library="java")))
+    text = said(capsys, tmp_path, [mixed], "plan", "--switch-assignor", "roundrobin")
+    assert "roundrobin (switch-assignor=librdkafka/roundrobin has the library's own)" in text
 
 
 def test_no_member_leads_where_the_broker_assigns(

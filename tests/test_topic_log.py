@@ -32,6 +32,13 @@ SETTINGS = {
 }
 
 
+def test_a_short_secret_is_masked_as_a_word_only() -> None:
+    """As part of words, the masks of a password `b` would show the password."""
+    short = {"sasl.password": "b"}
+    told = without_secrets("the broker takes no SASL, but b is the password", short)
+    assert told == "the broker takes no SASL, but *** is the password"
+
+
 def test_secrets_are_taken_out_of_errors() -> None:
     assert without_secrets("b:9092 reader tops3cret", SETTINGS) == "b:9092 reader ***"
     with pytest.raises(ClusterError) as caught, cluster_errors(SETTINGS):

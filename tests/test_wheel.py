@@ -34,6 +34,22 @@ def test_missing_metadata_are_named(text: str, missing: list[str], tmp_path: Pat
     assert wheel.missing_metadata(made) == missing
 
 
+def test_stray_files_in_a_wheel_are_named(tmp_path: Path) -> None:
+    made = tmp_path / "x-1-py3-none-any.whl"
+    info, sbom = "x-1.dist-info/", "x-1.dist-info/sboms/kafka-rebalance.cyclonedx.json"
+    right = {"kafka_rebalance/a.py", "kafka_rebalance/_core.abi3.so", f"{info}METADATA", sbom}
+    stray = {"kafka_rebalance/notes.txt", "tests/b.py", f"{info}secret.pem"}
+    for names in (right, right | stray, right - {"kafka_rebalance/a.py", sbom}):
+        with zipfile.ZipFile(made, "w") as archive:
+            for name in names:
+                archive.writestr(name, "")
+        found = wheel.wrong_files(made, {"kafka_rebalance/a.py"})
+        assert found == [
+            *(f"{name} does not belong there" for name in sorted(names - right)),
+            *(f"{name.removeprefix(info)} is missing" for name in sorted(right - names)),
+        ]
+
+
 def test_a_program_that_fails_is_an_error_with_its_output() -> None:
     with pytest.raises(wheel.WheelError, match=r"(?s)-c .*broken"):
         wheel._run(sys.executable, "-c", "raise SystemExit('broken')")

@@ -6,7 +6,8 @@
 1. maturin builds one wheel for all Pythons from 3.11 on (abi3). zig links it against glibc 2.17,
    so that it runs on Linux systems with this glibc or a newer one.
 2. auditwheel and abi3audit check that the wheel runs on the systems and Pythons in its name.
-3. This tool checks that the wheel is small (`MOST_BYTES`) and that its metadata are complete.
+3. This tool checks that the wheel is small (`MOST_BYTES`), that its metadata are complete, and that
+   it has exactly the package's files in git, the core, and its metadata with a list of the crates.
 4. Each PYTHON (default: those of `VERSIONS` on the path) installs the wheel into an empty
    environment, from no index, and runs tools/wheel_smoke.py there. A wheel for another machine
    (--target) is only built and checked.
@@ -16,6 +17,7 @@ import argparse
 import email
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -33,6 +35,9 @@ METADATA = (
     "Keywords", "Classifier", "Project-URL", "Description-Content-Type",
 )  # fmt: skip
 PROMISE = "manylinux_2_17"
+_INFO = re.compile(
+    r"METADATA|WHEEL|RECORD|entry_points\.txt|licenses/LICENSE|sboms/kafka-rebalance\.cyclonedx\.json"
+)
 
 
 class WheelError(Exception):
@@ -80,6 +85,9 @@ def check(wheel: Path) -> None:
     missing = missing_metadata(wheel)
     if missing:
         raise WheelError(f"{wheel.name} lacks {', '.join(missing)}")
+    tracked = set(_run("git", "ls-files", "python").splitlines())
+    for problem in wrong_files(wheel, {name.removeprefix("python/") for name in tracked}):
+        raise WheelError(f"{wheel.name}: {problem}")
     print(
         f"{_shown(wheel)}: {size:,} bytes, {PROMISE}, abi3 since {VERSIONS[0]}, metadata complete"
     )
@@ -98,6 +106,26 @@ def missing_metadata(wheel: Path) -> list[str]:
         metadata = email.message_from_bytes(archive.read(name))
     missing = [field for field in METADATA if not metadata[field]]
     return missing if metadata.get_payload() else [*missing, "its description"]
+
+
+def wrong_files(wheel: Path, tracked: set[str]) -> list[str]:
+    """Returns the files that the wheel should not have, and those that it lacks, as sentences.
+
+    `tracked` are the package's files in git.
+    """
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    info = {name for name in names if name.split("/")[0].endswith(".dist-info")}
+    kinds = {name.partition("/")[2] for name in info}
+    expected = tracked | {"kafka_rebalance/_core.abi3.so"}
+    stray = (names - info - expected) | {
+        name for name in info if not _INFO.fullmatch(name.partition("/")[2])
+    }
+    lacks = (expected - names) | ({"sboms/kafka-rebalance.cyclonedx.json"} - kinds)
+    return [
+        *(f"{name} does not belong there" for name in sorted(stray)),
+        *(f"{name} is missing" for name in sorted(lacks)),
+    ]
 
 
 def found_pythons() -> list[str]:

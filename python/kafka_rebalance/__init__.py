@@ -22,7 +22,7 @@ _NAMES = {
     "coordinator.states": "IllegalTransition",
     "errors": """
         AssignorThrows ClusterError GroupError KafkaRebalanceError MissingExtra NeverEnds
-        NotAffected SchemaError SparkFailedError WireError
+        NoMembersLeft NotAffected SchemaError SparkFailedError WireError
     """,
     "group.model": """
         MAX_PARTITIONS Member StreamsMember Subtopology TaskOffset Topic TopicPartition
@@ -47,7 +47,7 @@ _NAMES = {
         Resubscribe SwitchAssignor SwitchProtocol apply change_from_text
     """,
     "plans.possible": "Level Possible best_possible",
-    "simulator": "Scenario simulate",
+    "simulator": "Scenario scenario_from_group simulate simulate_seeds",
 }
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
 
@@ -79,6 +79,7 @@ if TYPE_CHECKING:  # type checkers cannot read `_NAMES`; a test compares both li
     from kafka_rebalance.errors import KafkaRebalanceError as KafkaRebalanceError
     from kafka_rebalance.errors import MissingExtra as MissingExtra
     from kafka_rebalance.errors import NeverEnds as NeverEnds
+    from kafka_rebalance.errors import NoMembersLeft as NoMembersLeft
     from kafka_rebalance.errors import NotAffected as NotAffected
     from kafka_rebalance.errors import SchemaError as SchemaError
     from kafka_rebalance.errors import SparkFailedError as SparkFailedError
@@ -150,7 +151,9 @@ if TYPE_CHECKING:  # type checkers cannot read `_NAMES`; a test compares both li
     from kafka_rebalance.plans.possible import Possible as Possible
     from kafka_rebalance.plans.possible import best_possible as best_possible
     from kafka_rebalance.simulator import Scenario as Scenario
+    from kafka_rebalance.simulator import scenario_from_group as scenario_from_group
     from kafka_rebalance.simulator import simulate as simulate
+    from kafka_rebalance.simulator import simulate_seeds as simulate_seeds
 
 
 def __getattr__(name: str) -> object:

@@ -53,6 +53,14 @@ class NotAffected(GroupError):
     """A change refers to a topic, member, client or rack that this group does not have."""
 
 
+NO_MEMBERS = "no-members"
+"""The `error_kind` of `NoMembersLeft` in columns: a result, which is not counted as an error."""
+
+
+class NoMembersLeft(GroupError):
+    """A change leaves the group without members: a result, but one without an assignment."""
+
+
 class WireError(KafkaRebalanceError, ValueError):
     """Protocol bytes that cannot be read or written."""
 

@@ -43,6 +43,9 @@ impl Client {
     }
 }
 
+/// The libraries of a member whose bytes do not show which of the two it runs.
+const EITHER_PYTHON: &[Client] = &[Client::KafkaPython, Client::Aiokafka];
+
 /// For each member the clients that it may run, without repeats.
 pub struct MayRun(Vec<&'static [Client]>);
 
@@ -60,15 +63,25 @@ impl MayRun {
     }
 
     /// The clients, in the order of `Client::ALL`, of members that cannot have this assignor. A
-    /// member cannot if all clients that it may run lack the assignor.
+    /// member cannot if all clients that it may run lack the assignor, or one of the two Python
+    /// libraries whose bytes it sent.
     pub fn lacking(&self, assignor: Assignor) -> impl Iterator<Item = Client> {
-        let cannot = |clients: &&&[Client]| !clients.iter().any(|one| one.has(assignor));
+        let cannot =
+            |clients: &&&[Client]| **clients == EITHER_PYTHON || all_lack(clients, assignor);
         let named = self.0.iter().filter(cannot).copied().flatten();
         let named: Vec<Client> = named.copied().collect();
-        Client::ALL
-            .into_iter()
-            .filter(move |one| named.contains(one))
+        let lacks = move |one: &Client| named.contains(one) && !one.has(assignor);
+        Client::ALL.into_iter().filter(lacks)
     }
+
+    /// Whether a member certainly cannot have this assignor.
+    pub fn surely_lack(&self, assignor: Assignor) -> bool {
+        self.0.iter().any(|clients| all_lack(clients, assignor))
+    }
+}
+
+fn all_lack(clients: &[Client], assignor: Assignor) -> bool {
+    !clients.iter().any(|one| one.has(assignor))
 }
 
 /// The clients that a member may run: by its client id, or else by its bytes.
@@ -86,7 +99,7 @@ pub fn clients_for(
         None => match library {
             // This project's plug-ins send Java's bytes.
             Some(Library::Java) => &[Client::Java, Client::KafkaPython, Client::Aiokafka],
-            Some(Library::Python) => &[Client::KafkaPython, Client::Aiokafka],
+            Some(Library::Python) => EITHER_PYTHON,
             Some(Library::KafkaPython) => &[Client::KafkaPython],
             Some(Library::Aiokafka) => &[Client::Aiokafka],
             Some(Library::Librdkafka) => &[Client::Librdkafka],

@@ -54,8 +54,10 @@ pub fn compare(
         };
         candidates.push(Candidate { assignor, figures });
     }
-    let alone = listed_alone(group, changes);
-    let (recommended, reason) = recommend(group, &candidates, alone.as_ref());
+    let adds = |change: &Change| matches!(change, Change::AddMembers(_));
+    let one_member = group.members.len() == 1 && !changes.iter().any(adds);
+    let alone = listed_alone(group, changes).filter(|_| !one_member);
+    let (recommended, reason) = recommend(group, &candidates, alone.as_ref(), one_member);
     Ok(Comparison {
         candidates,
         recommended,
@@ -86,9 +88,18 @@ fn recommend(
     group: &GroupSpec,
     candidates: &[Candidate],
     alone: Option<&Figures>,
+    has_one_member: bool,
 ) -> (Option<Assignor>, String) {
     let runs = own(group);
     let own = |assignor: Assignor| runs == Some(assignor);
+    let stays = |one: &&Candidate| {
+        own(one.assignor) && one.figures.as_ref().is_ok_and(|figures| figures.settled)
+    };
+    if let Some(kept) = candidates.iter().find(stays).filter(|_| has_one_member) {
+        let name = kept.assignor.name();
+        let reason = format!("{name} is what the group runs, and its only member reads all");
+        return (Some(kept.assignor), reason);
+    }
     let settles = candidates.iter().filter_map(|one| {
         let alone = alone.filter(|_| own(one.assignor));
         let figures = alone.or(one.figures.as_ref().ok())?;
@@ -141,8 +152,14 @@ fn recommend(
         let better = settled[first].0;
         let lacking = lacking(better);
         let verb = if lacking.len() == 1 { "does" } else { "do" };
-        let (better, who) = (better.name(), named(&lacking));
-        reason += &format!("; {better} would do better, but {who} {verb} not have it");
+        let who = named(&lacking);
+        let how = if may_run.surely_lack(better) {
+            format!(", but {who} {verb}")
+        } else {
+            format!(" if no member runs {who}, which {verb}")
+        };
+        let better = better.name();
+        reason += &format!("; {better} would do better{how} not have it");
     }
     if let (Some(_), Some(own)) = (alone, group.assignor) {
         reason += "; the members list an eager assignor too: the rolling bounce to ";

@@ -378,9 +378,7 @@ pub fn held_by_all(group: &GroupSpec) -> Assignment {
 }
 
 fn in_new_generation(group: &mut Draft, answer: &Assignment) -> i32 {
-    let of_members = group.members.iter().filter_map(|m| m.generation_id);
-    let known = of_members.chain(group.generation_id).max();
-    let generation_id = known.unwrap_or(0).max(0).saturating_add(1);
+    let generation_id = group.next_generation();
     group.generation_id = Some(generation_id);
     for (m, member) in group.members.iter_mut().enumerate() {
         member.generation_id = Some(generation_id);

@@ -11,7 +11,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
 
-use super::options;
+use super::{listed, listed_or_none, options};
 use crate::bulk::batch::{self, Form, SchemaError};
 use crate::bulk::commits;
 use crate::bulk::imported;
@@ -93,7 +93,7 @@ pub fn plan_batch(
     py: Python<'_>,
     batch: &Bound<'_, PyAny>,
     assignor: Option<&str>,
-    changes: Option<Vec<String>>,
+    #[pyo3(from_py_with = listed_or_none)] changes: Option<Vec<String>>,
     max_partitions: u64,
     threads: usize,
     form: GivenForm,
@@ -111,7 +111,7 @@ pub fn plan_batch(
 pub fn compare_batch(
     py: Python<'_>,
     batch: &Bound<'_, PyAny>,
-    changes: Vec<String>,
+    #[pyo3(from_py_with = listed)] changes: Vec<String>,
     max_partitions: u64,
     threads: usize,
     form: GivenForm,

@@ -9,7 +9,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyMapping, PyString, PyTuple, PyType};
 use rustc_hash::FxHashMap;
 
-use super::{exception, raise};
+use super::{exception, listed, raise};
 use crate::assignors::connect::memory::Memory;
 use crate::assignors::connect::spec::ConnectSpec;
 use crate::assignors::connect::work::{
@@ -23,7 +23,9 @@ struct MemoryFields<'py> {
     assigned: WorkFields<'py>,
     revoked: WorkFields<'py>,
     generation_id: i32,
+    #[pyo3(from_py_with = listed)]
     members: Vec<Bound<'py, PyString>>,
+    #[pyo3(from_py_with = listed)]
     candidates: Vec<Bound<'py, PyString>>,
     scheduled_rebalance_ms: i64,
     delay_ms: i64,
@@ -44,7 +46,9 @@ struct SpecFields<'py> {
 /// The fields of `work.Work`.
 #[derive(FromPyObject)]
 struct WorkFields<'py> {
+    #[pyo3(from_py_with = listed)]
     connectors: Vec<Bound<'py, PyString>>,
+    #[pyo3(from_py_with = listed)]
     tasks: Vec<Bound<'py, PyTuple>>,
 }
 
@@ -306,7 +310,7 @@ pub fn connect_incremental<'py>(
 #[pyfunction]
 pub fn connect_eager<'py>(
     py: Python<'py>,
-    workers: Vec<Bound<'py, PyString>>,
+    #[pyo3(from_py_with = listed)] workers: Vec<Bound<'py, PyString>>,
     config: &Bound<'py, PyMapping>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let mut input = Input::default();

@@ -3,6 +3,7 @@
 
 use std::sync::Mutex;
 
+use pyo3::conversion::FromPyObjectOwned;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -10,7 +11,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::PyTuple;
 use self_cell::self_cell;
 
-use super::raise;
+use super::{listed, listed_or_none, raise};
 use crate::error::GroupError;
 use crate::group::builder::{GroupBuilder, MemberFields};
 use crate::group::contract;
@@ -24,8 +25,10 @@ use crate::json::{Map, Value};
 struct Topic {
     name: PyBackedStr,
     partitions: u32,
+    #[pyo3(from_py_with = lists_or_none)]
     racks: Option<Vec<Vec<Option<PyBackedStr>>>>,
     topic_id: Option<PyBackedStr>,
+    #[pyo3(from_py_with = listed_or_none)]
     initialized: Option<Vec<u32>>,
 }
 
@@ -35,7 +38,9 @@ struct Member {
     member_id: PyBackedStr,
     group_instance_id: Option<PyBackedStr>,
     client_id: Option<PyBackedStr>,
+    #[pyo3(from_py_with = listed)]
     owned_partitions: Vec<(PyBackedStr, u32)>,
+    #[pyo3(from_py_with = listed)]
     owned_topics: Vec<PyBackedStr>,
     generation_id: Option<i32>,
     rack_id: Option<PyBackedStr>,
@@ -44,6 +49,15 @@ struct Member {
     user_data_generation_id: Option<i32>,
     client_library: Option<PyBackedStr>,
     streams: Option<Streams>,
+}
+
+fn lists_or_none<'py, T: FromPyObjectOwned<'py>>(
+    given: &Bound<'py, PyAny>,
+) -> PyResult<Option<Vec<Vec<T>>>> {
+    let lists: Option<Vec<Bound<'py, PyAny>>> = listed_or_none(given)?;
+    lists
+        .map(|lists| lists.iter().map(listed).collect())
+        .transpose()
 }
 
 /// The members, and their lists of topics. Members with equal lists one after another share one.
@@ -57,7 +71,7 @@ impl<'py> FromPyObject<'_, 'py> for Members {
     type Error = PyErr;
 
     fn extract(members: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let (mut lists, mut rows) = (Vec::new(), Vec::with_capacity(members.len()?));
+        let (mut lists, mut rows) = (Vec::new(), Vec::new());
         let mut last: Option<Bound<'py, PyAny>> = None;
         for member in members.try_iter()? {
             let member = member?;
@@ -69,7 +83,7 @@ impl<'py> FromPyObject<'_, 'py> for Members {
                 None => false,
             };
             if !shares {
-                lists.push(topics.extract()?);
+                lists.push(listed(&topics)?);
                 last = Some(topics);
             }
             rows.push((member.extract()?, lists.len() - 1));
@@ -90,8 +104,11 @@ struct Subtopology {
 #[derive(FromPyObject)]
 struct Streams {
     process_id: PyBackedStr,
+    #[pyo3(from_py_with = listed)]
     active_tasks: Vec<(PyBackedStr, u32)>,
+    #[pyo3(from_py_with = listed)]
     standby_tasks: Vec<(PyBackedStr, u32)>,
+    #[pyo3(from_py_with = listed)]
     task_offsets: Vec<((PyBackedStr, u32), i64)>,
 }
 
@@ -99,8 +116,10 @@ struct Streams {
 #[derive(FromPyObject)]
 pub struct Group {
     group_id: PyBackedStr,
+    #[pyo3(from_py_with = listed)]
     topics: Vec<Topic>,
     members: Members,
+    #[pyo3(from_py_with = listed_or_none)]
     subtopologies: Option<Vec<Subtopology>>,
     num_standby_replicas: Option<u32>,
     rebalance_protocol: Option<PyBackedStr>,

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
-use super::options;
+use super::{listed, options};
 use crate::bulk::lines;
 
 /// One result line, or one error line.
@@ -20,7 +20,7 @@ pub struct ResultLine {
 #[pyfunction]
 pub fn assign_lines(
     py: Python<'_>,
-    lines: Vec<PyBackedBytes>,
+    #[pyo3(from_py_with = listed)] lines: Vec<PyBackedBytes>,
     first: u64,
     assignor: Option<&str>,
     max_partitions: u64,

@@ -16,6 +16,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyTuple, PyType};
 
 use super::group::{Interned, Kept};
+use super::listed;
 use crate::group::spec::GroupSpec;
 
 static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
@@ -114,7 +115,7 @@ fn are_alike(class: &Bound<'_, PyType>) -> PyResult<bool> {
 #[pyo3(signature = (topics, topic_ids, partitions, group=None))]
 pub fn topic_partitions<'py>(
     py: Python<'py>,
-    topics: Vec<Bound<'py, PyString>>,
+    #[pyo3(from_py_with = listed)] topics: Vec<Bound<'py, PyString>>,
     topic_ids: PyBuffer<u32>,
     partitions: PyBuffer<u32>,
     group: Option<&Bound<'py, Interned>>,
@@ -128,7 +129,7 @@ pub fn topic_partitions<'py>(
 #[pyo3(signature = (topics, offsets, topic_ids, partitions, group=None))]
 pub fn owned_partitions<'py>(
     py: Python<'py>,
-    topics: Vec<Bound<'py, PyString>>,
+    #[pyo3(from_py_with = listed)] topics: Vec<Bound<'py, PyString>>,
     offsets: PyBuffer<u32>,
     topic_ids: PyBuffer<u32>,
     partitions: PyBuffer<u32>,

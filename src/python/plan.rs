@@ -10,10 +10,10 @@ use pyo3::types::{PyBytes, PyString, PyTuple};
 use rustc_hash::FxHashMap;
 
 use super::assign::{Columns, Partitions, native};
-use super::by_name;
 use super::group::Interned;
 use super::interrupt::interruptibly;
 use super::possible::Possible;
+use super::{by_name, listed};
 use crate::group::model::TopicPartition;
 use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
@@ -54,10 +54,10 @@ impl<'py> FromPyObject<'_, 'py> for AnyChange {
                 topic: change.getattr("topic")?.extract()?,
                 partitions: change.getattr("partitions")?.extract()?,
             },
-            "AddTopics" => Change::AddTopics(change.getattr("topics")?.extract()?),
-            "RemoveTopics" => Change::RemoveTopics(change.getattr("topics")?.extract()?),
+            "AddTopics" => Change::AddTopics(listed(&change.getattr("topics")?)?),
+            "RemoveTopics" => Change::RemoveTopics(listed(&change.getattr("topics")?)?),
             "Resubscribe" => Change::Resubscribe {
-                topics: change.getattr("topics")?.extract()?,
+                topics: listed(&change.getattr("topics")?)?,
                 member: text("member")?,
             },
             "SwitchAssignor" => Change::SwitchAssignor(change.getattr("assignor")?.extract()?),
@@ -76,6 +76,7 @@ impl<'py> FromPyObject<'_, 'py> for AnyChange {
 pub struct DrawFields {
     number: u32,
     of: u32,
+    #[pyo3(from_py_with = listed)]
     instead_of: Vec<NewcomerFields>,
 }
 
@@ -377,7 +378,7 @@ pub fn plan(
     draw: DrawFields,
 ) -> PyResult<Option<Plan>> {
     let assignor = by_name(py, assignor)?;
-    let Ok(changes) = changes.extract::<Vec<AnyChange>>() else {
+    let Ok(changes) = listed::<AnyChange>(changes) else {
         return Ok(None);
     };
     let changes: Vec<Change> = changes.into_iter().map(|AnyChange(one)| one).collect();

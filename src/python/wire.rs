@@ -4,9 +4,10 @@
 use std::borrow::Cow;
 
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyList, PyString};
 
-use super::exception;
+use super::{exception, listed};
 use crate::wire::{self, Assigned, Entries, NamedPartition, Subscription};
 
 type UserData = Option<Py<PyBytes>>;
@@ -70,8 +71,10 @@ pub fn decode_subscription(py: Python<'_>, data: &[u8]) -> PyResult<DecodedSubsc
 #[derive(FromPyObject)]
 pub struct SubscriptionFields {
     version: i16,
+    #[pyo3(from_py_with = listed)]
     topics: Vec<String>,
-    user_data: Option<Vec<u8>>,
+    user_data: Option<PyBackedBytes>,
+    #[pyo3(from_py_with = listed)]
     owned_partitions: Vec<(String, i32)>,
     generation_id: Option<i32>,
     rack_id: Option<String>,
@@ -85,7 +88,7 @@ pub fn encode_subscription(
     let subscription = Subscription {
         version: sent.version,
         topics: sent.topics.into_iter().map(Cow::Owned).collect(),
-        user_data: sent.user_data.map(Cow::Owned),
+        user_data: sent.user_data.as_deref().map(Cow::Borrowed),
         owned_partitions: unnamed(sent.owned_partitions),
         generation_id: sent.generation_id,
         rack_id: sent.rack_id.map(Cow::Owned),
@@ -115,13 +118,13 @@ pub fn decode_assignment(py: Python<'_>, data: &[u8]) -> PyResult<DecodedAssignm
 pub fn encode_assignment<'py>(
     py: Python<'py>,
     version: i16,
-    partitions: Vec<(String, i32)>,
-    user_data: Option<Vec<u8>>,
+    #[pyo3(from_py_with = listed)] partitions: Vec<(String, i32)>,
+    user_data: Option<PyBackedBytes>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let assigned = Assigned {
         version,
         partitions: unnamed(partitions),
-        user_data: user_data.map(Cow::Owned),
+        user_data: user_data.as_deref().map(Cow::Borrowed),
     };
     encoded(py, wire::encode_assignment(&assigned))
 }
@@ -145,7 +148,7 @@ pub fn decode_sticky_user_data(py: Python<'_>, data: &[u8]) -> PyResult<DecodedU
 #[pyfunction]
 pub fn encode_sticky_user_data<'py>(
     py: Python<'py>,
-    partitions: Vec<(String, i32)>,
+    #[pyo3(from_py_with = listed)] partitions: Vec<(String, i32)>,
     generation_id: i32,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let partitions = unnamed(partitions);

@@ -36,6 +36,29 @@ def test_planning_from_what_is() -> None:
             [*command, "--json"], capture_output=True, text=True, timeout=60, check=True
         )
         table = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+        new = [sys.executable, "-m", "kafka_rebalance", "connect", "--url", connect.url]
+        new += ["--then", "connector new tasks=3", "--json"]
+        told = subprocess.run(new, capture_output=True, text=True, timeout=60, check=True)
+        seen = len(connect.rounds())
+        connect.create("new", tasks=3)
+        real = [
+            (
+                sorted(name for one in found.members for name in one.assigned_connectors),
+                sorted(tuple(task) for one in found.members for task in one.assigned_tasks),
+            )
+            for found in connect.rounds()[seen:]
+        ]
+    planned = [
+        (
+            sorted(name for one in each["workers"].values() for name in one["assigned_connectors"]),
+            sorted(
+                tuple(task) for one in each["workers"].values() for task in one["assigned_tasks"]
+            ),
+        )
+        for each in json.loads(told.stdout)["rounds"][1:]
+    ]
+    assert real == planned
+    assert planned == [(["new"], []), ([], [("new", n) for n in range(3)])]
     rounds = json.loads(answer.stdout)["rounds"]
     assert [round_["cause"] for round_ in rounds] == ["as it is", events[0], events[2], events[3]]
     now = {worker: round_["after"] for worker, round_ in rounds[0]["workers"].items()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Twelve changes of real groups on one broker end as their plans predicted.
+"""Changes of real groups on one broker end as their plans predicted.
 
 `make prediction` makes 112 changes on three brokers and prints tables.
 """
@@ -29,3 +29,25 @@ def test_real_groups_do_what_was_told() -> None:
     print(report.show(results))
     assert [report.miss(one) for one in results if one.is_miss] == []
     assert sum(one.told is not None for one in results) >= 6
+
+
+@pytest.mark.live
+@pytest.mark.parametrize(
+    ("leader", "events", "seed"),
+    [
+        ("java", ("switch",), 2),
+        ("librdkafka", ("switch",), 3),
+        ("librdkafka", ("new topic", "deleted topic"), 4),
+    ],
+)
+def test_switches_and_new_topics_end_as_told(
+    leader: str, events: tuple[str, ...], seed: int
+) -> None:
+    """A switch ends as planned or drawn, a new topic where some order of the members has it."""
+    missing = missing_tools()
+    if missing:
+        pytest.skip(missing)
+    results = run.run(4, seed, leaders=[leader], brokers=1, minutes=1.5, events=events)
+    print(report.show(results))
+    assert [report.miss(one) for one in results if one.is_miss] == []
+    assert sum(one.told is not None for one in results) >= 2

@@ -202,7 +202,7 @@ def _broken(secured: Secured) -> dict[str, tuple[str, list[str], str]]:
         "no certificate of the client": (
             "MUTUAL",
             ["security.protocol=SSL", trust],
-            "it wants a client certificate, which ssl.keystore.location names",
+            "wants another client certificate",
         ),
         "wrong password of a key": (
             "MUTUAL",
@@ -271,6 +271,27 @@ def test_missing_permissions_are_named(secured: Secured, run: Run) -> None:
     assert "needs Describe on Cluster kafka-cluster, or on each Group" in nobody.err
     named = seen("nobody", "--group", "payments")
     assert "no such group, or no permission Describe on it" in named.out
+
+
+def test_a_user_that_sees_half_of_a_cluster_is_told_so(secured: Secured, run: Run) -> None:
+    config = secured.file("half.properties", sasl("SCRAM-SHA-512", "half"), secured.trust())
+    for words in (
+        ("snapshot",),
+        ("describe",),
+        ("plan", "--add-members", "1"),
+        ("compare",),
+    ):
+        ran = run(*words, *secured.at("SECURED", config))
+        assert ran.code == 0, words
+        assert "payments" in ran.out, words
+        assert "audit" not in ran.out, words
+        assert "left out: groups that this user may not Describe, if there are any" in ran.err
+    for words in (("plan", "--add-members", "1"), ("describe",), ("simulate",)):
+        hidden = run(*words, "--group", "audit", *secured.at("SECURED", config))
+        assert hidden.code == 3
+        assert "audit: group_id: no such group, or no permission Describe on it" in hidden.err
+        named = run(*words, "--group", "payments", *secured.at("SECURED", config))
+        assert (named.code, "left out" in named.err) == (0, False)
 
 
 def test_history_needs_read_on_one_topic(secured: Secured, run: Run) -> None:

@@ -40,7 +40,7 @@ TIMEOUT_S = 90
 COMMITS, BY_HAND = "java-range", "java-by-hand"
 WAITS_FOR_EVER = "aiokafka-range"
 CONSUMER = "java-consumer"
-JAVA = {
+JAVA: dict[str, tuple[str | None, dict[str, str | None]]] = {
     COMMITS: ("range", {}),
     "java-cooperative": ("cooperative-sticky", {}),
     BY_HAND: ("range", {"enable.auto.commit": "false"}),
@@ -76,18 +76,19 @@ def until(what: str, holds: Callable[[], bool]) -> None:
 
 
 @pytest.fixture
-def spec(capsys: pytest.CaptureFixture[str]) -> Callable[[str, str], kr.GroupSpec]:
-    def read(server: str, group: str) -> kr.GroupSpec:
+def line(capsys: pytest.CaptureFixture[str]) -> Callable[[str, str], dict[str, Any]]:
+    def read(server: str, group: str) -> dict[str, Any]:
         capsys.readouterr()
         select = ["--group", group] + ["--leaders"] * (group != CONSUMER)
         assert main(["snapshot", "--bootstrap-server", server, *select]) == 0
-        return kr.GroupSpec.from_dict(json.loads(capsys.readouterr().out))
+        read: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return read
 
     return read
 
 
 def test_what_members_do_when_topics_change(
-    spec: Callable[[str, str], kr.GroupSpec], tmp_path: Path
+    line: Callable[[str, str], dict[str, Any]], tmp_path: Path
 ) -> None:
     missing = missing_tools()
     if missing:
@@ -111,21 +112,12 @@ def test_what_members_do_when_topics_change(
                     part = Part(number, library, group, assignor, client_id, topics(group))
                     stacks = tmp_path / f"{group}-{number}.stacks"
                     python.start(part.name, part, server, POLL_MS, stacks, commits)
-
-            def newest(group: str) -> Any:
-                return generations(log.of(group))[-1]
-
-            def settled(group: str) -> bool:
-                found = generations(log.of(group))
-                held = found[-1].assigned() if found else {}
-                return len(held) == 2 and sum(map(len, held.values())) == 4
-
             try:
-                for group in CLASSIC:
-                    until(f"{group} has two members", lambda group=group: settled(group))
+                until("each group has two members", lambda: all(settled(log, g) for g in CLASSIC))
                 until("all groups are quiet", lambda: min(map(log.quiet_s, CLASSIC)) > 3)
-                before = {group: newest(group).generation_id for group in CLASSIC}
-                specs = {group: spec(server, group) for group in (*CLASSIC, CONSUMER)}
+                before = newest(log)
+                groups = (*CLASSIC, CONSUMER)
+                specs = {group: kr.GroupSpec.from_dict(line(server, group)) for group in groups}
                 # Nobody reads the topic that grows; all members have the topics they subscribe to.
                 admin.create_partitions({"unread": NewPartitions(total_count=4)})
                 for group in PYTHON:
@@ -133,46 +125,64 @@ def test_what_members_do_when_topics_change(
                         python.subscribe(f"{group}/{number}", topics(group))
                 again = {one["client_id"]: list(topics(one["group_id"])) for one in members}
                 java.send(wait=False, subscribe=again)
-                for group in JOINS_ANYWAY:
-                    rebalanced = lambda g=group: newest(g).generation_id > before[g]  # noqa: E731
-                    until(f"{group} rebalances", rebalanced)
+                until("groups rebalance", lambda: later(log, before) >= JOINS_ANYWAY)
                 until("all groups are quiet", lambda: min(map(log.quiet_s, CLASSIC)) > 3)
-                joined = {g for g in CLASSIC if newest(g).generation_id > before[g]}
-                assert joined == JOINS_ANYWAY
+                assert later(log, before) == JOINS_ANYWAY
                 for group, one in specs.items():
                     planned = kr.plan(one, changes=[f"resubscribe={','.join(topics(group))}"])
                     assert bool(planned.rounds) == (group in JOINS_ANYWAY), group
 
-                waits = {}
-                for group, one in specs.items():
-                    waits[group] = commit_waits(kr.plan(one, changes=[deletion(group)]))
-                now = {group: newest(group).generation_id for group in CLASSIC}
+                plans = {g: kr.plan(one, changes=[deletion(g)]) for g, one in specs.items()}
+                waits = {group: commit_waits(one) for group, one in plans.items()}
+                now = newest(log)
                 since_ms = time.time_ns() // 1_000_000
                 admin.delete_topics([topics(group)[0] for group in (*JAVA, *PYTHON)])
-                for group in (*CLASSIC, CONSUMER):
-                    if group == CONSUMER:
-                        until(group, lambda: not holds_deleted(spec(server, CONSUMER)))
-                    elif group != WAITS_FOR_EVER:
-                        later = lambda g=group: newest(g).generation_id > now[g]  # noqa: E731
-                        until(f"{group} rebalances", later)
+                rebalancing = {*CLASSIC} - {WAITS_FOR_EVER}
+                until("groups rebalance", lambda: later(log, now) >= rebalancing)
+                until(CONSUMER, lambda: not holds_deleted(line(server, CONSUMER)))
+                after = line(server, CONSUMER)
                 first = {g: generation_after(log, g, now[g]) for g in CLASSIC}
             finally:
                 python.kill_all()
     slow = {COMMITS, "java-cooperative"}
     assert {g for g, at in first.items() if at is None} == {WAITS_FOR_EVER}
     assert {g for g, at in first.items() if at and at >= since_ms + POLL_MS} == slow
+    assert held_by(after) == {m: len(owned) for m, owned in plans[CONSUMER].after.items()}
     told = {group for group, one in waits.items() if one is not None and one.java}
     assert slow <= told
     assert not told & {CONSUMER, "librdkafka-range", "librdkafka-cooperative", WAITS_FOR_EVER}
     assert WAITS_FOR_EVER in {g for g, one in waits.items() if one is not None and one.aiokafka}
 
 
+def settled(log: OffsetsLog, group: str) -> bool:
+    found = generations(log.of(group))
+    held = found[-1].assigned() if found else {}
+    return len(held) == 2 and sum(map(len, held.values())) == 4
+
+
+def newest(log: OffsetsLog) -> dict[str, int]:
+    return {group: generations(log.of(group))[-1].generation_id for group in CLASSIC}
+
+
+def later(log: OffsetsLog, than: dict[str, int]) -> set[str]:
+    """Returns the groups with a later generation."""
+    return {group for group, generation_id in newest(log).items() if generation_id > than[group]}
+
+
 def deletion(group: str) -> str:
     return f"remove-topics={topics(group)[0]}"
 
 
-def holds_deleted(group: kr.GroupSpec) -> bool:
-    return any(tp.topic.endswith("deleted") for m in group.members for tp in m.owned_partitions)
+def holds_deleted(group: dict[str, Any]) -> bool:
+    owned = (one["topic"] for m in group["members"] for one in m.get("owned_partitions", ()))
+    return any(topic.endswith("deleted") for topic in owned)
+
+
+def held_by(group: dict[str, Any]) -> dict[str, int]:
+    return {
+        one["member_id"]: sum(len(each["partitions"]) for each in one.get("owned_partitions", ()))
+        for one in group["members"]
+    }
 
 
 def generation_after(log: OffsetsLog, group: str, generation_id: int) -> int | None:

@@ -92,8 +92,7 @@ def _change(members: Members, random: Random, stage: Stage) -> Outcome:
     kinds = ["join", "join", "grow"]
     if len(stage.clients) > 1:
         kinds += ["leave", "kill", "restart", "quick restart"]
-    if not stage.is_pattern:
-        kinds.append("resubscribe")
+    kinds.append("create" if stage.is_pattern else "resubscribe")
     kind = random.choice(kinds)
     if kind == "join" and random.random() < _TOGETHER:
         return _join_together(members, random, stage, before)
@@ -201,6 +200,18 @@ def _grow(members: Members, random: Random, stage: Stage, group: GroupSpec) -> l
     return [f"partitions {topic}={stage.topics[topic]}"]
 
 
+def _create(members: Members, random: Random, stage: Stage, group: GroupSpec) -> list[str]:
+    """Creates a topic that the members' pattern matches."""
+    n = stage.group_id.rpartition("-")[2]
+    topic = random.choice([f"{x}.{n}" for x in "abcdef" if f"{x}.{n}" not in stage.topics] or [""])
+    if not topic:
+        return _grow(members, random, stage, group)
+    stage.topics[topic] = random.randint(1, 9)
+    members.create({topic: stage.topics[topic]})
+    await_epoch(members.server, group)
+    return [f"add-topics {topic}={stage.topics[topic]}"]
+
+
 def _resubscribe(members: Members, random: Random, stage: Stage, group: GroupSpec) -> list[str]:
     i = random.randrange(len(stage.clients))
     client = stage.clients[i]
@@ -229,5 +240,6 @@ _DO = {
     "restart": _restart,
     "quick restart": _quick_restart,
     "grow": _grow,
+    "create": _create,
     "resubscribe": _resubscribe,
 }

@@ -173,12 +173,17 @@ def owned(group: GroupSpec) -> Owned:
 
 
 class _Real(RealIds):
-    """Uses the real ids of members and of their processes."""
+    """Uses the real ids of members, of their processes and of topics."""
 
     def __init__(self, planned: RebalancePlan, ids: Sequence[str], seen: Sequence[GroupSpec]):
         super().__init__(planned.group.group_id, ids, planned.newcomers)
         members = [one for group in seen for one in group.members if one.streams]
+        self._topics = {one.name: one.topic_id for group in seen for one in group.topics}
         self._processes = {one.member_id: one.streams.process_id for one in members if one.streams}
+
+    def topic_id(self, name: str) -> str:
+        found = self._topics.get(name)
+        return super().topic_id(name) if found is None else found
 
     def process_id(self, member_id: str) -> str:
         return self._processes[member_id]

@@ -234,11 +234,15 @@ class Stage:
 
     def _describe(self, group_id: str) -> Any:
         """Returns the coordinator's description of the group, or None if there is no answer."""
+        from kafka import KafkaAdminClient
         from kafka.errors import KafkaError
 
         try:
             return self._admin.describe_groups([group_id])[group_id]
         except KafkaError:
+            if self._lose is not None:  # the client keeps a coordinator that is gone
+                self._admin.close()
+                self._admin = KafkaAdminClient(bootstrap_servers=self._server)
             return None
 
     def _snapshot(self, cast: Cast) -> dict[str, Any]:

@@ -125,10 +125,15 @@ plan did not leave open; or the end was wrong."""
 
 def foresee(before: Mapping[str, Any], text: str) -> Foreseen:
     """Plans a change from a snapshot line."""
+    group = GroupSpec.from_dict(before)
     try:
-        led = plans_by_leader(GroupSpec.from_dict(before), [text])
+        led = plans_by_leader(group, [text])
     except kr.KafkaRebalanceError as error:
         return Foreseen(None, refusal=str(error), warning=_warning(error))
+    verb, _, new = text.partition("=")
+    if verb == "switch-assignor" and any(m.client_library == "librdkafka" for m in group.members):
+        # Below the plan of a mixed group, a sentence names this switch for a leader of librdkafka.
+        led += plans_by_leader(group, [f"{verb}=librdkafka/{new}"])
     errors = [one.error for one in led if one.error is not None]
     found = [_foreseen(one.plan) for one in led if one.plan is not None]
     warnings = [_warning(error) for error in errors]

@@ -7,6 +7,7 @@ import html
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_rebalance.data import captured_lines
+from tests.support.hostile_names import dangerous
 from tests.test_records import TOPICS, captured
 
 GOOD = {
@@ -140,6 +142,53 @@ def test_a_summary_of_clusters(tmp_path: Path) -> None:
     shown = command(*shlex.split(commands[0]))
     assert shown.returncode == 0, shown.stderr
     assert "rebalance" in shown.stdout
+
+
+def test_names_of_strangers_are_data_and_no_directories(tmp_path: Path) -> None:
+    """A rack of 300 letters, or with a NUL, is too long or impossible as the name of a file."""
+    racks = ["r" * 300, "nul\0", "new\nline", "two words", "a,b", "../..", "\x1b[2J", "=", "$(x)"]
+    groups = []
+    for number, rack in enumerate(racks):
+        topics = [{"name": "t", "partitions": 2, "racks": [[rack], ["b"]]}]
+        members = [{"member_id": "a", "topics": ["t"], "rack_id": rack}, GOOD["members"][1]]
+        group = {**GOOD, "group_id": f"{rack}{number}", "topics": topics, "members": members}
+        groups.append(json.dumps(group))
+    source, target = tmp_path / "groups.jsonl", tmp_path / "out"
+    source.write_text("\n".join(groups), encoding="utf-8")
+    run = command("fleet", "summary", source, target, "--json")
+    assert run.returncode == 0, run.stderr
+    summary = json.loads(run.stdout)
+    assert (summary["groups"], summary["errors"]) == (len(racks), 0)
+    plans = pq.read_table(target / "plans").to_pylist()
+    assert len(plans) == len(racks) * len(summary["changes"])
+    for rack in racks:
+        lost = [
+            one for one in plans if one["change"] == f"remove-rack={rack}" and one["error"] is None
+        ]
+        assert [one["group_id"] for one in lost if not one["not_affected"]], rack
+    assert dangerous((target / "report.html").read_text(encoding="utf-8")) == []
+
+
+def test_overwrite_deletes_only_what_a_job_wrote(tmp_path: Path) -> None:
+    source, target = tmp_path / "groups.jsonl", tmp_path / "out"
+    source.write_text(f"{json.dumps(GOOD)}\n", encoding="utf-8")
+    for word in ("assign", "summary", "assign"):  # each replaces the other's output
+        run = command("fleet", word, source, target, "--overwrite")
+        assert run.returncode == 0, run.stderr
+    precious = target / "precious" / "thesis.txt"
+    precious.parent.mkdir()
+    precious.write_text("years", encoding="utf-8")
+    run = command("fleet", "assign", source, target, "--overwrite")
+    assert run.returncode == 2
+    assert (
+        f"OUTPUT: {precious} is not from a fleet job, and --overwrite would delete it" in run.stderr
+    )
+    assert len(run.stderr.splitlines()) == 1
+    assert precious.read_text(encoding="utf-8") == "years"
+    shutil.rmtree(target)
+    target.write_text("a file", encoding="utf-8")
+    assert command("fleet", "assign", source, target, "--overwrite").returncode == 2
+    assert target.read_text(encoding="utf-8") == "a file"
 
 
 def test_a_summary_names_the_most_frequent_error(tmp_path: Path) -> None:

@@ -162,6 +162,14 @@ def test_groups_that_a_change_does_not_concern_are_counted(plans: DataFrame) -> 
     assert row["errors"] == 0
 
 
+def test_groups_that_a_change_leaves_without_members_are_no_errors(groups: DataFrame) -> None:
+    planned = plan_groups(groups, changes=["remove-members=1"])
+    (row,) = fleet_summary(planned.drop("cluster")).collect()
+    alone = sum(len(case["members"]) == 1 for case in in_clusters())
+    assert (row["without_members"], row["errors"], row["not_affected"]) == (alone, 0, 0)
+    assert alone > 0
+
+
 def test_the_histogram_has_every_group_once_a_figure(plans: DataFrame) -> None:
     rows = fleet_histogram(plans).collect()
     moves = [one["moves"] for one in plans.collect() if one["change"] == "add-members=1"]
@@ -270,6 +278,10 @@ def test_sql(spark: SparkSession) -> None:
     assert sorted(table.collect(), key=str) == sorted(wanted, key=str)
     own = spark.sql("select * from kafka_assign_table(TABLE(groups), null)").collect()
     assert sorted(own, key=str) == sorted(assign_groups(frame).collect(), key=str)
+    left_out = spark.sql("select * from kafka_assign_table(TABLE(groups))").collect()
+    assert sorted(left_out, key=str) == sorted(own, key=str)
+    next_one = spark.sql("select * from kafka_plan_table(TABLE(groups))").collect()
+    assert sorted(next_one, key=str) == sorted(plan_groups(frame, changes=[]).collect(), key=str)
     column = spark.sql("select kafka_assign(group_id, topics, members, 'sticky') as x from groups")
     assert [row["x"] for row in column.collect()] == wanted
     unknown = spark.sql("select error from kafka_assign_table(TABLE(groups), 'stick')").collect()

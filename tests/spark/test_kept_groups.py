@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -137,7 +138,7 @@ def test_a_pointer_that_was_not_replaced_in_full_is_not_seen(tmp_path: Path) -> 
 
 def test_old_tables_go_and_other_files_stay(spark: SparkSession, tmp_path: Path) -> None:
     table = _KeptTable(tmp_path, GROUP_KEYS, has_cluster=False)
-    (tmp_path / "v-00000009-abcdef01").mkdir()  # left by a killed run
+    (tmp_path / "v-00000001-abcdef01").mkdir()  # left by a killed run
     (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
     for n in range(5):
         table.apply(frame(spark, [(b"\0\2\0\1g", b"%d" % n, 0, n)]), n)
@@ -145,6 +146,51 @@ def test_old_tables_go_and_other_files_stay(spark: SparkSession, tmp_path: Path)
     assert (tmp_path / "notes.txt").exists()
     [row] = held(spark, tmp_path)
     assert row == (b"\0\2\0\1g", b"4", 0, 4)
+
+
+@pytest.mark.parametrize(
+    ("damage", "problem"),
+    [
+        ("pointer gone", r"current\.json: is gone, v-00000002-\w+ is there"),
+        ("pointer empty", r"current\.json: cannot be read: Expecting value"),
+        ("pointer cut", r"current\.json: cannot be read: "),
+        ("pointer of others", r"current\.json: cannot be read: .* unexpected keyword"),
+        ("file gone", r"part-\S+\.parquet: is not there with its \d+ bytes"),
+        ("file cut", r"part-\S+\.parquet: is not there with its \d+ bytes"),
+        ("table gone", r"part-\S+\.parquet: is not there with its \d+ bytes"),
+    ],
+)
+def test_a_damaged_table_is_never_read_as_a_smaller_one(
+    spark: SparkSession, tmp_path: Path, damage: str, problem: str
+) -> None:
+    rows = log()
+    half = len(rows) // 2
+    table = _KeptTable(tmp_path, GROUP_KEYS, has_cluster=False)
+    table.apply(frame(spark, rows[:10]), 0)
+    table.apply(frame(spark, rows[:half]), 1)
+    pointer = tmp_path / CURRENT
+    made = Pointer.read(tmp_path)
+    assert made is not None
+    file = tmp_path / made.directory / next(iter(made.files))
+    match damage.split():
+        case "pointer", "gone":
+            pointer.unlink()
+        case "pointer", "empty":
+            pointer.write_text("")
+        case "pointer", "cut":
+            pointer.write_text(pointer.read_text()[:-20])
+        case "pointer", *_:
+            pointer.write_text('{"format": 2}')
+        case "file", "gone":
+            file.unlink()
+        case "file", _:
+            file.write_bytes(file.read_bytes()[:-1])
+        case _:
+            shutil.rmtree(file.parent)
+    with pytest.raises(KafkaRebalanceError, match=f"{problem}.*; the table is damaged: remove"):
+        kept_records(spark, str(tmp_path))
+    with pytest.raises(KafkaRebalanceError, match=problem):
+        table.apply(frame(spark, rows), 2)
 
 
 def test_clusters_have_offsets_of_their_own(spark: SparkSession, tmp_path: Path) -> None:

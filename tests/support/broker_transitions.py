@@ -60,7 +60,7 @@ class Transitions:
             "process": f"p{self.rng.randint(1, 3)}",
             "fresh": True,
         }
-        self._beat(member_id)
+        self.beat(member_id)
         return True
 
     def leave(self) -> bool:
@@ -79,7 +79,7 @@ class Transitions:
         self.made += 1
         new_id = f"{self.rng.randrange(16**6):06x}-{self.made}"
         self.members[new_id] = back | {"epoch": 0, "owned": {}, "fresh": True}
-        self._beat(new_id)
+        self.beat(new_id)
         return new_id
 
     def subscribe(self) -> bool:
@@ -88,7 +88,7 @@ class Transitions:
         if self.kind == "streams" or set(topics) == set(self.members[member_id]["topics"]):
             return False
         self.members[member_id] |= {"topics": topics, "fresh": True}
-        self._beat(member_id)
+        self.beat(member_id)
         return True
 
     def grow(self) -> bool:
@@ -117,7 +117,7 @@ class Transitions:
                 done.append(f"{kind} {pause}")
                 self.command({"op": "advance", "ms": pause})
                 for member_id in self.rng.sample(sorted(self.members), len(self.members) // 2):
-                    self._beat(member_id)
+                    self.beat(member_id)
         return done
 
     # States ---------------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ class Transitions:
         for _ in range(40):
             self.command({"op": "advance", "ms": 1_500})
             for member_id in list(self.members):
-                self._beat(member_id)
+                self.beat(member_id)
             state = self.command({"op": "mstate", "g": "g"})["state"]
             state.pop("timers")
             if state == known and self._rests(state):
@@ -155,7 +155,7 @@ class Transitions:
         read = {name for one in self.members.values() for name in one["topics"]}
         owned = {name for one in members.values() for name in one["target"]}
         topics = tuple(
-            kr.Topic(name, count, topic_id=_topic_id(name))
+            kr.Topic(name, count, topic_id=topic_id(name))
             for name, count in self.topics.items()
             if name in read | owned
         )
@@ -191,7 +191,7 @@ class Transitions:
             there["c"] = there[_SOURCE]
         self.command({"op": "topics", "topics": there})
 
-    def _beat(self, member_id: str) -> None:
+    def beat(self, member_id: str) -> None:
         member = self.members[member_id]
         request = {"op": _OPS[self.kind], "g": "g", "m": member_id, "epoch": member["epoch"]}
         joins = member["epoch"] == 0
@@ -229,5 +229,5 @@ def _partitions(listed: Command) -> tuple[kr.TopicPartition, ...]:
     return tuple(kr.TopicPartition(name, p) for name, each in listed.items() for p in each)
 
 
-def _topic_id(name: str) -> str:
+def topic_id(name: str) -> str:
     return base64.urlsafe_b64encode(name.encode().ljust(16, b"\0")).decode().rstrip("=")

@@ -23,10 +23,9 @@ from typing import TYPE_CHECKING
 from kafka_rebalance.tracing.driver import Driver
 from tools.member_ids import Ids
 
-from .generate_heartbeats import HeartbeatCommands, ShareCommands
+from .generate_heartbeats import AnyMember, HeartbeatCommands, ShareCommands
 from .generate_streams_heartbeats import StreamsCommands
 from .random_consumer_members import ConsumerMember
-from .random_heartbeat_members import HeartbeatMember
 from .random_share_members import ShareMember
 from .random_streams_members import StreamsMember
 from .random_topics import Command
@@ -48,7 +47,7 @@ class ChangingTypes(StreamsCommands):
     def __init__(self, rng: random.Random) -> None:
         super().__init__(rng)
         names = self.topics.names()
-        self.of_types: list[list[HeartbeatMember]] = [
+        self.of_types: list[list[ConsumerMember] | list[ShareMember] | list[StreamsMember]] = [
             [ConsumerMember(rng, self.topics, name, "g", None) for name in "CD"],
             [ShareMember(rng, self.topics, name, "g", None, names) for name in "PQ"],
             [StreamsMember(rng, self.topics, name, "g", None, self.topology) for name in "AB"],
@@ -69,7 +68,8 @@ class ChangingTypes(StreamsCommands):
             return self._change_type()
         if chance < 0.5:
             return super()._draw(number)
-        return self._draw_of(number, rng.choice(self.present))
+        members: list[AnyMember] = [*self.present]
+        return self._draw_of(number, rng.choice(members))
 
     def _change_type(self) -> Command:
         """Lets all members leave; then another type comes, or first a request of a classic one."""

@@ -21,8 +21,8 @@ def for_brokers(case: Case) -> Case:
     """Returns the case with topic ids, also of deleted topics.
 
     Some groups also get topics without partitions in their targets, as Kafka's own coordinator
-    leaves them in share groups, and some share groups get lists of initialised partitions. A streams
-    group has no topics. A case that has been here before is returned as it is.
+    leaves them in share groups, and some share groups get lists of initialised partitions. A
+    streams group has no topics. A case that has been here before is returned as it is.
     """
     held = (one for member in case["members"] for one in member.get("owned_partitions") or [])
     if any("topic_id" in one for one in (*case["topics"], *held)):

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 TIMEOUT_S = 0.3
 _BYTE_S = 0.1
 
-_CHANGE = ("--group", "g", "--remove-members", "1")
+_CHANGE = ("--group", "g", "--add-members", "1")
 _BROKER_COMMANDS = {
     "snapshot": (),
     "snapshot --leaders": ("--leaders",),
@@ -49,8 +49,13 @@ _BROKER_COMMANDS = {
     "explain": ("t-0", "--group", "g"),
     "simulate": ("--group", "g"),
     "history": (),
-    "watch": ("--group", "g"),
+    "watch": ("--group", "g", "--for", "2"),
 }
+
+
+def broker_commands() -> dict[str, list[str]]:
+    """Returns the words of each command that reads a broker, without the broker."""
+    return {name: [name.split()[0], *more] for name, more in _BROKER_COMMANDS.items()}
 
 
 class Listener(NamedTuple):
@@ -71,9 +76,8 @@ class Listener(NamedTuple):
             url = f"http{'s' * self.has_tls}://127.0.0.1:{port}"
             yield "connect --url", ["connect", "--url", url, *more]
             return
-        for name, arguments in _BROKER_COMMANDS.items():
-            server = ["--bootstrap-server", f"127.0.0.1:{port}"]
-            yield name, [name.split()[0], *arguments, *server, *more]
+        for name, words in broker_commands().items():
+            yield name, [*words, "--bootstrap-server", f"127.0.0.1:{port}", *more]
 
 
 LISTENERS = {

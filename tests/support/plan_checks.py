@@ -155,13 +155,15 @@ def _forgetting(plan: RebalancePlan, step: Step) -> set[str]:
     """
     if not any(isinstance(change, kr.SwitchAssignor) for change in plan.changes):
         return set()
-    sent = {m.member_id: m.owned_partitions for m in step.rounds[0].group.members}
+    sent = [(m, one.held[m.member_id]) for one in step.rounds for m in one.group.members]
     forgetting = {
         m.member_id
-        for m in step.before.members
-        if any(tp.topic in m.topics for tp in m.owned_partitions) and not sent[m.member_id]
+        for m, held in sent
+        if any(tp.topic in m.topics for tp in held) and not m.owned_partitions
     }
-    assert forgetting <= {*plan.made_up} or not any(sent.values())
+    claim = any(m.owned_partitions for m, _ in sent)
+    was_eager = plan.group.rebalance_protocol == "eager"
+    assert was_eager or forgetting <= {*plan.made_up} or not claim
     return forgetting
 
 
@@ -172,7 +174,7 @@ def _check_step(step: Step, engine: str, forgetting: set[str]) -> None:
     cooperative = assignor.endswith("cooperative-sticky")
     librdkafka = assignor.startswith("librdkafka/")
     eager = cooperative and group.rebalance_protocol == "eager"
-    if eager or (forgetting and not any(m.owned_partitions for m in step.rounds[0].group.members)):
+    if eager or (forgetting and step.rounds[0].kind == "eager"):
         cooperative = False
         members = tuple(
             replace(member, owned_partitions=(), generation_id=None) for member in group.members

@@ -112,7 +112,7 @@ class Log:
     def _run_librdkafka(self) -> None:
         log = self
 
-        class Logged(librdkafka.GeneralBuild):
+        class Logged(librdkafka.LibrdkafkaBuild):
             def _append(self, member_id: str, tp: TopicPartition) -> None:
                 if not log.after.get("balancing"):
                     log.given.append((tp, member_id, _sizes(self.current)))

@@ -3,7 +3,8 @@
 
 Listeners  SECURED (SASL_SSL: PLAIN, SCRAM-SHA-512, OAUTHBEARER), MUTUAL (SSL with a certificate of
            the client), and a plaintext one without restrictions.
-Users      "viewer" may Describe all groups and the topic "orders"; "nobody" has no permission;
+Users      "viewer" may Describe all groups and the topic "orders", "half" the group "payments" and
+           this topic; "nobody" has no permission;
            "lister" may Describe the cluster and __consumer_offsets; "reader" may Read
            __consumer_offsets. The certificate's user, CN=viewer, has the permissions of "viewer".
 Stores     openssl and keytool make them: client.p12, client.jks and client.pem contain the same
@@ -141,12 +142,14 @@ def permit(server: str) -> None:
         admin.alter_user_scram_credentials(
             [
                 UserScramCredentialUpsertion(user, mechanism, PASSWORD.encode())
-                for user in ("viewer", "nobody", "lister", "reader")
+                for user in ("viewer", "half", "nobody", "lister", "reader")
             ]
         )
         admin.create_acls(
             [
                 _may("viewer", ACLOperation.DESCRIBE, ResourceType.GROUP, "*"),
+                _may("half", ACLOperation.DESCRIBE, ResourceType.GROUP, "payments"),
+                _may("half", ACLOperation.DESCRIBE, ResourceType.TOPIC, "orders"),
                 _may("viewer", ACLOperation.DESCRIBE, ResourceType.TOPIC, "orders"),
                 _may("lister", ACLOperation.DESCRIBE, ResourceType.CLUSTER, "kafka-cluster"),
                 _may("lister", ACLOperation.DESCRIBE, ResourceType.TOPIC, "__consumer_offsets"),

@@ -54,12 +54,12 @@ def assign(group: GroupSpec, assignor: str | None = None, *, engine: Engine = "r
     row = SERVER_SIDE[name] if name in SERVER_SIDE else BUILT_IN[name]
     if isinstance(row, OfTasks):
         return _tasks(group, row)
-    answer = row.assign(group)
-    assignment = _in_join_order(group, answer)
+    given: Mapping[str, Sequence[TopicPartition]] = row.assign(group)
+    assignment = _in_join_order(group, given)
     withholds = isinstance(row, BuiltIn) and row.withholds
     shares = isinstance(row, ServerSide) and row.shares
     anomalies = find_anomalies(group, assignment, withholds=withholds, shares=shares)
-    topics = answer.owned_topics if isinstance(answer, Assignment) else NO_TOPICS
+    topics = given.owned_topics if isinstance(given, Assignment) else NO_TOPICS
     return Assignment.of(assignment, anomalies, owned_topics=topics)
 
 
@@ -92,6 +92,9 @@ def assignor_of(group: GroupSpec, assignor: str | None) -> str:
 def _assign_custom(group: GroupSpec, name: str) -> Assignment:
     assignor = custom(name)
     answer = assignor.assign(group)
+    if not isinstance(answer, Mapping):
+        problem = f"{quoted(name)} returns {a_type(answer)}; return {{member_id: [(topic, 0), …]}}"
+        raise GroupError("assignment", problem)
     members = {member.member_id for member in group.members}
     for member_id, partitions in answer.items():
         if partitions and member_id not in members:
@@ -100,7 +103,11 @@ def _assign_custom(group: GroupSpec, name: str) -> Assignment:
                 f"{quoted(name)} gives partitions to {quoted(member_id)}, who is no member of the "
                 "group; give them to members only",
             )
-    assignment = {m.member_id: tuple(answer.get(m.member_id, ())) for m in group.members}
+    owned = {m.member_id: answer.get(m.member_id, ()) for m in group.members}
+    try:
+        assignment = {who: tuple(each) for who, each in Assignment.of(owned).items()}
+    except GroupError as error:
+        raise GroupError("assignment", f"{quoted(name)} returns a wrong answer: {error}") from None
     cooperative = RebalanceProtocol.COOPERATIVE in assignor.supported_protocols
     if cooperative and library_of(name) is None:
         validate_cooperative(group, assignment)

@@ -8,6 +8,7 @@ assignor computes the assignment of the whole group (`assign`).
 Source   org.apache.kafka.clients.consumer.ConsumerPartitionAssignor (Kafka 4.4.0).
 """
 
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Protocol, runtime_checkable
@@ -25,25 +26,38 @@ class RebalanceProtocol(Enum):
 
 @runtime_checkable
 class Assignor(Protocol):
-    """The methods and properties of an assignor; `register` makes a custom assignor known."""
+    """The methods and properties of an assignor; `register` makes a custom assignor known.
+
+    A class that derives from this one needs `name` and `assign`. The others are as for Kafka's
+    `range`: an eager assignor without user data.
+    """
 
     @property
+    @abstractmethod
     def name(self) -> str:
         """Returns the name by which members list the assignor in JoinGroup."""
 
     @property
     def version(self) -> int:
         """Returns the version of the assignor: 0 for Kafka's own."""
+        return 0
 
     @property
     def supported_protocols(self) -> Sequence[RebalanceProtocol]:
         """Returns the rebalance protocols that the assignor supports."""
+        return (RebalanceProtocol.EAGER,)
 
     def subscription_user_data(self, topics: Iterable[str]) -> bytes | None:
         """Returns the user data that the member sends with a subscription to `topics`."""
+        return None
 
+    @abstractmethod
     def assign(self, group: GroupSpec) -> Mapping[str, Sequence[TopicPartition]]:
-        """Returns the partitions of each member; a member without an entry gets none."""
+        """Returns the partitions of each member, as TopicPartition or pairs (topic, partition).
+
+        A member without an entry gets none.
+        """
 
     def on_assignment(self, assignment: Sequence[TopicPartition], generation_id: int) -> None:
         """Receives the new assignment of the assignor's own member, and its generation."""
+        return  # an empty body would be abstract

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance import _core
-from kafka_rebalance.errors import SchemaError
+from kafka_rebalance.errors import NO_MEMBERS, SchemaError
 
 from .file_systems import open_file_system
 from .splits import Split, line_batches, row_batches
@@ -69,8 +69,9 @@ def write_part(job: Job, number: int, splits: Sequence[Split]) -> WrittenPart:
                 writer = parquet.ParquetWriter(path, table.schema, filesystem=system, **options)
             writer.write_table(table)
             groups += len(table)
-            errors += len(table) - table["error"].null_count
-            never_ends += sum(kind == "never-ends" for kind in _kinds(table))
+            kinds = _kinds(table)
+            errors += len(table) - table["error"].null_count - kinds.count(NO_MEMBERS)
+            never_ends += kinds.count("never-ends")
     finally:
         if writer is not None:
             writer.close()

@@ -176,7 +176,7 @@ def _notes(compared: Comparison, led: Sequence[LedPlan]) -> list[str]:
 
 def _show_many(compared: Sequence[Comparison]) -> None:
     from kafka_rebalance.report.plans.compare import print_comparisons
-    from kafka_rebalance.report.plans.leader import leaders_note
+    from kafka_rebalance.report.plans.leader import either_note, leaders_note
     from kafka_rebalance.report.plans.lost_rack import groups_note
     from kafka_rebalance.report.plans.plan import print_wrapped
     from kafka_rebalance.report.plans.recipes import lists_note
@@ -191,6 +191,11 @@ def _show_many(compared: Sequence[Comparison]) -> None:
     groups = (one.group for one in compared)
     unknown = [one.group_id for one in groups if may_list_eager(one, one.assignor)]
     if note := lists_note(unknown):
+        print_wrapped(note)
+    named = (
+        (one.group, name) for one in compared for name in (one.group.assignor, one.recommended)
+    )
+    if note := either_note(named):
         print_wrapped(note)
     print("The last two columns: with the group's own assignor -> with the recommended one.")
     print("--group G shows one group in detail.")

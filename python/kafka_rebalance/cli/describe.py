@@ -19,6 +19,7 @@ from .exit_codes import of_errors
 from .groups import BadGroup, add_input, given, read_groups, report_bad
 from .leaderless import Leaderless
 from .options import cluster_configs
+from .snapshot import note_left_out
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     noted = Leaderless()
-    found = list(read_groups(args, noted))
+    found = list(read_groups(args, noted, note_left_out))
     if args.bootstrap_server and args.group and _is_other(found[0]):
         found = _show_other(args, found[0])
     groups = [one for one in found if not isinstance(one, BadGroup)]

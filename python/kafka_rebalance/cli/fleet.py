@@ -123,7 +123,9 @@ def _add_paths(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="every machine of the cluster sees the local paths",
     )
-    parser.add_argument("--overwrite", action="store_true", help="replace an OUTPUT that exists")
+    parser.add_argument(
+        "--overwrite", action="store_true", help="replace an OUTPUT that a fleet job wrote"
+    )
     parser.add_argument("--json", action="store_true", help="print the counts as JSON")
 
 

@@ -97,7 +97,7 @@ def _write(
     plans = _written_plans(args, spark, left, changes, output, plain=plain)
     rows, totals = _summary(args, spark, plans, output)
     bins = fleet_histogram(plans.where("change = ''")).collect()
-    now = totals[""] if "" in totals else ChangeTotals("", *[0] * 13)
+    now = totals[""] if "" in totals else ChangeTotals("", *[0] * 14)
     error = _most_frequent_error(plans) if now.errors else None
     seconds = round(time.perf_counter() - start, 1)
     report = FleetReport(
@@ -174,7 +174,10 @@ def _racks(args: argparse.Namespace, groups: "DataFrame") -> list[str]:
 
 
 def _totals(row: Any) -> ChangeTotals:
-    named = ("groups", "errors", "not_affected", "unsettled", "uneven", "moves", "least_moves")
+    named = (
+        *("groups", "errors", "not_affected", "without_members"),
+        *("unsettled", "uneven", "moves", "least_moves"),
+    )
     moves = row["group_moves"]
     return ChangeTotals(
         change=row["change"],

@@ -3,12 +3,13 @@
 
 import argparse
 from collections.abc import Callable, Container, Iterator, Sequence
+from difflib import get_close_matches
 from itertools import chain, islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from kafka_rebalance.assignors.registry import STREAM
 from kafka_rebalance.bulk.lines import group_id_of, line_error
-from kafka_rebalance.errors import GroupError, NeverEnds, NotAffected
+from kafka_rebalance.errors import GroupError, NeverEnds, NoMembersLeft, NotAffected
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.line_files import MAX_LINE_BYTES, TOO_LONG, read_lines
 from kafka_rebalance.group.spec import GroupSpec
@@ -23,8 +24,9 @@ from kafka_rebalance.report.text.sentences import print_note, print_sentence
 
 from .leaderless import Leaderless
 from .lines import no_groups, open_input
+from .misspelt import Misspelt
 from .options import add_cluster, add_engine, cluster_configs
-from .tally import OF_APPLICATION, LeftOut, Tally
+from .tally import OF_APPLICATION, Emptied, LeftOut, Tally
 
 GroupAnswer = TypeVar("GroupAnswer")
 
@@ -106,10 +108,13 @@ class _Append(argparse.Action):
 
 
 def read_groups(
-    args: argparse.Namespace, leaderless: Leaderless | None = None
+    args: argparse.Namespace,
+    leaderless: Leaderless | None = None,
+    on_left_out: Callable[[str, str], None] | None = None,
 ) -> Iterator[GroupSpec | BadGroup]:
     """Yields every group of the input, or only the one with the id in `--group`.
 
+    `on_left_out` is that of `live.snapshot`.
     The partitions without a leader are kept in `leaderless`. A file without the group in `--group`
     yields its error, as a cluster does. If there is no group at all, this is said on standard
     error, because nothing else would be printed.
@@ -117,18 +122,19 @@ def read_groups(
     if (args.file is None) == (args.bootstrap_server is None):
         args.parser.error("give either FILE or --bootstrap-server")
     found, is_empty = False, True
-    there: list[str] = []
-    for one, line in _cluster(args) if args.file is None else _file(args.file):
+    there: dict[str, None] = {}
+    lines = _cluster(args, on_left_out) if args.file is None else _file(args.file)
+    for one, line in lines:
         is_empty = False
-        if args.group is not None and one.group_id is not None and len(there) <= _MOST_THERE:
-            there.append(one.group_id)
+        if args.group is not None and one.group_id is not None and len(there) < _MOST_COMPARED:
+            there[one.group_id] = None
         if args.group in (None, one.group_id):
             found = True
             if leaderless is not None:
                 leaderless.note(one.group_id, line)
             yield one
     if args.group is not None and not found:
-        yield no_such_group(args.group, args.file, there)
+        yield no_such_group(args.group, args.file, [*there])
     elif is_empty and args.file is not None:
         no_groups(args.file)
     elif is_empty:
@@ -137,10 +143,14 @@ def read_groups(
 
 
 _MOST_THERE = 3
+_MOST_COMPARED = 10_000
 
 
 def no_such_group(group_id: str, where: str, there: Sequence[str]) -> BadGroup:
-    """Returns the error of an absent group: the input, and the first groups that are `there`."""
+    """Returns the error of an absent group: a group of nearly this name, or the first ones."""
+    if near := get_close_matches(group_id, there, n=1, cutoff=0.75):
+        problem = f"no such group in {where}; did you mean {near[0]}?"
+        return BadGroup(group_id, f"group_id: {problem}")
     some = there[:_MOST_THERE]
     more = " and others" if len(there) > len(some) else ""
     has = f"; it has {', '.join(some) if more else in_words(some)}{more}" if some else ""
@@ -158,6 +168,7 @@ def report_bad(group: BadGroup, *, as_json: bool) -> None:
 
 def _file(file: str) -> Iterator[tuple[GroupSpec | BadGroup, Any]]:
     """Yields each group with its line's value, which is None if it cannot be parsed."""
+    misspelt = Misspelt()
     with open_input(file) as source:
         for number, line in enumerate(read_lines(source, MAX_LINE_BYTES), 1):
             if line is not None and not line.strip():
@@ -167,17 +178,27 @@ def _file(file: str) -> Iterator[tuple[GroupSpec | BadGroup, Any]]:
                 if line is None:
                     raise GroupError("line", TOO_LONG)
                 value = contract.parse(line)
+                misspelt.note(number, value)
                 yield GroupSpec.from_dict(value), value
             except GroupError as error:
                 place = "" if error.path == "line" else f"line {number}: "
                 yield BadGroup(group_id_of(value), line_error(error, number), place=place), value
 
 
-def _cluster(args: argparse.Namespace) -> Iterator[tuple[GroupSpec | BadGroup, Any]]:
+def _hidden_groups(group_id: str, why: str) -> None:
+    if group_id == "*":  # groups that the cluster does not list for this user
+        print_note(f"left out: {why}")
+
+
+def _cluster(
+    args: argparse.Namespace, on_left_out: Callable[[str, str], None] | None
+) -> Iterator[tuple[GroupSpec | BadGroup, Any]]:
     from kafka_rebalance.live import snapshot
 
     groups = None if args.group is None else [args.group]
-    for line in snapshot(args.bootstrap_server, groups, configs=cluster_configs(args)):
+    configs = cluster_configs(args)
+    report = on_left_out or _hidden_groups
+    for line in snapshot(args.bootstrap_server, groups, configs=configs, on_left_out=report):
         try:
             yield GroupSpec.from_dict(line), line
         except GroupError as error:
@@ -214,6 +235,7 @@ def answers(
     A classic group of Kafka Streams is left out, alone or not, and so is a streams group (KIP-1071)
     for which a change is not played: nothing is wrong with them. It is an error only if no group
     has an answer.
+    A group of which a change leaves no members has no answer, but its line is a result.
     A group that lacks the member of `--leader` keeps its own leader, if there are several groups.
     """
     groups = read_groups(args, tally.leaderless)
@@ -230,6 +252,9 @@ def answers(
                 from kafka_rebalance.report.plans.never_ends import print_endless_error
 
                 print_endless_error(found.never_ends)
+            continue
+        if isinstance(found, Emptied):
+            found.show(as_json=args.json)
             continue
         if isinstance(found, LeftOut):
             tally.streams.setdefault(found.why, []).append(found.group_id)
@@ -271,7 +296,7 @@ def _answer(
     work: Callable[[GroupSpec, Sequence[Change]], GroupAnswer],
     *,
     alone: bool,
-) -> tuple[GroupAnswer | None, list[str]] | BadGroup | LeftOut:
+) -> tuple[GroupAnswer | None, list[str]] | BadGroup | LeftOut | Emptied:
     if isinstance(group, BadGroup):
         return group
 
@@ -288,6 +313,8 @@ def _answer(
         answer, left_out = (
             (played(args.changes), []) if alone else as_far_as_affected(played, args.changes, group)
         )
+    except NoMembersLeft as error:
+        return Emptied(group.group_id, error.problem)
     except GroupError as error:
         if error.path == "assignor" and not alone and (left_out := _unaffected(group, args)):
             return None, left_out  # nobody asks for a rebalance of this group
@@ -313,7 +340,7 @@ def _hint(error: GroupError, group: GroupSpec, args: argparse.Namespace) -> str:
     ids = {one for member in group.members for one in (member.member_id, member.group_instance_id)}
     clients = {member.client_id for member in group.members} - {None} - ids
     for change in args.changes:
-        if isinstance(change, RemoveMembers) and change.member in clients:
+        if isinstance(change, RemoveMembers) and change.member and change.member in clients:
             return f"; it is a client_id: {shell_option('--remove-client', change.member)}"
     return ""
 

@@ -30,8 +30,8 @@ from kafka_rebalance.plans import (
     plan,
 )
 from kafka_rebalance.plans.broker_notes import broker_notes
-from kafka_rebalance.plans.changes import Change
-from kafka_rebalance.plans.clients import unknown_libraries
+from kafka_rebalance.plans.changes import BounceMembers, Change
+from kafka_rebalance.plans.clients import class_name, unknown_libraries
 from kafka_rebalance.plans.commit_waits import CommitWaits, commit_waits
 from kafka_rebalance.plans.extra_rebalances import (
     ExtraRebalances,
@@ -42,6 +42,7 @@ from kafka_rebalance.plans.extra_rebalances import (
 from kafka_rebalance.plans.leaders import LedPlan, has_no_answer, plans_by_leader
 from kafka_rebalance.plans.librdkafka_traps import Trap, librdkafka_traps
 from kafka_rebalance.plans.listed import may_list_eager
+from kafka_rebalance.plans.may_happen import may_happen
 from kafka_rebalance.plans.met_apart import played_apart
 from kafka_rebalance.plans.rebalance_plan import parse_changes
 from kafka_rebalance.plans.switched import by_plug_ins, not_rolling
@@ -195,7 +196,9 @@ class _Table:
     `leaders` has the `leader_library` of each group whose rebalances Kafka's own assignor answers.
     `racks_unknown` is that of `lost_rack.in_plan` for each group. `lists_unknown` are the ids of
     groups whose plans depend on lists that are not known. `places_guessed` counts groups of members
-    with racks that get new partitions, whose replicas' racks are guesses.
+    with racks that get new partitions, whose replicas' racks are guesses. `either` is that of
+    `either_note`. `restarts_assumed` counts groups whose restarts may take another course
+    (`changes/bounces.py`).
     """
 
     rows: list[tuple[str, str, Figures]] = field(default_factory=list)
@@ -205,14 +208,25 @@ class _Table:
     racks_unknown: list[list[str] | None] = field(default_factory=list)
     lists_unknown: list[str] = field(default_factory=list)
     places_guessed: int = 0
+    either: str | None = None
+    restarts_assumed: int = 0
 
     def add(self, planned: RebalancePlan) -> None:
-        self.rows.append((planned.group.group_id, planned.assignor, planned.figures()))
+        from kafka_rebalance.report.plans.leader import either_note
+
+        named = planned.group, planned.assignor
+        self.either = self.either or either_note([named])
+        name = class_name(*named) or ""
+        self.rows.append((planned.group.group_id, name, planned.figures()))
         self.extra.append(_extra(planned))
         self.waits.append(commit_waits(planned))
         self.racks_unknown.append(lost_rack.in_plan(planned))
         has_racks = any(member.rack_id for member in planned.group.members)
         self.places_guessed += planned.places_guessed and has_racks
+        self.restarts_assumed += any(
+            isinstance(one, BounceMembers) and not one.is_certain_in(planned.group)
+            for one in planned.changes
+        )
         if _assumes_lists(planned):
             self.lists_unknown.append(planned.group.group_id)
         if planned.rounds and not library_of(planned.assignor):
@@ -228,7 +242,8 @@ class _Table:
 
         print_plans(self.rows, self.extra)
         cautions = extra_in_groups_note(self.extra), groups_note(self.racks_unknown)
-        notes = commit_waits_in_groups_note(self.waits), *cautions, leaders_note(self.leaders)
+        waits = commit_waits_in_groups_note(self.waits)
+        notes = self.either, waits, *cautions, leaders_note(self.leaders)
         for note in filter(None, (*notes, lists_note(self.lists_unknown))):
             print_wrapped(note)
         if self.places_guessed:
@@ -236,6 +251,13 @@ class _Table:
             print_wrapped(
                 f"Guessed for {which} with racks: where brokers put the new partitions. The "
                 "members that get them can depend on it; --group G prints draws."
+            )
+        if self.restarts_assumed:
+            which = counted(self.restarts_assumed, "group")
+            print_wrapped(
+                f"Assumed for {which} that the broker assigns: how long restarted members are away "
+                "(bounce-members: away=). Back before another member's heartbeat, they move "
+                "nothing or less; --group G prints both courses."
             )
         print("--group G shows one group in detail.")
 
@@ -267,6 +289,8 @@ def _json(
         answer["extra_rebalances"] = extra.to_dict() | played
     if waits := commit_waits(planned):
         answer["commit_waits"] = waits.to_dict()
+    if alone and (possible := may_happen(planned)):
+        answer["may_happen"] = [one.to_dict() for one in possible]
     if alone and (notes := broker_notes(planned)):
         answer["broker_notes"] = [note.to_dict() for note in notes]
     switches = (planned.group, planned.changes, planned.assignor)
@@ -334,6 +358,8 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
         print_wrapped(note)
     if args.explain is None:
         _show_extra(planned, args)
+        for possible in may_happen(planned):
+            print_wrapped(possible.text)
     _show_leaders(answer)
     _draw(planned, args)
 

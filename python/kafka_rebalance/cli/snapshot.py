@@ -76,6 +76,11 @@ def _with_leaders(
         yield line
 
 
+def note_left_out(group_id: str, why: str) -> None:
+    """Says on standard error why a group of the cluster has no line."""
+    print_note(f"{group_id} left out: {why}")
+
+
 class _Counts:
     """Counts the groups of a snapshot, and warns of groups that `plan` and `compare` refuse."""
 
@@ -109,7 +114,7 @@ class _Counts:
 
     def leave_out(self, group_id: str, why: str) -> None:
         self._left_out += group_id != "*"
-        print_note(f"{group_id} left out: {why}")
+        note_left_out(group_id, why)
 
     def progressed(self, progress: Progress) -> None:
         self._changed = progress.changed

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from kafka_rebalance.assignors.registry import FOREIGN, IN_PLACE_OF_STREAM, STREAM
+from kafka_rebalance.group import contract
 from kafka_rebalance.group.model import quoted
 from kafka_rebalance.plans.grown_sources import STOPS
 from kafka_rebalance.plans.playing import NOT_PLAYED
@@ -25,6 +26,21 @@ class LeftOut(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         return {"group_id": self.group_id, "left_out": self.why}
+
+
+class Emptied(NamedTuple):
+    """A group of which the changes leave no members, and a sentence that says so."""
+
+    group_id: str
+    result: str
+
+    def show(self, *, as_json: bool) -> None:
+        if as_json:
+            print(contract.dumps(self._asdict()), flush=True)
+        else:
+            from kafka_rebalance.report.plans.plan import print_wrapped
+
+            print_wrapped(f"{self.group_id}: {self.result}", "", "  ")
 
 
 OF_APPLICATION = f"its assignor is {FOREIGN[STREAM]}; {IN_PLACE_OF_STREAM}"

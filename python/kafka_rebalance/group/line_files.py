@@ -2,6 +2,7 @@
 """Reads a file, its lines, or those of a range of its bytes, in bounded memory."""
 
 import os
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from io import BufferedIOBase
 from typing import BinaryIO
@@ -16,26 +17,31 @@ Source = BinaryIO | BufferedIOBase  # the second: what gzip opens
 
 
 def read_lines(source: Source, most: int) -> Iterator[bytes | None]:
-    """Yields lines without their line ends; None for a line of more than `most` bytes."""
+    """Yields lines without their line ends; None for a line of more than `most` bytes.
+
+    A byte order mark is not part of a line: editors and shells of Windows write it, and files that
+    are joined have it before any line.
+    """
     while line := source.readline(most + 1):
         if len(line) > most and not line.endswith(b"\n"):
             _skip_line(source)
             yield None
         else:
-            line = line.rstrip(b"\r\n")  # frees the line that was read, before the caller works
+            # The new name frees the line that was read, before the caller works.
+            line = line.rstrip(b"\r\n").removeprefix(BOM_UTF8)
             yield line
 
 
 def read_text(source: Source, path: str, name: str) -> str:
-    """Returns a whole file of at most MAX_LINE_BYTES in UTF-8; lines end with "\\n" alone.
+    """Returns a whole file of at most MAX_LINE_BYTES in UTF-8, without a byte order mark.
 
-    Errors: GroupError at `path`, with the file's name.
+    Lines end with "\\n" alone. Errors: GroupError at `path`, with the file's name.
     """
     data = source.read(MAX_LINE_BYTES + 1)
     if len(data) > MAX_LINE_BYTES:
         raise GroupError(path, f"{name}: {TOO_LONG}")
     try:
-        return data.decode("utf-8").replace("\r\n", "\n")
+        return data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
         raise GroupError(path, f"{name} is not text in UTF-8") from None
 

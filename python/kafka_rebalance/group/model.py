@@ -185,12 +185,10 @@ def shown(text: str) -> str:
     >>> print(shown("a\x1b[2J\u202eb\nc"))
     a\u001b[2J\u202eb\nc
     """
-    if text.isprintable() and (text.isascii() or not _INVISIBLE.search(text)):
+    if text.isascii() and text.isprintable():
         return text
-    return "".join(
-        one if one.isprintable() and not _INVISIBLE.match(one) else json.dumps(one)[1:-1]
-        for one in text
-    )
+    unseen = (one for one in set(text) if not one.isprintable() or _INVISIBLE.match(one))
+    return text.translate({ord(one): json.dumps(one)[1:-1] for one in unseen})
 
 
 # 21 characters of 6 bits, and one whose last 4 bits are 0.

@@ -131,9 +131,8 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
         standby: "Assignment | None" = None,
         owned_topics: Mapping[str, tuple[str, ...]] = NO_TOPICS,
     ) -> None:
-        columns = (partitions, standby, topic_ids, topics)
-        columns = (anomalies, member_ids, offsets, owned_topics, *columns)
-        values: tuple[object, ...] = (None, None, {}, None, *columns)
+        values: tuple[object, ...] = (None, None, {}, None, anomalies, member_ids, offsets)
+        values += (owned_topics, partitions, standby, topic_ids, topics)
         for name, value in zip(self.__slots__, values, strict=True):
             object.__setattr__(self, name, value)
 

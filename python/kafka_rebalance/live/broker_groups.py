@@ -5,9 +5,9 @@ The descriptions of streams groups (KIP-1071) are read here, too; `streams_group
 lines.
 
 1. The coordinator describes the group.
-2. `owned_partitions` is the member's target, which is the assignor's input. If the member owns
-   other partitions at present, `assigned_partitions` has these. A share group's description has no
-   target: its members own their targets at once.
+2. `owned_partitions` is the member's target, which is the assignor's input, with its topics without
+   partitions. If the member owns other partitions at present, `assigned_partitions` has these. A
+   share group's description has no target: its members own their targets at once.
 3. A pattern becomes the names of the topics that it matches. The broker resolves patterns at times,
    so a topic that has just been created may still be missing in the group.
 
@@ -134,7 +134,7 @@ def _member(member: BrokerMember, topics: Sequence[str], at: str) -> dict[str, A
         "client_id": member.client_id,
         "client_host": member.client_host,
         "topics": [*member.subscribed_topic_names, *_matched(member, topics, at)],
-        "owned_partitions": in_runs(target),
+        "owned_partitions": in_runs(target, topics=member.owned_topics),
         "generation_id": member.member_epoch,
         "rack_id": member.rack_id,
     }

@@ -27,6 +27,7 @@ from kafka_rebalance.errors import ClusterError, GroupError, MissingExtra, NotRe
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import quoted
 
+from .log_records import masked
 from .tls import tls_problem
 
 _ATTEMPTS = 3
@@ -236,6 +237,8 @@ class _Connections:
         def failed(node_id: Any, error: BaseException) -> None:
             if self._last is not None and self._last.error is error:
                 return  # the connection's other future has recorded this error
+            if type(error) is self._errors.KafkaConnectionError and not error.args:
+                return  # the client closed the connection
             node = manager.cluster.broker_metadata(node_id)
             address = f"{node.host}:{node.port}" if node else str(node_id)
             self._last = _Failure(address, error)
@@ -313,6 +316,8 @@ class _Connections:
             return f"sasl.mechanism: the listener does not offer {mechanism}"
         if isinstance(error, errors.IllegalSaslStateError):
             return f"security.protocol: the listener takes no SASL, but this is {protocol}"
+        if self.has_begun and _ENDED in str(error):
+            return "the broker ended the connection"
         if _ENDED in str(error) or isinstance(error, errors.InvalidReceiveError):
             return (
                 "the broker ended the connection without an answer; does the listener speak "
@@ -323,6 +328,8 @@ class _Connections:
             return f"no answer within {seconds:g} s"
         if isinstance(error, errors.UnknownBrokerIdError):
             return "a partition that is read has no live leader"
+        if isinstance(error, errors.KafkaConnectionError) and not error.args:
+            return "the connection is lost"
         return f"not connected: {_last_line(error)}"
 
 
@@ -380,12 +387,14 @@ class _WithoutSecrets(logging.Filter):
         as_bytes = [repr(secret.encode())[2:-1] for secret in secrets]
         self._secrets = {text for text in (*secrets, *as_bytes) if text}
 
-    def without(self, text: str) -> str:
-        text = _BEARER.sub(r"\1***", text)
+    def without(self, sentence: str) -> str:
         for secret in self._secrets:
-            text = text.replace(secret, "***")
-        return text
+            sentence = masked(sentence, secret)
+        return _BEARER.sub(r"\1***", sentence)
 
     def filter(self, record: logging.LogRecord) -> bool:
-        record.msg, record.args = self.without(record.getMessage()), None
+        text = record.getMessage()
+        for secret in self._secrets:  # the bytes that are logged are not words
+            text = text.replace(secret, "***")
+        record.msg, record.args = _BEARER.sub(r"\1***", text), None
         return True

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance.errors import ClusterError
 
+from .cluster import admin_client, consumer_client
 from .log_records import (
     Bounds,
     IdleLimit,
@@ -45,32 +46,25 @@ class KafkaPythonLog:
     def __init__(self, settings: Mapping[str, str], topic: str, idle_s: float) -> None:
         self._kafka: Any = importlib.import_module("kafka")
         self._settings, self._topic, self._idle_s = settings, topic, idle_s
+        self._server = settings.get("bootstrap.servers", "localhost:9092")
 
     def bounds(self) -> dict[int, Bounds]:
         with (
             cluster_errors(self._settings, self._kafka.errors.KafkaError),
-            self._kafka.KafkaAdminClient(**self._configs()) as admin,
+            admin_client(self._server, self._configs()) as admin,
         ):
             return self._bounds(admin)
 
     def records(self, partition: int, start: int, end: int) -> "Iterator[pa.RecordBatch]":
         with cluster_errors(self._settings, self._kafka.errors.KafkaError):
-            # By default, kafka-python returns records of aborted transactions, and skips deleted
-            # records without an error.
-            consumer = self._kafka.KafkaConsumer(
-                **self._configs(),
-                group_id=None,
-                enable_auto_commit=False,
-                auto_offset_reset="none",
-                isolation_level="read_committed",
-                allow_auto_create_topics=False,
-                max_poll_records=_POLL_RECORDS,
-                max_partition_fetch_bytes=_FETCH_BYTES,
-            )
-            try:
+            # By default, kafka-python returns records of aborted transactions.
+            more = {
+                "isolation_level": "read_committed",
+                "max_poll_records": _POLL_RECORDS,
+                "max_partition_fetch_bytes": _FETCH_BYTES,
+            }
+            with consumer_client(self._server, {**self._configs(), **more}) as consumer:
                 yield from self._range(consumer, partition, start, end)
-            finally:
-                consumer.close(autocommit=False)
 
     def _configs(self) -> dict[str, Any]:
         configs: dict[str, Any] = {"client_id": client_name(self._settings)}
@@ -82,6 +76,7 @@ class KafkaPythonLog:
                     "with confluent-kafka installed, every setting of librdkafka is"
                 )
             configs[_NAMES[name]] = value
+        configs.pop("bootstrap_servers", None)
         return configs
 
     def _bounds(self, admin: Any) -> dict[int, Bounds]:

@@ -5,6 +5,7 @@ Settings have librdkafka's names ("bootstrap.servers", "sasl.password") for both
 values never appear in the text of an error: `cluster_errors` removes them.
 """
 
+import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ IDLE_S = 120.0
 
 _SECRETS = ("password", "secret", "jaas", "pem", "token", "oauthbearer", "passphrase")
 _HIDDEN = "***"
+_LONG_SECRET = 4  # characters
 _YEAR_10000_MS = 253_402_300_800_000  # Python and Spark cannot represent later times
 
 
@@ -161,8 +163,19 @@ def without_secrets(text: str, settings: Mapping[str, str]) -> str:
     """Returns the text with the values of secret settings replaced by ***."""
     for name, value in settings.items():
         if value and any(secret in name for secret in _SECRETS):
-            text = text.replace(value, _HIDDEN)
+            text = masked(text, value)
     return text
+
+
+def masked(text: str, secret: str) -> str:
+    """Returns a sentence with the secret as ***; a short one is masked only as a word.
+
+    Inside of words, the masks of a short secret would show its letters.
+    """
+    pattern = re.escape(secret)
+    if len(secret) < _LONG_SECRET:
+        pattern = rf"(?<!\w){pattern}(?!\w)"
+    return re.sub(pattern, _HIDDEN, text)
 
 
 def client_name(settings: Mapping[str, Any]) -> str:

@@ -149,9 +149,9 @@ def tls_problem(error: ssl.SSLError) -> str:
         return f"the server has no version of TLS that this client has ({_words(reason)}); {ours}"
     if "ALERT" in reason and "HANDSHAKE_FAILURE" in reason:
         return (
-            f"the server ended the TLS handshake ({_words(reason)}): it wants a client certificate,"
-            " which ssl.keystore.location names, or it has no version or cipher in common with"
-            " this client"
+            f"the server ended the TLS handshake ({_words(reason)}): it wants a client "
+            "certificate, which ssl.keystore.location names, or it has no version or cipher in "
+            "common with this client"
         )
     if "ALERT" in reason and any(word in reason for word in ("CERTIFICATE", "CA")):
         return (

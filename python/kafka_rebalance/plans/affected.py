@@ -47,7 +47,7 @@ def as_far_as_affected(
                 raise
             change = left[int(place[1])]
             if not isinstance(error, NotAffected):
-                raise GroupError(f"changes[{change}]", error.problem) from None
+                raise type(error)(f"changes[{change}]", error.problem) from None
             left.remove(change)
             left_out.append(f"{changes[change]}: {error.problem}")
     return None, left_out

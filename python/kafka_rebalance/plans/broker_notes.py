@@ -10,6 +10,7 @@
     warm-up     no warm-up task is assigned, so a task moves before its state is there
     same place  members of one process, of which no second one takes a standby task
     order       members that leave one after another, and end elsewhere in another order
+    new topics  topics are created, which members may not all read at once
     pause       members that restart, and may be back before another member's heartbeat
     threads     members that restart alone, of a process that would restart all of its members
     blocks      members whose client library lacks the protocol, or user data in assignments
@@ -43,7 +44,7 @@ from .sticky_facts import count
 
 NoteKind = Literal[
     "stops", "interval", "tie", "ignored", "blocks", "unknown", "policy", "first join", "owners",
-    "tasks", "delay", "warm-up", "same place", "threads", "order", "pause",
+    "tasks", "delay", "warm-up", "same place", "threads", "order", "pause", "new topics",
 ]  # fmt: skip
 
 _HAS = {"java": "Kafka's Java client has it from 4.0 on", "librdkafka": "librdkafka from 2.12.0 on"}
@@ -79,7 +80,18 @@ def broker_notes(plan: RebalancePlan) -> tuple[Note, ...]:
         found += _of_shares(plan)
     elif any(name in SERVER_SIDE for name in names):
         found += _of_consumers(plan)
-    return (*found, *_order(plan), *_pause(plan))
+    return (*found, *_order(plan), *_pause(plan), *_new_topics(plan))
+
+
+def _new_topics(plan: RebalancePlan) -> Iterator[Note]:
+    """Yields a note if topics are created, which members may not all read at once."""
+    if plan.topic_ids_guessed and len(plan.group.members) > 1:
+        yield Note(
+            "new topics",
+            "Assumed: all members read the new topics from one target on, as members do whose "
+            "pattern the broker resolves, or who subscribed before the topics were there. Of "
+            "members that subscribe one after another, each makes a group epoch of its own.",
+        )
 
 
 def _pause(plan: RebalancePlan) -> Iterator[Note]:

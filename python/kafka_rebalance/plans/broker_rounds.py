@@ -62,7 +62,7 @@ def play_by_broker(
 def _with_new(group: GroupSpec, new: Member) -> tuple[Member, ...]:
     """Returns the members as the assignor sees them when a new one has joined."""
     if shares_partitions(group.assignor) and not assigns_tasks(group.assignor):
-        return tuple(in_table_order([new, *group.members]))
+        return tuple(in_table_order([new, *group.members], has_joined=False))
     return (*group.members, new)
 
 

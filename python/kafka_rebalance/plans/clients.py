@@ -122,9 +122,12 @@ LACK_CONSUMER_PROTOCOL = {
 HAVE_CONSUMER_PROTOCOL = (JAVA, LIBRDKAFKA)
 """The libraries that have the consumer protocol."""
 
+EITHER_PYTHON = (KAFKA_PYTHON, AIOKAFKA)
+"""The libraries of a member whose bytes do not show which of the two it runs."""
+
 _BY_BYTES = {
     "java": (JAVA, KAFKA_PYTHON, AIOKAFKA),  # this project's plug-ins send Java's bytes
-    "python": (KAFKA_PYTHON, AIOKAFKA),
+    "python": EITHER_PYTHON,
     "kafka-python": (KAFKA_PYTHON,),
     "aiokafka": (AIOKAFKA,),
     "librdkafka": (LIBRDKAFKA,),
@@ -145,6 +148,20 @@ def clients_for(member: Member, group_id: str) -> tuple[ClientLibrary, ...]:
 
 def _that_fit_bytes(member: Member) -> tuple[ClientLibrary, ...]:
     return _BY_BYTES.get(member.client_library or "", CLIENTS)
+
+
+def class_name(group: GroupSpec, assignor: str | None) -> str | None:
+    """Returns an assignor's name for tables: "python/range" if it is either Python library's class.
+
+    `assignor` is one of the names by which plans have it, such as "kafka-python/range". The members
+    of a group mostly run one library, so one that shows its library speaks for all.
+    """
+    library, _, name = (assignor or "").partition("/")
+    both = all(f"{one.name}/{name}" in PYTHON_LIBRARIES for one in EITHER_PYTHON)
+    may_run = _libraries(group) - {CLIENTS}
+    if library in {one.name for one in EITHER_PYTHON} and both and may_run == {EITHER_PYTHON}:
+        return f"python/{name}"
+    return assignor
 
 
 def run_several(group: GroupSpec) -> bool:

@@ -32,7 +32,7 @@ from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.html_tables import clipped, small_table
 from kafka_rebalance.group.spec import GroupSpec, require_group
 
-from .changes import Change, SwitchAssignor, SwitchProtocol
+from .changes import AddMembers, Change, SwitchAssignor, SwitchProtocol
 from .changes.edits import AS_IT_IS
 from .group_kinds import by_switch_protocol, never_runs
 from .migrations import Migration, migration
@@ -187,8 +187,10 @@ def compare(
         else _candidate(group, name, changes, engine)
         for name in names
     )
-    alone = _listed_alone(group, changes, engine) if group.assignor in names else None
-    recommended, reason = recommend(group, candidates, alone)
+    one_member = len(group.members) == 1 and not any(isinstance(c, AddMembers) for c in changes)
+    is_listed = group.assignor in names and not one_member
+    alone = _listed_alone(group, changes, engine) if is_listed else None
+    recommended, reason = recommend(group, candidates, alone, has_one_member=one_member)
     texts = tuple(str(change) for change in changes)
     return Comparison(group, texts, candidates, recommended, reason, engine, alone)
 

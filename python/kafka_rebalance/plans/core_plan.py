@@ -94,7 +94,7 @@ def _core_round(plan: CorePlan, step: int, number: int) -> Round:
         held, assignor = plan.after(step, number), plan.before(step).group.assignor or ""
         edited = plan.before(step)
         starts_over = edited.starts_over or lists_eager(held, assignor)
-        return claiming(held, assignor, protocol, starts_over=starts_over, eager=edited.eager)
+        return claiming(held, assignor, protocol, starts_over=starts_over, forgets=edited.forgets)
 
     def delta() -> Delta:
         found = core.delta

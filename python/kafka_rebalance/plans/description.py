@@ -208,7 +208,7 @@ def _check_lags(lags: object) -> None:
 
 
 def _faults(group: GroupSpec, assignment: Assignment) -> Iterator[Finding]:
-    """Yields the faults of the assignment; before the first assignment there are none."""
+    """Yields the faults of the assignment."""
     if group.subtopologies is not None:
         yield from _task_faults(group, assignment)
         return
@@ -228,8 +228,10 @@ def _faults(group: GroupSpec, assignment: Assignment) -> Iterator[Finding]:
         for p in range(count)
         if TopicPartition(topic, p) not in owners
     )
-    if unread and owners:
+    if unread:
         text = "no member owns them: the group has not rebalanced since they appeared, or lost them"
+        if not owners:
+            text = "no member owns any: the group was not assigned yet, or the input has no owners"
         yield Finding("unread", text, partitions=unread, ask="plan")
     doubled = tuple(tp for tp, ids in owners.items() if len(ids) > 1)
     if doubled and not shares_partitions(group.assignor):
@@ -244,7 +246,7 @@ def _task_faults(group: GroupSpec, assignment: Assignment) -> Iterator[Finding]:
     """Yields the active tasks that no member runs, or several."""
     runs = Counter(tp for owned in assignment.values() for tp in owned)
     missing = tuple(tp for tp in subscribed_partitions(group) if tp not in runs)
-    if missing and runs:
+    if missing:
         yield Finding("unread", "no member runs these tasks at present", partitions=missing)
     doubled = tuple(tp for tp, count in runs.items() if count > 1)
     if doubled:

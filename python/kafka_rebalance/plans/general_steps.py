@@ -62,7 +62,7 @@ class WatchedGeneral(general.GeneralBuild):
         )
 
 
-class WatchedLibrdkafka(librdkafka.GeneralBuild):
+class WatchedLibrdkafka(librdkafka.LibrdkafkaBuild):
     """librdkafka's algorithm, which also records what happens to the watched partition."""
 
     def __init__(

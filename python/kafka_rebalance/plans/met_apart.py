@@ -7,7 +7,8 @@ that name their topics change them one after another. Each time, the group rebal
 subscriptions and some new ones, and what a member then gets, it may keep.
 
 1. A draw puts the members in a random order, and cuts this order into parts. The members of a part
-   change their subscriptions at one moment, and the group settles.
+   change their subscriptions at one moment, and the group settles. If racks are known, the replicas
+   of a new topic are in random ones; a plan has none for them.
 2. The draw is compared with the plan: its rebalances, its moves, and the owners at its end.
 
 Source   librdkafka 2.16 (rd_kafka_cgrp_metadata_update_check); ConsumerCoordinator.poll asks for
@@ -20,7 +21,7 @@ from random import Random
 from typing import Self
 
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
 
 from .changes import Change
@@ -78,7 +79,8 @@ class _Apart(Change):
 
     def events(self, group: GroupSpec) -> list[GroupEvent]:
         (whole,) = self.change.events(group)
-        after = whole.edit(group, MadeUp(group.group_id)).group
+        edited = whole.edit(group, MadeUp(group.group_id))
+        after = edited.group.edited(topics=tuple(self._placed(group, edited.group.topics)))
         topics = {member.member_id: member.topics for member in after.members}
 
         def event(part: set[str]) -> GroupEvent:
@@ -87,11 +89,23 @@ class _Apart(Change):
                     replace(one, topics=topics[one.member_id]) if one.member_id in part else one
                     for one in now.members
                 )
-                return Edited(now.edited(topics=after.topics, members=members))
+                return edited._replace(group=now.edited(topics=after.topics, members=members))
 
             return GroupEvent(whole.cause, edit)
 
         return [event(part) for part in self._parts(list(topics))]
+
+    def _placed(self, group: GroupSpec, topics: tuple[Topic, ...]) -> Iterator[Topic]:
+        """Yields the topics; new ones have as many racks as the topics that were there before."""
+        random, known = Random(f"{self.draw}/racks"), {topic.name for topic in group.topics}
+        placed = [racks for topic in group.topics for racks in topic.racks or ()]
+        racks = sorted({rack for one in placed for rack in one if rack is not None})
+        most = max((len({*one} - {None}) for one in placed), default=0)
+        for topic in topics:
+            if racks and topic.name not in known:
+                places = (tuple(random.sample(racks, most)) for _ in range(topic.partitions))
+                topic = replace(topic, racks=tuple(places))
+            yield topic
 
     def _parts(self, members: list[str]) -> Iterator[set[str]]:
         random = Random(f"{self.draw}/{','.join(members)}")

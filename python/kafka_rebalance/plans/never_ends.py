@@ -202,7 +202,7 @@ class _Player:
                     group,
                     assignor,
                     starts_over=edited.starts_over,
-                    eager=edited.eager,
+                    forgets=edited.forgets,
                     engine=self.engine,
                 )
             except NeverEnds:

@@ -76,16 +76,17 @@ def other_pause(plan: RebalancePlan) -> OtherPause | None:
 
     Cost     a plan.
     """
-    bounces = [one for one in plan.changes if isinstance(one, BounceMembers)]
-    doubtful = [one for one in bounces if not one.is_certain]
-    if not doubtful or not {plan.group.assignor, plan.final.assignor} & SERVER_SIDE.keys():
+    groups = (plan.group, plan.final)
+    doubtful = [
+        one
+        for one in plan.changes
+        if isinstance(one, BounceMembers) and not all(map(one.is_certain_in, groups))
+    ]
+    if not doubtful:
         return None
     for away_ms in (0, HEARTBEAT_MS):
         changes = tuple(
-            replace(one, away_ms=away_ms)
-            if isinstance(one, BounceMembers) and not one.is_certain
-            else one
-            for one in plan.changes
+            replace(one, away_ms=away_ms) if one in doubtful else one for one in plan.changes
         )
         played = replay(plan.group, changes, plan.engine, PLANNED, plan.possible)
         if len(played.steps) != len(plan.steps):

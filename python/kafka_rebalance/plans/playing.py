@@ -107,8 +107,13 @@ def _step_of(
                 edited.group, eager=edited.eager, engine=engine, held=edited.held
             )
         else:
-            how = {"starts_over": edited.starts_over, "eager": edited.eager}
-            played = play(edited.group, assignor, **how, engine=engine)
+            played = play(
+                edited.group,
+                assignor,
+                starts_over=edited.starts_over,
+                forgets=edited.forgets,
+                engine=engine,
+            )
     return Step(
         event.cause,
         edited.group,

@@ -39,6 +39,7 @@ from kafka_rebalance import _core
 from kafka_rebalance.assignors.assigning import assignor_of, from_columns, partitions_from
 from kafka_rebalance.assignors.registry import (
     BUILT_IN,
+    SERVER_SIDE,
     Engine,
     assigns_tasks,
     check_engine,
@@ -74,7 +75,8 @@ class RebalancePlan:
     `possible` is the best result that was possible from the beginning. `newcomers` are members that
     do not exist yet: their real ids will differ, and ids break ties (`samples.py`). If
     `places_guessed`, the racks of new partitions' replicas are guesses, too; if `topics_guessed`,
-    the order of topics in new subscriptions is one (`changes/topic_order.py`).
+    the order of topics in new subscriptions is one (`changes/topic_order.py`); if
+    `topic_ids_guessed`, the ids of new topics are, which only the brokers' assignors read.
     """
 
     group: GroupSpec
@@ -86,6 +88,7 @@ class RebalancePlan:
     engine: Engine
     places_guessed: bool = False
     topics_guessed: bool = False
+    topic_ids_guessed: bool = False
     _core: "_core.Plan | None" = field(default=None, repr=False, compare=False)
 
     @property
@@ -105,17 +108,30 @@ class RebalancePlan:
         rounds, moves = count(len(self.rounds), "rebalance"), count(self.moves, "move")
         return f"<RebalancePlan {clipped(self.title)}: {rounds}, {moves}>"
 
+    def __str__(self) -> str:
+        """Returns the title and the table of figures, for `print`."""
+        rows = [("", "before", "after", "possible"), *self._rows()]
+        names, *others = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = (
+            "  ".join([row[0].ljust(names), *map(str.rjust, row[1:], others)]).rstrip()
+            for row in rows
+        )
+        return "\n".join([clipped(self.title), *lines])
+
     def _repr_html_(self) -> str:
+        columns = ("", "before", "after", "possible")
+        return small_table(self.title, columns, self._rows(), lambda row: row)
+
+    def _rows(self) -> list[tuple[str, ...]]:
         figures = self.figures()
         members = (len(self.group.members), len(self.final.members))
-        rows = [*figure_rows(figures, members), *count_rows(figures)]
-        columns = ("", "before", "after", "possible")
-        return small_table(self.title, columns, rows, lambda row: row)
+        return [*figure_rows(figures, members), *count_rows(figures)]
 
     @property
     def has_guesses(self) -> bool:
         """Returns whether the plan contains guesses; `sample` plays it with other guesses."""
-        return bool(self.newcomers) or self.places_guessed or self.topics_guessed
+        ids = bool(self.newcomers) or self.topic_ids_guessed
+        return ids or self.places_guessed or self.topics_guessed
 
     @property
     def made_up(self) -> tuple[str, ...]:
@@ -208,7 +224,7 @@ class RebalancePlan:
             if self._core is None
             else self._core.rack_share_after,
             settled=self.settled,
-            depends_on_ids=bool(self.newcomers),
+            depends_on_ids=bool(self.newcomers) or self.topic_ids_guessed,
             owns_nothing=not before.partitions,
         )
 
@@ -309,6 +325,8 @@ def played(
         engine,
         ids.places_guessed,
         ids.topics_guessed,
+        ids.topic_ids_guessed
+        and any(one.group.assignor in SERVER_SIDE for step in steps for one in step.rounds),
     )
 
 

@@ -12,7 +12,10 @@ Each step of the rule compares the candidates that were equal in the steps befor
    in the caller's, if the caller names the assignors).
 
 A built-in assignor is recommended only if every member may have it: if one of the clients that the
-member's client id reveals, or else that its bytes fit (`clients.py`), has the assignor.
+member's client id reveals, or else that its bytes fit (`clients.py`), has the assignor. If the
+bytes are those of kafka-python or aiokafka, both must have it.
+
+A group that has one member, and gets no other, keeps its assignor if that settles.
 
 Assignors of a library other than that of the group's own assignor are recommended only if none of
 its own library settles that the members may have. Members of the Python libraries can
@@ -31,7 +34,14 @@ from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
 from kafka_rebalance.assignors.registry import BUILT_IN, library_of, protocol_name
 from kafka_rebalance.group.spec import GroupSpec, counted
 
-from .clients import CLIENTS, HAVE_CONSUMER_PROTOCOL, ClientLibrary, clients_for
+from .clients import (
+    CLIENTS,
+    EITHER_PYTHON,
+    HAVE_CONSUMER_PROTOCOL,
+    ClientLibrary,
+    clients_for,
+    sure_to_run,
+)
 from .figures import Figures
 from .group_kinds import CONSUMER, protocol_kind
 
@@ -54,12 +64,19 @@ class Candidate:
 
 
 def recommend(
-    group: GroupSpec, candidates: Sequence[Candidate], alone: Candidate | None
+    group: GroupSpec,
+    candidates: Sequence[Candidate],
+    alone: Candidate | None,
+    *,
+    has_one_member: bool,
 ) -> tuple[str | None, str]:
     """Returns the recommended assignor (None if no candidate is possible) and the reason.
 
     `alone` is the own assignor of an eager group, as if members listed it alone; None otherwise.
     """
+    own = [one.assignor for one in candidates if one.settles and one.assignor == group.assignor]
+    if has_one_member and own:
+        return own[0], f"{own[0]} is what the group runs, and its only member reads all"
     if alone is not None:
         candidates = [alone if one.assignor == alone.assignor else one for one in candidates]
     settled = sorted((one for one in candidates if one.settles), key=lambda one: _rank(group, one))
@@ -82,8 +99,10 @@ def recommend(
         reason = f"{best.assignor} is the only one that settles and that the clients have"
     if settled.index(ranked[0]) < settled.index(best):
         lacking = lacking_clients(group, ranked[0].assignor)
-        reason += f"; {ranked[0].assignor} would do better, but {' and '.join(lacking)} "
-        reason += f"{'does' if len(lacking) == 1 else 'do'} not have it"
+        who, verb = " and ".join(lacking), "does" if len(lacking) == 1 else "do"
+        is_certain = sure_to_run(group, lacking)
+        how = f", but {who} {verb}" if is_certain else f" if no member runs {who}, which {verb}"
+        reason += f"; {ranked[0].assignor} would do better{how} not have it"
     if alone is not None:
         reason += "; the members list an eager assignor too: the rolling bounce to "
         reason += f"{alone.assignor} alone is missing"
@@ -102,14 +121,20 @@ def _is_alike(group: GroupSpec, assignor: str) -> bool:
 def lacking_clients(group: GroupSpec, assignor: str) -> list[str]:
     """Returns the clients, in `CLIENTS`' order, of members that cannot have this assignor.
 
-    A member cannot if all clients that it may run lack it. Any client may have a custom assignor.
+    A member cannot if all clients that it may run lack it, or one of the two Python libraries whose
+    bytes it sent. Any client may have a custom assignor.
     """
     known = (*BUILT_IN, *PYTHON_LIBRARIES)
     if assignor == group.assignor or not (assignor in known or protocol_kind(assignor) == CONSUMER):
         return []
     may_run = {clients_for(member, group.group_id) for member in group.members}
     lack = [client for client in CLIENTS if not _has(client, assignor)]
-    named = {client for clients in may_run if {*clients} <= {*lack} for client in clients}
+    named = {
+        client
+        for clients in may_run
+        if clients == EITHER_PYTHON or {*clients} <= {*lack}
+        for client in clients
+    }
     return [client.name for client in lack if client in named]
 
 

@@ -11,7 +11,7 @@
    Members claim nothing after a change of assignor, or if they are eager with an assignor that
    also supports the cooperative protocol: it reads claims from the subscription's own field,
    which is empty because the members have revoked all partitions before they join. During the
-   bounce to another assignor, some members of a cooperative group are eager (`eager`).
+   bounce to another assignor, some members of a cooperative group are eager (`forgets`).
 2. The leader's assignor computes the answer.
 3. Compare the answer with the partitions held before: kept, revoked and gained partitions.
 4. Find the partitions that no member reads in this round: all in an eager round, those that no
@@ -180,12 +180,12 @@ def play(
     assignor: str,
     *,
     starts_over: bool,
-    eager: Collection[str] = (),
+    forgets: Collection[str] = (),
     engine: Engine,
 ) -> Played:
     """Plays rounds until the group has settled; `starts_over` is True for a change of assignor.
 
-    `eager` are members of a cooperative group that revoke all partitions before they join.
+    `forgets` are eager members of a cooperative group, which claim nothing.
     """
     starts_over = starts_over or lists_eager(group, assignor)
     protocol = RebalanceProtocol.EAGER if starts_over else protocol_of(assignor)
@@ -195,7 +195,7 @@ def play(
     while not settled and len(rounds) < MOST_ROUNDS:
         # 1.
         held = Assignment.owned(group)
-        sent = claiming(group, assignor, protocol, starts_over=starts_over, eager=eager)
+        sent = claiming(group, assignor, protocol, starts_over=starts_over, forgets=forgets)
         claimed = Assignment.owned(sent)
         # 2.
         assignment = assign(sent, assignor, engine=engine)
@@ -227,12 +227,12 @@ def play(
         if state in seen:
             break
         seen.add(state)
-    following = [*rounds[1:], None]
-    with_withheld = (
-        one if later is None else replace(one, withheld=_withheld(one, later))
-        for one, later in zip(rounds, following, strict=True)
-    )
-    return Played(tuple(with_withheld), group, settled)
+    return Played(tuple(_with_withheld(rounds)), group, settled)
+
+
+def _with_withheld(rounds: Sequence[Round]) -> Iterator[Round]:
+    for one, later in zip(rounds, [*rounds[1:], None], strict=True):
+        yield one if later is None else replace(one, withheld=_withheld(one, later))
 
 
 def claiming(
@@ -241,16 +241,16 @@ def claiming(
     protocol: RebalanceProtocol,
     *,
     starts_over: bool,
-    eager: Collection[str] = (),
+    forgets: Collection[str] = (),
 ) -> GroupSpec:
     """Returns the group with the claims that its members send to the leader."""
     if library_of(assignor):
         group = group.edited(members=tuple(members_in_order(group)))
-    if starts_over or eager:
+    if starts_over or forgets:
         members = group.members
         group = group.edited(
             members=tuple(
-                one.owning() if starts_over or one.member_id in eager else one for one in members
+                one.owning() if starts_over or one.member_id in forgets else one for one in members
             )
         )
     if starts_over:

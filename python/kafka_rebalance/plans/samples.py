@@ -37,8 +37,8 @@ class Samples:
     the draws by the last owner: a member id of the given group, or NEW. `planned[tp]` is the last
     owner in the plan itself, which is not among the draws. `moves` has the moves of each draw.
     `varied` is True if names before the UUID were drawn too, `has_newcomers` if any id was drawn,
-    `places_guessed` if racks of new partitions' replicas were drawn, and `topics_guessed` if the
-    order of topics in new subscriptions was.
+    `places_guessed` if racks of new partitions' replicas were drawn, `topics_guessed` if the order
+    of topics in new subscriptions was, and `topic_ids_guessed` if ids of new topics were.
     """
 
     draws: int
@@ -50,6 +50,7 @@ class Samples:
     has_newcomers: bool = True
     places_guessed: bool = False
     topics_guessed: bool = False
+    topic_ids_guessed: bool = False
 
     @property
     def depends(self) -> frozenset[TopicPartition]:
@@ -69,6 +70,7 @@ class Samples:
                     ("name", self.varied),
                     ("racks", self.places_guessed),
                     ("topic_order", self.topics_guessed),
+                    ("topic_ids", self.topic_ids_guessed),
                 )
                 if is_drawn
             ],
@@ -121,6 +123,7 @@ def count_ends(plan: "RebalancePlan", draws: Iterable["RebalancePlan"]) -> Sampl
         bool(plan.newcomers),
         plan.places_guessed,
         plan.topics_guessed,
+        plan.topic_ids_guessed,
     )
 
 

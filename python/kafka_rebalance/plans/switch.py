@@ -108,8 +108,13 @@ def _bounce(
             takes_over = f"{member.group_instance_id or member.member_id} {how}"
         group = edited.group
         if edited.rebalances:
-            how = {"starts_over": edited.starts_over, "eager": edited.eager}
-            played = play(group, after, **how, engine=engine)
+            played = play(
+                group,
+                after,
+                starts_over=edited.starts_over,
+                forgets=edited.forgets,
+                engine=engine,
+            )
             rounds += played.rounds
             group = played.group
     moves = sum(one.moves for one in rounds)

@@ -114,6 +114,12 @@ def pairs_of(topics: tuple[DescribedPartitions, ...]) -> tuple[TopicPartition, .
     )
 
 
+def topics_of(topics: tuple[DescribedPartitions, ...]) -> tuple[str, ...]:
+    """Returns the topics of a description if one of them has no partitions; else none."""
+    is_whole = all(one.partitions for one in topics)
+    return () if is_whole else tuple(one.topic_name for one in topics)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedConsumerMember:
     """A member of a consumer group.
@@ -141,6 +147,10 @@ class DescribedConsumerMember:
     @property
     def target(self) -> tuple[TopicPartition, ...] | None:
         return pairs_of(self.target_assignment)
+
+    @property
+    def owned_topics(self) -> tuple[str, ...]:
+        return topics_of(self.target_assignment)
 
     @property
     def topic_regex(self) -> str | None:
@@ -212,6 +222,10 @@ class DescribedShareMember:
     @property
     def assigned(self) -> tuple[TopicPartition, ...]:
         return pairs_of(self.assignment)
+
+    @property
+    def owned_topics(self) -> tuple[str, ...]:
+        return topics_of(self.assignment)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,8 @@ from kafka_rebalance.coordinator import Group
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.wire import by_topic, decode_assignment
 
-MOST_GENERATIONS = 1000
-"""How many generations of a group are kept; older ones are dropped."""
+MOST_GENERATIONS = 10_000
+"""How many generations of all groups are kept; older ones are dropped."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ class History:
 
     def __init__(self) -> None:
         self._generations: dict[str, deque[StableGeneration]] = {}
+        self._noted: deque[str] = deque()  # the group of each generation, the oldest first
 
     def of(self, group_id: str) -> list[StableGeneration]:
         return list(self._generations.get(group_id, ()))
@@ -59,8 +60,13 @@ class History:
             {name: member_id for member_id, name in names.items()},
             {names[one.member_id]: _partitions(one.assignment) for one in members},
         )
-        kept = self._generations.setdefault(group.group_id, deque(maxlen=MOST_GENERATIONS))
-        kept.append(generation)
+        self._generations.setdefault(group.group_id, deque()).append(generation)
+        self._noted.append(group.group_id)
+        if len(self._noted) > MOST_GENERATIONS:
+            oldest = self._noted.popleft()
+            self._generations[oldest].popleft()
+            if not self._generations[oldest]:
+                del self._generations[oldest]
 
 
 def _partitions(assignment: bytes) -> dict[str, list[int]]:

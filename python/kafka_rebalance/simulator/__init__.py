@@ -16,6 +16,8 @@ from .scenario import Kind as Kind
 from .scenario import MemberPlan as MemberPlan
 from .scenario import Scenario as Scenario
 from .scenario import TopicPlan as TopicPlan
+from .scenario_files import load as load
+from .scenario_files import ready as ready
 from .seeds import Spread as Spread
 from .seeds import simulate_seeds as simulate_seeds
 from .simulation import simulate as simulate

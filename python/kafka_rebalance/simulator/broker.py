@@ -2,8 +2,8 @@
 """The broker of a simulation: one coordinator, its log, and its node.
 
 Every node responds to FindCoordinator. To other requests, a node without the coordinator responds
-NOT_COORDINATOR. An append is durable after the network's `log_ms`. A node refuses commits for topics
-that do not exist; the coordinator has the other offsets of the request.
+NOT_COORDINATOR. An append is durable after the network's `log_ms`. A node refuses commits for
+partitions that do not exist; the coordinator stores the other offsets of the request.
 
 Source   KafkaApis.handleOffsetCommit (Kafka 4.4.0).
 """
@@ -23,8 +23,9 @@ from .journal import CoordinatorEntry, Entry
 class Broker:
     """The broker that coordinates the group.
 
-    `has` returns whether a partition exists. `watch` receives each change of a classic group's state. `look` is called when records were
-    appended, because only records change the epochs of a consumer group.
+    `has` returns whether a partition exists. `watch` receives each change of a classic group's
+    state. `look` is called when records were appended, because only records change the epochs of a
+    consumer group.
     """
 
     coordinator: c.Coordinator

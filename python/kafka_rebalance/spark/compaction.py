@@ -8,7 +8,7 @@ key. Timestamps and the order of rows do not matter.
 import re
 from collections.abc import Sequence
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
@@ -68,22 +68,24 @@ def reads_nothing(plan: str, *, is_set: bool) -> bool:
     return bool(_PATTERN.search(plan)) or (not is_set and bool(_TOPIC.search(plan)))
 
 
-def last_records(
-    records: DataFrame, kinds: Sequence[str], *, has_cluster: bool, tombstones: bool = False
-) -> DataFrame:
+def last_records(records: DataFrame, kinds: Sequence[str], *, has_cluster: bool) -> DataFrame:
     """Returns the last record of each key of these kinds: its partition, key, value and offset.
 
-    A key whose last record is a tombstone is left out, except with `tombstones`. Offsets of
+    A key whose last record is a tombstone is left out. Offsets of
     different partitions cannot be compared, so a key in two partitions is two keys.
     """
     keys = ["cluster"] if has_cluster else []
-    wanted = f"substring(key, 1, 2) in ({', '.join(kinds)})"
     last = (
-        records.where(f.expr(wanted))
+        records.where(of_kinds(kinds))
         .groupBy(*keys, "partition", "key")
         .agg(f.max_by("value", "offset").alias("value"), f.max("offset").alias("offset"))
     )
-    return last if tombstones else last.where("value is not null")
+    return last.where("value is not null")
+
+
+def of_kinds(kinds: Sequence[str]) -> Column:
+    """Returns whether a record's key is of one of these kinds."""
+    return f.expr(f"substring(key, 1, 2) in ({', '.join(kinds)})")
 
 
 def require_columns(frame: DataFrame, expected: dict[str, t.DataType], at: str) -> None:

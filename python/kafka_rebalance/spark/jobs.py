@@ -19,6 +19,7 @@ from kafka_rebalance.errors import GroupError
 
 from . import paths, schema
 from .consumer_offsets import OTHER_KINDS, current_groups, kind_of_record
+from .summary import failed
 
 _BLANK = r"\A[ \t\r\n\x0b\f]*\z"
 
@@ -156,7 +157,7 @@ def write(
     counted = answers.observe(
         observed,
         f.count(f.lit(1)).alias("groups"),
-        f.count("error").alias("errors"),
+        f.count_if(failed()).alias("errors"),
         f.count_if(f.col("error_kind") == "never-ends").alias("never_ends"),
         *[column.alias(name) for name, column in (counts or {}).items()],
     )

@@ -41,7 +41,7 @@ from pyspark.sql import functions as f
 
 from kafka_rebalance.errors import KafkaRebalanceError
 
-from .compaction import COMMIT_KEYS, GROUP_KEYS, check_records, last_records
+from .compaction import COMMIT_KEYS, GROUP_KEYS, check_records, last_records, of_kinds
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -85,12 +85,18 @@ def keep_current_groups(
 
 
 def kept_records(spark: SparkSession, path: str) -> DataFrame:
-    """Returns the kept table as records. Errors: KafkaRebalanceError if there is no table yet."""
+    """Returns the kept table as records.
+
+    Errors: KafkaRebalanceError if there is no table yet, or if it is damaged.
+    """
     directory = _local(path)
     pointer = Pointer.read(directory)
     if pointer is None:
-        raise KafkaRebalanceError(f"{path}: no table is there yet; keep_current_groups makes it")
-    return spark.read.parquet(_uri(directory / pointer.directory))
+        raise KafkaRebalanceError(
+            f"{path}: no table is there yet; keep_current_groups writes it in its first "
+            "micro-batch: wait until query.recentProgress is not empty"
+        )
+    return pointer.table(spark, directory)
 
 
 @dataclass(frozen=True)
@@ -98,7 +104,8 @@ class Pointer:
     """The content of current.json.
 
     `next` maps a partition to its next offset; in a table of several clusters the key is the
-    cluster, a slash, and the partition. `kinds` are those of the records in the table.
+    cluster, a slash, and the partition. `kinds` are those of the records in the table. `files` maps
+    the names of the table's files to their sizes in bytes.
     """
 
     version: int
@@ -106,6 +113,7 @@ class Pointer:
     next: dict[str, int]
     kinds: list[str]
     previous: list[str] = field(default_factory=list)
+    files: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: Path) -> "Pointer | None":
@@ -113,7 +121,22 @@ class Pointer:
         try:
             return cls(**json.loads((path / CURRENT).read_text(encoding="utf-8")))
         except FileNotFoundError:
+            made = sorted(one.name for one in path.glob("v-*") if _TABLE.fullmatch(one.name))
+            # A kill can leave the first table without a pointer, but no later one.
+            if made and made[-1] >= "v-00000002":
+                raise _damaged(path / CURRENT, f"is gone, {made[-1]} is there") from None
             return None
+        except (ValueError, TypeError) as error:
+            raise _damaged(path / CURRENT, f"cannot be read: {error}") from error
+
+    def table(self, spark: SparkSession, path: Path) -> DataFrame:
+        """Returns the table. Without the check, Spark passes over a file that is gone."""
+        directory = path / self.directory
+        for name, size in self.files.items():
+            file = directory / name
+            if not file.is_file() or file.stat().st_size != size:
+                raise _damaged(file, f"is not there with its {size} bytes")
+        return spark.read.parquet(_uri(directory))
 
     def replace(self, path: Path) -> None:
         """Replaces the directory's pointer with this one, in one step."""
@@ -142,8 +165,9 @@ class _KeptTable:
                 "take another path, because earlier records are not read from Kafka again"
             )
         columns = [*self._keys, "partition", "key", "value", "offset"]
-        last = last_records(batch, self._kinds, has_cluster=self._has_cluster, tombstones=True)
-        fresh = last.select(*columns).where(self._is_new(pointer)).persist()
+        # Kept before a shuffle: Spark does not merge small partitions of rows that it keeps.
+        wanted = batch.where(of_kinds(self._kinds)).select(*columns)
+        fresh = wanted.where(self._is_new(pointer)).persist()
         try:
             ends = fresh.groupBy(self._place().alias("place")).agg(f.max("offset").alias("last"))
             following = {row["place"]: row["last"] + 1 for row in ends.collect()}
@@ -162,8 +186,7 @@ class _KeptTable:
     ) -> None:
         whole = fresh
         if pointer is not None:
-            held = spark.read.parquet(_uri(self.path / pointer.directory))
-            whole = fresh.unionByName(held)
+            whole = fresh.unionByName(pointer.table(spark, self.path))
         version = 1 if pointer is None else pointer.version + 1
         directory = f"v-{version:08}-{uuid.uuid4().hex[:8]}"
         latest = last_records(whole, self._kinds, has_cluster=self._has_cluster)
@@ -177,6 +200,7 @@ class _KeptTable:
             {**(pointer.next if pointer else {}), **following},
             list(self._kinds),
             before[:READERS_KEEP],
+            {one.name: one.stat().st_size for one in (self.path / directory).glob("*.parquet")},
         ).replace(self.path)
 
     def _is_new(self, pointer: Pointer | None) -> Column:
@@ -198,6 +222,13 @@ class _KeptTable:
         for path in self.path.iterdir():
             if (_TABLE.fullmatch(path.name) and path.name not in kept) or path.suffix == ".tmp":
                 shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()
+
+
+def _damaged(path: Path, problem: str) -> KafkaRebalanceError:
+    return KafkaRebalanceError(
+        f"{path}: {problem}; the table is damaged: remove its directory and the checkpoint, "
+        "and start the query again"
+    )
 
 
 def _uri(path: Path) -> str:

@@ -48,7 +48,8 @@ Partitions are in Kafka's order. Each run of one topic is an entry, so a topic m
 entries.
 
 `error_kind` is for counting: "never-ends" or "throws" if Kafka's own class does so on the group,
-"change" for a change that does not fit the group, "group" for an error in the group's own fields.
+"change" for a change that does not fit the group, "no-members" if a change leaves none, "group" for
+an error in the group's own fields.
 """
 
 OWNERS_SCHEMA = (
@@ -98,7 +99,7 @@ _PERCENTILES = "struct<p50: bigint, p90: bigint, p99: bigint, max: bigint>"
 
 SUMMARY_SCHEMA = (
     "groups bigint, errors bigint, never_ends bigint, throws bigint, not_affected bigint, "
-    "unsettled bigint, uneven bigint, "
+    "without_members bigint, unsettled bigint, uneven bigint, "
     "moves bigint, least_moves bigint, unavailable bigint, waiting bigint, leaderless bigint, "
     "with_unavailable bigint, with_waiting bigint, with_leaderless bigint, "
     f"spread_before {_PERCENTILES}, spread_after {_PERCENTILES}, "
@@ -109,7 +110,8 @@ SUMMARY_SCHEMA = (
 )
 """The columns of `fleet_summary`, after `cluster` and `change` where the plans have them.
 
-`never_ends` and `throws` are among the `errors`. A spread is the difference between the fullest and
+`never_ends` and `throws` are among the `errors`. `without_members` counts groups of which a change
+leaves no member: nobody reads their partitions. A spread is the difference between the fullest and
 the emptiest member; `uneven` counts groups that end with a larger spread than the best possible.
 `moves` to `leaderless` are sums over all groups; `with_*` counts the groups where the figure is not
 0. The percentiles are over groups. `worst` has the groups whose spread is the furthest above the

@@ -36,9 +36,10 @@ def register_functions(spark: SparkSession) -> None:
         kafka_plan(group_id, topics, members, assignor, changes)
 
     `groups` has the columns of INPUT_SCHEMA. Spark passes it as one struct, so select only needed
-    columns: `TABLE(select group_id, assignor, topics, members from …)`. If `assignor` is null, the
-    row's own is used; an unknown one is an error of each row, and so is a wrong change, because
-    Spark has no hook that could refuse it before the job. `changes` are separated by "; ", or an
+    columns: `TABLE(select group_id, assignor, topics, members from …)`. If `assignor` is null or
+    left out, the row's own is used; without `changes`, the next rebalance is played. An unknown
+    assignor is an error of each row, and so is a wrong change, because Spark has no hook that could
+    refuse it before the job. `changes` are separated by "; ", or an
     array: 'add-members=1; partitions orders=24'; "" is the next rebalance. The last two return
     these columns as a struct. They take an assignor for each row. `kafka_plan` takes `changes` as
     an array of texts; if one refers to something that the group lacks, the row has an error.
@@ -143,10 +144,12 @@ def _assign_table() -> Any:
     most, answers_of, no_table = MAX_PARTITIONS, _in_core("assign_batch"), _NO_TABLE
 
     class AssignTable:
-        def eval(self, groups: pa.RecordBatch, assignor: pa.Array) -> Iterator[pa.Table]:
+        def eval(
+            self, groups: pa.RecordBatch, assignor: pa.Array | None = None
+        ) -> Iterator[pa.Table]:
             if not isinstance(groups, pa.RecordBatch):
                 raise TypeError(no_table)
-            name = assignor[0].as_py() if len(assignor) else None
+            name = assignor[0].as_py() if assignor else None
             if name is not None:  # as each row's own, so an unknown one is an error of each row
                 columns = dict(zip(groups.schema.names, groups.columns, strict=True))
                 columns["assignor"] = pa.array([str(name)] * len(groups), pa.string())
@@ -163,10 +166,12 @@ def _plan_table() -> Any:
     most, answers_of, no_table = MAX_PARTITIONS, _in_core("plan_batch"), _NO_TABLE
 
     class PlanTable:
-        def eval(self, groups: pa.RecordBatch, changes: pa.Array) -> Iterator[pa.Table]:
+        def eval(
+            self, groups: pa.RecordBatch, changes: pa.Array | None = None
+        ) -> Iterator[pa.Table]:
             if not isinstance(groups, pa.RecordBatch):
                 raise TypeError(no_table)
-            given = changes[0].as_py() if len(changes) else None
+            given = changes[0].as_py() if changes else None
             if given is None:
                 given = []
             # Other types become text, so each row has the error of a wrong change.

@@ -4,7 +4,7 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from kafka_rebalance.errors import GroupError
+from kafka_rebalance.errors import NO_MEMBERS, GroupError
 
 from . import schema
 
@@ -51,10 +51,11 @@ def fleet_summary(plans: DataFrame, *, worst: int = WORST) -> DataFrame:
     figures = ("moves", "least_moves", "unavailable", "waiting", "leaderless")
     counted = {
         "groups": f.count(f.lit(1)),
-        "errors": f.count("error"),
+        "errors": f.count_if(failed()),
         "never_ends": f.count_if(f.col("error_kind") == "never-ends"),
         "throws": f.count_if(f.col("error_kind") == "throws"),
         "not_affected": f.count_if(f.isnull("moves") & f.isnull("error")),
+        "without_members": f.count_if(f.col("error_kind") == NO_MEMBERS),
         "unsettled": f.count_if(~f.col("settled")),
         "uneven": f.count_if(spreads["after"] > spreads["possible"]),
         **{name: f.coalesce(f.sum(name), f.lit(0).cast("bigint")) for name in figures},
@@ -87,6 +88,12 @@ def fleet_histogram(plans: DataFrame) -> DataFrame:
     counted = binned.groupBy(*keys, "figure", "low").agg(f.count(f.lit(1)).alias("groups"))
     high = f.when(f.col("low") < 2, f.col("low")).otherwise(f.col("low") * 2 - 1)
     return counted.select(*keys, "figure", "low", high.alias("high"), "groups")
+
+
+def failed() -> Column:
+    """Returns whether a row has an error, and not the result that no member is left."""
+    kind = f.coalesce(f.col("error_kind"), f.lit(""))
+    return f.isnotnull("error") & (kind != NO_MEMBERS)
 
 
 def spread(balance: str) -> Column:

@@ -174,13 +174,17 @@ impl<'a> Groups<'a> {
     ) -> Result<(), GroupError> {
         let path = |field: &str| format!("members[{i}].{field}");
         let instance = &self.group_instance_id;
+        // Errors in these fields follow those in the lists, as in a contract line.
+        let generation_id = generation(&self.generation_id, at, || path("generation_id"));
+        let rack_id = optional_text(&self.rack_id, at, || path("rack_id"));
+        let as_sent = self.as_sent(at, path);
         builder.member(MemberFields {
             member_id: text(&self.member_id, at, || path("member_id"))?,
             group_instance_id: optional_text(instance, at, || path("group_instance_id"))?,
             client_id: optional_text(&self.client_id, at, || path("client_id"))?,
-            rack_id: optional_text(&self.rack_id, at, || path("rack_id"))?,
-            generation_id: generation(&self.generation_id, at, || path("generation_id"))?,
-            as_sent: self.as_sent(at, path)?,
+            rack_id: *rack_id.as_ref().unwrap_or(&None),
+            generation_id: *generation_id.as_ref().unwrap_or(&None),
+            as_sent: *as_sent.as_ref().unwrap_or(&AsSent::default()),
         });
         let topics = required(self.member_topics.get(at), || {
             format!("members[{i}].topics")
@@ -227,6 +231,7 @@ impl<'a> Groups<'a> {
         if !is_whole {
             builder.own_topics(&owned_topics);
         }
+        generation_id.and(rack_id.and(as_sent))?;
         self.tasks.read(builder, at, path)
     }
 

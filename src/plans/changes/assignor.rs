@@ -5,10 +5,10 @@
 
 use rustc_hash::FxHashSet;
 
+use super::bounces::bounce;
 use super::draft::{Draft, DraftMember};
 use super::edits::{Follows, error};
 use super::made_up::MadeUp;
-use super::bounces::bounce;
 use crate::assignors::{Assignor, protocol_name};
 use crate::error::GroupError;
 use crate::group::model::quoted;
@@ -23,12 +23,21 @@ pub fn switch<'a>(
     let members: Vec<String> = member_ids(group);
     for member_id in &members {
         switch.left.remove(member_id);
-        let place = group.members.iter().position(|one| one.member_id == *member_id);
+        let place = group
+            .members
+            .iter()
+            .position(|one| one.member_id == *member_id);
         switch.static_at = place.filter(|&m| group.members[m].group_instance_id.is_some());
-        bounce(group, ids, Some(member_id), None, |group, follows, cause| {
-            let (follows, cause) = switch.edit(group, follows, cause);
-            then(group, follows, cause)
-        })?;
+        bounce(
+            group,
+            ids,
+            Some(member_id),
+            None,
+            |group, follows, cause| {
+                let (follows, cause) = switch.edit(group, follows, cause);
+                then(group, follows, cause)
+            },
+        )?;
     }
     for member in &mut group.members {
         member.forgets = false;

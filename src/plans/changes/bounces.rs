@@ -6,7 +6,6 @@
 
 use std::borrow::Cow;
 
-use super::change::Change;
 use super::draft::Draft;
 use super::edits::{Follows, error, find_member};
 use super::made_up::{Basis, MadeUp, not_empty, prefix_of};
@@ -48,10 +47,12 @@ pub fn bounce<'a>(
             continue;
         }
         let mut taken_id = None;
+        let without_members = group.next_generation();
         let mut back = group.members.remove(m);
         let mut cause = format!("{name} leaves and comes back");
-        // If no other member is there, the group is empty meanwhile, so nobody rebalances.
+        // If no other member is there, nobody rebalances, but the empty group has a generation, too.
         if group.members.is_empty() {
+            group.generation_id = Some(without_members);
             taken_id = Some(back.member_id.clone());
         } else {
             then(group, Follows::Rebalance, Some(format!("{name} leaves")))?;
@@ -72,8 +73,8 @@ pub fn bounce<'a>(
     Ok(())
 }
 
-/// Parses the value of the verb.
-pub fn parse(value: &str) -> Result<Change, GroupError> {
+/// Parses the value of the verb: the member, and whether it counts as static.
+pub fn parse(value: &str) -> Result<(Option<String>, Option<bool>), GroupError> {
     let (value, away) = match value.split_once(",away=") {
         Some((value, away)) => (value, Some(duration(away)?)),
         None => (value, None),
@@ -91,10 +92,7 @@ pub fn parse(value: &str) -> Result<Change, GroupError> {
         (value, None)
     };
     let all = member.is_empty() || member == "*";
-    Ok(Change::BounceMembers {
-        member: (!all).then(|| member.to_owned()),
-        is_static,
-    })
+    Ok(((!all).then(|| member.to_owned()), is_static))
 }
 
 /// The ms of a text such as `5s`.

@@ -52,9 +52,8 @@ impl Change {
                 let members = group.members.len();
                 let count = *count as usize;
                 if count > members && members > 1 {
-                    let most = members - 1;
-                    let problem = format!("{count} is not a number of members from 1 to {most}");
-                    return Err(error(format!("{problem}: one member must stay")));
+                    let problem = format!("{count} is not a number of members from 1 to {members}");
+                    return Err(error(problem));
                 }
                 members::remove(group, |m, _| m >= members.saturating_sub(count))?
             }

@@ -176,6 +176,13 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// The generation of the next rebalance.
+    pub fn next_generation(&self) -> i32 {
+        let of_members = self.members.iter().filter_map(|m| m.generation_id);
+        let known = of_members.chain(self.generation_id).max();
+        known.unwrap_or(0).max(0).saturating_add(1)
+    }
+
     pub fn total(&self) -> u64 {
         let counts = self.topics.iter().map(|topic| u64::from(topic.partitions));
         counts.sum()
@@ -282,6 +289,23 @@ impl<'a> Draft<'a> {
         self.waiting.extend(held.into_iter().filter(exists));
     }
 
+    /// By topic: whether a member subscribes to it.
+    fn is_read(&self) -> Vec<bool> {
+        let mut is_read = vec![false; self.topics.len()];
+        for &topic in self.members.iter().flat_map(|member| &member.topics) {
+            is_read[topic as usize] = true;
+        }
+        is_read
+    }
+
+    /// The number of partitions whose topics have a subscriber.
+    pub fn subscribed(&self) -> u64 {
+        let read = self.topics.iter().zip(self.is_read());
+        read.filter(|&(_, is_read)| is_read)
+            .map(|(topic, _)| u64::from(topic.partitions))
+            .sum()
+    }
+
     pub fn has_replica(&self, rack: RackId) -> bool {
         let mut topics = self.topics.iter();
         topics.any(|topic| self.replicas(topic).any(|racks| racks.contains(&rack)))
@@ -289,10 +313,7 @@ impl<'a> Draft<'a> {
 
     /// Removes a rack's replicas. A subscribed partition without any replica left is leaderless.
     pub fn lose_replicas(&mut self, rack: RackId) {
-        let mut is_read = vec![false; self.topics.len()];
-        for &topic in self.members.iter().flat_map(|member| &member.topics) {
-            is_read[topic as usize] = true;
-        }
+        let is_read = self.is_read();
         let mut replica_racks = vec![0];
         let mut rack_ids = Vec::new();
         let mut starts = Vec::with_capacity(self.topics.len());

@@ -131,8 +131,7 @@ pub fn remove(
         .map(|(m, one)| is_gone(m, one))
         .collect();
     if gone.iter().all(|&gone| gone) {
-        let problem = "no member would be left, and a group without members has no assignment";
-        return Err(error(problem.into()));
+        return Err(GroupError::no_members_left(group.subscribed()));
     }
     let mut gone = gone.into_iter();
     group.members.retain(|_| gone.next() == Some(false));

@@ -50,7 +50,10 @@ impl Change {
                 Assignor::by_name(&name).map_err(|unknown| error(unknown.problem))?;
                 Self::SwitchAssignor(name)
             }
-            "bounce-members" => bounces::parse(value)?,
+            "bounce-members" => {
+                let (member, is_static) = bounces::parse(value)?;
+                Self::BounceMembers { member, is_static }
+            }
             "switch-protocol" => {
                 let problem = "switch-protocol is planned for one group at a time, in Python";
                 return Err(error(problem.to_owned()));

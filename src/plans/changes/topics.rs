@@ -108,7 +108,10 @@ pub fn resubscribe(
 
 /// Whether the member joins again although it subscribes to the topics that it has.
 fn joins_anyway(group: &Draft, member: &DraftMember) -> bool {
-    let (id, instance) = (member.client_id.as_deref(), member.group_instance_id.as_deref());
+    let (id, instance) = (
+        member.client_id.as_deref(),
+        member.group_instance_id.as_deref(),
+    );
     let clients = clients_for(id, instance, member.as_sent.library, group.group_id);
     let is_eager = group.is_eager || !group.assignor.withholds();
     (clients.contains(&Client::Aiokafka) && !clients.contains(&Client::Java))

@@ -46,7 +46,7 @@ from .subscriptions import name_bytes, subscribers_of, topics_by_name
 def assign(
     group: GroupSpec, members: Sequence[Member], claims: Settled
 ) -> dict[str, list[TopicPartition]]:
-    build = GeneralBuild(group, members, claims)
+    build = LibrdkafkaBuild(group, members, claims)
     build.sort_partitions()  # 1.
     unassigned = build.keep_owned()  # 2.
     initializing = build.by_size[-1][0] == 0
@@ -82,7 +82,7 @@ class SentRacks:
         return rack is not None and rack not in self._of_partition[tp]
 
 
-class GeneralBuild:
+class LibrdkafkaBuild:
     """Runs the steps one by one."""
 
     def __init__(self, group: GroupSpec, members: Sequence[Member], claims: Settled) -> None:

@@ -155,21 +155,24 @@ class Restart(NamedTuple):
         listed = self._list(after.leader or "", self.left)
         answers = next(name for name in listed if protocol_name(name) == selected)
         # 4.
-        forgets = takes_over or is_cooperative((answers,))
-        eager = frozenset(
-            one.member_id for one in after.members if forgets and self._is_eager(one.member_id)
+        claimless = takes_over or is_cooperative((answers,))
+        forgets = frozenset(
+            one.member_id for one in after.members if claimless and self._is_eager(one.member_id)
         )
-        # From here on, `eager` names the eager members, not the group's field.
+        # From here on, `forgets` names the eager members, not the group's field.
         lists: RebalanceProtocolName | None = (
             "cooperative" if self.was_eager and is_cooperative((answers,)) else None
         )
         after = after.edited(assignor=answers, rebalance_protocol=lists)
-        after = listed_anew(after, ids, None if takes_over else {*edited.renamed})
+        if not self.left and edited.renamed:  # the bounce ends, and a plan forgets who leads
+            after = after.edited(members=after.members, leader="")
+        back = {one.member_id for one in after.members} - self.left
+        back = back if answers != group.assignor else {*edited.renamed}
         return edited._replace(
-            group=after,
+            group=listed_anew(after, ids, back),
             rebalances=edited.rebalances or takes_over,
-            starts_over=len(eager) == len(after.members),
-            eager=eager,
+            starts_over=len(forgets) == len(after.members),
+            forgets=forgets,
         )
 
     def _list(self, member_id: str, left: frozenset[str]) -> AssignorNames:

@@ -97,9 +97,12 @@ class BounceMembers(Change):
     def renamed(self, ids: MadeUp) -> Self:
         return self if self.member is None else replace(self, member=ids.alias(self.member))
 
-    @property
-    def is_certain(self) -> bool:
-        """Returns whether the time away decides between the two courses."""
+    def is_certain_in(self, group: GroupSpec) -> bool:
+        """Returns whether the time away, or the group, decides between the two courses."""
+        if group.assignor not in SERVER_SIDE or len(group.members) < 2:
+            return True
+        if self.static or all(m.group_instance_id and self.static is None for m in group.members):
+            return True
         return self.away_ms is not None and not 0 < self.away_ms < HEARTBEAT_MS
 
     def chance_to_be_first(self, group: GroupSpec) -> float:
@@ -157,9 +160,11 @@ def _return(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
     """Returns the group after a member left and came back before a target without it.
 
     The member left its partitions, so the assignor sees it without any. Whatever it gets again has
-    waited for it. Leaving and coming back make a group epoch each.
+    waited for it. Leaving and coming back make a group epoch each; of a group that a leader assigns
+    this is the only member, and the empty group has a generation, too.
     """
-    back = _join_again(group, member, ids)
+    joined = _join_again(group, member, ids)
+    back = joined._replace(group=joined.group.edited(generation_id=next_generation(group)))
     if group.assignor not in SERVER_SIDE:
         return back
     (new_id,) = back.renamed
@@ -171,7 +176,6 @@ def _return(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
         for one in group.members
     )
     return back._replace(
-        group=back.group.edited(generation_id=next_generation(group)),
         held=Assignment.owned(group.edited(members=tuple(as_before))),
         waiting=tuple(tp for tp in subscribed_partitions(group) if tp in mine),
     )

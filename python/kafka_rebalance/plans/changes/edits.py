@@ -22,8 +22,10 @@ class Edited(NamedTuple):
     `waiting`      are partitions that no member reads until a rebalance begins, because their
                    member is down and its session has not ended.
     `leaderless`   are assigned partitions that no member can read, because no broker leads them.
-    `eager`        are members that revoke all partitions to join again, in a cooperative group, or
-                   with the classic protocol in a group that the broker assigns.
+    `eager`        are members of the classic protocol in a group that the broker assigns, if they
+                   revoke all partitions to join again.
+    `forgets`      are eager members of a cooperative group: they revoke all partitions, and claim
+                   none.
     `held`         is what members held when the rebalance begins, if a member of `group` that came
                    back is without what it held; None otherwise.
     """
@@ -35,6 +37,7 @@ class Edited(NamedTuple):
     waiting: tuple[TopicPartition, ...] = ()
     leaderless: tuple[TopicPartition, ...] = ()
     eager: frozenset[str] = frozenset()
+    forgets: frozenset[str] = frozenset()
     held: Assignment | None = None
 
 

@@ -88,7 +88,8 @@ class MadeUp:
 
     `made` are the newcomers so far, in order. `aliases` maps member ids and instance ids of draw 0
     to those of this draw, `client_aliases` maps client ids. `places_guessed` is True if the racks
-    of new replicas were guessed, `topics_guessed` if the order of topics in a subscription was.
+    of new replicas were guessed, `topics_guessed` if the order of topics in a subscription was,
+    `topic_ids_guessed` if the id of a topic that does not exist yet was.
     """
 
     def __init__(self, group_id: str, draw: Draw = PLANNED) -> None:
@@ -97,7 +98,7 @@ class MadeUp:
         self._count = 0
         self._instead_of = iter(instead_of)
         self.made: list[Newcomer] = []
-        self.places_guessed = self.topics_guessed = False
+        self.places_guessed = self.topics_guessed = self.topic_ids_guessed = False
         self.aliases: dict[str, str] = {}
         self.client_aliases: dict[str, str] = {}
 
@@ -137,6 +138,12 @@ class MadeUp:
     def process_id(self, member_id: str) -> str:
         """Returns the id of the process of a new member of a streams group: a UUID."""
         return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{member_id}/process"))
+
+    def topic_id(self, name: str) -> str:
+        """Returns the id of a topic that does not exist yet: a random UUID in base64."""
+        self.topic_ids_guessed = True
+        seed = f"{self._group_id}/{self._draw}/topics/{name}"
+        return _in_base64(uuid.uuid5(uuid.NAMESPACE_OID, seed)).replace("-", "_")
 
     def placement(self, racks: Sequence[str], perhaps: Collection[str]) -> list[str]:
         """Returns racks for new replicas in a guessed order; odd draws add those of `perhaps`."""

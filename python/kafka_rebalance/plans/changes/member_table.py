@@ -22,10 +22,14 @@ _GOLDEN = 0x9E3779B97F4A7C15
 _SMALLEST, _LOAD = 2, 0.75
 
 
-def in_table_order(members: Sequence[Member]) -> list[Member]:
-    """Returns members, newest first, in the order of the broker's table."""
+def in_table_order(members: Sequence[Member], *, has_joined: bool = True) -> list[Member]:
+    """Returns members, newest first, in the order of the broker's table.
+
+    `has_joined` is False while the first of them is in the table, but not yet replaced by its
+    record.
+    """
     slots = _SMALLEST
-    while (len(members) + 1) * _LOAD > slots:
+    while (len(members) + has_joined) * _LOAD > slots:
         slots *= 2
     shift = 65 - slots.bit_length()
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE
-from kafka_rebalance.errors import NotAffected
+from kafka_rebalance.errors import NoMembersLeft, NotAffected
 from kafka_rebalance.group.model import Member, StreamsMember, TopicPartition, quoted
-from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.group.spec import GroupSpec, counted
+from kafka_rebalance.plans.rounds import subscribed_partitions
 
 from .change import Change, Verb, check_fields, check_least, count, some
 from .edits import Edited, GroupEvent, error, find_member, held_by, without
@@ -178,7 +179,7 @@ class RemoveMembers(Change):
     def events(self, group: GroupSpec) -> list[GroupEvent]:
         gone = self._gone(group)
         if len(gone) == len(group.members):
-            raise error("no member would be left, and a group without members has no assignment")
+            raise _none_left(group)
         if self.rack is not None:
             rack = self.rack
             return [GroupEvent(str(self), lambda group, _: _lost(group, rack, gone))]
@@ -196,9 +197,7 @@ class RemoveMembers(Change):
         members = group.members
         if self.count is not None:
             if self.count > len(members) > 1:
-                most = len(members) - 1
-                problem = f"{self.count} is not a number of members from 1 to {most}"
-                raise error(f"{problem}: one member must stay")
+                raise error(f"{self.count} is not a number of members from 1 to {len(members)}")
             return {member.member_id for member in members[-self.count :]}
         if self.member is not None:
             return {find_member(group, self.member).member_id}
@@ -228,6 +227,13 @@ _REMOVED_BY = {
 def _instances(group: GroupSpec) -> list[str]:
     members = group.members
     return [m.group_instance_id for m in members if m.group_instance_id is not None]
+
+
+def _none_left(group: GroupSpec) -> NoMembersLeft:
+    noun = "partition" if group.subtopologies is None else "task"
+    which = counted(sum(1 for _ in subscribed_partitions(group)), noun)
+    problem = f"no member is left: nobody reads {which} until one is back"
+    return NoMembersLeft("change", problem)
 
 
 def _lost(group: GroupSpec, rack: str, gone: set[str]) -> Edited:

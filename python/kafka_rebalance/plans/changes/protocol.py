@@ -229,7 +229,8 @@ class _Restart(NamedTuple):
 
     def _eager(self, group: GroupSpec) -> frozenset[str]:
         """Returns the members of the classic protocol, if they are eager."""
-        if not self.stops:
+        # With a leader, eager members claim their last assignment: they are no exception there.
+        if not self.stops or group.assignor not in SERVER_SIDE:
             return frozenset()
         return self.left if self.protocol == CONSUMER else _ids(group) - self.left
 

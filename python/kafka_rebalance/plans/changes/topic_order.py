@@ -7,6 +7,9 @@ PYTHONHASHSEED is set). The sticky classes of both libraries compare the members
 topics are in different orders, the class takes the subscriptions for unequal ones, and may assign
 otherwise. No other assignor's answer depends on this order.
 
+Members of a group that the broker assigns send sorted topics: equal hashes then have this order in
+the broker's tables.
+
 So the order in a new process, or of a new subscription, is a guess. A plan has that of the group's
 line or of the change; each draw has its own (`MadeUp.listed`). These classes run in Python only, so
 there is no mirror in Rust.
@@ -19,8 +22,10 @@ Source   kafka-python 3.0.12, aiokafka 0.14.0 (SubscriptionState; _are_subscript
 from collections.abc import Collection
 from dataclasses import replace
 
+from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.group.model import Member
 from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.java.order import name_key
 from kafka_rebalance.plans.clients import AIOKAFKA, KAFKA_PYTHON, clients_for
 
 from .made_up import MadeUp
@@ -34,6 +39,15 @@ def listed_anew(group: GroupSpec, ids: MadeUp, who: Collection[str] | None = Non
 
     Only members change whose library lists a set, and only if the assignor reads the order.
     """
+    if group.assignor in SERVER_SIDE:
+        return group.edited(
+            members=tuple(
+                replace(one, topics=tuple(sorted(one.topics, key=name_key)))
+                if who is None or one.member_id in who
+                else one
+                for one in group.members
+            )
+        )
     if group.assignor not in _COMPARE_LISTS:
         return group
     new = {member.member_id for member in group.members} if who is None else who

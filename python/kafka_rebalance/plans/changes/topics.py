@@ -135,7 +135,13 @@ class AddTopics(Change):
         check_limit(group, sum(count for _, count in self.topics))
 
         def edit(group: GroupSpec, ids: MadeUp) -> Edited:
-            created = tuple(Topic(name, count) for name, count in self.topics)
+            # An assignor of the brokers reads ids; a later change of the protocol may lead to one.
+            has_ids = any(topic.topic_id is not None for topic in group.topics)
+            has_ids |= group.assignor in SERVER_SIDE
+            created = tuple(
+                Topic(name, count, topic_id=ids.topic_id(name) if has_ids else None)
+                for name, count in self.topics
+            )
             names = tuple(name for name, _ in self.topics)
             members = tuple(
                 replace(m, topics=m.topics + tuple(n for n in names if n not in m.topics))
@@ -171,7 +177,14 @@ class RemoveTopics(Change):
         gone = set(self.topics)
 
         def edit(group: GroupSpec, _: MadeUp) -> Edited:
-            topics = tuple(topic for topic in group.topics if topic.name not in gone)
+            # A broker's target has the ids of deleted topics, until it computes the next one.
+            owned = {tp.topic for m in group.members for tp in m.owned_partitions}
+            kept = owned if group.assignor in SERVER_SIDE else set()
+            topics = tuple(
+                Topic(one.name, 0, topic_id=one.topic_id) if one.name in gone else one
+                for one in group.topics
+                if one.name not in gone or one.name in kept
+            )
             members = tuple(
                 replace(m, topics=tuple(t for t in m.topics if t not in gone))
                 for m in group.members

@@ -7,7 +7,12 @@
     500ms | 60s | 5m                                            time passes
 
 Workers join again after each event (but not when time only passes), immediately after a round that
-revoked work, and when a delay that the leader scheduled is over.
+revoked work, and when a delay that the leader scheduled is over. A new connector has two rounds: in
+the first it is assigned alone; its worker starts it and writes its tasks' configurations, which
+causes the second. More tasks of a connector that runs already are one round.
+
+Source   DistributedHerder.processConnectorConfigUpdates, reconfigureConnector;
+         KafkaConfigBackingStore.processConnectorConfigRecord (Kafka 4.4.0).
 """
 
 import re
@@ -63,22 +68,31 @@ class _Events:
             yield from self.rebalance(dict.fromkeys(self.workers))
         self.now_ms = end_ms
 
-    def happen(self, event: str, at: str) -> Iterator[RoundAnswer]:
+    def happen(self, event: str, at: str) -> Iterator[tuple[str, RoundAnswer]]:
+        """Yields the cause and the answer of each round."""
         text = " ".join(event.split())
         if match := _WAIT.fullmatch(text):
-            return self.wait(int(match[1]) * _UNIT_MS[match[2]])
+            yield from ((event, one) for one in self.wait(int(match[1]) * _UNIT_MS[match[2]]))
+            return
+        tasks = 0
         if match := _WORKER.fullmatch(text):
             self._worker(match[1] or match[3], match[2] or match[4], at)
             self.new_leader = match[3] is not None
         elif match := _CONNECTOR.fullmatch(text):
-            self._connector(match[1], match[3], at)
+            if match[3] is not None and match[1] not in self.config:
+                tasks = int(match[3])
+            self._connector(match[1], "0" if tasks else match[3], at)
         else:
             raise GroupError(
                 at,
                 f'{quoted(event)} is none of "worker W leaves|returns|joins", '
                 '"leader W leaves", "connector C tasks=N|deleted", "60s"',
             )
-        return self.rebalance(dict.fromkeys(self.workers))
+        yield from ((event, one) for one in self.rebalance(dict.fromkeys(self.workers)))
+        if match and tasks:
+            self.config[match[1]] = tasks
+            cause = f"tasks of {match[1]}"
+            yield from ((cause, one) for one in self.rebalance(dict.fromkeys(self.workers)))
 
     def _worker(self, worker: str, what: str, at: str) -> None:
         if what == "leaves":
@@ -127,5 +141,4 @@ def play_events(
     for answer in state.rebalance(dict(running)):
         yield "as it is", answer
     for i, event in enumerate(events):
-        for answer in state.happen(event, f"then[{i}]"):
-            yield event, answer
+        yield from state.happen(event, f"then[{i}]")

@@ -26,6 +26,7 @@ class ChangeTotals:
     groups: int
     errors: int
     not_affected: int
+    without_members: int
     unsettled: int
     uneven: int
     moves: int
@@ -39,7 +40,8 @@ class ChangeTotals:
 
     @property
     def affected(self) -> int:
-        return self.groups - self.errors - self.not_affected
+        """Returns how many groups have members after the change, and figures."""
+        return self.groups - self.errors - self.not_affected - self.without_members
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,8 @@ def _picture(title: str, svg: str) -> str:
 def _changes(changes: Sequence[ChangeTotals]) -> str:
     heads = [
         "change", "groups affected", "errors", "moves", "fewest", "moves of a group: half",
-        "99%", "most", "uneven after", "never settle", "pause", "lose members", "no leader",
+        "99%", "most", "no member left", "uneven after", "never settle", "pause", "lose members",
+        "no leader",
     ]  # fmt: skip
     rows = [
         [
@@ -46,17 +47,18 @@ def _changes(changes: Sequence[ChangeTotals]) -> str:
                 f"{value:,}"
                 for value in (
                     one.affected, one.errors, one.moves, one.least_moves, one.moves_p50,
-                    one.moves_p99, one.moves_max, one.uneven, one.unsettled, one.with_unavailable,
-                    one.with_waiting, one.with_leaderless,
+                    one.moves_p99, one.moves_max, one.without_members, one.uneven, one.unsettled,
+                    one.with_unavailable, one.with_waiting, one.with_leaderless,
                 )
             ),
         ]
         for one in changes
     ]  # fmt: skip
     note = (
-        "The last five columns count groups: those that end less even than possible, those whose "
-        "assignor moves partitions for ever, those with partitions that nobody reads for a round, "
-        "those with members in a lost rack, and those with partitions that lose all known replicas."
+        "The last six columns count groups: those without a member that reads, those that end less "
+        "even than possible, those whose assignor moves partitions for ever, those with partitions "
+        "that nobody reads for a round, those with members in a lost rack, and those with "
+        "partitions that lose all known replicas."
     )
     return _table(heads, rows) + f'<p class="note">{note}</p>'
 

@@ -19,7 +19,7 @@ _MOST_NAMED = 2
 _NAME = 26
 _TOLD = (("asked for", "log"), ("after-effect", "exact"))
 
-GROUP_COLUMNS = ["group", "rebalances", "an hour", "moves", "back", "causes", "patterns"]
+GROUP_COLUMNS = ["group", "rebalances", "within", "moves", "back", "causes", "patterns"]
 
 
 def print_groups(
@@ -50,7 +50,7 @@ def group_cells(
     return [
         cut(name, _NAME),
         str(len(rows)),
-        _per_hour(rows),
+        _within(rows),
         str(total_moves(rows)),
         str(sum(len(row.back) for row in rows)),
         _causes(rows),
@@ -191,9 +191,13 @@ def _moves(row: RecordedRebalance) -> str:
     return ", ".join(f"{number} {word}" for number, word in parts if number)
 
 
-def _per_hour(rows: Sequence[RecordedRebalance]) -> str:
+def _within(rows: Sequence[RecordedRebalance]) -> str:
+    """Returns the time from the first rebalance to the last; a rate of few would mislead."""
     span_ms = rows[-1].time_ms - rows[0].time_ms if rows else 0
-    return f"{len(rows) * 3_600_000 / span_ms:.1f}" if span_ms > 0 else ""
+    for unit, unit_ms in (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000)):
+        if span_ms >= 2 * unit_ms:
+            return f"{span_ms / unit_ms:.1f} {unit}"
+    return f"{span_ms / 1000:.0f} s" if span_ms > 0 else ""
 
 
 def _causes(rows: Sequence[RecordedRebalance]) -> str:

@@ -7,6 +7,7 @@ from kafka_rebalance.assignors import RebalanceProtocol
 from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans import Candidate, Comparison
+from kafka_rebalance.plans.clients import class_name
 from kafka_rebalance.plans.comparison import alone_label
 from kafka_rebalance.plans.figures import share_text
 from kafka_rebalance.plans.recommendation import lacking_clients
@@ -118,7 +119,8 @@ def _print_clock(comparison: Comparison, times: Times) -> None:
     are_best = f"{in_words(best)} {'is' if len(best) == 1 else 'are'} best"
     print_wrapped(
         f"In seconds, {are_best}: {seconds_text(least)} partition-seconds unread, "
-        f"{seconds_text(known[recommended])} under {recommended}.{lengths}"
+        f"{seconds_text(known[recommended])} under {recommended}.{lengths} The recommendation "
+        "stands: it counts partitions and moves, and seconds depend on what is assumed."
     )
 
 
@@ -161,7 +163,7 @@ def print_comparisons(comparisons: Sequence[Comparison]) -> None:
 def _line(comparison: Comparison) -> tuple[str, ...]:
     by_name = {one.assignor: one.figures for one in comparison.candidates}
     both = [by_name.get(name or "") for name in (comparison.group.assignor, comparison.recommended)]
-    recommended = comparison.recommended or "-"
+    recommended = class_name(comparison.group, comparison.recommended) or "-"
     if comparison.keeps_assignor and comparison.alone is not None:
         both[1] = comparison.alone.figures
         recommended = f"{recommended} alone"
@@ -169,7 +171,7 @@ def _line(comparison: Comparison) -> tuple[str, ...]:
     silent = ["-" if one is None else str(one.unavailable) for one in both]
     return (
         cut(comparison.group.group_id, 60),
-        comparison.group.assignor or "-",
+        class_name(comparison.group, comparison.group.assignor) or "-",
         recommended,
         " -> ".join(spreads),
         " -> ".join(silent),

@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 
 from kafka_rebalance.group.model import Member
-from kafka_rebalance.plans.clients import client_of, library_evidence
+from kafka_rebalance.plans.clients import class_name, client_of, library_evidence
 from kafka_rebalance.plans.description import Description
 from kafka_rebalance.plans.figures import share_text
 from kafka_rebalance.plans.findings import Finding
@@ -18,6 +18,7 @@ from kafka_rebalance.report.text.names import (
 from kafka_rebalance.report.text.tables import print_filled_table, print_table
 
 from .lag import lag_cell, lag_text
+from .leader import either_note
 from .plan import print_wrapped
 from .recipes import lists_note, own_lists_note
 
@@ -40,7 +41,8 @@ def print_description(one: Description, given: str, *, everything: bool) -> None
     _print_members(one, shown, names, everything=everything)
     if len(shown) < len(group.members):
         print(f"… and {len(group.members) - len(shown)} more (--all shows them)")
-    is_even = one.balance.stddev <= one.possible.stddev
+    is_unread = any(finding.kind == "unread" for finding in one.findings)
+    is_even = one.balance.stddev <= one.possible.stddev and not is_unread
     even = ", as even as possible" if is_even else f" (possible: {one.possible.least_to_most})"
     print_wrapped(f"Partitions a member: {one.balance.least_to_most}{even}.")
     if one.rack_share is not None:
@@ -71,7 +73,9 @@ def print_descriptions(rows: Sequence[Description]) -> None:
     cells = [
         [
             cut(one.group.group_id, 60),
-            _assignor(one) or "-",
+            " or ".join(dict.fromkeys(class_name(one.group, name) or "" for name in one.assignors))
+            or one.group.assignor
+            or "-",
             str(len(one.group.members)),
             one.balance.least_to_most,
             one.possible.least_to_most,
@@ -86,6 +90,8 @@ def print_descriptions(rows: Sequence[Description]) -> None:
         leader = " and a leader" if any(one.leaderless for one in rows) else ""
         which = f"only of partitions with a committed offset{leader}"
         print_wrapped(f"lag: {which}; - if a group has none of these.")
+    if note := either_note((one.group, name) for one in rows for name in one.assignors):
+        print_wrapped(note)
     groups = (one.group for one in rows)
     unknown = [one.group_id for one in groups if may_list_eager(one, one.assignor)]
     if note := lists_note(unknown):

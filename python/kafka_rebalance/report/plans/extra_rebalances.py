@@ -17,7 +17,7 @@ _BECAUSE = {
     "subscriptions": "all members subscribe at one moment here, as members of Java do by a pattern."
     " A member of librdkafka meets a topic when its own metadata shows it, and processes that name "
     "their topics change one after another: each time, the group rebalances, and partitions may "
-    "end elsewhere.",
+    "end elsewhere, also if racks count and a new topic's replicas are in some.",
 }
 _MOVES_TOO = (
     " With racks, each of these can take partitions outside their owner's rack away: moves are a "

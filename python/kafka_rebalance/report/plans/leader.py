@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kafka_rebalance.assignors.registry import is_known, library_of
 from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.plans.clients import class_name
 from kafka_rebalance.plans.leaders import LedPlan, has_no_answer
 from kafka_rebalance.report.text.names import counted
 
@@ -119,6 +120,17 @@ def leader_note(group: GroupSpec, assignor: str | None, shown: Iterable[str] = (
         "differ from those of Kafka's assignor with that name. The figures here are true if a Java "
         "member leads, or a member with this project's plug-in."
     ) + _dialects_text(library or "", shown)
+
+
+def either_note(groups: Iterable[tuple[GroupSpec, str | None]]) -> str | None:
+    """Returns a sentence about tables in which a group has an assignor that begins with python/."""
+    names = (class_name(group, assignor) or "" for group, assignor in groups)
+    if not any(name.startswith("python/") for name in names):
+        return None
+    return (
+        "python/ marks an assignor of kafka-python or aiokafka: the members' bytes do not show "
+        "which of the two they run. Where the two differ, the figures are kafka-python's."
+    )
 
 
 def own_rows_note(assignor: str | None) -> str | None:

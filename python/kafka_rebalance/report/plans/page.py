@@ -88,9 +88,6 @@ def _table(grid: Grid) -> str:
 def _round(title: str, one: Round, names: dict[str, str]) -> str:
     rows = text.round_rows(one, names)
     table = f'<div class="scroll">{html_table(text.ROUND_COLUMNS, rows, "round")}</div>'
-    quiet = len(one.group.members) - len(rows)
-    return (
-        f"<h2>{title}</h2>\n"
-        f"<p>{counted(len(one.unavailable), 'partition')} without a reader in this round"
-        f"{'; ' + text.keep_theirs(quiet) if quiet else ''}.</p>\n{table if rows else ''}"
-    )
+    unread = f"{counted(len(one.unavailable), 'partition')} without a reader in this round"
+    notes = "; ".join([unread, *text.quiet_notes(one)])
+    return f"<h2>{title}</h2>\n<p>{notes}.</p>\n{table if rows else ''}"

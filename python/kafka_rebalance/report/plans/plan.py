@@ -67,9 +67,8 @@ def print_plan(plan: RebalancePlan, samples: Samples | None, *, everything: bool
     if quiet:
         print()
     if not plan.settled:
-        print("The group never settles: a state occurs again, so partitions move for ever.")
-        print()
-    _print_guesses(plan)
+        print("The group never settles: a state occurs again, so partitions move for ever.\n")
+    _print_guesses(plan, everything=everything)
     if samples is not None and samples.draws:
         _print_draws(samples, names)
 
@@ -215,7 +214,6 @@ def round_rows(
 def _print_round(title: str, one: Round, names: dict[str, str], *, everything: bool) -> None:
     most = None if everything else _MOST_CHARACTERS
     rows = round_rows(one, names, most, everything=everything)
-    quiet = len(one.group.members) - len(rows)
     shown = rows if everything else rows[:_MOST_ROWS]
     columns = ROUND_COLUMNS[: 5 if any(row[4] for row in rows) else 4]
     print(title)
@@ -230,8 +228,8 @@ def _print_round(title: str, one: Round, names: dict[str, str], *, everything: b
         notes.append(
             f"{counted(more, 'member')} more change{'s' if more == 1 else ''} (--all shows them)"
         )
-    if quiet:
-        notes.append(keep_theirs(quiet))
+    if not everything:
+        notes += quiet_notes(one)
     silent = counted(len(one.unavailable), "partition")
     notes.append(
         f"{silent} without a reader in this round"
@@ -263,21 +261,38 @@ def _print_standby(standby: Delta, names: dict[str, str], *, everything: bool) -
         print(f"  {counted(len(rows) - len(shown), 'member')} more (--all shows them)")
 
 
-def keep_theirs(members: int) -> str:
-    return f"{members} members keep what they have" if members > 1 else "1 member keeps what it has"
+def quiet_notes(one: Round) -> list[str]:
+    """Returns the notes on members without changes: how many keep something, and are idle."""
+    changed = (one.revoked, one.gained, one.withheld)
+    ids = [member.member_id for member in one.group.members]
+    quiet = [who for who in ids if not any(part.get(who) for part in changed)]
+    idle = sum(not one.kept[who] for who in quiet)
+    kept, notes = len(quiet) - idle, []
+    if kept:
+        notes.append(f"{counted(kept, 'member')} keep{'' if kept > 1 else 's'} what ")
+        notes[0] += "they have" if kept > 1 else "it has"
+    if idle:
+        notes.append(f"{counted(idle, 'member')} {'is' if idle == 1 else 'are'} idle")
+    return notes
 
 
-def _print_guesses(plan: RebalancePlan) -> None:
-    """Prints which ids, racks and orders the plan made up."""
+def _print_guesses(plan: RebalancePlan, *, everything: bool) -> None:
+    """Prints which ids, racks and orders the plan made up; a star refers to one in a table."""
     if plan.newcomers:
+        changed = {who for one in plan.rounds for who, owned in one.gained.items() if owned}
+        mark = "* " if everything or changed & {*plan.made_up} else ""
         made = len(plan.newcomers)
         others = "another" if made == 1 else "others"
         ids = counted(made, "id")
         who = "members" if plan.final.assignor in SERVER_SIDE else "the broker"
-        print(f"* {ids} made up: {who} will choose {others}, and ids break ties.")
+        print(f"{mark}{ids} made up: {who} will choose {others}, and ids break ties.")
     if plan.places_guessed:
         print_wrapped(
             "The racks of the new partitions' replicas are a guess: brokers choose them.", "  "
+        )
+    if plan.topic_ids_guessed:
+        print_wrapped(
+            "The ids of new topics are made up: brokers choose others, and ids break ties.", "  "
         )
     if plan.topics_guessed:
         print_wrapped(_ANY_ORDER, "  ")
@@ -317,6 +332,8 @@ def _varied(samples: Samples) -> str:
     drawn = ["racks of new replicas"] if samples.places_guessed else []
     if samples.has_newcomers:
         drawn += ["client ids", "UUIDs"] if samples.varied else ["UUIDs"]
+    if samples.topic_ids_guessed:
+        drawn.append("topic ids")
     if samples.topics_guessed:
         drawn.append("the order of topics")
     return in_words(drawn)

@@ -19,7 +19,7 @@ def print_times(times: Timed | None, assumed: str) -> None:
         print_wrapped(f"No figures in seconds: {assumed}.")
         return
     unread, settled = _range(times.unread, " partition-seconds"), _range(times.settled, " s")
-    print_wrapped(f"Without a reader: {unread}. Until the group has settled, at most: {settled}.")
+    print_wrapped(f"Without a reader: {unread}. Longest time until it has settled: {settled}.")
     print_wrapped(f"Simulated, as `simulate --from` does it: {assumed}. {_NO_BOUNDS}")
 
 

@@ -77,7 +77,8 @@ def _key(shown: Sequence[Timeline]) -> str:
         "event": "an event" if any(one.happenings for one in shown) else "",
     }
     entries = (f'<i><span class="{name}"></span>{text}</i>' for name, text in marks.items() if text)
-    return f'<p class="key">{" ".join(entries)}. Hold the pointer over a bar to see its times.</p>'
+    hint = '<p class="note">Hold the pointer over a bar to see its times.</p>'
+    return f'<p class="key">{" ".join(entries)}</p>{hint}'
 
 
 def _chapters(run: Run) -> str:

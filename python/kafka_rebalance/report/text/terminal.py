@@ -52,12 +52,13 @@ class ShownStream:
 
     def __init__(self, own: TextIO) -> None:
         self.own = own
+        self._is_terminal = own.isatty()
         self._decoder = codecs.getincrementaldecoder("utf-8")()
 
     def write(self, text: str) -> int:
         end = "\n" if text.endswith("\n") else ""
         line, start = text.removesuffix("\n"), ""
-        if self.own.isatty() and (styled := _STYLED.match(line)):
+        if self._is_terminal and (styled := _STYLED.match(line)):
             code, inside, reset = styled.groups()
             line, start = line[styled.end() :], f"{code}{shown(inside)}{reset}"
         self.own.write(f"{start}{shown(line)}{end}")

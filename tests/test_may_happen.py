@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What may happen to a real group beside its plan: waits for commits, more rebalances, hangs.
+
+`tests/live/test_topic_changes.py` has the waits of real members.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+import kafka_rebalance as kr
+from kafka_rebalance.cli import main
+from kafka_rebalance.member import ConsumerConfig
+from kafka_rebalance.plans.commit_waits import CommitWaits, commit_waits
+from kafka_rebalance.plans.may_happen import may_happen
+from kafka_rebalance.simulator import simulate
+from kafka_rebalance.simulator.from_group import scenario_from_group
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kafka_rebalance.assignors.registry import Engine
+
+
+def group(
+    *libraries: str | None, assignor: str = "range", leader: str | None = None
+) -> kr.GroupSpec:
+    """Makes a group of members m0, m1, … with partitions of the topics gone and kept."""
+    topics = (kr.Topic("gone", len(libraries)), kr.Topic("kept", len(libraries)))
+    members = tuple(
+        kr.Member(
+            f"m{n}",
+            ("gone", "kept"),
+            owned_partitions=(kr.TopicPartition("gone", n), kr.TopicPartition("kept", n)),
+            generation_id=4,
+            client_library=library,
+        )
+        for n, library in enumerate(libraries)
+    )
+    return kr.GroupSpec("g", topics, members, assignor, 4, leader=leader)
+
+
+# Commits for a deleted topic ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("libraries", "leader", "java", "aiokafka", "intervals"),
+    [
+        (("java", "java"), "m0", ("m0", "m1"), (), 2),
+        (("java", "java"), None, ("m0", "m1"), (), 2),
+        (("java", "librdkafka"), "m1", ("m0",), (), 1),
+        (("java", "java", "librdkafka"), "m2", ("m0", "m1"), (), 1),
+        (("java", "aiokafka"), "m0", ("m0",), ("m1",), 1),
+        (("python", "kafka-python"), None, (), ("m0",), 0),
+        ((None, "librdkafka"), "m1", ("m0",), (), 1),
+    ],
+)
+@pytest.mark.parametrize("engine", ["rust", "reference"])
+def test_members_that_hold_a_deleted_topic_may_wait(
+    libraries: tuple[str | None, ...],
+    leader: str | None,
+    java: tuple[str, ...],
+    aiokafka: tuple[str, ...],
+    intervals: int,
+    engine: Engine,
+) -> None:
+    one = group(*libraries, leader=leader)
+    plan = kr.plan(one, changes=["remove-topics=gone"], engine=engine)
+    assert commit_waits(plan) == CommitWaits(("gone",), java, aiokafka, intervals)
+    # Members that unsubscribe first hold no partition of the topic when it is deleted.
+    first = ["resubscribe=kept", "remove-topics=gone"]
+    assert commit_waits(kr.plan(one, changes=first, engine=engine)) is None
+
+
+def test_libraries_that_join_at_once_have_no_warning() -> None:
+    for library in ("librdkafka", "kafka-python"):
+        plan = kr.plan(group(library, library), changes=["remove-topics=gone"])
+        assert commit_waits(plan) is None
+
+
+def test_the_plan_begins_with_the_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "groups.jsonl"
+    line = f"{group('java', 'java').to_json()}\n"
+    file.write_text(line, encoding="utf-8")
+    command = ["plan", str(file), "--remove-topics", "gone"]
+    assert main([*command, "--how-long"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert text.startswith("WARNING: deleting gone can stop this group.")
+    assert "until up to two times max.poll.interval.ms" in text
+    assert "settled, at most: 60" in text  # two times 300 s, and a few s
+    assert main([*command, "--json"]) == 0
+    waits = json.loads(capsys.readouterr().out)["commit_waits"]
+    assert waits == {"topics": ["gone"], "java": ["m0", "m1"], "aiokafka": [], "intervals": 2}
+    file.write_text(line + line, encoding="utf-8")
+    assert main(command) == 0
+    assert "WARNING: 2 groups may not rebalance for minutes" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("assignor", ["range", "cooperative-sticky"])
+@pytest.mark.parametrize(("commits", "waits"), [(True, 2), (False, 0)])
+def test_the_simulator_waits_as_real_members_do(assignor: str, commits: bool, waits: int) -> None:
+    """First the leader waits, then the others; real ones took 41.8 s with an interval of 20 s."""
+    config = ConsumerConfig(enable_auto_commit=commits, max_poll_interval_ms=20_000)
+    one = group("java", "java", assignor=assignor)
+    scenario = scenario_from_group(one, ["remove-topics=gone"], config=config)
+    run = simulate(scenario)
+    deleted_ms = scenario.happenings[0].at_ms
+    last = run.rebalances[-1]
+    assert last.to_ms is not None
+    assert waits * 20_000 <= last.to_ms - deleted_ms < (waits * 20_000) + 10_000
+    held = {hold.partition for hold in run.holds if hold.to_ms == run.until_ms}
+    assert held == {"kept-0", "kept-1"}
+    # An eager member that waits returns no records from poll().
+    unread_ms = sum(gap.to_ms - gap.from_ms for gap in run.gaps if gap.from_ms >= deleted_ms)
+    assert (unread_ms > 20_000) == (commits and assignor == "range")
+
+
+# Possibilities ------------------------------------------------------------------------------------
+
+
+def kinds(one: kr.GroupSpec, *changes: str) -> list[str]:
+    return [each.kind for each in may_happen(kr.plan(one, changes=changes))]
+
+
+def test_a_generation_can_be_missed_if_two_members_revoke() -> None:
+    four = group(*["librdkafka"] * 4, assignor="cooperative-sticky")
+    assert kinds(four, "add-members=2") == ["missed"]
+    assert kinds(four, "add-members=1") == []  # one member revokes
+    assert kinds(four, "remove-members=1") == []
+    assert kinds(four.edited(assignor="range"), "add-members=2") == []
+
+
+def test_javas_bytes_may_be_those_of_a_plug_in() -> None:
+    java = group("java", "java")
+    assert kinds(java, "add-members=1") == ["plug-ins"]
+    assert kinds(group("librdkafka", "java"), "add-members=1") == []
+    assert kinds(group(None, None), "add-members=1") == []
+
+
+def test_a_hang_of_kafka_python_is_reported_where_it_is_known() -> None:
+    python = group("kafka-python", "java")
+    assert kinds(python, "resubscribe=m0:kept") == ["hangs"]
+    assert kinds(python, "partitions kept=9") == ["hangs"]
+    assert kinds(python, "add-members=1") == []
+    assert kinds(group("librdkafka", "librdkafka"), "partitions kept=9") == []

@@ -18,16 +18,14 @@ from kafka_rebalance.coordinator import (
     Received,
     Respond,
 )
-from kafka_rebalance.protocol import (
+from kafka_rebalance.wire import Subscription, encode_subscription
+from kafka_rebalance.wire.classic_groups import (
     JoinGroup,
     JoinGroupProtocol,
     JoinGroupResponse,
-    Request,
-    Response,
     SyncGroup,
-    Tick,
 )
-from kafka_rebalance.wire import Subscription, encode_subscription
+from kafka_rebalance.wire.messages import Request, Response, Tick
 
 MEMBERS = 1_000
 METADATA = encode_subscription(Subscription(("orders", "payments")))

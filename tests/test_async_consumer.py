@@ -22,7 +22,9 @@ from kafka_rebalance.member import (
     Subscribe,
     Unsubscribe,
 )
-from kafka_rebalance.protocol import ConsumerGroupHeartbeat, ErrorCode, OffsetCommit
+from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeat
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.offsets import OffsetCommit
 from tests.support.answered_consumer import (
     CONFIG,
     INTERVAL_MS,

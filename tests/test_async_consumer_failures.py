@@ -8,14 +8,11 @@ from dataclasses import replace
 import pytest
 
 from kafka_rebalance.member import CallbackCompleted, Close, Failed, Lost, Poll, Revoked
-from kafka_rebalance.protocol import (
-    ConsumerGroupHeartbeat,
-    ErrorCode,
-    FindCoordinator,
-    FindCoordinatorResponse,
-    OffsetCommit,
-    Tick,
-)
+from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeat
+from kafka_rebalance.wire.classic_groups import FindCoordinator, FindCoordinatorResponse
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.messages import Tick
+from kafka_rebalance.wire.offsets import OffsetCommit
 from tests.support.answered_consumer import CONFIG, Client, S, assigned, committed, partitions
 
 

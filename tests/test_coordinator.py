@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import pytest
 
+from kafka_rebalance.assignors.selection import select_protocol
 from kafka_rebalance.coordinator import (
     ClassicGroupMember,
     Coordinator,
@@ -18,17 +19,15 @@ from kafka_rebalance.coordinator import (
     IllegalTransition,
 )
 from kafka_rebalance.coordinator.states import LEGAL_PREDECESSORS
-from kafka_rebalance.protocol import (
-    ErrorCode,
-    FindCoordinator,
-    GroupState,
-    JoinGroupProtocol,
+from kafka_rebalance.wire.classic_groups import FindCoordinator, JoinGroupProtocol
+from kafka_rebalance.wire.coordinator_lookup import (
     Node,
     find_coordinator,
     least_loaded_node,
     partition_for,
-    select_protocol,
 )
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.group_states import GroupState
 from tests.support.coordinators import ask
 
 EMPTY, PREPARING, COMPLETING, STABLE, DEAD = GroupState

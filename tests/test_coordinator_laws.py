@@ -25,25 +25,27 @@ from kafka_rebalance.coordinator import (
     Respond,
 )
 from kafka_rebalance.coordinator.deadlines import DeadlineKey
-from kafka_rebalance.protocol import (
+from kafka_rebalance.tracing.virtual_broker import VirtualBroker
+from kafka_rebalance.wire.classic_groups import (
     DeleteGroups,
-    ErrorCode,
-    GroupState,
     Heartbeat,
     JoinGroup,
     JoinGroupProtocol,
     JoinGroupResponse,
     LeaveGroup,
     MemberIdentity,
+    SyncGroup,
+    SyncGroupResponse,
+)
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.group_states import GroupState
+from kafka_rebalance.wire.messages import Request, Response
+from kafka_rebalance.wire.offsets import (
     OffsetCommit,
     OffsetFetch,
     OffsetFetchResponse,
     OffsetToCommit,
-    SyncGroup,
-    SyncGroupResponse,
 )
-from kafka_rebalance.protocol.messages import Request, Response
-from kafka_rebalance.tracing.virtual_broker import VirtualBroker
 
 SEQUENCES = 20_000
 PARTS = 20

@@ -26,27 +26,28 @@ from kafka_rebalance.coordinator import (
     Unreadable,
 )
 from kafka_rebalance.errors import GroupError, KafkaRebalanceError
-from kafka_rebalance.protocol import (
+from kafka_rebalance.tracing.virtual_broker import VirtualBroker
+from kafka_rebalance.wire.classic_groups import (
     DeleteGroups,
     DescribeGroups,
-    ErrorCode,
-    GroupState,
     Heartbeat,
     JoinGroup,
     JoinGroupProtocol,
     JoinGroupResponse,
+    SyncGroup,
+    SyncGroupResponse,
+)
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.group_states import GroupState
+from kafka_rebalance.wire.messages import Request, Tick
+from kafka_rebalance.wire.offsets import (
     OffsetCommit,
     OffsetCommitResponse,
     OffsetFetch,
     OffsetToCommit,
     PartitionError,
-    Request,
-    SyncGroup,
-    SyncGroupResponse,
-    Tick,
     TxnOffsetCommit,
 )
-from kafka_rebalance.tracing.virtual_broker import VirtualBroker
 from tests.support.coordinators import ask
 
 JOIN = JoinGroup(group_id="g", protocols=(JoinGroupProtocol("range", b"m"),))

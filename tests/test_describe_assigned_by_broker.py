@@ -18,11 +18,8 @@ from kafka_rebalance.live.broker_groups import (
 )
 from kafka_rebalance.plans import describe
 from kafka_rebalance.plans.assigned_by_broker import AssignedByBroker
-from kafka_rebalance.protocol.modern_messages import (
-    DescribedConsumerMember,
-    DescribedPartitions,
-)
 from kafka_rebalance.report.plans.assigned_by_broker import print_assigned_by_broker
+from kafka_rebalance.wire.broker_groups import DescribedConsumerMember, DescribedPartitions
 
 # Bodies of responses in version 1, recorded from groups with real Java members.
 MODERN = bytes.fromhex(

@@ -12,7 +12,7 @@ from kafka_rebalance.coordinator import Coordinator, Received
 from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
 from kafka_rebalance.coordinator.interface import ClusterTopic, PatternsDue, TopicsChanged
 from kafka_rebalance.java.regular_expressions import InvalidPattern, _translated, compiled
-from kafka_rebalance.protocol.modern_messages import ConsumerGroupHeartbeat
+from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeat
 
 LONG = "a" * 249
 """As long as the name of a topic can be."""

@@ -18,8 +18,8 @@ from kafka_rebalance.live.streams_groups import StreamsSettings, streams_line, s
 from kafka_rebalance.plans import describe
 from kafka_rebalance.plans.broker_notes import broker_notes
 from kafka_rebalance.plans.streams_group import StreamsGroupWithLag, tasks_of
-from kafka_rebalance.protocol.streams_messages import DescribedStreamsGroup, DescribedTopology
 from kafka_rebalance.report.plans.streams_group import print_streams_group
+from kafka_rebalance.wire.streams_groups import DescribedStreamsGroup, DescribedTopology
 from tests.support.broker_groups import note_kinds
 from tests.support.contract_lines import VALID_STREAMS
 from tests.support.streams_descriptions import (

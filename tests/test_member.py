@@ -9,7 +9,6 @@ from typing import TypeVar
 
 import pytest
 
-from kafka_rebalance import protocol
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.member import (
@@ -32,8 +31,23 @@ from kafka_rebalance.member import (
     SubscribePattern,
 )
 from kafka_rebalance.wire import AssignmentData, decode_subscription, encode_assignment
+from kafka_rebalance.wire.classic_groups import (
+    FindCoordinator,
+    FindCoordinatorResponse,
+    Heartbeat,
+    HeartbeatResponse,
+    JoinedMember,
+    JoinGroup,
+    JoinGroupResponse,
+    LeaveGroup,
+    SyncGroup,
+    SyncGroupResponse,
+)
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.messages import Request, Response, Tick
+from kafka_rebalance.wire.offsets import OffsetCommit, OffsetCommitResponse, PartitionError
 
-Kind = TypeVar("Kind", bound=protocol.Request)
+Kind = TypeVar("Kind", bound=Request)
 
 COOPERATIVE = ConsumerConfig(
     partition_assignment_strategy=("cooperative-sticky",), enable_auto_commit=False
@@ -81,19 +95,19 @@ class Client:
     def has_sent(self, kind: type) -> bool:
         return any(isinstance(one.request, kind) for one in self.sent)
 
-    def answer(self, kind: type, response: protocol.Response) -> None:
+    def answer(self, kind: type, response: Response) -> None:
         self.do(Answered(self.take(kind).request_id, response))
 
     def find(self) -> None:
         self.do(Poll())
-        self.answer(protocol.FindCoordinator, protocol.FindCoordinatorResponse(node_id=3))
+        self.answer(FindCoordinator, FindCoordinatorResponse(node_id=3))
 
     def joined(self, generation: int, member_id: str = "m", leader: str = "other") -> None:
-        join = self.take(protocol.JoinGroup)
-        assert isinstance(join.request, protocol.JoinGroup)
+        join = self.take(JoinGroup)
+        assert isinstance(join.request, JoinGroup)
         metadata = join.request.protocols[0].metadata
-        members = (protocol.JoinedMember(member_id, None, metadata),) if leader == member_id else ()
-        response = protocol.JoinGroupResponse(
+        members = (JoinedMember(member_id, None, metadata),) if leader == member_id else ()
+        response = JoinGroupResponse(
             generation_id=generation,
             protocol_type="consumer",
             protocol_name=join.request.protocols[0].name,
@@ -105,7 +119,7 @@ class Client:
 
     def synced(self, *numbers: int) -> None:
         assignment = encode_assignment(AssignmentData(_partitions(*numbers)))
-        self.answer(protocol.SyncGroup, protocol.SyncGroupResponse(assignment=assignment))
+        self.answer(SyncGroup, SyncGroupResponse(assignment=assignment))
         self.do(Poll())
 
     def stable(self, *numbers: int) -> None:
@@ -121,10 +135,10 @@ class Client:
         assert deadline is not None
         self.now_ms = deadline
 
-    def beat(self, error: protocol.ErrorCode) -> None:
+    def beat(self, error: ErrorCode) -> None:
         self.pass_the_next_deadline()
-        self.do(protocol.Tick())
-        self.answer(protocol.Heartbeat, protocol.HeartbeatResponse(error_code=error))
+        self.do(Tick())
+        self.answer(Heartbeat, HeartbeatResponse(error_code=error))
 
 
 def test_the_first_join() -> None:
@@ -132,13 +146,13 @@ def test_the_first_join() -> None:
     client.find()
     client.do(Poll())
     client.answer(
-        protocol.JoinGroup,
-        protocol.JoinGroupResponse(error_code=protocol.ErrorCode.MEMBER_ID_REQUIRED, member_id="m"),
+        JoinGroup,
+        JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id="m"),
     )
     client.do(Poll())
-    assert [
-        one.request.member_id for one in client.sent if isinstance(one.request, protocol.JoinGroup)
-    ] == ["m"]
+    assert [one.request.member_id for one in client.sent if isinstance(one.request, JoinGroup)] == [
+        "m"
+    ]
     client.joined(1)
     client.synced(0, 1)
     assert client.callbacks == [Assigned(_partitions(0, 1))]
@@ -149,7 +163,7 @@ def test_an_eager_member_revokes_everything_before_it_joins() -> None:
     for owned in ((0, 1), ()):
         client = Client(EAGER)
         client.stable(*owned)
-        client.beat(protocol.ErrorCode.REBALANCE_IN_PROGRESS)
+        client.beat(ErrorCode.REBALANCE_IN_PROGRESS)
         assert client.callbacks == []
         effects = client.do(Poll())
         kinds = [type(one) for one in effects]
@@ -162,13 +176,13 @@ def test_an_eager_member_revokes_everything_before_it_joins() -> None:
 def test_a_cooperative_member_gives_up_what_moves_and_joins_again_at_once() -> None:
     client = Client(COOPERATIVE)
     client.stable(0, 1)
-    client.beat(protocol.ErrorCode.REBALANCE_IN_PROGRESS)
+    client.beat(ErrorCode.REBALANCE_IN_PROGRESS)
     client.do(Poll())
     assert client.callbacks == []
     client.joined(2)
     client.synced(0)
     assert client.callbacks == [Revoked(_partitions(1)), Assigned(())]
-    again = client.requested(protocol.JoinGroup).protocols[0].metadata
+    again = client.requested(JoinGroup).protocols[0].metadata
     assert decode_subscription(again).owned_partitions == _partitions(0)
     assert decode_subscription(again).generation_id == 2
 
@@ -176,43 +190,43 @@ def test_a_cooperative_member_gives_up_what_moves_and_joins_again_at_once() -> N
 def test_a_cooperative_member_is_called_back_only_for_added_partitions() -> None:
     client = Client(COOPERATIVE)
     client.stable(0)
-    client.beat(protocol.ErrorCode.REBALANCE_IN_PROGRESS)
+    client.beat(ErrorCode.REBALANCE_IN_PROGRESS)
     client.do(Poll())
     client.joined(2)
     client.synced(0, 2)
     assert client.callbacks == [Assigned(_partitions(2))]
-    assert not client.has_sent(protocol.JoinGroup)
+    assert not client.has_sent(JoinGroup)
 
 
 def test_a_sync_that_is_too_late_joins_again_without_callbacks() -> None:
     client = Client(EAGER)
     client.stable(0)
-    client.beat(protocol.ErrorCode.REBALANCE_IN_PROGRESS)
+    client.beat(ErrorCode.REBALANCE_IN_PROGRESS)
     client.do(Poll())
     client.joined(2)
     client.answer(
-        protocol.SyncGroup,
-        protocol.SyncGroupResponse(error_code=protocol.ErrorCode.REBALANCE_IN_PROGRESS),
+        SyncGroup,
+        SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS),
     )
     client.do(Poll())
     assert client.callbacks == [Revoked(_partitions(0))]
-    assert client.has_sent(protocol.JoinGroup)
+    assert client.has_sent(JoinGroup)
 
 
 @pytest.mark.parametrize(
     ("error", "member_id"),
-    [(protocol.ErrorCode.ILLEGAL_GENERATION, "m"), (protocol.ErrorCode.UNKNOWN_MEMBER_ID, "")],
+    [(ErrorCode.ILLEGAL_GENERATION, "m"), (ErrorCode.UNKNOWN_MEMBER_ID, "")],
 )
-def test_a_lost_generation_loses_what_is_owned(error: protocol.ErrorCode, member_id: str) -> None:
+def test_a_lost_generation_loses_what_is_owned(error: ErrorCode, member_id: str) -> None:
     client = Client(COOPERATIVE)
     client.stable(0, 1)
-    client.beat(protocol.ErrorCode.REBALANCE_IN_PROGRESS)
+    client.beat(ErrorCode.REBALANCE_IN_PROGRESS)
     client.do(Poll())
     client.joined(2)
-    client.answer(protocol.SyncGroup, protocol.SyncGroupResponse(error_code=error))
+    client.answer(SyncGroup, SyncGroupResponse(error_code=error))
     client.do(Poll())
     assert client.callbacks == [Lost(_partitions(0, 1))]
-    request = client.requested(protocol.JoinGroup)
+    request = client.requested(JoinGroup)
     assert request.member_id == member_id
     assert decode_subscription(request.protocols[0].metadata).owned_partitions == ()
 
@@ -221,10 +235,10 @@ def test_a_lost_generation_loses_what_is_owned(error: protocol.ErrorCode, member
 def test_a_member_that_is_not_known_any_more(config: ConsumerConfig) -> None:
     client = Client(config)
     client.stable(0)
-    client.beat(protocol.ErrorCode.UNKNOWN_MEMBER_ID)
+    client.beat(ErrorCode.UNKNOWN_MEMBER_ID)
     client.do(Poll())
     assert client.callbacks == [Lost(_partitions(0))]
-    assert client.requested(protocol.JoinGroup).member_id == ""
+    assert client.requested(JoinGroup).member_id == ""
 
 
 @pytest.mark.parametrize("instance", [None, "i"])
@@ -233,14 +247,14 @@ def test_a_poll_that_comes_too_late(instance: str | None) -> None:
     client = Client(config)
     client.stable(0)
     client.now_ms += 10_000
-    client.do(protocol.Tick())
+    client.do(Tick())
     while client.consumer.state is not MemberState.UNJOINED:
-        client.do(protocol.Tick())
-    assert client.has_sent(protocol.LeaveGroup) == (instance is None)
+        client.do(Tick())
+    assert client.has_sent(LeaveGroup) == (instance is None)
     assert client.callbacks == []
     client.do(Poll())
     assert client.callbacks == [Lost(_partitions(0))]
-    assert client.requested(protocol.JoinGroup).member_id == ""
+    assert client.requested(JoinGroup).member_id == ""
 
 
 @pytest.mark.parametrize("instance", [None, "i"])
@@ -249,7 +263,7 @@ def test_closing_leaves_the_group(instance: str | None) -> None:
     client.stable(0)
     client.do(Close())
     assert client.callbacks == [Revoked(_partitions(0))]
-    assert client.has_sent(protocol.LeaveGroup) == (instance is None)
+    assert client.has_sent(LeaveGroup) == (instance is None)
 
 
 def test_the_leader_watches_partition_counts() -> None:
@@ -263,7 +277,7 @@ def test_the_leader_watches_partition_counts() -> None:
     assert client.consumer.next_poll_ms() is None
     client.do(MetadataUpdated((Topic("t", 5),)))
     client.do(Poll())
-    assert client.has_sent(protocol.JoinGroup)
+    assert client.has_sent(JoinGroup)
     follower = Client(EAGER)
     follower.stable(0)
     follower.do(MetadataUpdated((Topic("t", 5),)))
@@ -277,7 +291,7 @@ def test_a_topic_that_matches_a_pattern_starts_a_rebalance() -> None:
     assert client.consumer.next_poll_ms() is None
     client.do(MetadataUpdated((*client.topics, Topic("t2", 1))))
     client.do(Poll())
-    request = client.requested(protocol.JoinGroup)
+    request = client.requested(JoinGroup)
     assert decode_subscription(request.protocols[0].metadata).topics == ("t", "t2")
 
 
@@ -289,32 +303,32 @@ def test_an_assignment_of_a_topic_that_is_not_wanted_any_more() -> None:
     client.do(Subscribe(("u",)))
     client.synced(0)
     assert client.callbacks == []
-    assert client.has_sent(protocol.JoinGroup)
+    assert client.has_sent(JoinGroup)
 
 
 def test_an_id_survives_a_disconnect() -> None:
     client = Client(COOPERATIVE)
     client.stable(0)
-    client.beat(protocol.ErrorCode.REBALANCE_IN_PROGRESS)
+    client.beat(ErrorCode.REBALANCE_IN_PROGRESS)
     client.do(Poll())
-    client.do(Failed(client.take(protocol.JoinGroup).request_id))
+    client.do(Failed(client.take(JoinGroup).request_id))
     assert client.consumer.coordinator_node is None
     client.now_ms += 1_000
     client.find()
     client.do(Poll())
-    assert client.requested(protocol.JoinGroup).member_id == "m"
+    assert client.requested(JoinGroup).member_id == "m"
 
 
 def test_heartbeats_of_the_past_change_nothing() -> None:
     client = Client(COOPERATIVE)
     client.stable(0)
     client.pass_the_next_deadline()
-    client.do(protocol.Tick())
-    late = client.take(protocol.Heartbeat)
-    client.beat(protocol.ErrorCode.REBALANCE_IN_PROGRESS)
+    client.do(Tick())
+    late = client.take(Heartbeat)
+    client.beat(ErrorCode.REBALANCE_IN_PROGRESS)
     client.do(Poll())
     client.joined(2)
-    old = protocol.HeartbeatResponse(error_code=protocol.ErrorCode.ILLEGAL_GENERATION)
+    old = HeartbeatResponse(error_code=ErrorCode.ILLEGAL_GENERATION)
     client.do(Answered(late.request_id, old))
     client.synced(0)
     assert client.consumer.state is MemberState.STABLE
@@ -325,7 +339,7 @@ def test_failed_heartbeats_back_off_longer_with_each_failure_in_a_row() -> None:
     client = Client(COOPERATIVE)
     client.stable(0)
 
-    def wait_ms(error: protocol.ErrorCode) -> int:
+    def wait_ms(error: ErrorCode) -> int:
         due = client.consumer.next_heartbeat_ms()
         assert due is not None
         client.now_ms = due
@@ -334,13 +348,13 @@ def test_failed_heartbeats_back_off_longer_with_each_failure_in_a_row() -> None:
         assert following is not None
         return following - due
 
-    failed = [wait_ms(protocol.ErrorCode.COORDINATOR_LOAD_IN_PROGRESS) for _ in range(7)]
+    failed = [wait_ms(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS) for _ in range(7)]
     for place, waited in enumerate(failed):
         expected = min(100 * 2**place, 1_000)
         assert 0.8 * expected <= waited <= min(1.2 * expected, 1_000)
     # A response without an error resets the back-off.
-    assert wait_ms(protocol.ErrorCode.NONE) == client.consumer.config.heartbeat_interval_ms
-    assert wait_ms(protocol.ErrorCode.COORDINATOR_LOAD_IN_PROGRESS) <= 120
+    assert wait_ms(ErrorCode.NONE) == client.consumer.config.heartbeat_interval_ms
+    assert wait_ms(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS) <= 120
 
 
 def test_without_answers_the_coordinator_is_looked_for_and_nothing_given_up() -> None:
@@ -348,8 +362,8 @@ def test_without_answers_the_coordinator_is_looked_for_and_nothing_given_up() ->
     client.stable(0, 1)
     while client.consumer.coordinator_node is not None:
         client.pass_the_next_deadline()
-        client.do(protocol.Tick())
-    assert client.has_sent(protocol.FindCoordinator)
+        client.do(Tick())
+    assert client.has_sent(FindCoordinator)
     assert client.callbacks == []
     assert client.consumer.owned_partitions == _partitions(0, 1)
 
@@ -359,46 +373,44 @@ def test_two_heartbeats_whose_time_runs_out_in_one_tick_look_for_one_coordinator
     client.stable(0)
     for _ in range(2):
         client.pass_the_next_deadline()
-        client.do(protocol.Tick())
-    assert [type(one.request) for one in client.sent] == [protocol.Heartbeat] * 2
+        client.do(Tick())
+    assert [type(one.request) for one in client.sent] == [Heartbeat] * 2
     client.sent.clear()
     client.now_ms += COOPERATIVE.request_timeout_ms
-    client.do(protocol.Tick())
-    assert [type(one.request) for one in client.sent] == [protocol.FindCoordinator]
+    client.do(Tick())
+    assert [type(one.request) for one in client.sent] == [FindCoordinator]
     assert client.callbacks == []
 
 
 def test_a_commit_comes_before_the_join() -> None:
     client = Client(replace(EAGER, enable_auto_commit=True, max_poll_interval_ms=60_000))
     client.stable(0)
-    client.beat(protocol.ErrorCode.REBALANCE_IN_PROGRESS)
+    client.beat(ErrorCode.REBALANCE_IN_PROGRESS)
     poll = Poll(((TopicPartition("t", 0), 7),))
     client.do(poll)
-    assert not client.has_sent(protocol.JoinGroup)
-    retry = protocol.OffsetCommitResponse(
-        partitions=(
-            protocol.PartitionError("t", 0, protocol.ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
-        )
+    assert not client.has_sent(JoinGroup)
+    retry = OffsetCommitResponse(
+        partitions=(PartitionError("t", 0, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),)
     )
-    client.answer(protocol.OffsetCommit, retry)
+    client.answer(OffsetCommit, retry)
     client.now_ms += 1_000
     client.do(poll)
-    assert client.requested(protocol.OffsetCommit).offsets[0].offset == 7
+    assert client.requested(OffsetCommit).offsets[0].offset == 7
     # Without an answer to the commit, the member joins after the rebalance timeout.
     client.now_ms += 60_000
     client.do(poll)
     assert client.callbacks == [Revoked(_partitions(0))]
-    assert client.has_sent(protocol.JoinGroup)
+    assert client.has_sent(JoinGroup)
 
 
 def test_a_static_leader_that_is_back_need_not_assign_but_watches() -> None:
     client = Client(replace(EAGER, group_instance_id="i"))
     client.find()
     client.do(Poll())
-    join = client.take(protocol.JoinGroup)
-    assert isinstance(join.request, protocol.JoinGroup)
-    members = (protocol.JoinedMember("m", "i", join.request.protocols[0].metadata),)
-    response = protocol.JoinGroupResponse(
+    join = client.take(JoinGroup)
+    assert isinstance(join.request, JoinGroup)
+    members = (JoinedMember("m", "i", join.request.protocols[0].metadata),)
+    response = JoinGroupResponse(
         generation_id=4,
         protocol_type="consumer",
         protocol_name="range",
@@ -408,12 +420,12 @@ def test_a_static_leader_that_is_back_need_not_assign_but_watches() -> None:
         skip_assignment=True,
     )
     client.do(Answered(join.request_id, response))
-    (sync,) = [one.request for one in client.sent if isinstance(one.request, protocol.SyncGroup)]
+    (sync,) = [one.request for one in client.sent if isinstance(one.request, SyncGroup)]
     assert sync.assignments == ()
     client.synced(0, 1)
     client.do(MetadataUpdated((Topic("t", 9),)))
     client.do(Poll())
-    assert client.has_sent(protocol.JoinGroup)
+    assert client.has_sent(JoinGroup)
 
 
 @pytest.mark.parametrize(
@@ -439,13 +451,13 @@ def test_a_fatal_answer_is_thrown_by_the_next_poll() -> None:
     client.find()
     client.do(Poll())
     client.answer(
-        protocol.JoinGroup,
-        protocol.JoinGroupResponse(error_code=protocol.ErrorCode.GROUP_MAX_SIZE_REACHED),
+        JoinGroup,
+        JoinGroupResponse(error_code=ErrorCode.GROUP_MAX_SIZE_REACHED),
     )
     client.do(Poll())
     assert client.fatal == [
         Fatal(
-            protocol.ErrorCode.GROUP_MAX_SIZE_REACHED,
+            ErrorCode.GROUP_MAX_SIZE_REACHED,
             "JoinGroup was answered GROUP_MAX_SIZE_REACHED",
         )
     ]

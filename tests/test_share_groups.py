@@ -23,13 +23,8 @@ from kafka_rebalance.coordinator import (
 )
 from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.errors import GroupError, WireError
-from kafka_rebalance.protocol import (
-    ErrorCode,
-    ShareGroupHeartbeat,
-    ShareGroupHeartbeatResponse,
-    Tick,
-)
 from kafka_rebalance.tracing.driver import Driver
+from kafka_rebalance.wire.broker_groups import ShareGroupHeartbeat, ShareGroupHeartbeatResponse
 from kafka_rebalance.wire.broker_records import (
     BrokerRecord,
     RecordKey,
@@ -37,6 +32,8 @@ from kafka_rebalance.wire.broker_records import (
     decode_record,
     encode_record,
 )
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.messages import Tick
 from tests.support.recorded_runs import assert_played_alike, recorded, types_written_again
 
 RUNS = recorded("share_groups.jsonl.gz")

@@ -25,15 +25,6 @@ from kafka_rebalance.coordinator import (
     Unloaded,
 )
 from kafka_rebalance.member import Answered, Consumer, ConsumerConfig
-from kafka_rebalance.protocol import (
-    ErrorCode,
-    HeartbeatResponse,
-    JoinGroup,
-    JoinGroupResponse,
-    OffsetCommit,
-    OffsetCommitResponse,
-    SyncGroupResponse,
-)
 from kafka_rebalance.simulator import (
     Costs,
     Happening,
@@ -47,9 +38,17 @@ from kafka_rebalance.simulator import (
 )
 from kafka_rebalance.simulator.journal import CoordinatorEntry, Entry, MemberEntry
 from kafka_rebalance.simulator.simulation import new_id
+from kafka_rebalance.wire.classic_groups import (
+    HeartbeatResponse,
+    JoinGroup,
+    JoinGroupResponse,
+    SyncGroupResponse,
+)
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.offsets import OffsetCommit, OffsetCommitResponse
 
 if TYPE_CHECKING:
-    from kafka_rebalance.protocol import Request, Response
+    from kafka_rebalance.wire.messages import Request, Response
 
 PARTS = 20
 SCENARIOS = 10_000

@@ -20,11 +20,6 @@ from kafka_rebalance.coordinator.streams_group.group import StreamsGroup
 from kafka_rebalance.coordinator.streams_group.member import StreamsGroupMember
 from kafka_rebalance.coordinator.streams_group.timeouts import deadline
 from kafka_rebalance.errors import WireError
-from kafka_rebalance.protocol import ErrorCode
-from kafka_rebalance.protocol.streams_messages import (
-    StreamsGroupHeartbeat,
-    StreamsGroupHeartbeatResponse,
-)
 from kafka_rebalance.tracing.driver import Driver
 from kafka_rebalance.wire.broker_records import (
     BrokerRecord,
@@ -35,6 +30,8 @@ from kafka_rebalance.wire.broker_records import (
     decode_record,
     encode_record,
 )
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.streams_groups import StreamsGroupHeartbeat, StreamsGroupHeartbeatResponse
 from kafka_rebalance.wire.streams_topology import (
     CopartitionGroup,
     InternalTopic,

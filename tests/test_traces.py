@@ -21,7 +21,7 @@ from tests.support.member_trace import Tracer as MemberTracer
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from kafka_rebalance.protocol import ErrorCode
+    from kafka_rebalance.wire.error_codes import ErrorCode
 
 TRACES = Path(__file__).parent / "traces"
 COORDINATOR = sorted((TRACES / "coordinator").glob("*.txt"))

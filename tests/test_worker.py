@@ -27,8 +27,7 @@ from kafka_rebalance.member import (
     Worker,
     WorkerConfig,
 )
-from kafka_rebalance.protocol import (
-    ErrorCode,
+from kafka_rebalance.wire.classic_groups import (
     FindCoordinator,
     FindCoordinatorResponse,
     Heartbeat,
@@ -37,7 +36,6 @@ from kafka_rebalance.protocol import (
     JoinGroupResponse,
     SyncGroup,
     SyncGroupResponse,
-    Tick,
 )
 from kafka_rebalance.wire.connect_protocol import (
     COMPATIBLE,
@@ -50,6 +48,8 @@ from kafka_rebalance.wire.connect_protocol import (
     encode_connect_assignment,
     encode_connect_metadata,
 )
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.messages import Tick
 
 CONFIG = WorkerConfig()
 RUNS = ConnectAssignment(

@@ -18,7 +18,8 @@ from kafka_rebalance.coordinator import states
 from kafka_rebalance.coordinator.member_checks import ERROR_BY_STATE
 from kafka_rebalance.member import reactions
 from kafka_rebalance.member import states as member_states
-from kafka_rebalance.protocol import ErrorCode, GroupState
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.group_states import GroupState
 
 PAGES = sorted((Path(__file__).resolve().parent.parent / "docs" / "behaviour").glob("*.md"))
 _State = TypeVar("_State", bound=Enum)

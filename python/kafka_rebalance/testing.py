@@ -29,11 +29,11 @@ except ImportError as error:
     raise ImportError("kafka_rebalance.testing needs pytest: pip install pytest") from error
 
 from kafka_rebalance.coordinator import CoordinatorConfig
-from kafka_rebalance.protocol.group_state import GroupState
 from kafka_rebalance.serve.cluster import ServedTopic
 from kafka_rebalance.serve.connections import Limits
 from kafka_rebalance.serve.history import StableGeneration
 from kafka_rebalance.serve.server import Server
+from kafka_rebalance.wire.group_states import GroupState
 
 PATIENCE_S = 30.0
 _LOOK_AGAIN_S = 0.02

@@ -7,10 +7,8 @@ import pytest
 
 from kafka_rebalance.coordinator import Append, Appended, Coordinator, Received, Silent
 from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
-from kafka_rebalance.protocol import JoinGroup, JoinGroupProtocol, Tick
-from kafka_rebalance.protocol.messages import Request
-from kafka_rebalance.protocol.modern_messages import ConsumerGroupHeartbeat
 from kafka_rebalance.wire import Subscription, encode_subscription
+from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeat
 from kafka_rebalance.wire.broker_records import (
     BrokerRecord,
     CurrentValue,
@@ -22,6 +20,8 @@ from kafka_rebalance.wire.broker_records import (
     decode_record,
     encode_record,
 )
+from kafka_rebalance.wire.classic_groups import JoinGroup, JoinGroupProtocol
+from kafka_rebalance.wire.messages import Request, Tick
 from tests.support.played_coordinator import Answer, Played
 from tools.member_ids import Ids
 

@@ -4,14 +4,10 @@
 from __future__ import annotations
 
 from kafka_rebalance.coordinator import Respond
-from kafka_rebalance.protocol import (
-    DeleteGroups,
-    DeleteGroupsResponse,
-    ErrorCode,
-    OffsetCommit,
-    OffsetToCommit,
-)
 from kafka_rebalance.tracing.virtual_broker import VirtualBroker
+from kafka_rebalance.wire.classic_groups import DeleteGroups, DeleteGroupsResponse
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.offsets import OffsetCommit, OffsetToCommit
 from tests.support.played_coordinator import Played
 
 T = {"g": "s", "topic": "t"}

@@ -8,15 +8,15 @@ import pytest
 from kafka_rebalance.coordinator import CoordinatorConfig, Expired
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.member import ConsumerConfig
-from kafka_rebalance.protocol import (
+from kafka_rebalance.tracing.virtual_broker import VirtualBroker
+from kafka_rebalance.wire.classic_groups import (
     JoinGroup,
     JoinGroupProtocol,
     LeaveGroup,
     MemberIdentity,
     SyncGroup,
-    Tick,
 )
-from kafka_rebalance.tracing.virtual_broker import VirtualBroker
+from kafka_rebalance.wire.messages import Tick
 from tests.support.played_coordinator import Played
 
 T = {"g": "s", "topic": "t"}

@@ -19,10 +19,7 @@ from kafka_rebalance.live.cluster import admin_client
 from kafka_rebalance.live.connect_rest import read_cluster
 from kafka_rebalance.live.raw_requests import ask_coordinator
 from kafka_rebalance.plans import plan
-from kafka_rebalance.protocol.modern_messages import (
-    ShareGroupHeartbeat,
-    ShareGroupHeartbeatResponse,
-)
+from kafka_rebalance.wire.broker_groups import ShareGroupHeartbeat, ShareGroupHeartbeatResponse
 from kafka_rebalance.wire.layout import layout_of
 from tests.support.broker import Broker, java, missing_tools
 from tests.support.connect_cluster import ConnectCluster, missing_connect

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from kafka_rebalance.member import Assigned, AsyncConsumer, Consumer, Lost, Revoked, Send
-from kafka_rebalance.protocol import JoinGroup
 from kafka_rebalance.simulator import Kind, Scenario, simulate
+from kafka_rebalance.wire.classic_groups import JoinGroup
 
 from .played import KILLED, Event, Played, name_of
 

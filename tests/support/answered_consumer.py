@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import random
 
-from kafka_rebalance import protocol
 from kafka_rebalance.group.model import Topic, TopicPartition, uuid_of
 from kafka_rebalance.member import (
     Answered,
@@ -26,17 +25,15 @@ from kafka_rebalance.member import (
     Subscribe,
     SubscribePattern,
 )
-from kafka_rebalance.protocol import (
+from kafka_rebalance.wire.broker_groups import (
     ConsumerGroupHeartbeat,
     ConsumerGroupHeartbeatResponse,
-    ErrorCode,
-    FindCoordinator,
-    FindCoordinatorResponse,
-    OffsetCommitResponse,
-    PartitionError,
-    Tick,
     TopicPartitions,
 )
+from kafka_rebalance.wire.classic_groups import FindCoordinator, FindCoordinatorResponse
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.messages import Response, Tick
+from kafka_rebalance.wire.offsets import OffsetCommitResponse, PartitionError
 
 S = ConsumerMemberState
 INTERVAL_MS = 5_000
@@ -89,7 +86,7 @@ class Client:
     def has_sent(self, kind: type) -> bool:
         return any(isinstance(one.request, kind) for one in self.sent)
 
-    def answer(self, kind: type, response: protocol.Response) -> None:
+    def answer(self, kind: type, response: Response) -> None:
         sent = next(one for one in self.sent if isinstance(one.request, kind))
         self.sent.remove(sent)
         self.do(Answered(sent.request_id, response))

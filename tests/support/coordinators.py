@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kafka_rebalance.coordinator import Coordinator, Received, Respond
 
 if TYPE_CHECKING:
-    from kafka_rebalance.protocol import Request
+    from kafka_rebalance.wire.messages import Request
 
 
 def ask(coordinator: Coordinator, request: Request, version: int | None = None) -> Any:

@@ -17,7 +17,7 @@ ROWS = [
     ("java",),
     ("group",),
     ("wire",),
-    ("assignors", "protocol"),
+    ("assignors",),
     ("plans", "coordinator"),
     ("member",),
     ("tracing",),

@@ -4,7 +4,6 @@
 import re
 from collections.abc import Iterable
 
-from kafka_rebalance import protocol
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.member.herder import PROTOCOLS
 from kafka_rebalance.tracing.text import Command, partition, whole
@@ -14,6 +13,17 @@ from kafka_rebalance.wire import (
     encode_assignment,
     encode_subscription,
 )
+from kafka_rebalance.wire.classic_groups import (
+    FindCoordinator,
+    FindCoordinatorResponse,
+    Heartbeat,
+    HeartbeatResponse,
+    JoinedMember,
+    JoinGroup,
+    JoinGroupResponse,
+    SyncGroup,
+    SyncGroupResponse,
+)
 from kafka_rebalance.wire.connect_protocol import (
     ConnectAssignment,
     ConnectMetadata,
@@ -21,53 +31,50 @@ from kafka_rebalance.wire.connect_protocol import (
     encode_connect_assignment,
     encode_connect_metadata,
 )
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.messages import Request, Response
+from kafka_rebalance.wire.offsets import OffsetCommit, OffsetCommitResponse, PartitionError
 
 _MEMBER = re.compile(r"([^,\[\]]+)(?:\[([^\[\]]*)\])?")
 _CONNECT = "connect"
 
 
-def answer_to(request: protocol.Request, command: Command) -> protocol.Response:
+def answer_to(request: Request, command: Command) -> Response:
     """Returns the response that `answer KIND [ERROR] …` describes. Errors: GroupError."""
     rest = command.words[2:]
-    error = protocol.ErrorCode.NONE
-    if rest and rest[0] in protocol.ErrorCode.__members__:
-        error, rest = protocol.ErrorCode[rest[0]], rest[1:]
-    if isinstance(request, protocol.SyncGroup) and request.protocol_type == _CONNECT:
-        return protocol.SyncGroupResponse(
+    error = ErrorCode.NONE
+    if rest and rest[0] in ErrorCode.__members__:
+        error, rest = ErrorCode[rest[0]], rest[1:]
+    if isinstance(request, SyncGroup) and request.protocol_type == _CONNECT:
+        return SyncGroupResponse(
             error_code=error, assignment=_encoded_assignment(request, rest, command)
         )
-    if isinstance(request, protocol.SyncGroup):
+    if isinstance(request, SyncGroup):
         command.only()
         assigned = tuple(TopicPartition(*partition(command, name)) for name in rest)
-        return protocol.SyncGroupResponse(
+        return SyncGroupResponse(
             error_code=error, assignment=encode_assignment(AssignmentData(assigned))
         )
     if rest:
         raise command.error(f"no error code {rest[0]!r}")
     match request:
-        case protocol.FindCoordinator():
+        case FindCoordinator():
             command.only("node")
-            return protocol.FindCoordinatorResponse(
-                error_code=error, node_id=command.number("node", -1)
-            )
-        case protocol.JoinGroup():
+            return FindCoordinatorResponse(error_code=error, node_id=command.number("node", -1))
+        case JoinGroup():
             return _join_answer(request, error, command)
-        case protocol.Heartbeat():
+        case Heartbeat():
             command.only()
-            return protocol.HeartbeatResponse(error_code=error)
-        case protocol.OffsetCommit(offsets=offsets):
+            return HeartbeatResponse(error_code=error)
+        case OffsetCommit(offsets=offsets):
             command.only()
-            return protocol.OffsetCommitResponse(
-                partitions=tuple(
-                    protocol.PartitionError(one.topic, one.partition, error) for one in offsets
-                )
+            return OffsetCommitResponse(
+                partitions=tuple(PartitionError(one.topic, one.partition, error) for one in offsets)
             )
     raise command.error(f"nobody waits for the answer to {type(request).__name__}")
 
 
-def _join_answer(
-    request: protocol.JoinGroup, error: protocol.ErrorCode, command: Command
-) -> protocol.JoinGroupResponse:
+def _join_answer(request: JoinGroup, error: ErrorCode, command: Command) -> JoinGroupResponse:
     command.only("generation", "leader", "member", "members", "type", "protocol", "skip_assignment")
     member_id = command.option("member", request.member_id)
     members = []
@@ -80,8 +87,8 @@ def _join_answer(
         else:
             instance = None
             metadata = encode_subscription(Subscription(tuple(filter(None, topics.split(",")))))
-        members.append(protocol.JoinedMember(name, instance, metadata))
-    return protocol.JoinGroupResponse(
+        members.append(JoinedMember(name, instance, metadata))
+    return JoinGroupResponse(
         error_code=error,
         generation_id=command.number("generation", -1),
         protocol_type=command.option("type", request.protocol_type),
@@ -96,9 +103,7 @@ def _join_answer(
 # Connect ------------------------------------------------------------------------------------------
 
 
-def _encoded_assignment(
-    request: protocol.SyncGroup, words: tuple[str, ...], command: Command
-) -> bytes:
+def _encoded_assignment(request: SyncGroup, words: tuple[str, ...], command: Command) -> bytes:
     """Encodes an assignment such as `c c-0 offset=3 leader=m revoked=d,d-0 delay=5m error=1`."""
     if words == ("as-sent",):
         command.only()
@@ -121,9 +126,7 @@ def _encoded_assignment(
     return encode_connect_assignment(message)
 
 
-def _report(
-    request: protocol.JoinGroup, member_id: str, name: str, work: str, command: Command
-) -> bytes:
+def _report(request: JoinGroup, member_id: str, name: str, work: str, command: Command) -> bytes:
     """Encodes a worker's report: the one in its request, or another such as `x@3[c,c-0]`."""
     protocol = command.option("protocol", request.protocols[0].name)
     own = next((one.metadata for one in request.protocols if one.name == protocol), None)

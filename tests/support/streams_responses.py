@@ -14,7 +14,7 @@ from kio.serial import entity_writer
 from kio.static.primitive import i16, i32, i32Timedelta, i64, u16
 
 if TYPE_CHECKING:
-    from kafka_rebalance.protocol.streams_messages import (
+    from kafka_rebalance.wire.streams_groups import (
         DescribedStreamsGroup,
         DescribedStreamsMember,
         DescribedSubtopology,

@@ -52,6 +52,6 @@ def run(args: argparse.Namespace) -> int:
             errors += 1
             raise  # `play` shows it as the command's answer, and goes on
 
-    for line in play(text, step).split("\n")[:-1]:
-        print(line)
+    for shown in play(text, step).split("\n")[:-1]:
+        print(shown)
     return of_errors(errors)

@@ -8,10 +8,11 @@
     interface, deadlines, config, cluster          events, effects, timers, settings, topics
     consumer_group, share_group, streams_group     groups whose broker assigns (KIP-848, 932, 1071)
 
-The classes of requests and responses are in `kafka_rebalance.protocol`.
+The classes of requests and responses are in `kafka_rebalance.wire.messages`.
 
 >>> from kafka_rebalance.coordinator import Coordinator, Received
->>> from kafka_rebalance.protocol import JoinGroup, JoinGroupProtocol, Tick
+>>> from kafka_rebalance.wire.classic_groups import JoinGroup, JoinGroupProtocol
+>>> from kafka_rebalance.wire.messages import Tick
 >>> coordinator = Coordinator()
 >>> join = JoinGroup(group_id="orders", protocols=(JoinGroupProtocol("range", b""),))
 >>> effects = coordinator.handle(Received(1, join, api_version=3, client_id="c"), now_ms=0)

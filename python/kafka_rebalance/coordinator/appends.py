@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Handles the result of an append: sends the responses that wait for it, or undoes its changes."""
 
-from kafka_rebalance.protocol.error_codes import ErrorCode, of_append_error, of_operation_error
-from kafka_rebalance.protocol.group_state import GroupState
-from kafka_rebalance.protocol.messages import JoinGroupResponse, SyncGroupResponse
+from kafka_rebalance.wire.classic_groups import JoinGroupResponse, SyncGroupResponse
+from kafka_rebalance.wire.error_codes import ErrorCode, of_append_error, of_operation_error
+from kafka_rebalance.wire.group_states import GroupState
 
 from .assigning_group import log
 from .continuations import (

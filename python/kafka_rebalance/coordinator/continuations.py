@@ -6,7 +6,8 @@
 
 from dataclasses import dataclass
 
-from kafka_rebalance.protocol.messages import DeleteGroups, Request, Response
+from kafka_rebalance.wire.classic_groups import DeleteGroups
+from kafka_rebalance.wire.messages import Request, Response
 
 from .deadlines import DeadlineKey
 from .group import Group

@@ -30,8 +30,35 @@ from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
-from kafka_rebalance.protocol import Tick, messages, modern_messages, streams_messages
-from kafka_rebalance.protocol.error_codes import ErrorCode
+from kafka_rebalance.wire.broker_groups import (
+    ConsumerGroupDescribe,
+    ConsumerGroupHeartbeat,
+    ShareGroupDescribe,
+    ShareGroupHeartbeat,
+)
+from kafka_rebalance.wire.classic_groups import (
+    DeleteGroups,
+    DescribeGroups,
+    FindCoordinator,
+    Heartbeat,
+    HeartbeatResponse,
+    JoinGroup,
+    JoinGroupResponse,
+    LeaveGroup,
+    ListGroups,
+    ListGroupsResponse,
+    SyncGroup,
+)
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.messages import Request, Tick
+from kafka_rebalance.wire.offsets import (
+    EndTransaction,
+    OffsetCommit,
+    OffsetDelete,
+    OffsetFetch,
+    TxnOffsetCommit,
+)
+from kafka_rebalance.wire.streams_groups import StreamsGroupDescribe, StreamsGroupHeartbeat
 
 from . import (
     appends,
@@ -171,25 +198,25 @@ class Coordinator:
 
 _Handler = Callable[[CoordinatorState, interface.Received, Any], None]
 
-_HANDLERS: dict[type[messages.Request], _Handler] = {
-    messages.JoinGroup: join_group.join_group,
-    messages.SyncGroup: sync_group.sync_group,
-    messages.Heartbeat: heartbeat.heartbeat,
-    messages.LeaveGroup: leave_group.leave_group,
-    messages.OffsetCommit: offset_commit.offset_commit,
-    messages.TxnOffsetCommit: offset_commit.offset_commit,
-    messages.EndTransaction: offset_commit.end_transaction,
-    messages.OffsetFetch: offset_fetch.offset_fetch,
-    messages.OffsetDelete: offset_delete.offset_delete,
-    messages.DeleteGroups: offset_delete.delete_groups,
-    messages.DescribeGroups: describe.describe_groups,
-    messages.ListGroups: describe.list_groups,
-    modern_messages.ConsumerGroupHeartbeat: consumer_group_heartbeat,
-    modern_messages.ConsumerGroupDescribe: consumer_group_describe,
-    modern_messages.ShareGroupHeartbeat: share_group_heartbeat,
-    modern_messages.ShareGroupDescribe: share_group_describe,
-    streams_messages.StreamsGroupHeartbeat: streams_group_heartbeat,
-    streams_messages.StreamsGroupDescribe: streams_group_describe,
+_HANDLERS: dict[type[Request], _Handler] = {
+    JoinGroup: join_group.join_group,
+    SyncGroup: sync_group.sync_group,
+    Heartbeat: heartbeat.heartbeat,
+    LeaveGroup: leave_group.leave_group,
+    OffsetCommit: offset_commit.offset_commit,
+    TxnOffsetCommit: offset_commit.offset_commit,
+    EndTransaction: offset_commit.end_transaction,
+    OffsetFetch: offset_fetch.offset_fetch,
+    OffsetDelete: offset_delete.offset_delete,
+    DeleteGroups: offset_delete.delete_groups,
+    DescribeGroups: describe.describe_groups,
+    ListGroups: describe.list_groups,
+    ConsumerGroupHeartbeat: consumer_group_heartbeat,
+    ConsumerGroupDescribe: consumer_group_describe,
+    ShareGroupHeartbeat: share_group_heartbeat,
+    ShareGroupDescribe: share_group_describe,
+    StreamsGroupHeartbeat: streams_group_heartbeat,
+    StreamsGroupDescribe: streams_group_describe,
 }
 
 
@@ -198,16 +225,16 @@ def _receive(state: CoordinatorState, event: interface.Received) -> None:
     refusal = _gate(state, request, event.api_version)
     if refusal is not None:
         response = refuse(request, refusal)
-        if isinstance(request, messages.JoinGroup) and refusal in _ECHOES_ID:
-            response = messages.JoinGroupResponse(error_code=refusal, member_id=request.member_id)
-        if isinstance(request, messages.ListGroups) and refusal is ErrorCode.NOT_COORDINATOR:
-            response = messages.ListGroupsResponse()  # this coordinator has no groups
+        if isinstance(request, JoinGroup) and refusal in _ECHOES_ID:
+            response = JoinGroupResponse(error_code=refusal, member_id=request.member_id)
+        if isinstance(request, ListGroups) and refusal is ErrorCode.NOT_COORDINATOR:
+            response = ListGroupsResponse()  # this coordinator has no groups
         is_loading = refusal is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-        if isinstance(request, messages.Heartbeat) and is_loading:
-            response = messages.HeartbeatResponse()  # sessions do not end during the load
+        if isinstance(request, Heartbeat) and is_loading:
+            response = HeartbeatResponse()  # sessions do not end during the load
         state.respond(event.request_id, response)
         return
-    if isinstance(request, messages.FindCoordinator):
+    if isinstance(request, FindCoordinator):
         raise ValueError("any broker answers FindCoordinator: see find_coordinator()")
     try:
         _handle(state, event, request)
@@ -215,7 +242,7 @@ def _receive(state: CoordinatorState, event: interface.Received) -> None:
         state.respond(event.request_id, refuse(request, refused.error))
 
 
-def _handle(state: CoordinatorState, event: interface.Received, request: messages.Request) -> None:
+def _handle(state: CoordinatorState, event: interface.Received, request: Request) -> None:
     """Passes a request to its handler, which depends on the group too. Errors: RequestRefused."""
     handler = _HANDLERS[type(request)]
     if type(request) in requests.HANDLERS:
@@ -223,42 +250,40 @@ def _handle(state: CoordinatorState, event: interface.Received, request: message
         if isinstance(group, ConsumerGroup):
             requests.HANDLERS[type(request)](state, event, request, group)
             return
-        if isinstance(group, StreamsGroup) and isinstance(request, messages.JoinGroup):
+        if isinstance(group, StreamsGroup) and isinstance(request, JoinGroup):
             classic_join(state, event, request, group)
             return
     handler(state, event, request)
 
 
 _NEEDS_GROUP_ID = {
-    messages.JoinGroup,
-    messages.SyncGroup,
-    messages.Heartbeat,
-    messages.LeaveGroup,
-    messages.TxnOffsetCommit,
-    messages.OffsetDelete,
+    JoinGroup,
+    SyncGroup,
+    Heartbeat,
+    LeaveGroup,
+    TxnOffsetCommit,
+    OffsetDelete,
 }
 _ECHOES_ID = (ErrorCode.INVALID_GROUP_ID, ErrorCode.INVALID_SESSION_TIMEOUT)
 
 
-def _gate(
-    state: CoordinatorState, request: messages.Request, version: int | None
-) -> ErrorCode | None:
+def _gate(state: CoordinatorState, request: Request, version: int | None) -> ErrorCode | None:
     """Returns the error that refuses a request before its group is read, else None."""
-    if isinstance(request, modern_messages.ConsumerGroupHeartbeat):
+    if isinstance(request, ConsumerGroupHeartbeat):
         error = refuse_fields(state, request, version)
         if error is not ErrorCode.NONE:
             return error
-    if isinstance(request, modern_messages.ShareGroupHeartbeat):
+    if isinstance(request, ShareGroupHeartbeat):
         error = refuse_share_fields(request)
         if error is not ErrorCode.NONE:
             return error
-    if isinstance(request, streams_messages.StreamsGroupHeartbeat):
+    if isinstance(request, StreamsGroupHeartbeat):
         error = refuse_streams_fields(request)
         if error is not ErrorCode.NONE:
             return error
     if type(request) in _NEEDS_GROUP_ID and getattr(request, "group_id", "") == "":
         return ErrorCode.INVALID_GROUP_ID
-    if isinstance(request, messages.JoinGroup):
+    if isinstance(request, JoinGroup):
         least = state.config.group_min_session_timeout_ms
         most = state.config.group_max_session_timeout_ms
         if not least <= request.session_timeout_ms <= most:

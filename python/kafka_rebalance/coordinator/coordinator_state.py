@@ -13,14 +13,10 @@ from enum import Enum
 from typing import NamedTuple
 from uuid import UUID
 
-from kafka_rebalance.protocol.group_state import GroupState
-from kafka_rebalance.protocol.messages import (
-    JoinGroupResponse,
-    Request,
-    Response,
-    SyncGroupResponse,
-)
 from kafka_rebalance.wire.broker_records import BrokerRecord
+from kafka_rebalance.wire.classic_groups import JoinGroupResponse, SyncGroupResponse
+from kafka_rebalance.wire.group_states import GroupState
+from kafka_rebalance.wire.messages import Request, Response
 
 from .cluster import ClusterTopics
 from .config import CoordinatorConfig

@@ -7,9 +7,17 @@ An absent group, and one of another kind, is described as Dead; from version 6 o
 has an error (KIP-1043).
 """
 
-from kafka_rebalance.protocol import messages
-from kafka_rebalance.protocol.error_codes import ErrorCode
-from kafka_rebalance.protocol.group_state import GroupState, StreamsGroupState
+from kafka_rebalance.wire.classic_groups import (
+    DescribedGroup,
+    DescribedMember,
+    DescribeGroups,
+    DescribeGroupsResponse,
+    ListedGroup,
+    ListGroups,
+    ListGroupsResponse,
+)
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.group_states import GroupState, StreamsGroupState
 
 from .coordinator_state import AnyGroup, CoordinatorState
 from .group import Group
@@ -18,9 +26,7 @@ from .interface import Received
 _ABSENT_IS_NOT_FOUND = 6
 
 
-def describe_groups(
-    state: CoordinatorState, event: Received, request: messages.DescribeGroups
-) -> None:
+def describe_groups(state: CoordinatorState, event: Received, request: DescribeGroups) -> None:
     """Describes groups; the response is sent at once."""
     new = event.api_version is None or event.api_version >= _ABSENT_IS_NOT_FOUND
     absent = ErrorCode.GROUP_ID_NOT_FOUND if new else ErrorCode.NONE
@@ -30,14 +36,14 @@ def describe_groups(
         if isinstance(group, Group):
             described.append(_describe(group))
         else:
-            described.append(messages.DescribedGroup(group_id, absent))
-    state.respond(event.request_id, messages.DescribeGroupsResponse(groups=tuple(described)))
+            described.append(DescribedGroup(group_id, absent))
+    state.respond(event.request_id, DescribeGroupsResponse(groups=tuple(described)))
 
 
-def _describe(group: Group) -> messages.DescribedGroup:
+def _describe(group: Group) -> DescribedGroup:
     stable = group.is_(GroupState.STABLE)
     members = tuple(
-        messages.DescribedMember(
+        DescribedMember(
             one.member_id,
             one.group_instance_id,
             one.client_id,
@@ -47,7 +53,7 @@ def _describe(group: Group) -> messages.DescribedGroup:
         )
         for one in group.members.values()
     )
-    return messages.DescribedGroup(
+    return DescribedGroup(
         group.group_id,
         ErrorCode.NONE,
         group.state,
@@ -57,7 +63,7 @@ def _describe(group: Group) -> messages.DescribedGroup:
     )
 
 
-def list_groups(state: CoordinatorState, event: Received, request: messages.ListGroups) -> None:
+def list_groups(state: CoordinatorState, event: Received, request: ListGroups) -> None:
     """Lists groups; the response is sent at once."""
     known = dict.fromkeys([*state.groups, *(group.group_id for group in state.removed)])
     for write in state.writes.values():
@@ -72,19 +78,19 @@ def list_groups(state: CoordinatorState, event: Received, request: messages.List
         and (not states or _filter_name(one) in states)
         and (not types or one.group_type in types)
     )
-    state.respond(event.request_id, messages.ListGroupsResponse(groups=listed))
+    state.respond(event.request_id, ListGroupsResponse(groups=listed))
 
 
-def _filter_name(group: messages.ListedGroup) -> str:
+def _filter_name(group: ListedGroup) -> str:
     """Returns how a filter must name the group's state. Quirk: NotReady is `not_ready` there."""
     is_not_ready = group.state is StreamsGroupState.NOT_READY
     return "not_ready" if is_not_ready else group.state.value.lower()
 
 
-def _listed(group: AnyGroup | None) -> messages.ListedGroup | None:
+def _listed(group: AnyGroup | None) -> ListedGroup | None:
     if group is None:
         return None
     if isinstance(group, Group):
-        return messages.ListedGroup(group.group_id, group.protocol_type or "", group.state)
+        return ListedGroup(group.group_id, group.protocol_type or "", group.state)
     # Kafka's names of the protocol type and of the group's type are equal.
-    return messages.ListedGroup(group.group_id, group.group_type, group.state, group.group_type)
+    return ListedGroup(group.group_id, group.group_type, group.state, group.group_type)

@@ -16,7 +16,7 @@ Source   OffsetMetadataManager.cleanupExpiredOffsets, ClassicGroup.offsetExpirat
          docs/behaviour/coordinator.md#86-expiry.
 """
 
-from kafka_rebalance.protocol.group_state import GroupState
+from kafka_rebalance.wire.group_states import GroupState
 
 from .coordinator_state import AnyGroup, CoordinatorState, Write
 from .group import CONSUMER, Group

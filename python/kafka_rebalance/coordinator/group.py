@@ -16,12 +16,12 @@ Source   ClassicGroup.java; docs/behaviour/coordinator.md#2-group.
 from collections import Counter
 from dataclasses import dataclass, field
 
+from kafka_rebalance.assignors.selection import select_protocol
 from kafka_rebalance.errors import WireError
-from kafka_rebalance.protocol.error_codes import ErrorCode
-from kafka_rebalance.protocol.group_state import GroupState
-from kafka_rebalance.protocol.messages import JoinedMember, JoinGroupProtocol
-from kafka_rebalance.protocol.selection import select_protocol
 from kafka_rebalance.wire import decode_subscription
+from kafka_rebalance.wire.classic_groups import JoinedMember, JoinGroupProtocol
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.group_states import GroupState
 
 from .members import ClassicGroupMember
 from .states import LEGAL_PREDECESSORS, IllegalTransition

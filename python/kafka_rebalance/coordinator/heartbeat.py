@@ -8,8 +8,8 @@ Source   GroupMetadataManager.classicGroupHeartbeat;
          docs/behaviour/coordinator.md#6-heartbeat.
 """
 
-from kafka_rebalance.protocol.error_codes import ErrorCode
-from kafka_rebalance.protocol.messages import Heartbeat, HeartbeatResponse
+from kafka_rebalance.wire.classic_groups import Heartbeat, HeartbeatResponse
+from kafka_rebalance.wire.error_codes import ErrorCode
 
 from .coordinator_state import CoordinatorState
 from .interface import Received

@@ -19,10 +19,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from kafka_rebalance.java.hash_map import Uuid
-from kafka_rebalance.protocol.error_codes import ErrorCode
-from kafka_rebalance.protocol.group_state import GroupState
-from kafka_rebalance.protocol.messages import Request, Response
-from kafka_rebalance.protocol.tick import Tick
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.group_states import GroupState
+from kafka_rebalance.wire.messages import Request, Response, Tick
 
 from .deadlines import DeadlineKey
 

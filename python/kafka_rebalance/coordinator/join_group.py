@@ -19,14 +19,14 @@ Source   GroupMetadataManager.classicGroupJoin; docs/behaviour/coordinator.md#3-
 
 from dataclasses import replace
 
-from kafka_rebalance.protocol.error_codes import ErrorCode, of_append_error
-from kafka_rebalance.protocol.group_state import GroupState
-from kafka_rebalance.protocol.messages import (
+from kafka_rebalance.wire.classic_groups import (
     UNKNOWN_MEMBER,
     JoinGroup,
     JoinGroupResponse,
     SyncGroupResponse,
 )
+from kafka_rebalance.wire.error_codes import ErrorCode, of_append_error
+from kafka_rebalance.wire.group_states import GroupState
 
 from .config import NEW_MEMBER_JOIN_TIMEOUT_MS
 from .continuations import ReplaceStatic

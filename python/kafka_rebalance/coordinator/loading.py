@@ -12,11 +12,15 @@ Source   CoordinatorRuntime (a failed load), GroupCoordinatorRecordSerde,
 
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
-from kafka_rebalance.protocol import messages
-from kafka_rebalance.protocol.error_codes import ErrorCode
-from kafka_rebalance.protocol.group_state import GroupState
 from kafka_rebalance.wire import group_records as wire
 from kafka_rebalance.wire.broker_records import decode_record
+from kafka_rebalance.wire.classic_groups import (
+    JoinGroupProtocol,
+    JoinGroupResponse,
+    SyncGroupResponse,
+)
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.group_states import GroupState
 
 from .appends import refuse_all
 from .assigning_group import log, timeouts
@@ -138,7 +142,7 @@ def _group(group_id: str, value: wire.GroupMetadataValue) -> Group:
             rebalance_timeout_ms=rebalance_timeout,
             session_timeout_ms=one.session_timeout_ms,
             protocol_type=value.protocol_type,
-            protocols=(messages.JoinGroupProtocol(value.protocol or "", one.subscription),),
+            protocols=(JoinGroupProtocol(value.protocol or "", one.subscription),),
             assignment=one.assignment,
         )
         group.members[member.member_id] = member
@@ -171,8 +175,8 @@ def unload(state: CoordinatorState) -> None:
         state.move(group, GroupState.DEAD)
         for member in group.members.values():
             if before is GroupState.PREPARING_REBALANCE:
-                refusal = messages.JoinGroupResponse(error_code=gone, member_id=member.member_id)
+                refusal = JoinGroupResponse(error_code=gone, member_id=member.member_id)
                 state.answer_join(group, member, refusal)
-            state.answer_sync(member, messages.SyncGroupResponse(error_code=gone))
+            state.answer_sync(member, SyncGroupResponse(error_code=gone))
     state.clear()
     state.ownership = Ownership.GONE

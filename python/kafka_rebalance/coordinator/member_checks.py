@@ -10,9 +10,17 @@ Source   ClassicGroup.validateOffsetCommit/validateOffsetDelete/validateDeleteGr
          GroupMetadataManager.validateClassicGroupHeartbeat/validateClassicGroupSync (Kafka 4.4.0).
 """
 
-from kafka_rebalance.protocol import messages
-from kafka_rebalance.protocol.error_codes import ErrorCode
-from kafka_rebalance.protocol.group_state import GroupState
+from kafka_rebalance.wire.classic_groups import (
+    DeleteGroups,
+    Heartbeat,
+    JoinGroup,
+    LeaveGroup,
+    SyncGroup,
+)
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.group_states import GroupState
+from kafka_rebalance.wire.messages import Request
+from kafka_rebalance.wire.offsets import OffsetCommit, OffsetDelete, TxnOffsetCommit
 
 from .group import Group
 
@@ -26,19 +34,19 @@ _ABSENT: _Errors = {None: _E.GROUP_ID_NOT_FOUND, _S.DEAD: _E.GROUP_ID_NOT_FOUND}
 _NON_EMPTY = (_S.PREPARING_REBALANCE, _S.COMPLETING_REBALANCE, _S.STABLE)
 
 # Request -> state -> error; None stands for an absent group. A state left out has no error.
-ERROR_BY_STATE: dict[type[messages.Request], _Errors] = {
-    messages.JoinGroup: {**_UNAVAILABLE},
-    messages.SyncGroup: {**_UNKNOWN, **_REBALANCING, **_UNAVAILABLE},
-    messages.Heartbeat: {**_UNKNOWN, **_REBALANCING, **_UNAVAILABLE},
-    messages.LeaveGroup: {None: _E.UNKNOWN_MEMBER_ID, **_UNAVAILABLE},
-    messages.OffsetCommit: {_S.COMPLETING_REBALANCE: _E.REBALANCE_IN_PROGRESS, **_UNAVAILABLE},
-    messages.TxnOffsetCommit: {**_UNAVAILABLE},
-    messages.OffsetDelete: {**_ABSENT},
-    messages.DeleteGroups: {**_ABSENT, **dict.fromkeys(_NON_EMPTY, _E.NON_EMPTY_GROUP)},
+ERROR_BY_STATE: dict[type[Request], _Errors] = {
+    JoinGroup: {**_UNAVAILABLE},
+    SyncGroup: {**_UNKNOWN, **_REBALANCING, **_UNAVAILABLE},
+    Heartbeat: {**_UNKNOWN, **_REBALANCING, **_UNAVAILABLE},
+    LeaveGroup: {None: _E.UNKNOWN_MEMBER_ID, **_UNAVAILABLE},
+    OffsetCommit: {_S.COMPLETING_REBALANCE: _E.REBALANCE_IN_PROGRESS, **_UNAVAILABLE},
+    TxnOffsetCommit: {**_UNAVAILABLE},
+    OffsetDelete: {**_ABSENT},
+    DeleteGroups: {**_ABSENT, **dict.fromkeys(_NON_EMPTY, _E.NON_EMPTY_GROUP)},
 }
 
 
-def refuse_in_state(group: Group | None, request: messages.Request) -> ErrorCode:
+def refuse_in_state(group: Group | None, request: Request) -> ErrorCode:
     """Returns the error in ERROR_BY_STATE for the group's state; NONE if there is no error."""
     state = None if group is None else group.state
     return ERROR_BY_STATE[type(request)].get(state, ErrorCode.NONE)
@@ -46,10 +54,7 @@ def refuse_in_state(group: Group | None, request: messages.Request) -> ErrorCode
 
 def refuse_member(
     group: Group | None,
-    request: messages.SyncGroup
-    | messages.Heartbeat
-    | messages.OffsetCommit
-    | messages.TxnOffsetCommit,
+    request: SyncGroup | Heartbeat | OffsetCommit | TxnOffsetCommit,
 ) -> ErrorCode:
     """Returns the error for a request of a member: checks 1 to 4; NONE if it may proceed."""
     error = refuse_in_state(group, request)

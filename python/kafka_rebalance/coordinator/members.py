@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass
 
-from kafka_rebalance.protocol.messages import JoinGroupProtocol
+from kafka_rebalance.wire.classic_groups import JoinGroupProtocol
 
 
 @dataclass(slots=True)

@@ -18,9 +18,18 @@ Source   OffsetMetadataManager.java, ClassicGroup.validateOffsetCommit;
          docs/behaviour/coordinator.md#83-commits-and-transactions; KIP-447 (transactions).
 """
 
-from kafka_rebalance.protocol import messages
-from kafka_rebalance.protocol.error_codes import ErrorCode
-from kafka_rebalance.protocol.group_state import GroupState
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.group_states import GroupState
+from kafka_rebalance.wire.offsets import (
+    NO_RETENTION,
+    EndTransaction,
+    EndTransactionResponse,
+    OffsetCommit,
+    OffsetCommitResponse,
+    OffsetToCommit,
+    PartitionError,
+    TxnOffsetCommit,
+)
 
 from .consumer_group.group import ConsumerGroup
 from .consumer_group.offsets import refuse_commit
@@ -36,12 +45,12 @@ from .share_group.group import ShareGroup
 from .streams_group.group import StreamsGroup
 from .streams_group.offsets import refuse_streams_commit
 
-_Commit = messages.OffsetCommit | messages.TxnOffsetCommit
+_Commit = OffsetCommit | TxnOffsetCommit
 
 # For each request, the first version whose error for an absent group is GROUP_ID_NOT_FOUND.
 _ABSENT_IS_NOT_FOUND: dict[type[_Commit], int] = {
-    messages.OffsetCommit: 9,
-    messages.TxnOffsetCommit: 6,
+    OffsetCommit: 9,
+    TxnOffsetCommit: 6,
 }
 
 
@@ -61,7 +70,7 @@ def offset_commit(state: CoordinatorState, event: Received, request: _Commit) ->
     if error is not ErrorCode.NONE:
         state.respond(event.request_id, refuse(request, error))
         return
-    if isinstance(request, messages.TxnOffsetCommit):
+    if isinstance(request, TxnOffsetCommit):
         _commit(state, event, request, None, request.producer_id)
         return
     # Only a commit outside a transaction renews the member's session.
@@ -80,7 +89,7 @@ def _check(event: Received, group: Group | None, request: _Commit) -> ErrorCode:
     has_ids = request.member_id or request.group_instance_id is not None
     if request.generation_id >= 0 or has_ids:
         return refuse_member(group, request)
-    if isinstance(request, messages.TxnOffsetCommit) or group.is_(GroupState.DEAD):
+    if isinstance(request, TxnOffsetCommit) or group.is_(GroupState.DEAD):
         return refuse_in_state(group, request)
     return ErrorCode.UNKNOWN_MEMBER_ID
 
@@ -92,19 +101,19 @@ def _commit(
     retention_ms: int | None,
     producer_id: int | None,
 ) -> None:
-    expires = None if retention_ms in (None, messages.NO_RETENTION) else state.now_ms + retention_ms
+    expires = None if retention_ms in (None, NO_RETENTION) else state.now_ms + retention_ms
     commits, codes = [], []
     for one in request.offsets:
         too_large = _is_too_large(state, one)
         code = ErrorCode.OFFSET_METADATA_TOO_LARGE if too_large else ErrorCode.NONE
-        codes.append(messages.PartitionError(one.topic, one.partition, code))
+        codes.append(PartitionError(one.topic, one.partition, code))
         if not too_large:
             epoch = None if one.leader_epoch == -1 else one.leader_epoch
             text = one.metadata or ""
             value = CommittedOffset(one.offset, text, state.now_ms, epoch, expires)
             partition = (one.topic, one.partition)
             commits.append(Commit(request.group_id, partition, value, producer_id))
-    response = messages.OffsetCommitResponse(partitions=tuple(codes))
+    response = OffsetCommitResponse(partitions=tuple(codes))
     if request.group_id not in state.groups:
         # The new group has only offsets. Kafka creates the group even if no offset is stored.
         state.create(request.group_id)
@@ -115,7 +124,7 @@ def _commit(
     state.append(records, Write(then), commits, producer_id)
 
 
-def _is_too_large(state: CoordinatorState, one: messages.OffsetToCommit) -> bool:
+def _is_too_large(state: CoordinatorState, one: OffsetToCommit) -> bool:
     if not one.metadata:
         return False
     # Kafka compares Java's String.length, in UTF-16 units, with this limit in bytes.
@@ -123,10 +132,8 @@ def _is_too_large(state: CoordinatorState, one: messages.OffsetToCommit) -> bool
     return units > state.config.offset_metadata_max_bytes
 
 
-def end_transaction(
-    state: CoordinatorState, event: Received, request: messages.EndTransaction
-) -> None:
+def end_transaction(state: CoordinatorState, event: Received, request: EndTransaction) -> None:
     """Appends the marker that ends the producer's transaction."""
-    then = SendResponse(event.request_id, messages.EndTransactionResponse(), request)
+    then = SendResponse(event.request_id, EndTransactionResponse(), request)
     marker = Marker(request.producer_id, request.committed)
     state.append([], Write(then), [marker], request.producer_id, request.committed)

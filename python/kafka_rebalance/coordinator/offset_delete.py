@@ -5,9 +5,10 @@ Source   OffsetMetadataManager.java, GroupCoordinatorShard.deleteGroups;
          docs/behaviour/coordinator.md#85-deletes; KIP-496 (OffsetDelete).
 """
 
-from kafka_rebalance.protocol import messages
-from kafka_rebalance.protocol.error_codes import ErrorCode
-from kafka_rebalance.protocol.group_state import GroupState
+from kafka_rebalance.wire.classic_groups import DeleteGroups, DeleteGroupsResponse
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.group_states import GroupState
+from kafka_rebalance.wire.offsets import OffsetDelete, OffsetDeleteResponse, PartitionError
 
 from .continuations import SendResponse
 from .coordinator_state import AnyGroup, CoordinatorState, Write
@@ -22,30 +23,28 @@ from .share_group.initialization import forget_topics
 from .tombstones import tombstones_of
 
 
-def offset_delete(state: CoordinatorState, event: Received, request: messages.OffsetDelete) -> None:
+def offset_delete(state: CoordinatorState, event: Received, request: OffsetDelete) -> None:
     """Deletes offsets, except those of topics that the group is subscribed to."""
     group = state.groups.get(request.group_id)
     error = _refuse(group, request)
     if group is None or error is not ErrorCode.NONE:
-        state.respond(event.request_id, messages.OffsetDeleteResponse(error_code=error))
+        state.respond(event.request_id, OffsetDeleteResponse(error_code=error))
         return
     offsets = state.offsets.latest(group.group_id)
     codes, forgotten = [], []
     for partition in request.partitions:
         subscribed = group.is_subscribed(partition[0])
         code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if subscribed else ErrorCode.NONE
-        codes.append(messages.PartitionError(*partition, code))
+        codes.append(PartitionError(*partition, code))
         there = offsets.value(partition) is not None or offsets.is_pending(partition)
         if there and not subscribed:
             forgotten.append(Forget(group.group_id, partition))
-    response = messages.OffsetDeleteResponse(partitions=tuple(codes))
+    response = OffsetDeleteResponse(partitions=tuple(codes))
     _forget(state, forgotten, Write(SendResponse(event.request_id, response, request)))
 
 
-def _refuse(
-    group: AnyGroup | None, request: messages.OffsetDelete | messages.DeleteGroups
-) -> ErrorCode:
-    is_deletion = isinstance(request, messages.DeleteGroups)
+def _refuse(group: AnyGroup | None, request: OffsetDelete | DeleteGroups) -> ErrorCode:
+    is_deletion = isinstance(request, DeleteGroups)
     if isinstance(group, ShareGroup) and not is_deletion:
         return ErrorCode.GROUP_ID_NOT_FOUND
     if group is not None and not isinstance(group, Group):
@@ -58,7 +57,7 @@ def _refuse(
     return ErrorCode.NON_EMPTY_GROUP if other else ErrorCode.NONE
 
 
-def delete_groups(state: CoordinatorState, event: Received, request: messages.DeleteGroups) -> None:
+def delete_groups(state: CoordinatorState, event: Received, request: DeleteGroups) -> None:
     """Deletes empty groups and their offsets; a repeated group id has one result."""
     continue_deletion(state, event.request_id, request, tuple(dict.fromkeys(request.group_ids)))
 
@@ -66,7 +65,7 @@ def delete_groups(state: CoordinatorState, event: Received, request: messages.De
 def continue_deletion(
     state: CoordinatorState,
     request_id: int,
-    request: messages.DeleteGroups,
+    request: DeleteGroups,
     group_ids: tuple[str, ...],
 ) -> None:
     """Marks the share state of these groups one by one, then deletes all groups of the request."""
@@ -84,7 +83,7 @@ def continue_deletion(
             changes += forgotten
             deleted.append(group)
             state.forget(group)
-    response = messages.DeleteGroupsResponse(groups=tuple(codes))
+    response = DeleteGroupsResponse(groups=tuple(codes))
     then = SendResponse(request_id, response, request)
     state.append(records, Write(then, deleted=tuple(deleted)), changes)
 

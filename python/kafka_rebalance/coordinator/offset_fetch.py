@@ -5,9 +5,9 @@ Source   OffsetMetadataManager.fetchOffsets; docs/behaviour/coordinator.md#84-of
          KIP-447 (stable).
 """
 
-from kafka_rebalance.protocol.error_codes import ErrorCode
-from kafka_rebalance.protocol.group_state import GroupState
-from kafka_rebalance.protocol.messages import FetchedOffset, OffsetFetch, OffsetFetchResponse
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.group_states import GroupState
+from kafka_rebalance.wire.offsets import FetchedOffset, OffsetFetch, OffsetFetchResponse
 
 from .consumer_group.group import ConsumerGroup
 from .consumer_group.offsets import refuse_fetch

@@ -14,9 +14,9 @@ Source   GroupMetadataManager.java (prepareRebalance, completeClassicGroupJoin, 
          docs/behaviour/coordinator.md#4-rebalance.
 """
 
-from kafka_rebalance.protocol.error_codes import ErrorCode
-from kafka_rebalance.protocol.group_state import GroupState
-from kafka_rebalance.protocol.messages import JoinedMember, JoinGroupResponse, SyncGroupResponse
+from kafka_rebalance.wire.classic_groups import JoinedMember, JoinGroupResponse, SyncGroupResponse
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.group_states import GroupState
 
 from .coordinator_state import CoordinatorState, Write
 from .group import Group

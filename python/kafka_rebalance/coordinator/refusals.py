@@ -4,60 +4,110 @@
 from collections.abc import Callable
 from typing import Any
 
-from kafka_rebalance.protocol import messages, modern_messages, streams_messages
-from kafka_rebalance.protocol.error_codes import ErrorCode
+from kafka_rebalance.wire.broker_groups import (
+    ConsumerGroupDescribe,
+    ConsumerGroupDescribeResponse,
+    ConsumerGroupHeartbeat,
+    ConsumerGroupHeartbeatResponse,
+    DescribedConsumerGroup,
+    DescribedShareGroup,
+    ShareGroupDescribe,
+    ShareGroupDescribeResponse,
+    ShareGroupHeartbeat,
+    ShareGroupHeartbeatResponse,
+)
+from kafka_rebalance.wire.classic_groups import (
+    DeleteGroups,
+    DeleteGroupsResponse,
+    DescribedGroup,
+    DescribeGroups,
+    DescribeGroupsResponse,
+    FindCoordinator,
+    FindCoordinatorResponse,
+    Heartbeat,
+    HeartbeatResponse,
+    JoinGroup,
+    JoinGroupResponse,
+    LeaveGroup,
+    LeaveGroupResponse,
+    ListGroups,
+    ListGroupsResponse,
+    SyncGroup,
+    SyncGroupResponse,
+)
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.messages import Request, Response
+from kafka_rebalance.wire.offsets import (
+    EndTransaction,
+    EndTransactionResponse,
+    OffsetCommit,
+    OffsetCommitResponse,
+    OffsetDelete,
+    OffsetDeleteResponse,
+    OffsetFetch,
+    OffsetFetchResponse,
+    PartitionError,
+    TxnOffsetCommit,
+)
+from kafka_rebalance.wire.streams_groups import (
+    DescribedStreamsGroup,
+    StreamsGroupDescribe,
+    StreamsGroupDescribeResponse,
+    StreamsGroupHeartbeat,
+    StreamsGroupHeartbeatResponse,
+)
 
 # The requests whose response has one error code for the whole request.
-_RESPONSES: dict[type[messages.Request], Callable[..., messages.Response]] = {
-    messages.FindCoordinator: messages.FindCoordinatorResponse,
-    messages.JoinGroup: messages.JoinGroupResponse,
-    messages.SyncGroup: messages.SyncGroupResponse,
-    messages.Heartbeat: messages.HeartbeatResponse,
-    messages.LeaveGroup: messages.LeaveGroupResponse,
-    messages.EndTransaction: messages.EndTransactionResponse,
-    messages.OffsetFetch: messages.OffsetFetchResponse,
-    messages.OffsetDelete: messages.OffsetDeleteResponse,
-    messages.ListGroups: messages.ListGroupsResponse,
-    modern_messages.ConsumerGroupHeartbeat: modern_messages.ConsumerGroupHeartbeatResponse,
-    modern_messages.ShareGroupHeartbeat: modern_messages.ShareGroupHeartbeatResponse,
-    streams_messages.StreamsGroupHeartbeat: streams_messages.StreamsGroupHeartbeatResponse,
+_RESPONSES: dict[type[Request], Callable[..., Response]] = {
+    FindCoordinator: FindCoordinatorResponse,
+    JoinGroup: JoinGroupResponse,
+    SyncGroup: SyncGroupResponse,
+    Heartbeat: HeartbeatResponse,
+    LeaveGroup: LeaveGroupResponse,
+    EndTransaction: EndTransactionResponse,
+    OffsetFetch: OffsetFetchResponse,
+    OffsetDelete: OffsetDeleteResponse,
+    ListGroups: ListGroupsResponse,
+    ConsumerGroupHeartbeat: ConsumerGroupHeartbeatResponse,
+    ShareGroupHeartbeat: ShareGroupHeartbeatResponse,
+    StreamsGroupHeartbeat: StreamsGroupHeartbeatResponse,
 }
 
 # Each request that describes groups, with a group of its response and the response.
-_DESCRIBED: dict[type[messages.Request], tuple[Callable[..., Any], Callable[..., Any]]] = {
-    modern_messages.ConsumerGroupDescribe: (
-        modern_messages.DescribedConsumerGroup,
-        modern_messages.ConsumerGroupDescribeResponse,
+_DESCRIBED: dict[type[Request], tuple[Callable[..., Any], Callable[..., Any]]] = {
+    ConsumerGroupDescribe: (
+        DescribedConsumerGroup,
+        ConsumerGroupDescribeResponse,
     ),
-    modern_messages.ShareGroupDescribe: (
-        modern_messages.DescribedShareGroup,
-        modern_messages.ShareGroupDescribeResponse,
+    ShareGroupDescribe: (
+        DescribedShareGroup,
+        ShareGroupDescribeResponse,
     ),
-    streams_messages.StreamsGroupDescribe: (
-        streams_messages.DescribedStreamsGroup,
-        streams_messages.StreamsGroupDescribeResponse,
+    StreamsGroupDescribe: (
+        DescribedStreamsGroup,
+        StreamsGroupDescribeResponse,
     ),
 }
 
 
-def refuse(request: messages.Request, error: ErrorCode) -> messages.Response:
+def refuse(request: Request, error: ErrorCode) -> Response:
     """Returns the response to `request` that contains only `error`."""
     match request:
-        case messages.OffsetCommit(offsets=offsets) | messages.TxnOffsetCommit(offsets=offsets):
-            codes = (messages.PartitionError(one.topic, one.partition, error) for one in offsets)
-            return messages.OffsetCommitResponse(partitions=tuple(codes))
-        case messages.DeleteGroups(group_ids=ids):
-            return messages.DeleteGroupsResponse(groups=tuple((one, error) for one in ids))
-        case messages.DescribeGroups(group_ids=ids):
-            groups = tuple(messages.DescribedGroup(one, error, None) for one in ids)
-            return messages.DescribeGroupsResponse(groups=groups)
+        case OffsetCommit(offsets=offsets) | TxnOffsetCommit(offsets=offsets):
+            codes = (PartitionError(one.topic, one.partition, error) for one in offsets)
+            return OffsetCommitResponse(partitions=tuple(codes))
+        case DeleteGroups(group_ids=ids):
+            return DeleteGroupsResponse(groups=tuple((one, error) for one in ids))
+        case DescribeGroups(group_ids=ids):
+            groups = tuple(DescribedGroup(one, error, None) for one in ids)
+            return DescribeGroupsResponse(groups=groups)
         case (
-            modern_messages.ConsumerGroupDescribe(group_ids=ids)
-            | modern_messages.ShareGroupDescribe(group_ids=ids)
-            | streams_messages.StreamsGroupDescribe(group_ids=ids)
+            ConsumerGroupDescribe(group_ids=ids)
+            | ShareGroupDescribe(group_ids=ids)
+            | StreamsGroupDescribe(group_ids=ids)
         ):
             described, response = _DESCRIBED[type(request)]
-            refused: messages.Response = response(
+            refused: Response = response(
                 groups=tuple(described(error_code=error, group_id=one) for one in ids)
             )
             return refused

@@ -13,7 +13,7 @@ Source   ClassicGroupState.java; docs/behaviour/coordinator.md#21-states.
 """
 
 from kafka_rebalance.errors import KafkaRebalanceError
-from kafka_rebalance.protocol.group_state import GroupState
+from kafka_rebalance.wire.group_states import GroupState
 
 _S = GroupState
 

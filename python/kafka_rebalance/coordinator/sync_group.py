@@ -9,9 +9,9 @@ Source   GroupMetadataManager.classicGroupSync; docs/behaviour/coordinator.md#5-
          KIP-559 (the request has the protocol's type and name).
 """
 
-from kafka_rebalance.protocol.error_codes import ErrorCode, of_append_error
-from kafka_rebalance.protocol.group_state import GroupState
-from kafka_rebalance.protocol.messages import SyncGroup, SyncGroupResponse
+from kafka_rebalance.wire.classic_groups import SyncGroup, SyncGroupResponse
+from kafka_rebalance.wire.error_codes import ErrorCode, of_append_error
+from kafka_rebalance.wire.group_states import GroupState
 
 from .continuations import StoreAssignment
 from .coordinator_state import CoordinatorState, Write

@@ -27,18 +27,15 @@ from kafka_rebalance.assignors import consumer, share
 from kafka_rebalance.errors import GroupError, WireError
 from kafka_rebalance.group.model import in_runs, quoted
 from kafka_rebalance.java.regular_expressions import InvalidPattern, compiled
-from kafka_rebalance.protocol.modern_messages import (
+from kafka_rebalance.wire.broker_groups import (
     BrokerGroup,
     BrokerMember,
     ConsumerGroupDescribe,
     ConsumerGroupDescribeResponse,
     ShareGroupDescribeResponse,
 )
-from kafka_rebalance.protocol.streams_messages import (
-    DescribedStreamsGroup,
-    StreamsGroupDescribeResponse,
-)
 from kafka_rebalance.wire.layout import layout_of
+from kafka_rebalance.wire.streams_groups import DescribedStreamsGroup, StreamsGroupDescribeResponse
 
 from .raw_requests import ask_broker
 

@@ -23,7 +23,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from kafka_rebalance.errors import ClusterError, GroupError
-from kafka_rebalance.protocol.streams_messages import DescribedStreamsGroup
+from kafka_rebalance.wire.streams_groups import DescribedStreamsGroup
 
 from .broker_groups import DESCRIBE_APIS, Described, broker_line, described_groups, has_pattern
 from .classic_groups import described_line

@@ -16,11 +16,11 @@ from kafka_rebalance.plans.assigned_by_broker import AssignedByBroker
 from kafka_rebalance.plans.connect.workers import ConnectGroup, ConnectWorker
 from kafka_rebalance.plans.lag import Lags
 from kafka_rebalance.plans.streams_group import StreamsGroupWithLag, tasks_of
-from kafka_rebalance.protocol.streams_messages import DescribedStreamsGroup
 from kafka_rebalance.wire.connect_protocol import (
     decode_connect_assignment,
     decode_connect_metadata,
 )
+from kafka_rebalance.wire.streams_groups import DescribedStreamsGroup
 
 from .broker_groups import DESCRIBE_APIS, DescribeApi, Described, describe_request
 from .cluster import admin_client

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from kafka_rebalance.assignors import streams
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import in_runs
-from kafka_rebalance.protocol.streams_messages import (
+from kafka_rebalance.wire.streams_groups import (
     DescribedStreamsGroup,
     DescribedStreamsMember,
     DescribedSubtopology,

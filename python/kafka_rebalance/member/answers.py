@@ -7,7 +7,19 @@ Source   AbstractCoordinator's response handlers;
 """
 
 from kafka_rebalance.errors import KafkaRebalanceError
-from kafka_rebalance.protocol import ErrorCode, messages
+from kafka_rebalance.wire.classic_groups import (
+    FindCoordinator,
+    FindCoordinatorResponse,
+    Heartbeat,
+    HeartbeatResponse,
+    JoinGroup,
+    JoinGroupResponse,
+    SyncGroup,
+    SyncGroupResponse,
+)
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.messages import Response
+from kafka_rebalance.wire.offsets import OffsetCommit
 
 from .membership import Generation, Membership, SentRequest
 from .reactions import HEARTBEAT, JOIN_GROUP, SYNC_GROUP, Reaction
@@ -21,9 +33,9 @@ _OF_A_GENERATION = (
 )
 
 
-def answered(state: Membership, sent: SentRequest, response: messages.Response) -> None:
+def answered(state: Membership, sent: SentRequest, response: Response) -> None:
     match response:
-        case messages.FindCoordinatorResponse(error_code=error, node_id=node):
+        case FindCoordinatorResponse(error_code=error, node_id=node):
             if error is ErrorCode.NONE:
                 state.coordinator_node = node
                 state.unknown_since_ms = None
@@ -33,11 +45,11 @@ def answered(state: Membership, sent: SentRequest, response: messages.Response) 
                 state.throw(error, f"FindCoordinator was answered {error}")
             else:
                 state.back_off()
-        case messages.JoinGroupResponse():
+        case JoinGroupResponse():
             joined(state, sent, response)
-        case messages.SyncGroupResponse():
+        case SyncGroupResponse():
             synced(state, sent, response)
-        case messages.HeartbeatResponse(error_code=error):
+        case HeartbeatResponse(error_code=error):
             heartbeat_answered(state, sent, error)
         case _:
             state.role.answered(state, sent, response)
@@ -46,23 +58,23 @@ def answered(state: Membership, sent: SentRequest, response: messages.Response) 
 def failed(state: Membership, sent: SentRequest) -> None:
     """Handles a request that will get no response: the connection was lost, or time ran out."""
     match sent.request:
-        case messages.FindCoordinator():
+        case FindCoordinator():
             state.back_off()
-        case messages.JoinGroup() | messages.SyncGroup():
+        case JoinGroup() | SyncGroup():
             # The member id is kept, because the coordinator may have added the member.
             state.forget_coordinator()
             state.rejoin_needed = True
             state.back_off()
-        case messages.Heartbeat():
+        case Heartbeat():
             state.forget_coordinator()
             state.fail_heartbeat()
-        case messages.OffsetCommit():
+        case OffsetCommit():
             state.forget_coordinator()
         case _:
             pass
 
 
-def joined(state: Membership, sent: SentRequest, response: messages.JoinGroupResponse) -> None:
+def joined(state: Membership, sent: SentRequest, response: JoinGroupResponse) -> None:
     """Handles a JoinGroup response: the member leads or follows, or reacts to the error."""
     error = response.error_code
     if error is not ErrorCode.NONE:
@@ -90,7 +102,7 @@ def joined(state: Membership, sent: SentRequest, response: messages.JoinGroupRes
         except KafkaRebalanceError as problem:
             state.throw(ErrorCode.UNKNOWN_SERVER_ERROR, str(problem))
             return
-    request = messages.SyncGroup(
+    request = SyncGroup(
         group_id=state.config.group_id,
         member_id=response.member_id,
         generation_id=response.generation_id,
@@ -102,7 +114,7 @@ def joined(state: Membership, sent: SentRequest, response: messages.JoinGroupRes
     state.send(request, state.config.request_timeout_ms)
 
 
-def synced(state: Membership, sent: SentRequest, response: messages.SyncGroupResponse) -> None:
+def synced(state: Membership, sent: SentRequest, response: SyncGroupResponse) -> None:
     """Handles a SyncGroup response: keeps the assignment for the next poll."""
     error = response.error_code
     if error is not ErrorCode.NONE:
@@ -141,18 +153,18 @@ def heartbeat_answered(state: Membership, sent: SentRequest, error: ErrorCode) -
 def react(state: Membership, sent: SentRequest, reaction: Reaction, error: ErrorCode) -> None:
     """Carries out a reaction; resets only if the generation has not changed since the request."""
     unchanged = sent.generation == state.generation
-    if isinstance(sent.request, messages.OffsetCommit) and not unchanged:
+    if isinstance(sent.request, OffsetCommit) and not unchanged:
         # An error of an old generation's commit resets the generation, except during a join.
         unchanged = state.state is not MemberState.PREPARING_REBALANCE
     match reaction:
         case Reaction.ADOPT_ID | Reaction.RETRY | Reaction.REJOIN:
             state.rejoin_needed = True
         case Reaction.BACK_OFF:
-            state.rejoin_needed |= isinstance(sent.request, messages.JoinGroup)
+            state.rejoin_needed |= isinstance(sent.request, JoinGroup)
             state.back_off()
         case Reaction.REDISCOVER:
             state.forget_coordinator()
-            if isinstance(sent.request, messages.JoinGroup | messages.SyncGroup):
+            if isinstance(sent.request, JoinGroup | SyncGroup):
                 state.rejoin_needed = True
                 state.back_off()
         case Reaction.RESET_GENERATION | Reaction.RESET_ALL:

@@ -13,7 +13,8 @@ only on the clock. Only the back-off is random; it is drawn from `rng`.
 Source   AbstractCoordinator, Heartbeat of kafka-clients 4.4.0; docs/behaviour/member.md.
 """
 
-from kafka_rebalance.protocol import FindCoordinator, Heartbeat, Tick
+from kafka_rebalance.wire.classic_groups import FindCoordinator, Heartbeat
+from kafka_rebalance.wire.messages import Tick
 
 from . import answers, joining
 from .interface import Answered, Failed, MemberEffect, MemberEvent, Poll, Polled, Vouched

@@ -26,8 +26,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from kafka_rebalance.assignors.connect import ConnectSpec, Memory, Task, Work, assign_eager, handle
-from kafka_rebalance.protocol import JoinGroupProtocol, JoinGroupResponse, Response
 from kafka_rebalance.wire import connect_protocol as wire
+from kafka_rebalance.wire.classic_groups import JoinGroupProtocol, JoinGroupResponse
+from kafka_rebalance.wire.messages import Response
 
 from .config import WorkerConfig
 from .interface import Start, Stop

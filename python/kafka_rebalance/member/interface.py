@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from kafka_rebalance.assignors.connect import Work
 from kafka_rebalance.group.model import Topic, TopicPartition
-from kafka_rebalance.protocol import ErrorCode, Request, Response
-from kafka_rebalance.protocol.tick import Tick
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.messages import Request, Response, Tick
 
 from .consumer_group.states import ConsumerMemberState
 from .states import MemberState

@@ -12,7 +12,8 @@ Source   AbstractCoordinator.joinGroupIfNeeded; docs/behaviour/member.md#3-poll,
 """
 
 from kafka_rebalance.errors import WireError
-from kafka_rebalance.protocol import ErrorCode, FindCoordinator, JoinGroup
+from kafka_rebalance.wire.classic_groups import FindCoordinator, JoinGroup
+from kafka_rebalance.wire.error_codes import ErrorCode
 
 from .config import join_timeout_ms
 from .membership import Membership

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 from kafka_rebalance.assignors.interface import Assignor
 from kafka_rebalance.group.model import Topic
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.protocol import JoinedMember
 from kafka_rebalance.wire import (
     AssignmentData,
     Subscription,
@@ -17,6 +16,7 @@ from kafka_rebalance.wire import (
     encode_assignment,
     sent_member,
 )
+from kafka_rebalance.wire.classic_groups import JoinedMember
 
 Snapshot = tuple[Topic, ...]
 

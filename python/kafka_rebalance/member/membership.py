@@ -9,8 +9,16 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import NamedTuple
 
-from kafka_rebalance import protocol
-from kafka_rebalance.protocol.messages import NO_GENERATION
+from kafka_rebalance.wire.classic_groups import (
+    NO_GENERATION,
+    FindCoordinator,
+    JoinGroup,
+    LeaveGroup,
+    MemberIdentity,
+    SyncGroup,
+)
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.messages import Request
 
 from .config import GroupConfig
 from .interface import Fatal, MemberEffect, MemberTransition, Send
@@ -35,7 +43,7 @@ class Generation:
 class SentRequest(NamedTuple):
     """An unanswered request, and the generation in which it was sent."""
 
-    request: protocol.Request
+    request: Request
     generation: Generation
     expires_ms: int
 
@@ -77,13 +85,13 @@ class Membership:
         """Returns whether a join is in progress, or its assignment waits for poll."""
         if self.arrived is not None:
             return True
-        return self.is_waiting_for(protocol.JoinGroup, protocol.SyncGroup)
+        return self.is_waiting_for(JoinGroup, SyncGroup)
 
     def send(
-        self, request: protocol.Request, timeout_ms: int, api_version: int | None = None
+        self, request: Request, timeout_ms: int, api_version: int | None = None
     ) -> SentRequest:
         """Sends a request to the coordinator, or a FindCoordinator to the least loaded node."""
-        node = None if isinstance(request, protocol.FindCoordinator) else self.coordinator_node
+        node = None if isinstance(request, FindCoordinator) else self.coordinator_node
         number = next(self.request_ids)
         sent = SentRequest(request, self.generation, self.now_ms + timeout_ms)
         self.sent[number] = sent
@@ -92,8 +100,8 @@ class Membership:
 
     def find_coordinator(self) -> None:
         """Sends FindCoordinator, unless one is unanswered or the back-off has not ended."""
-        if not self.is_waiting_for(protocol.FindCoordinator) and self.now_ms >= self.retry_at_ms:
-            request = protocol.FindCoordinator(group_id=self.config.group_id)
+        if not self.is_waiting_for(FindCoordinator) and self.now_ms >= self.retry_at_ms:
+            request = FindCoordinator(group_id=self.config.group_id)
             self.send(request, self.config.request_timeout_ms)
 
     def forget_coordinator(self) -> None:
@@ -105,10 +113,10 @@ class Membership:
             self.unknown_since_ms = self.now_ms
         self.coordinator_node = None
         for number, one in list(self.sent.items()):
-            if isinstance(one.request, protocol.FindCoordinator):
+            if isinstance(one.request, FindCoordinator):
                 continue
             del self.sent[number]
-            if isinstance(one.request, protocol.JoinGroup | protocol.SyncGroup):
+            if isinstance(one.request, JoinGroup | SyncGroup):
                 self.rejoin_needed = True
                 self.back_off()
 
@@ -164,15 +172,13 @@ class Membership:
             and self.state is not MemberState.UNJOINED
             and member_id
         ):
-            request = protocol.LeaveGroup(
-                group_id=config.group_id, members=(protocol.MemberIdentity(member_id),)
-            )
+            request = LeaveGroup(group_id=config.group_id, members=(MemberIdentity(member_id),))
             self.send(request, config.request_timeout_ms)
         for number, one in list(self.sent.items()):
-            if isinstance(one.request, protocol.JoinGroup | protocol.SyncGroup):
+            if isinstance(one.request, JoinGroup | SyncGroup):
                 del self.sent[number]  # the response no longer matters
         self.reset(keep_id=False)
 
-    def throw(self, error: protocol.ErrorCode, message: str) -> None:
+    def throw(self, error: ErrorCode, message: str) -> None:
         """Makes poll throw: the current poll, or the next one if no poll is running."""
         self.fatal = Fatal(error, message)

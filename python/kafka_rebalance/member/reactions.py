@@ -10,7 +10,7 @@ Source   AbstractCoordinator and ConsumerCoordinator (Kafka 4.4.0): JoinGroupRes
 
 from enum import Enum, auto
 
-from kafka_rebalance.protocol import ErrorCode
+from kafka_rebalance.wire.error_codes import ErrorCode
 
 _E = ErrorCode
 

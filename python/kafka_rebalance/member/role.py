@@ -10,7 +10,8 @@ Source   the abstract methods of AbstractCoordinator, which ConsumerCoordinator 
 
 from typing import TYPE_CHECKING, Protocol
 
-from kafka_rebalance import protocol
+from kafka_rebalance.wire.classic_groups import JoinGroupProtocol, JoinGroupResponse
+from kafka_rebalance.wire.messages import Response
 
 if TYPE_CHECKING:
     from .membership import Membership, SentRequest
@@ -39,10 +40,10 @@ class Role(Protocol):
     def prepares_until_ms(self, state: "Membership") -> int | None:
         """Returns when the wait of `prepare` ends; None if it does not wait."""
 
-    def protocols(self, state: "Membership") -> tuple[protocol.JoinGroupProtocol, ...]:
+    def protocols(self, state: "Membership") -> tuple[JoinGroupProtocol, ...]:
         """Returns the supported protocols, preferred first, each with the member's metadata."""
 
-    def lead(self, state: "Membership", response: protocol.JoinGroupResponse) -> Shares:
+    def lead(self, state: "Membership", response: JoinGroupResponse) -> Shares:
         """Returns all members' assignments (onLeaderElected). Errors: KafkaRebalanceError."""
 
     def take(self, state: "Membership", assignment: bytes) -> None:
@@ -54,9 +55,7 @@ class Role(Protocol):
     def next_settle_ms(self, state: "Membership") -> int | None:
         """Returns when `settle` will have work to do; None if it has none."""
 
-    def answered(
-        self, state: "Membership", sent: "SentRequest", response: protocol.Response
-    ) -> None:
+    def answered(self, state: "Membership", sent: "SentRequest", response: Response) -> None:
         """Handles the response to a request that the role sent."""
 
     def give_up(self, state: "Membership") -> None:

@@ -19,10 +19,13 @@ Source   ConsumerCoordinator.onJoinPrepare/maybeMarkPartitionsPendingRevocation/
 import re
 from dataclasses import dataclass, field
 
-from kafka_rebalance import protocol
 from kafka_rebalance.assignors.interface import Assignor, RebalanceProtocol
 from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.wire import Subscription, decode_assignment, encode_subscription
+from kafka_rebalance.wire.classic_groups import JoinGroupProtocol, JoinGroupResponse
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.messages import Response
+from kafka_rebalance.wire.offsets import OffsetCommit, OffsetCommitResponse, OffsetToCommit
 
 from .answers import react
 from .config import ConsumerConfig
@@ -33,7 +36,7 @@ from .reactions import OFFSET_COMMIT, Reaction
 from .role import Shares
 from .states import MemberState
 
-_NONE = protocol.ErrorCode.NONE
+_NONE = ErrorCode.NONE
 
 
 @dataclass(slots=True)
@@ -139,13 +142,13 @@ class Subscriber:
         """Returns the deadline of a commit that a join waits for; None if there is none."""
         return self.prepare_until_ms if self._is_preparing(state) else None
 
-    def protocols(self, state: Membership) -> tuple[protocol.JoinGroupProtocol, ...]:
+    def protocols(self, state: Membership) -> tuple[JoinGroupProtocol, ...]:
         """Returns every assignor's name with the member's metadata for that assignor."""
         self.joined_subscription = self.subscription
         topics = tuple(sorted(self.subscription))
         known = state.generation.generation_id
         return tuple(
-            protocol.JoinGroupProtocol(
+            JoinGroupProtocol(
                 name,
                 encode_subscription(
                     Subscription(
@@ -162,7 +165,7 @@ class Subscriber:
 
     # The leader -----------------------------------------------------------------------------------
 
-    def lead(self, state: Membership, response: protocol.JoinGroupResponse) -> Shares:
+    def lead(self, state: Membership, response: JoinGroupResponse) -> Shares:
         """Watches the topics of all members; assigns unless the response has `skip_assignment`."""
         self.group_subscription = subscribed_topics(response.members)
         self.assigned_by = self._snapshot()
@@ -211,7 +214,7 @@ class Subscriber:
             self.config.enable_auto_commit
             and state.state is MemberState.STABLE
             and state.now_ms >= self.commit_at_ms
-            and not state.is_waiting_for(protocol.OffsetCommit)
+            and not state.is_waiting_for(OffsetCommit)
         ):
             self.commit_at_ms = state.now_ms + self.config.auto_commit_interval_ms
             self.commit(state)
@@ -235,13 +238,13 @@ class Subscriber:
     def commit(self, state: Membership) -> SentRequest | None:
         """Sends the positions of owned partitions without waiting; None if nothing can be sent."""
         offsets = tuple(
-            protocol.OffsetToCommit(one.topic, one.partition, self.positions[one])
+            OffsetToCommit(one.topic, one.partition, self.positions[one])
             for one in self.owned
             if one in self.positions
         )
         if not offsets or state.coordinator_node is None:
             return None
-        request = protocol.OffsetCommit(
+        request = OffsetCommit(
             group_id=self.config.group_id,
             offsets=offsets,
             member_id=state.generation.member_id,
@@ -250,8 +253,8 @@ class Subscriber:
         )
         return state.send(request, self.config.request_timeout_ms)
 
-    def answered(self, state: Membership, sent: SentRequest, response: protocol.Response) -> None:
-        if not isinstance(response, protocol.OffsetCommitResponse):
+    def answered(self, state: Membership, sent: SentRequest, response: Response) -> None:
+        if not isinstance(response, OffsetCommitResponse):
             return
         errors = [one.error_code for one in response.partitions if one.error_code is not _NONE]
         reaction = OFFSET_COMMIT.get(errors[0]) if errors else None

@@ -10,7 +10,7 @@ from typing import Any
 
 from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.group.ownership import Balance
-from kafka_rebalance.protocol.modern_messages import BrokerGroup, BrokerMember
+from kafka_rebalance.wire.broker_groups import BrokerGroup, BrokerMember
 
 from .figures import share_in_racks
 from .findings import Finding, Reader, far_finding, leaderless_finding

@@ -10,7 +10,7 @@ from typing import Any
 
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Balance
-from kafka_rebalance.protocol.streams_messages import (
+from kafka_rebalance.wire.streams_groups import (
     DescribedStreamsGroup,
     DescribedStreamsMember,
     DescribedTaskOffset,

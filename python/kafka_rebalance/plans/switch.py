@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
 from kafka_rebalance.assignors.registry import Engine, protocol_name
+from kafka_rebalance.assignors.selection import select_protocol
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.protocol.selection import select_protocol
 
 from .changes.assignor import AssignorNames, is_cooperative, restarts
 from .changes.made_up import MadeUp

@@ -10,12 +10,40 @@ from datetime import timedelta
 from itertools import groupby
 from typing import Any
 
-from kafka_rebalance.protocol import messages
-from kafka_rebalance.protocol.error_codes import ErrorCode
+from kafka_rebalance.wire.classic_groups import (
+    NO_GENERATION,
+    UNKNOWN_MEMBER,
+    DeleteGroups,
+    DeleteGroupsResponse,
+    DescribedGroup,
+    DescribeGroups,
+    DescribeGroupsResponse,
+    Heartbeat,
+    HeartbeatResponse,
+    JoinGroup,
+    JoinGroupProtocol,
+    JoinGroupResponse,
+    LeaveGroup,
+    LeaveGroupResponse,
+    ListGroups,
+    MemberIdentity,
+    SyncGroup,
+    SyncGroupResponse,
+)
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.messages import Request, Response
+from kafka_rebalance.wire.offsets import (
+    OffsetCommit,
+    OffsetDelete,
+    OffsetFetch,
+    OffsetFetchResponse,
+    OffsetToCommit,
+    TxnOffsetCommit,
+)
 
 from .frames import Asked
 
-Ask = Callable[[messages.Request], Awaitable[Any]]
+Ask = Callable[[Request], Awaitable[Any]]
 """Asks the coordinator. The response is None if a newer request of the member replaced this one."""
 Has = Callable[[str, int], bool]
 
@@ -41,10 +69,10 @@ def _ms(duration: timedelta) -> int:
     return round(duration.total_seconds() * 1000)
 
 
-def _join_group(body: Any) -> messages.Request:
+def _join_group(body: Any) -> Request:
     session = _ms(body.session_timeout)
     rebalance = getattr(body, "rebalance_timeout", None)
-    return messages.JoinGroup(
+    return JoinGroup(
         group_id=body.group_id,
         member_id=body.member_id,
         group_instance_id=getattr(body, "group_instance_id", None),
@@ -52,12 +80,12 @@ def _join_group(body: Any) -> messages.Request:
         # Version 0 has no rebalance timeout.
         rebalance_timeout_ms=session if rebalance is None else _ms(rebalance),
         protocol_type=body.protocol_type,
-        protocols=tuple(messages.JoinGroupProtocol(p.name, p.metadata) for p in body.protocols),
+        protocols=tuple(JoinGroupProtocol(p.name, p.metadata) for p in body.protocols),
     )
 
 
-def _sync_group(body: Any) -> messages.Request:
-    return messages.SyncGroup(
+def _sync_group(body: Any) -> Request:
+    return SyncGroup(
         group_id=body.group_id,
         member_id=body.member_id,
         generation_id=body.generation_id,
@@ -68,8 +96,8 @@ def _sync_group(body: Any) -> messages.Request:
     )
 
 
-def _heartbeat(body: Any) -> messages.Request:
-    return messages.Heartbeat(
+def _heartbeat(body: Any) -> Request:
+    return Heartbeat(
         group_id=body.group_id,
         member_id=body.member_id,
         generation_id=body.generation_id,
@@ -77,25 +105,25 @@ def _heartbeat(body: Any) -> messages.Request:
     )
 
 
-def _leave_group(body: Any) -> messages.Request:
+def _leave_group(body: Any) -> Request:
     members = getattr(body, "members", None)
     if members is None:  # up to version 2, the request has one member
         members = (body,)
-    return messages.LeaveGroup(
+    return LeaveGroup(
         group_id=body.group_id,
         members=tuple(
-            messages.MemberIdentity(one.member_id, getattr(one, "group_instance_id", None))
+            MemberIdentity(one.member_id, getattr(one, "group_instance_id", None))
             for one in members
         ),
     )
 
 
-def _delete_groups(body: Any) -> messages.Request:
-    return messages.DeleteGroups(group_ids=tuple(body.groups_names))
+def _delete_groups(body: Any) -> Request:
+    return DeleteGroups(group_ids=tuple(body.groups_names))
 
 
-def _describe_groups(body: Any) -> messages.Request:
-    return messages.DescribeGroups(group_ids=tuple(body.groups))
+def _describe_groups(body: Any) -> Request:
+    return DescribeGroups(group_ids=tuple(body.groups))
 
 
 _REQUESTS = {
@@ -116,7 +144,7 @@ async def _offset_commit(asked: Asked, ask: Ask, has: Has) -> Mapping[str, Any]:
     body = asked.body
     entries = [(topic.name, one) for topic in body.topics for one in topic.partitions]
     offsets = tuple(
-        messages.OffsetToCommit(
+        OffsetToCommit(
             topic,
             one.partition_index,
             one.committed_offset,
@@ -133,21 +161,21 @@ async def _offset_commit(asked: Asked, ask: Ask, has: Has) -> Mapping[str, Any]:
     return {"topics": _by_topic(_coded(*partition, code) for partition, code in codes.items())}
 
 
-def _commit(asked: Asked, offsets: tuple[messages.OffsetToCommit, ...]) -> messages.Request:
+def _commit(asked: Asked, offsets: tuple[OffsetToCommit, ...]) -> Request:
     body = asked.body
     instance = getattr(body, "group_instance_id", None)
     if asked.api == "txn_offset_commit":
-        return messages.TxnOffsetCommit(
+        return TxnOffsetCommit(
             group_id=body.group_id,
             producer_id=body.producer_id,
-            member_id=getattr(body, "member_id", messages.UNKNOWN_MEMBER),
-            generation_id=getattr(body, "generation_id", messages.NO_GENERATION),
+            member_id=getattr(body, "member_id", UNKNOWN_MEMBER),
+            generation_id=getattr(body, "generation_id", NO_GENERATION),
             group_instance_id=instance,
             offsets=offsets,
         )
     generation = getattr(body, "generation_id_or_member_epoch", None)
     retention = getattr(body, "retention_time", None)
-    return messages.OffsetCommit(
+    return OffsetCommit(
         group_id=body.group_id,
         member_id=body.member_id,
         generation_id=body.generation_id if generation is None else generation,
@@ -160,7 +188,7 @@ def _commit(asked: Asked, offsets: tuple[messages.OffsetToCommit, ...]) -> messa
 async def _offset_delete(asked: Asked, ask: Ask, has: Has) -> Mapping[str, Any]:
     entries = [(t.name, one.partition_index) for t in asked.body.topics for one in t.partitions]
     known = tuple(one for one in entries if has(*one))
-    request = messages.OffsetDelete(group_id=asked.body.group_id, partitions=known)
+    request = OffsetDelete(group_id=asked.body.group_id, partitions=known)
     response = await ask(request)
     codes = dict.fromkeys(entries, _UNKNOWN)
     codes |= {(one.topic, one.partition): one.error_code for one in response.partitions}
@@ -178,12 +206,12 @@ async def _offset_fetch(asked: Asked, ask: Ask) -> Mapping[str, Any]:
         partitions = None
         if one.topics is not None:
             partitions = tuple((t.name, p) for t in one.topics for p in t.partition_indexes)
-        request = messages.OffsetFetch(
+        request = OffsetFetch(
             group_id=one.group_id,
             partitions=partitions,
             require_stable=getattr(body, "require_stable", False),
             member_id=getattr(one, "member_id", None),
-            member_epoch=getattr(one, "member_epoch", messages.NO_GENERATION),
+            member_epoch=getattr(one, "member_epoch", NO_GENERATION),
         )
         groups.append({**_fetched(await ask(request)), "group_id": one.group_id})
     return {"groups": groups} if several is not None else groups[0]
@@ -192,7 +220,7 @@ async def _offset_fetch(asked: Asked, ask: Ask) -> Mapping[str, Any]:
 async def _list_groups(asked: Asked, ask: Ask) -> Mapping[str, Any]:
     states = tuple(getattr(asked.body, "states_filter", ()))
     types = tuple(getattr(asked.body, "types_filter", ()))
-    response = await ask(messages.ListGroups(states=states, types=types))
+    response = await ask(ListGroups(states=states, types=types))
     return {
         "error_code": response.error_code,
         "groups": [
@@ -210,20 +238,20 @@ async def _list_groups(asked: Asked, ask: Ask) -> Mapping[str, Any]:
 # Responses ----------------------------------------------------------------------------------------
 
 
-def _fields_of(asked: Asked, response: messages.Response) -> dict[str, Any]:
+def _fields_of(asked: Asked, response: Response) -> dict[str, Any]:
     match response:
-        case messages.JoinGroupResponse():
+        case JoinGroupResponse():
             return _joined(asked, response)
-        case messages.SyncGroupResponse():
+        case SyncGroupResponse():
             return _fields(response, "error_code protocol_type protocol_name assignment")
-        case messages.HeartbeatResponse():
+        case HeartbeatResponse():
             return _fields(response, "error_code")
-        case messages.LeaveGroupResponse():
+        case LeaveGroupResponse():
             return _left(asked, response)
-        case messages.DeleteGroupsResponse(groups=groups):
+        case DeleteGroupsResponse(groups=groups):
             results = [{"group_id": one, "error_code": code} for one, code in groups]
             return {"results": results}
-        case messages.DescribeGroupsResponse(groups=groups):
+        case DescribeGroupsResponse(groups=groups):
             return {"groups": [_described(one) for one in groups]}
     raise TypeError(f"no answer of this server: {type(response).__name__}")
 
@@ -232,7 +260,7 @@ def _fields(response: Any, names: str) -> dict[str, Any]:
     return {name: getattr(response, name) for name in names.split()}
 
 
-def _joined(asked: Asked, response: messages.JoinGroupResponse) -> dict[str, Any]:
+def _joined(asked: Asked, response: JoinGroupResponse) -> dict[str, Any]:
     names = "error_code generation_id protocol_type protocol_name leader skip_assignment member_id"
     fields = _fields(response, names)
     if asked.version < 7:  # the field cannot be null
@@ -241,7 +269,7 @@ def _joined(asked: Asked, response: messages.JoinGroupResponse) -> dict[str, Any
     return {**fields, "members": members}
 
 
-def _left(asked: Asked, response: messages.LeaveGroupResponse) -> dict[str, Any]:
+def _left(asked: Asked, response: LeaveGroupResponse) -> dict[str, Any]:
     error = response.error_code
     if asked.version < 3 and response.members:
         error = response.members[0].error_code
@@ -253,7 +281,7 @@ def _coded(topic: str, partition: int, code: int) -> tuple[str, dict[str, Any]]:
     return topic, {"partition_index": partition, "error_code": code}
 
 
-def _fetched(response: messages.OffsetFetchResponse) -> dict[str, Any]:
+def _fetched(response: OffsetFetchResponse) -> dict[str, Any]:
     topics = _by_topic(
         (
             one.topic,
@@ -270,7 +298,7 @@ def _fetched(response: messages.OffsetFetchResponse) -> dict[str, Any]:
     return {"error_code": response.error_code, "topics": topics}
 
 
-def _described(one: messages.DescribedGroup) -> dict[str, Any]:
+def _described(one: DescribedGroup) -> dict[str, Any]:
     return {
         "error_code": one.error_code,
         "error_message": None if one.error_code is ErrorCode.NONE else str(one.error_code),

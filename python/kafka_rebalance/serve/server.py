@@ -40,9 +40,11 @@ from kafka_rebalance.coordinator import (
     Unreadable,
 )
 from kafka_rebalance.coordinator.refusals import refuse
-from kafka_rebalance.protocol import Tick, messages
-from kafka_rebalance.protocol.error_codes import ErrorCode
-from kafka_rebalance.protocol.group_state import GroupState
+from kafka_rebalance.wire.classic_groups import Heartbeat, JoinGroup
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.group_states import GroupState
+from kafka_rebalance.wire.messages import Request, Tick
+from kafka_rebalance.wire.offsets import EndTransaction, OffsetCommit, TxnOffsetCommit
 
 from . import groups, topics
 from .cluster import Cluster, ServedTopic
@@ -58,7 +60,7 @@ SWEEP_S = 600.0
 """The time between two removals of expired offsets, as `offsets.retention.check.interval.ms`."""
 # `advance` handles one deadline at most this often in one millisecond, as `VirtualBroker` does.
 _TIMES_AT_A_MOMENT = 3
-_MAKES_GROUP = (messages.JoinGroup, messages.OffsetCommit, messages.TxnOffsetCommit)
+_MAKES_GROUP = (JoinGroup, OffsetCommit, TxnOffsetCommit)
 
 
 def _epoch_clock() -> Callable[[], float]:
@@ -184,10 +186,10 @@ class Server:
         return None
 
     async def _end(self, producer_id: int, committed: bool, asked: Asked, host: str) -> None:
-        end = messages.EndTransaction(producer_id=producer_id, committed=committed)
+        end = EndTransaction(producer_id=producer_id, committed=committed)
         await self._ask(end, asked, host)
 
-    async def _ask(self, request: messages.Request, asked: Asked, host: str) -> Any:
+    async def _ask(self, request: Request, asked: Asked, host: str) -> Any:
         known = self.coordinator.groups()
         if (
             len(known) >= MOST_GROUPS
@@ -345,7 +347,7 @@ class Server:
             return False
         if not self.connections.has_client(group.get(key.member_id).client_id):
             return False
-        request = messages.Heartbeat(
+        request = Heartbeat(
             group_id=key.group_id, member_id=key.member_id, generation_id=group.generation_id
         )
         self._handle(Received(next(self._request_ids), request))

@@ -12,9 +12,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from kafka_rebalance import coordinator as c
-from kafka_rebalance import protocol
 from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
 from kafka_rebalance.coordinator.refusals import refuse
+from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeat
+from kafka_rebalance.wire.classic_groups import (
+    FindCoordinator,
+    FindCoordinatorResponse,
+    JoinGroup,
+    LeaveGroup,
+)
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.messages import Request, Response
+from kafka_rebalance.wire.offsets import OffsetCommit, OffsetCommitResponse, PartitionError
 
 from .journal import CoordinatorEntry, Entry
 
@@ -31,7 +40,7 @@ class Broker:
     coordinator: c.Coordinator
     has: Callable[[str, int], bool]
     watch: Callable[[int, c.Transition, str], None]
-    respond: Callable[[int, protocol.Response], None]
+    respond: Callable[[int, Response], None]
     append: Callable[[c.Appended | c.PatternsDue], None]
     look: Callable[[int, str], None]
     journal: list[Entry] | None
@@ -39,68 +48,66 @@ class Broker:
     sender: str = ""  # the process whose request is being handled
     is_touched: bool = False  # the coordinator has handled an event, so its deadlines may differ
     log: list[c.LogEntry] = field(default_factory=list)
-    refused: dict[int, tuple[protocol.PartitionError, ...]] = field(default_factory=dict)
+    refused: dict[int, tuple[PartitionError, ...]] = field(default_factory=dict)
     moves: int = 0  # how often another node has taken over; this is also the newest node's number
 
     def receive(self, node: int | None, event: c.Received, sender: str, now_ms: int) -> None:
         request = event.request
-        if isinstance(request, protocol.FindCoordinator):
+        if isinstance(request, FindCoordinator):
             self.respond(event.request_id, self._found())
         elif node != self.node:
-            self.respond(event.request_id, refuse(request, protocol.ErrorCode.NOT_COORDINATOR))
+            self.respond(event.request_id, refuse(request, ErrorCode.NOT_COORDINATOR))
         else:
-            if isinstance(request, protocol.OffsetCommit) and request.offsets:
+            if isinstance(request, OffsetCommit) and request.offsets:
                 event, request = self._without_unknown(event, request)
                 if not request.offsets:
                     number = event.request_id
-                    self.respond(number, self._whole(number, protocol.OffsetCommitResponse()))
+                    self.respond(number, self._whole(number, OffsetCommitResponse()))
                     return
             self.sender = sender
             self.handle(event, now_ms, self._cause(request, sender))
             self.sender = ""
 
     def _without_unknown(
-        self, event: c.Received, request: protocol.OffsetCommit
-    ) -> tuple[c.Received, protocol.OffsetCommit]:
+        self, event: c.Received, request: OffsetCommit
+    ) -> tuple[c.Received, OffsetCommit]:
         """Returns a commit without partitions that do not exist; `_whole` adds their errors."""
         unknown = [one for one in request.offsets if not self.has(one.topic, one.partition)]
         if not unknown:
             return event, request
-        error = protocol.ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         self.refused[event.request_id] = tuple(
-            protocol.PartitionError(one.topic, one.partition, error) for one in unknown
+            PartitionError(one.topic, one.partition, error) for one in unknown
         )
         known = tuple(one for one in request.offsets if self.has(one.topic, one.partition))
         request = replace(request, offsets=known)
         return replace(event, request=request), request
 
-    def _whole(self, number: int, response: protocol.Response) -> protocol.Response:
+    def _whole(self, number: int, response: Response) -> Response:
         refused = self.refused.pop(number, ())
-        if not (refused and isinstance(response, protocol.OffsetCommitResponse)):
+        if not (refused and isinstance(response, OffsetCommitResponse)):
             return response
         return replace(response, partitions=(*refused, *response.partitions))
 
-    def _found(self) -> protocol.Response:
+    def _found(self) -> Response:
         if self.node is None:
-            return protocol.FindCoordinatorResponse(
-                error_code=protocol.ErrorCode.COORDINATOR_NOT_AVAILABLE
-            )
-        return protocol.FindCoordinatorResponse(node_id=self.node)
+            return FindCoordinatorResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return FindCoordinatorResponse(node_id=self.node)
 
-    def _cause(self, request: protocol.Request, sender: str) -> str:
-        if isinstance(request, protocol.LeaveGroup):
+    def _cause(self, request: Request, sender: str) -> str:
+        if isinstance(request, LeaveGroup):
             return f"{sender} leaves"
-        if isinstance(request, protocol.JoinGroup):
+        if isinstance(request, JoinGroup):
             group = self.coordinator.classic_group(request.group_id)
             known = group is not None and (
                 group.has(request.member_id) or request.group_instance_id in group.static_members
             )
             return f"{sender} {'rejoins' if known else 'joins'}"
-        if isinstance(request, protocol.ConsumerGroupHeartbeat):
+        if isinstance(request, ConsumerGroupHeartbeat):
             return self._cause_of_heartbeat(request, sender)
         return f"{sender} answers"
 
-    def _cause_of_heartbeat(self, request: protocol.ConsumerGroupHeartbeat, sender: str) -> str:
+    def _cause_of_heartbeat(self, request: ConsumerGroupHeartbeat, sender: str) -> str:
         if request.member_epoch < 0:
             return f"{sender} leaves"
         if request.member_epoch > 0:

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the heartbeats of consumer groups as lines of a run's text, with the topics' names."""
 
-from kafka_rebalance import protocol
 from kafka_rebalance.coordinator import TopicsChanged
 from kafka_rebalance.java.hash_map import Uuid
-from kafka_rebalance.protocol import ErrorCode, TopicPartitions
 from kafka_rebalance.tracing.member_lines import listed
+from kafka_rebalance.wire.broker_groups import (
+    ConsumerGroupHeartbeat,
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
+from kafka_rebalance.wire.error_codes import ErrorCode
 
 _Partitions = tuple[TopicPartitions, ...]
 
@@ -19,7 +23,7 @@ class HeartbeatLines:
     def learn(self, event: TopicsChanged) -> None:
         self._names |= {one.topic_id: one.name for one in event.topics}
 
-    def request(self, request: protocol.ConsumerGroupHeartbeat) -> str | None:
+    def request(self, request: ConsumerGroupHeartbeat) -> str | None:
         names, pattern = request.subscribed_topic_names, request.subscribed_topic_regex
         owned = request.topic_partitions
         if request.member_epoch > 0 and (names, pattern, owned) == (None, None, None):
@@ -37,7 +41,7 @@ class HeartbeatLines:
             parts.append(f"owned={self._listed(owned)}")
         return " ".join(parts)
 
-    def response(self, response: protocol.ConsumerGroupHeartbeatResponse) -> str | None:
+    def response(self, response: ConsumerGroupHeartbeatResponse) -> str | None:
         error, assignment = response.error_code, response.assignment
         if error is not ErrorCode.NONE:
             return f"ConsumerGroupHeartbeat {error}"

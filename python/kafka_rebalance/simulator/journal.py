@@ -8,7 +8,6 @@ handles, so a run can be replayed from its journal.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from kafka_rebalance import protocol
 from kafka_rebalance.coordinator import (
     CoordinatorEvent,
     Effect,
@@ -20,6 +19,17 @@ from kafka_rebalance.coordinator import (
 from kafka_rebalance.member import FetchMetadata, MemberEffect, MemberEvent, Send
 from kafka_rebalance.tracing.coordinator_answers import IdNames, response_line
 from kafka_rebalance.tracing.member_lines import effect_line
+from kafka_rebalance.wire.broker_groups import (
+    ConsumerGroupHeartbeat,
+    ConsumerGroupHeartbeatResponse,
+)
+from kafka_rebalance.wire.classic_groups import (
+    Heartbeat,
+    HeartbeatResponse,
+    JoinGroupResponse,
+    SyncGroupResponse,
+)
+from kafka_rebalance.wire.error_codes import ErrorCode
 
 from .heartbeat_lines import HeartbeatLines
 from .scenario import MemberConfig
@@ -89,14 +99,14 @@ def _entry_lines(
 ) -> Iterator[str]:
     if isinstance(entry, MemberEntry):
         for done in entry.effects:
-            if isinstance(done, Send) and isinstance(done.request, protocol.ConsumerGroupHeartbeat):
+            if isinstance(done, Send) and isinstance(done.request, ConsumerGroupHeartbeat):
                 names.call(done.request.member_id, entry.process)
                 text = heartbeats.request(done.request)
                 if text is not None:
                     yield f"{entry.process}: -> {done.node_id}: {text}"
                 continue
             request = done.request if isinstance(done, Send) else None
-            if not isinstance(done, FetchMetadata) and not isinstance(request, protocol.Heartbeat):
+            if not isinstance(done, FetchMetadata) and not isinstance(request, Heartbeat):
                 yield f"{entry.process}: {effect_line(done, entry.generation_id)}"
         return
     if isinstance(entry.event, TopicsChanged):
@@ -105,17 +115,17 @@ def _entry_lines(
         clients[entry.event.request_id] = entry.event.client_id
     for effect in entry.effects:
         match effect:
-            case Respond(_, protocol.HeartbeatResponse(error_code=protocol.ErrorCode.NONE)):
+            case Respond(_, HeartbeatResponse(error_code=ErrorCode.NONE)):
                 pass
-            case Respond(number, protocol.ConsumerGroupHeartbeatResponse() as response):
+            case Respond(number, ConsumerGroupHeartbeatResponse() as response):
                 text = heartbeats.response(response)
                 if text is not None:
                     yield f"coordinator -> {clients[number]}: {text}"
-            case Respond(number, protocol.SyncGroupResponse(error_code=error)):
+            case Respond(number, SyncGroupResponse(error_code=error)):
                 # The line of the leader's SyncGroup request has already shown the assignment.
                 yield f"coordinator -> {clients[number]}: SyncGroup {error}"
             case Respond(number, response):
-                if isinstance(response, protocol.JoinGroupResponse):
+                if isinstance(response, JoinGroupResponse):
                     names.call(response.member_id, clients[number])
                 yield f"coordinator -> {clients[number]}: {response_line(response, names)}"
             case Transition(group_id, before, after, generation_id):

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from kafka_rebalance.coordinator import Heard, Silent
 from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
 from kafka_rebalance.member import AnyMember, AsyncConsumer, Vouched
-from kafka_rebalance.protocol import GroupState
-from kafka_rebalance.protocol.group_state import ConsumerGroupState
+from kafka_rebalance.wire.group_states import ConsumerGroupState, GroupState
 
 from .agenda import Agenda
 from .broker import Broker

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from kafka_rebalance.member import AnyConsumer, AsyncConsumer, Consumer, MetadataUpdated
 from kafka_rebalance.member.leading import subscribed_topics
-from kafka_rebalance.protocol import JoinGroupResponse
+from kafka_rebalance.wire.classic_groups import JoinGroupResponse
 
 from .agenda import Agenda
 from .cluster import SimulatedCluster

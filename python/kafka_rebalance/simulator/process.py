@@ -10,7 +10,9 @@ from dataclasses import dataclass, field, replace
 
 from kafka_rebalance import member as m
 from kafka_rebalance.assignors.connect import Work
-from kafka_rebalance.protocol import ConsumerGroupHeartbeat, Heartbeat, SyncGroup, Tick
+from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeat
+from kafka_rebalance.wire.classic_groups import Heartbeat, SyncGroup
+from kafka_rebalance.wire.messages import Tick
 
 from .intervals import Holds
 from .journal import Entry, MemberEntry

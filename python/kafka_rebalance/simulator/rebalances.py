@@ -4,8 +4,7 @@
 from kafka_rebalance.coordinator import Transition
 from kafka_rebalance.coordinator.assigning_group.group import INITIAL_EPOCH
 from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
-from kafka_rebalance.protocol import GroupState
-from kafka_rebalance.protocol.group_state import ConsumerGroupState
+from kafka_rebalance.wire.group_states import ConsumerGroupState, GroupState
 
 from .run import Rebalance
 

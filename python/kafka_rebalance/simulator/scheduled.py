@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from kafka_rebalance.coordinator import Appended, PatternsDue
 from kafka_rebalance.member import ConfigurationUpdated, Send
-from kafka_rebalance.protocol import Response
+from kafka_rebalance.wire.messages import Response
 
 from .scenario import Happening
 

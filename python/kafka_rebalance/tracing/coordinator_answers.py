@@ -4,8 +4,23 @@
 from collections.abc import Sequence
 
 from kafka_rebalance.coordinator.interface import LogRecord
-from kafka_rebalance.protocol import messages
 from kafka_rebalance.wire import group_records as wire
+from kafka_rebalance.wire.classic_groups import (
+    DeleteGroupsResponse,
+    DescribedGroup,
+    DescribeGroupsResponse,
+    FindCoordinatorResponse,
+    JoinGroupResponse,
+    LeaveGroupResponse,
+    ListGroupsResponse,
+    SyncGroupResponse,
+)
+from kafka_rebalance.wire.messages import Response
+from kafka_rebalance.wire.offsets import (
+    OffsetCommitResponse,
+    OffsetDeleteResponse,
+    OffsetFetchResponse,
+)
 
 
 class IdNames:
@@ -59,7 +74,7 @@ class IdNames:
         return "another kind of record"
 
 
-def response_line(response: messages.Response, names: IdNames) -> str:
+def response_line(response: Response, names: IdNames) -> str:
     """Returns the line of a response; empty fields are left out."""
     parts = [type(response).__name__.removesuffix("Response")]
     error = getattr(response, "error_code", None)
@@ -68,39 +83,39 @@ def response_line(response: messages.Response, names: IdNames) -> str:
     return " ".join([*parts, *_details(response, names)])
 
 
-def _details(response: messages.Response, names: IdNames) -> list[str]:
+def _details(response: Response, names: IdNames) -> list[str]:
     match response:
-        case messages.FindCoordinatorResponse(node_id=node):
+        case FindCoordinatorResponse(node_id=node):
             return [f"node={node}"]
-        case messages.JoinGroupResponse():
+        case JoinGroupResponse():
             return _joined(response, names)
-        case messages.SyncGroupResponse(assignment=assignment):
+        case SyncGroupResponse(assignment=assignment):
             return [f"assignment={_text(assignment)}"] if assignment else []
-        case messages.LeaveGroupResponse(members=members):
+        case LeaveGroupResponse(members=members):
             return [
                 f"{names.name_of(one.member_id) or one.group_instance_id}={one.error_code}"
                 for one in members
             ]
-        case messages.OffsetFetchResponse(offsets=offsets):
+        case OffsetFetchResponse(offsets=offsets):
             return [
                 f"{one.topic}-{one.partition}={one.error_code if one.error_code else one.offset}"
                 for one in offsets
             ]
         case (
-            messages.OffsetCommitResponse(partitions=partitions)
-            | messages.OffsetDeleteResponse(partitions=partitions)
+            OffsetCommitResponse(partitions=partitions)
+            | OffsetDeleteResponse(partitions=partitions)
         ):
             return [f"{one.topic}-{one.partition}={one.error_code}" for one in partitions]
-        case messages.DeleteGroupsResponse(groups=groups):
+        case DeleteGroupsResponse(groups=groups):
             return [f"{group_id}={error}" for group_id, error in groups]
-        case messages.ListGroupsResponse(groups=groups):
+        case ListGroupsResponse(groups=groups):
             return [f"{one.group_id}={one.state}" for one in groups]
-        case messages.DescribeGroupsResponse(groups=groups):
+        case DescribeGroupsResponse(groups=groups):
             return [_described(one, names) for one in groups]
     return []  # a Heartbeat or an EndTransaction, whose response is only an error code
 
 
-def _joined(response: messages.JoinGroupResponse, names: IdNames) -> list[str]:
+def _joined(response: JoinGroupResponse, names: IdNames) -> list[str]:
     parts = []
     if response.generation_id >= 0:
         parts.append(f"generation={response.generation_id}")
@@ -115,7 +130,7 @@ def _joined(response: messages.JoinGroupResponse, names: IdNames) -> list[str]:
     return parts
 
 
-def _described(group: messages.DescribedGroup, names: IdNames) -> str:
+def _described(group: DescribedGroup, names: IdNames) -> str:
     parts = [f"{group.group_id}={group.state}"]
     if group.error_code:
         parts.append(str(group.error_code))

@@ -23,8 +23,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kafka_rebalance.coordinator import interface
-from kafka_rebalance.protocol.error_codes import ErrorCode
-from kafka_rebalance.protocol.messages import JoinGroupResponse
+from kafka_rebalance.wire.classic_groups import JoinGroupResponse
+from kafka_rebalance.wire.error_codes import ErrorCode
 
 from .coordinator_answers import IdNames, response_line
 from .driver_commands import Json, config_of, play

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from kafka_rebalance.coordinator.interface import LogEntry
 from kafka_rebalance.errors import KafkaRebalanceError
 from kafka_rebalance.group.line_files import TOO_LONG
-from kafka_rebalance.protocol.error_codes import ErrorCode
+from kafka_rebalance.wire.error_codes import ErrorCode
 
 from .driver_answers import answer_of, classic_state, events_of, state_of_any_type
 from .driver_commands import ACTIONS, REQUESTS, Json, group_id_of, read, start

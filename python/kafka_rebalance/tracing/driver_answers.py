@@ -23,10 +23,42 @@ from kafka_rebalance.coordinator.streams_group.group import StreamsGroup
 from kafka_rebalance.coordinator.streams_group.member import StreamsGroupMember
 from kafka_rebalance.coordinator.streams_group.tasks import NOTHING, MemberTasks, task_list
 from kafka_rebalance.java.hash_map import Uuid
-from kafka_rebalance.protocol import messages, modern_messages, streams_messages
-from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.wire import group_records as wire
+from kafka_rebalance.wire.broker_groups import (
+    ConsumerGroupHeartbeatResponse,
+    DescribedConsumerGroup,
+    DescribedConsumerMember,
+    DescribedShareGroup,
+    DescribedShareMember,
+    ShareGroupHeartbeatResponse,
+)
 from kafka_rebalance.wire.broker_records import decode_record
+from kafka_rebalance.wire.classic_groups import (
+    DeleteGroupsResponse,
+    DescribedGroup,
+    DescribedMember,
+    DescribeGroupsResponse,
+    HeartbeatResponse,
+    JoinedMember,
+    JoinGroupResponse,
+    LeaveGroupResponse,
+    LeftMember,
+    ListedGroup,
+    ListGroupsResponse,
+    SyncGroupResponse,
+)
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.messages import Response
+from kafka_rebalance.wire.offsets import (
+    OffsetCommitResponse,
+    OffsetDeleteResponse,
+    OffsetFetchResponse,
+)
+from kafka_rebalance.wire.streams_groups import (
+    DescribedStreamsGroup,
+    DescribedStreamsMember,
+    StreamsGroupHeartbeatResponse,
+)
 
 from .driver_commands import Json
 from .virtual_broker import Happened, VirtualBroker, id_text
@@ -39,33 +71,31 @@ _DESCRIBED = "err=error_code state=group_state epoch=group_epoch assignment_epoc
 _GROUP = "state epoch assignment_epoch assigned_at=assignment_timestamp_ms"
 _MEMBER = "epoch=member_epoch prev=previous_member_epoch state:name"
 _KEYS: dict[type, str] = {
-    messages.HeartbeatResponse: "err=error_code",
-    messages.LeaveGroupResponse: "err=error_code members",
-    messages.LeftMember: "m=member_id inst=group_instance_id err=error_code",
-    messages.ListGroupsResponse: "err=error_code groups:sorted",
-    messages.ListedGroup: "g=group_id ptype=protocol_type state type=group_type",
-    messages.DescribedGroup: "err=error_code state:text proto=protocol_name ptype=protocol_type "
-    "members",
-    messages.DescribedMember: "id=member_id meta=metadata asg=assignment",
-    messages.JoinGroupResponse: "err=error_code gen=generation_id ptype=protocol_type "
+    HeartbeatResponse: "err=error_code",
+    LeaveGroupResponse: "err=error_code members",
+    LeftMember: "m=member_id inst=group_instance_id err=error_code",
+    ListGroupsResponse: "err=error_code groups:sorted",
+    ListedGroup: "g=group_id ptype=protocol_type state type=group_type",
+    DescribedGroup: "err=error_code state:text proto=protocol_name ptype=protocol_type members",
+    DescribedMember: "id=member_id meta=metadata asg=assignment",
+    JoinGroupResponse: "err=error_code gen=generation_id ptype=protocol_type "
     "proto=protocol_name leader member=member_id skip=skip_assignment members",
-    messages.JoinedMember: "id=member_id inst=group_instance_id meta=metadata",
-    messages.SyncGroupResponse: "err=error_code ptype=protocol_type proto=protocol_name "
-    "asg=assignment",
-    modern_messages.ConsumerGroupHeartbeatResponse: f"{_HEARTBEAT} asg=assignment:topics",
-    modern_messages.ShareGroupHeartbeatResponse: f"{_HEARTBEAT} asg=assignment:topics",
-    modern_messages.DescribedConsumerGroup: f"{_DESCRIBED} assignor=assignor_name members:by_id",
-    modern_messages.DescribedConsumerMember: "epoch=member_epoch inst=instance_id rack=rack_id "
+    JoinedMember: "id=member_id inst=group_instance_id meta=metadata",
+    SyncGroupResponse: "err=error_code ptype=protocol_type proto=protocol_name asg=assignment",
+    ConsumerGroupHeartbeatResponse: f"{_HEARTBEAT} asg=assignment:topics",
+    ShareGroupHeartbeatResponse: f"{_HEARTBEAT} asg=assignment:topics",
+    DescribedConsumerGroup: f"{_DESCRIBED} assignor=assignor_name members:by_id",
+    DescribedConsumerMember: "epoch=member_epoch inst=instance_id rack=rack_id "
     "regex=subscribed_topic_regex type=member_type topics=subscribed_topic_names:sorted "
     "asg=assignment:named target=target_assignment:named",
-    modern_messages.DescribedShareGroup: f"{_DESCRIBED} assignor=assignor_name members:by_id",
-    modern_messages.DescribedShareMember: "epoch=member_epoch rack=rack_id "
+    DescribedShareGroup: f"{_DESCRIBED} assignor=assignor_name members:by_id",
+    DescribedShareMember: "epoch=member_epoch rack=rack_id "
     "topics=subscribed_topic_names:sorted asg=assignment:named",
-    streams_messages.StreamsGroupHeartbeatResponse: f"{_HEARTBEAT} active=active_tasks:tasks "
+    StreamsGroupHeartbeatResponse: f"{_HEARTBEAT} active=active_tasks:tasks "
     "standby=standby_tasks:tasks warmup=warmup_tasks:tasks status creatable=creatable_topics:names "
     "counts=creatable_topics:counts",
-    streams_messages.DescribedStreamsGroup: f"{_DESCRIBED} members:by_id",
-    streams_messages.DescribedStreamsMember: "epoch=member_epoch inst=instance_id rack=rack_id "
+    DescribedStreamsGroup: f"{_DESCRIBED} members:by_id",
+    DescribedStreamsMember: "epoch=member_epoch inst=instance_id rack=rack_id "
     "process=process_id asg=assignment:roles target=target_assignment:roles",
     wire.OffsetCommitValue: "ver=version off=offset cts=commit_timestamp_ms "
     "ets=expire_timestamp_ms",
@@ -171,34 +201,34 @@ def answer_of(happened: list[Happened], number: int, name_of: NameOf) -> Json:
     return answer
 
 
-def _answer(response: messages.Response, name_of: NameOf) -> Json:
+def _answer(response: Response, name_of: NameOf) -> Json:
     """Returns a response's keys; JoinGroup and SyncGroup have none (see `events_of`)."""
     match response:
-        case messages.JoinGroupResponse() | messages.SyncGroupResponse():
+        case JoinGroupResponse() | SyncGroupResponse():
             return {}
-        case messages.OffsetCommitResponse(partitions=partitions):
+        case OffsetCommitResponse(partitions=partitions):
             return {"err": str(partitions[0].error_code) if partitions else None}
-        case messages.OffsetFetchResponse(error_code=ErrorCode.NONE, offsets=(one,)):
+        case OffsetFetchResponse(error_code=ErrorCode.NONE, offsets=(one,)):
             answer = {"off": one.offset, "le": one.leader_epoch, "md": one.metadata}
             return {"gerr": str(ErrorCode.NONE), "err": str(one.error_code), **answer}
-        case messages.OffsetFetchResponse(error_code=error):
+        case OffsetFetchResponse(error_code=error):
             return {"gerr": str(error)}
-        case messages.OffsetDeleteResponse(error_code=error, partitions=partitions):
+        case OffsetDeleteResponse(error_code=error, partitions=partitions):
             return {"err": str(partitions[0].error_code if partitions else error)}
-        case messages.DeleteGroupsResponse(groups=((_, error),)):
+        case DeleteGroupsResponse(groups=((_, error),)):
             return {"err": str(error)}
-        case messages.DescribeGroupsResponse(groups=(group,)):
+        case DescribeGroupsResponse(groups=(group,)):
             answered: Json = _shown(group, name_of)
             return answered
-    described = () if isinstance(response, messages.ListGroupsResponse) else _groups(response)
+    described = () if isinstance(response, ListGroupsResponse) else _groups(response)
     one_of = described[0] if described else response
     shown: Json = _shown(one_of, name_of) if type(one_of) in _KEYS else {}
     is_refused = shown.get("err") not in (None, str(ErrorCode.NONE))
-    has_parts = isinstance(response, messages.LeaveGroupResponse)
+    has_parts = isinstance(response, LeaveGroupResponse)
     return {"err": shown["err"]} if is_refused and not has_parts else shown
 
 
-def _groups(response: messages.Response) -> tuple[Any, ...]:
+def _groups(response: Response) -> tuple[Any, ...]:
     groups: tuple[Any, ...] = getattr(response, "groups", ())
     return groups
 
@@ -206,9 +236,9 @@ def _groups(response: messages.Response) -> tuple[Any, ...]:
 def events_of(at: int, effect: interface.Effect | interface.AppendFailed) -> list[Json]:
     """Returns the events of an effect: joins, syncs, drops, timers, records, refused logs."""
     match effect:
-        case interface.Respond(request_id, messages.JoinGroupResponse() as join):
+        case interface.Respond(request_id, JoinGroupResponse() as join):
             return [{"ev": "join", "id": request_id, "t": at} | _shown(join, str)]
-        case interface.Respond(request_id, messages.SyncGroupResponse() as sync):
+        case interface.Respond(request_id, SyncGroupResponse() as sync):
             return [{"ev": "sync", "id": request_id, "t": at} | _shown(sync, str)]
         case interface.Drop(request_id):
             return [{"ev": "drop", "id": request_id, "t": at}]

@@ -18,9 +18,40 @@ from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.coordinator.interface import ClusterTopic
 from kafka_rebalance.group.declared_types import check_fields, fits
 from kafka_rebalance.java.hash_map import Uuid
-from kafka_rebalance.protocol import messages, modern_messages, streams_messages
-from kafka_rebalance.protocol.error_codes import ErrorCode
-from kafka_rebalance.protocol.streams_messages import SubtopologyTasks, TaskList
+from kafka_rebalance.wire.broker_groups import (
+    ConsumerGroupDescribe,
+    ConsumerGroupHeartbeat,
+    ShareGroupDescribe,
+    ShareGroupHeartbeat,
+    TopicPartitions,
+)
+from kafka_rebalance.wire.classic_groups import (
+    DeleteGroups,
+    DescribeGroups,
+    Heartbeat,
+    JoinGroup,
+    JoinGroupProtocol,
+    LeaveGroup,
+    ListGroups,
+    MemberIdentity,
+    SyncGroup,
+)
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.messages import Request
+from kafka_rebalance.wire.offsets import (
+    EndTransaction,
+    OffsetCommit,
+    OffsetDelete,
+    OffsetFetch,
+    OffsetToCommit,
+    TxnOffsetCommit,
+)
+from kafka_rebalance.wire.streams_groups import (
+    StreamsGroupDescribe,
+    StreamsGroupHeartbeat,
+    SubtopologyTasks,
+    TaskList,
+)
 from kafka_rebalance.wire.streams_topology import (
     CopartitionGroup,
     InternalTopic,
@@ -35,25 +66,25 @@ Step = Callable[[], object]
 """Plays a command that has been read."""
 
 # Maps an op to its request, and to the request's version for a command without `v`.
-REQUESTS: dict[str, tuple[type[messages.Request], int | None]] = {
-    "join": (messages.JoinGroup, 9),
-    "sync": (messages.SyncGroup, 4),  # from 5 on, protocol type and name are mandatory
-    "hb": (messages.Heartbeat, None),
-    "leave": (messages.LeaveGroup, None),
-    "commit": (messages.OffsetCommit, 9),
-    "txncommit": (messages.TxnOffsetCommit, 3),  # from 6 on, an absent group has its own error
-    "endtxn": (messages.EndTransaction, None),
-    "fetch": (messages.OffsetFetch, None),
-    "delete_offsets": (messages.OffsetDelete, None),
-    "delete_group": (messages.DeleteGroups, None),
-    "describe": (messages.DescribeGroups, 5),  # from 6 on, an absent group is an error
-    "list": (messages.ListGroups, None),
-    "chb": (modern_messages.ConsumerGroupHeartbeat, 1),
-    "cdescribe": (modern_messages.ConsumerGroupDescribe, None),
-    "shb": (modern_messages.ShareGroupHeartbeat, 1),
-    "sdescribe": (modern_messages.ShareGroupDescribe, None),
-    "sthb": (streams_messages.StreamsGroupHeartbeat, 1),
-    "stdescribe": (streams_messages.StreamsGroupDescribe, None),
+REQUESTS: dict[str, tuple[type[Request], int | None]] = {
+    "join": (JoinGroup, 9),
+    "sync": (SyncGroup, 4),  # from 5 on, protocol type and name are mandatory
+    "hb": (Heartbeat, None),
+    "leave": (LeaveGroup, None),
+    "commit": (OffsetCommit, 9),
+    "txncommit": (TxnOffsetCommit, 3),  # from 6 on, an absent group has its own error
+    "endtxn": (EndTransaction, None),
+    "fetch": (OffsetFetch, None),
+    "delete_offsets": (OffsetDelete, None),
+    "delete_group": (DeleteGroups, None),
+    "describe": (DescribeGroups, 5),  # from 6 on, an absent group is an error
+    "list": (ListGroups, None),
+    "chb": (ConsumerGroupHeartbeat, 1),
+    "cdescribe": (ConsumerGroupDescribe, None),
+    "shb": (ShareGroupHeartbeat, 1),
+    "sdescribe": (ShareGroupDescribe, None),
+    "sthb": (StreamsGroupHeartbeat, 1),
+    "stdescribe": (StreamsGroupDescribe, None),
 }
 
 # Maps a field of a request to the key of a command; without the key, the field has its default.
@@ -152,9 +183,7 @@ def group_id_of(command: Json) -> str:
 # Requests -----------------------------------------------------------------------------------------
 
 
-def _request(
-    broker: VirtualBroker, kind: type[messages.Request], command: Json
-) -> messages.Request:
+def _request(broker: VirtualBroker, kind: type[Request], command: Json) -> Request:
     values: Json = {}
     for one in fields(kind):
         key = _KEYS.get(one.name, "")
@@ -169,9 +198,9 @@ def _request(
     return kind(**values)
 
 
-def _protocols(command: Json) -> tuple[messages.JoinGroupProtocol, ...]:
+def _protocols(command: Json) -> tuple[JoinGroupProtocol, ...]:
     offered = command.get("protos", ())
-    return tuple(messages.JoinGroupProtocol(name, _bytes(data)) for name, data in offered)
+    return tuple(JoinGroupProtocol(name, _bytes(data)) for name, data in offered)
 
 
 def _assignments(command: Json) -> tuple[tuple[str, bytes], ...]:
@@ -179,20 +208,19 @@ def _assignments(command: Json) -> tuple[tuple[str, bytes], ...]:
     return tuple((member_id, _bytes(data)) for member_id, data in given.items())
 
 
-def _members(command: Json) -> tuple[messages.MemberIdentity, ...]:
+def _members(command: Json) -> tuple[MemberIdentity, ...]:
     leaving = command["members"]
-    return tuple(messages.MemberIdentity(one.get("m", ""), one.get("inst")) for one in leaving)
+    return tuple(MemberIdentity(one.get("m", ""), one.get("inst")) for one in leaving)
 
 
-def _offsets(command: Json) -> tuple[messages.OffsetToCommit, ...]:
+def _offsets(command: Json) -> tuple[OffsetToCommit, ...]:
     """Returns the offsets that a trace's command lists, or a JSON command's only offset."""
     listed = command.get("offsets", ())
     if "off" in command:
         listed = [(*_partition(command), command["off"])]
     metadata, epoch = command.get("md", ""), command.get("le", -1)
     return tuple(
-        messages.OffsetToCommit(topic, number, offset, metadata, epoch)
-        for topic, number, offset in listed
+        OffsetToCommit(topic, number, offset, metadata, epoch) for topic, number, offset in listed
     )
 
 
@@ -207,16 +235,14 @@ def _names(command: Json) -> tuple[str, ...] | None:
     return None if names is None else tuple(names)
 
 
-def _owned(
-    broker: VirtualBroker, command: Json
-) -> tuple[modern_messages.TopicPartitions, ...] | None:
+def _owned(broker: VirtualBroker, command: Json) -> tuple[TopicPartitions, ...] | None:
     """Returns owned partitions, with the ids of topics that exist, else ids made of their names."""
     owned = command.get("owned")
     if owned is None:
         return None
     topics = {name: broker.topic(name) for name in owned}
     ids = {name: topic.topic_id if topic else topic_id(name) for name, topic in topics.items()}
-    return tuple(modern_messages.TopicPartitions(ids[name], tuple(owned[name])) for name in owned)
+    return tuple(TopicPartitions(ids[name], tuple(owned[name])) for name in owned)
 
 
 def _topology(command: Json) -> StreamsTopology | None:

@@ -3,12 +3,20 @@
 
 from collections.abc import Iterable
 
-from kafka_rebalance import protocol
 from kafka_rebalance.assignors.connect import Work
 from kafka_rebalance.member import interface
 from kafka_rebalance.member.herder import assigned_work, revoked_work
 from kafka_rebalance.wire import decode_assignment, decode_subscription
+from kafka_rebalance.wire.classic_groups import (
+    FindCoordinator,
+    Heartbeat,
+    JoinGroup,
+    LeaveGroup,
+    SyncGroup,
+)
 from kafka_rebalance.wire.connect_protocol import decode_connect_assignment, decode_connect_metadata
+from kafka_rebalance.wire.messages import Request
+from kafka_rebalance.wire.offsets import OffsetCommit
 
 _CONNECT = "connect"
 
@@ -58,29 +66,29 @@ def effect_line(effect: interface.MemberEffect, generation_id: int) -> str:
     return type(effect).__name__
 
 
-def request_line(request: protocol.Request) -> str:
+def request_line(request: Request) -> str:
     """Returns the line of a request; timeouts, user data and offset metadata are left out."""
     parts = [type(request).__name__]
     match request:
-        case protocol.FindCoordinator(group_id=group_id):
+        case FindCoordinator(group_id=group_id):
             parts.append(group_id)
-        case protocol.JoinGroup(protocols=protocols):
+        case JoinGroup(protocols=protocols):
             parts.append(membership(request.member_id, -1, request.group_instance_id))
             parts.append(f"protocols={listed(one.name for one in protocols)}")
             # A subscription differs by protocol only in its user data, which the line leaves out.
             is_worker = request.protocol_type == _CONNECT
             read = _report_parts if is_worker else _subscription_parts
             parts += read(protocols[0].metadata)
-        case protocol.SyncGroup() | protocol.Heartbeat() | protocol.OffsetCommit():
+        case SyncGroup() | Heartbeat() | OffsetCommit():
             ids = (request.member_id, request.generation_id, request.group_instance_id)
             parts.append(membership(*ids))
-            if isinstance(request, protocol.SyncGroup):
+            if isinstance(request, SyncGroup):
                 is_worker = request.protocol_type == _CONNECT
                 line = _work_assignment if is_worker else _partition_assignment
                 parts += [line(name, data) for name, data in request.assignments]
-            elif isinstance(request, protocol.OffsetCommit):
+            elif isinstance(request, OffsetCommit):
                 parts += [f"{one.topic}-{one.partition}={one.offset}" for one in request.offsets]
-        case protocol.LeaveGroup(members=members):
+        case LeaveGroup(members=members):
             parts += [membership(one.member_id, -1) for one in members]
     return " ".join(parts)
 

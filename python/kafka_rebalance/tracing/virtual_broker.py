@@ -22,9 +22,8 @@ from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.coordinator.coordinator import Coordinator, counted_ids
 from kafka_rebalance.coordinator.deadlines import DeadlineKey
 from kafka_rebalance.java.hash_map import Uuid
-from kafka_rebalance.protocol import Tick
-from kafka_rebalance.protocol.error_codes import ErrorCode
-from kafka_rebalance.protocol.messages import Request
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.messages import Request, Tick
 
 # How often a deadline may run in one millisecond; a join phase without initial delay needs 2 runs.
 _TIMES_AT_A_MOMENT = 3

@@ -37,6 +37,8 @@ from typing import Annotated, Any, ClassVar, Generic, NamedTuple, Protocol, Type
 
 from kafka_rebalance.errors import WireError
 
+from .primitives import Source, Wrong, put_varint
+
 _T = TypeVar("_T")
 _Number = struct.Struct
 
@@ -86,86 +88,9 @@ Tagged = Annotated[tuple[tuple[int, bytes], ...], _Special.TAGGED]
 _INT8, _INT16, _INT32 = _Number(">b"), _Number(">h"), _Number(">i")
 _UUID = _Number(">qq")
 VERSION_BYTES = 2
-_BYTES = [bytes([value]) for value in range(256)]
 
-Read = Callable[["Source"], Any]
+Read = Callable[[Source], Any]
 Write = Callable[[list[bytes], Any], None]
-
-
-class _Wrong(Exception):
-    """A problem of a field; `path` grows while the messages around the field are left."""
-
-    def __init__(self, problem: str) -> None:
-        self.path = ""
-        self.problem = problem
-
-    def within(self, step: str) -> "_Wrong":
-        separator = "." if self.path and not self.path.startswith("[") else ""
-        self.path = f"{step}{separator}{self.path}"
-        return self
-
-
-class Source:
-    """Bytes, and the place up to which they are read."""
-
-    __slots__ = ("at", "data")
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.at = 0
-
-    def take(self, length: int) -> bytes:
-        start = self.at
-        left = len(self.data) - start
-        if left < length:
-            raise _Wrong(f"needs {length} bytes, {left} are left")
-        self.at = start + length
-        return self.data[start : self.at]
-
-    def number(self, layout: struct.Struct) -> Any:
-        at, end = self.at, self.at + layout.size
-        if end > len(self.data):
-            self.take(layout.size)
-        self.at = end
-        return layout.unpack_from(self.data, at)[0]
-
-    def varint(self) -> int:
-        at = self.at
-        if at < len(self.data) and self.data[at] < 0x80:  # most lengths have one byte
-            self.at = at + 1
-            return self.data[at]
-        value = 0
-        for shift in range(0, 35, 7):
-            byte = self.take(1)[0]
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return value
-        raise _Wrong("has a length of more than 5 bytes")
-
-    def tagged(self) -> list[tuple[int, bytes]]:
-        """Reads number and data of each tagged field."""
-        fields, step = [], "tagged fields"
-        try:
-            for _ in range(self.varint()):
-                tag, length = self.varint(), self.varint()
-                step = f"tagged field {tag}"
-                fields.append((tag, self.take(length)))
-                step = "tagged fields"
-        except _Wrong as wrong:
-            raise wrong.within(step) from None
-        return fields
-
-    def end(self) -> None:
-        left = len(self.data) - self.at
-        if left:
-            raise _Wrong(f"{left} bytes too many").within("end")
-
-
-def put_varint(parts: list[bytes], value: int) -> None:
-    while value >= 0x80:
-        parts.append(_BYTES[value & 0x7F | 0x80])
-        value >>= 7
-    parts.append(_BYTES[value])
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -186,7 +111,7 @@ class Layout(Generic[_T]):
             value = self.read_from(source)
             if not may_go_on:
                 source.end()
-        except _Wrong as wrong:
+        except Wrong as wrong:
             raise WireError(f"{what}.{wrong.path}: {wrong.problem}") from None
         return value
 
@@ -269,7 +194,7 @@ def _struct(kind: Any, version: int, flexible: bool) -> tuple[Read, Write]:
         try:
             for at, step, read_field in readers:  # noqa: B007 - the error needs the step
                 found[at] = read_field(source)
-        except _Wrong as wrong:
+        except Wrong as wrong:
             raise wrong.within(step) from None
         if ends:
             _read_tags(source, tags, unknown, found)
@@ -307,7 +232,7 @@ def _read_tags(
         try:
             found[at] = read(inner)
             inner.end()
-        except _Wrong as wrong:
+        except Wrong as wrong:
             raise wrong.within(name) from None
     if unknown is not None:
         found[unknown] = tuple(others)
@@ -453,7 +378,7 @@ def _string_or_bytes(is_string: bool, nullable: bool, flexible: bool) -> tuple[R
         length = source.varint() - 1 if flexible else source.number(layout)
         if length < 0:
             if not nullable:
-                raise _Wrong("is null")
+                raise Wrong("is null")
             return None
         data = source.take(length)
         if not is_string:
@@ -461,7 +386,7 @@ def _string_or_bytes(is_string: bool, nullable: bool, flexible: bool) -> tuple[R
         try:
             return data.decode()
         except UnicodeDecodeError:
-            raise _Wrong("is not UTF-8") from None
+            raise Wrong("is not UTF-8") from None
 
     def write(parts: list[bytes], value: Any) -> None:
         if value is None:
@@ -485,7 +410,7 @@ def _array(hint: Any, nullable: bool, version: int, flexible: bool) -> tuple[Rea
             return None
         # An entry has at least one byte, so there cannot be more entries than bytes.
         if not 0 <= count <= len(source.data) - source.at:
-            raise _Wrong(f"{count} entries are not in the data")
+            raise Wrong(f"{count} entries are not in the data")
         if number is not None and count * number.size <= len(source.data) - source.at:
             data = source.take(count * number.size)
             return struct.unpack(f">{count}{number.format[1:]}", data)
@@ -493,7 +418,7 @@ def _array(hint: Any, nullable: bool, version: int, flexible: bool) -> tuple[Rea
         try:
             for _ in range(count):
                 found.append(read_one(source))
-        except _Wrong as wrong:
+        except Wrong as wrong:
             raise wrong.within(f"[{len(found)}]") from None
         return tuple(found)
 

@@ -13,8 +13,12 @@ from collections.abc import Iterable
 
 from kafka_rebalance.group.model import Member, UserData
 
-from .consumer_protocol import AssignmentData, Subscription
-from .user_data import decode_cooperative_user_data, decode_sticky_user_data
+from .consumer_protocol import (
+    AssignmentData,
+    Subscription,
+    decode_cooperative_user_data,
+    decode_sticky_user_data,
+)
 
 _NO_GENERATION = -1
 _STREAMS = "stream"

@@ -11,7 +11,7 @@ Source   GroupCoordinatorService.consumerGroupDescribe, shareGroupDescribe, stre
 from collections.abc import Callable
 from typing import TypeVar
 
-from kafka_rebalance.protocol.error_codes import ErrorCode
+from kafka_rebalance.wire.error_codes import ErrorCode
 
 from ..coordinator_state import CoordinatorState
 

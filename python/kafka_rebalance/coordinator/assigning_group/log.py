@@ -11,8 +11,8 @@ Source   CoordinatorRuntime, SnapshottableCoordinator (Kafka 4.4.0).
 
 from collections.abc import Sequence
 
-from kafka_rebalance.protocol.error_codes import ErrorCode
 from kafka_rebalance.wire.broker_records import BrokerRecord, encode_record
+from kafka_rebalance.wire.error_codes import ErrorCode
 
 from ..consumer_group.group import OwnedTwice
 from ..consumer_group.replay import replay

@@ -16,7 +16,7 @@ Source   GroupMetadataManager.validateConsumerGroupMember, throwIfStaticMemberIs
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
-from kafka_rebalance.protocol.error_codes import ErrorCode
+from kafka_rebalance.wire.error_codes import ErrorCode
 
 from .group import AssigningGroup, GroupWithStaticMembers, StaticMember
 from .refused import RequestRefused

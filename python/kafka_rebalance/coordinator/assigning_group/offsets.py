@@ -16,14 +16,9 @@ Source   ConsumerGroup.validateOffsetCommit, validateOffsetFetch, and their twin
 
 from typing import Any, Protocol, TypeVar
 
-from kafka_rebalance.protocol.error_codes import ErrorCode
-from kafka_rebalance.protocol.messages import (
-    NO_GENERATION,
-    UNKNOWN_MEMBER,
-    OffsetCommit,
-    OffsetFetch,
-    TxnOffsetCommit,
-)
+from kafka_rebalance.wire.classic_groups import NO_GENERATION, UNKNOWN_MEMBER
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.offsets import OffsetCommit, OffsetFetch, TxnOffsetCommit
 
 from .group import AssigningGroup
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A request that a step refuses; the coordinator answers it with the error code."""
 
-from kafka_rebalance.protocol.error_codes import ErrorCode
+from kafka_rebalance.wire.error_codes import ErrorCode
 
 
 class RequestRefused(ValueError):

@@ -14,8 +14,10 @@ Source   GroupMetadataManager.classicGroup…ToConsumerGroup (Kafka 4.4.0).
 from dataclasses import dataclass, replace
 
 from kafka_rebalance.errors import WireError
-from kafka_rebalance.protocol.error_codes import ErrorCode
-from kafka_rebalance.protocol.messages import (
+from kafka_rebalance.wire import Subscription, by_topic, decode_subscription
+from kafka_rebalance.wire.broker_groups import TopicPartitions
+from kafka_rebalance.wire.broker_records import ClassicMetadata, ClassicProtocol
+from kafka_rebalance.wire.classic_groups import (
     UNKNOWN_MEMBER,
     Heartbeat,
     HeartbeatResponse,
@@ -28,9 +30,7 @@ from kafka_rebalance.protocol.messages import (
     SyncGroup,
     SyncGroupResponse,
 )
-from kafka_rebalance.protocol.modern_messages import TopicPartitions
-from kafka_rebalance.wire import Subscription, by_topic, decode_subscription
-from kafka_rebalance.wire.broker_records import ClassicMetadata, ClassicProtocol
+from kafka_rebalance.wire.error_codes import ErrorCode
 
 from ..assigning_group import log
 from ..assigning_group.heartbeat import UNCHANGED_MS

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 
 from kafka_rebalance.java.hash_map import Uuid
-from kafka_rebalance.protocol.modern_messages import (
+from kafka_rebalance.wire.broker_groups import (
     ConsumerGroupDescribe,
     ConsumerGroupDescribeResponse,
     DescribedConsumerGroup,

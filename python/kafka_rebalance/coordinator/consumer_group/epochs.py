@@ -11,7 +11,7 @@ Source   GroupMetadataManager.updateSubscriptionMetadata, maybeUpdateTargetAssig
 """
 
 from kafka_rebalance.errors import AssignorThrows
-from kafka_rebalance.protocol.error_codes import ErrorCode
+from kafka_rebalance.wire.error_codes import ErrorCode
 
 from ..assigning_group import log
 from ..assigning_group.refused import RequestRefused

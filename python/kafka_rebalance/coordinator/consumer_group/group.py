@@ -23,7 +23,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from kafka_rebalance.java.hash_map import HashMap, Uuid
 from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
-from kafka_rebalance.protocol.group_state import ConsumerGroupState
+from kafka_rebalance.wire.group_states import ConsumerGroupState
 
 from ..assigning_group.group import GroupWithStaticMembers
 from .member import ConsumerGroupMember, Names, PartitionEpochs

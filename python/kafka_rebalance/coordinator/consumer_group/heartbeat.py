@@ -18,9 +18,7 @@ Source   GroupCoordinatorService.consumerGroupHeartbeat, GroupMetadataManager.co
 
 from dataclasses import replace
 
-from kafka_rebalance.protocol.error_codes import ErrorCode
-from kafka_rebalance.protocol.group_state import GroupState
-from kafka_rebalance.protocol.modern_messages import (
+from kafka_rebalance.wire.broker_groups import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
     LEAVE_STATIC_EPOCH,
@@ -28,6 +26,8 @@ from kafka_rebalance.protocol.modern_messages import (
     ConsumerGroupHeartbeatResponse,
     TopicPartitions,
 )
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.group_states import GroupState
 
 from ..assigning_group import log
 from ..assigning_group.heartbeat import UNCHANGED_MS, is_blank

@@ -14,12 +14,12 @@ Source   GroupMetadataManager.consumerGroupLeave, consumerGroupFenceMembers (Kaf
 from collections import Counter
 from dataclasses import replace
 
-from kafka_rebalance.protocol.error_codes import ErrorCode
-from kafka_rebalance.protocol.modern_messages import (
+from kafka_rebalance.wire.broker_groups import (
     LEAVE_STATIC_EPOCH,
     ConsumerGroupHeartbeat,
     ConsumerGroupHeartbeatResponse,
 )
+from kafka_rebalance.wire.error_codes import ErrorCode
 
 from ..assigning_group import log
 from ..assigning_group.group import NOT_ASSIGNED_MS

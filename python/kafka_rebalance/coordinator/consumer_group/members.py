@@ -20,12 +20,12 @@ Source   GroupMetadataManager.getOrMaybeSubscribe…ConsumerGroupMember, replace
 from dataclasses import replace
 from functools import partial
 
-from kafka_rebalance.protocol.error_codes import ErrorCode
-from kafka_rebalance.protocol.modern_messages import (
+from kafka_rebalance.wire.broker_groups import (
     JOIN_EPOCH,
     LEAVE_STATIC_EPOCH,
     ConsumerGroupHeartbeat,
 )
+from kafka_rebalance.wire.error_codes import ErrorCode
 
 from ..assigning_group import log
 from ..assigning_group.members import check_epoch, known_member, known_static

@@ -20,13 +20,6 @@ from collections.abc import Iterable
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.java.order import java_hash_order
-from kafka_rebalance.protocol.error_codes import ErrorCode
-from kafka_rebalance.protocol.group_state import GroupState
-from kafka_rebalance.protocol.messages import (
-    JoinGroupProtocol,
-    JoinGroupResponse,
-    SyncGroupResponse,
-)
 from kafka_rebalance.wire import (
     AssignmentData,
     by_topic,
@@ -35,7 +28,14 @@ from kafka_rebalance.wire import (
     encode_assignment,
 )
 from kafka_rebalance.wire.broker_records import BrokerRecord, ClassicMetadata, ClassicProtocol
+from kafka_rebalance.wire.classic_groups import (
+    JoinGroupProtocol,
+    JoinGroupResponse,
+    SyncGroupResponse,
+)
 from kafka_rebalance.wire.consumer_protocol import HIGHEST_VERSION
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.group_states import GroupState
 
 from ..assigning_group import log
 from ..assigning_group.refused import RequestRefused

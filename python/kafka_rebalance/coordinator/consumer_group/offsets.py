@@ -19,13 +19,8 @@ Source   ConsumerGroup.validateOffsetCommit, validateOffsetFetch (Kafka 4.4.0); 
 
 from collections.abc import Iterable
 
-from kafka_rebalance.protocol.error_codes import ErrorCode
-from kafka_rebalance.protocol.messages import (
-    OffsetCommit,
-    OffsetFetch,
-    OffsetToCommit,
-    TxnOffsetCommit,
-)
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.offsets import OffsetCommit, OffsetFetch, OffsetToCommit, TxnOffsetCommit
 
 from ..assigning_group.offsets import committing_member, stale_member
 from ..cluster import ClusterTopics

@@ -23,7 +23,7 @@ from enum import Enum
 from kafka_rebalance.java.hash_map import HashMap, slots_for
 from kafka_rebalance.java.order import string_hash
 from kafka_rebalance.java.regular_expressions import InvalidPattern, compiled
-from kafka_rebalance.protocol.error_codes import ErrorCode
+from kafka_rebalance.wire.error_codes import ErrorCode
 
 from ..assigning_group import log
 from ..assigning_group.refused import RequestRefused

@@ -24,8 +24,8 @@ from dataclasses import dataclass, replace
 
 from kafka_rebalance.java.hash_map import HashMap, HashSet, Uuid, uuid_hash
 from kafka_rebalance.java.hash_table import DEFAULT_SLOTS
-from kafka_rebalance.protocol.error_codes import ErrorCode
-from kafka_rebalance.protocol.modern_messages import TopicPartitions
+from kafka_rebalance.wire.broker_groups import TopicPartitions
+from kafka_rebalance.wire.error_codes import ErrorCode
 
 from ..assigning_group.refused import RequestRefused
 from .group import ConsumerGroup, Target

@@ -4,7 +4,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from kafka_rebalance.protocol import messages
+from kafka_rebalance.wire.classic_groups import Heartbeat, JoinGroup, LeaveGroup, SyncGroup
+from kafka_rebalance.wire.messages import Request
 
 from .. import join_group
 from ..coordinator_state import CoordinatorState
@@ -18,7 +19,7 @@ _Handler = Callable[[CoordinatorState, Received, Any, ConsumerGroup], None]
 
 
 def _join(
-    state: CoordinatorState, event: Received, request: messages.JoinGroup, group: ConsumerGroup
+    state: CoordinatorState, event: Received, request: JoinGroup, group: ConsumerGroup
 ) -> None:
     if group.is_empty:
         # An empty group becomes a classic group. Quirk: it is removed even if the join is refused.
@@ -28,11 +29,11 @@ def _join(
         classic_members.join_group(state, event, request, group)
 
 
-HANDLERS: dict[type[messages.Request], _Handler] = {
-    messages.JoinGroup: _join,
-    messages.SyncGroup: classic_members.sync_group,
-    messages.Heartbeat: classic_members.heartbeat,
-    messages.LeaveGroup: classic_members.leave_group,
+HANDLERS: dict[type[Request], _Handler] = {
+    JoinGroup: _join,
+    SyncGroup: classic_members.sync_group,
+    Heartbeat: classic_members.heartbeat,
+    LeaveGroup: classic_members.leave_group,
 }
 
 

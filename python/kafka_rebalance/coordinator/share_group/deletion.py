@@ -10,7 +10,7 @@ Source   GroupCoordinatorShard.sharePartitionDeleteRequests,
 """
 
 from kafka_rebalance.java.hash_map import HashMap, Uuid, uuid_hash
-from kafka_rebalance.protocol.messages import DeleteGroups
+from kafka_rebalance.wire.classic_groups import DeleteGroups
 
 from ..assigning_group import log
 from ..continuations import ContinueDeletion

@@ -6,7 +6,7 @@ Source   ShareGroup.asDescribedGroup, ShareGroupMember.asShareGroupDescribeMembe
 
 from functools import partial
 
-from kafka_rebalance.protocol.modern_messages import (
+from kafka_rebalance.wire.broker_groups import (
     DescribedShareGroup,
     DescribedShareMember,
     ShareGroupDescribe,

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from kafka_rebalance.java.hash_map import HashMap
 from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
-from kafka_rebalance.protocol.group_state import ConsumerGroupState
+from kafka_rebalance.wire.group_states import ConsumerGroupState
 
 from ..assigning_group.group import AssigningGroup
 from ..consumer_group.group import NO_TARGET, Target

@@ -15,14 +15,14 @@ Source   GroupCoordinatorService.shareGroupHeartbeat, GroupMetadataManager.share
 
 from dataclasses import replace
 
-from kafka_rebalance.protocol.error_codes import ErrorCode
-from kafka_rebalance.protocol.modern_messages import (
+from kafka_rebalance.wire.broker_groups import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
     ShareGroupHeartbeat,
     ShareGroupHeartbeatResponse,
     TopicPartitions,
 )
+from kafka_rebalance.wire.error_codes import ErrorCode
 
 from ..assigning_group import log
 from ..assigning_group.heartbeat import is_blank

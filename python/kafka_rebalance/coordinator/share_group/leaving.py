@@ -7,10 +7,7 @@ does. After the last leave, the next target need not wait for the assignment int
 Source   GroupMetadataManager.shareGroupLeave, shareGroupFenceMember (Kafka 4.4.0).
 """
 
-from kafka_rebalance.protocol.modern_messages import (
-    ShareGroupHeartbeat,
-    ShareGroupHeartbeatResponse,
-)
+from kafka_rebalance.wire.broker_groups import ShareGroupHeartbeat, ShareGroupHeartbeatResponse
 
 from ..assigning_group import log
 from ..assigning_group.group import NOT_ASSIGNED_MS

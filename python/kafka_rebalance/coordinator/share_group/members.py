@@ -8,8 +8,8 @@
 Source   GroupMetadataManager.getOrMaybeCreateShareGroup, throwIfShareGroupIsFull (Kafka 4.4.0).
 """
 
-from kafka_rebalance.protocol.error_codes import ErrorCode
-from kafka_rebalance.protocol.modern_messages import JOIN_EPOCH, ShareGroupHeartbeat
+from kafka_rebalance.wire.broker_groups import JOIN_EPOCH, ShareGroupHeartbeat
+from kafka_rebalance.wire.error_codes import ErrorCode
 
 from ..assigning_group.refused import RequestRefused
 from ..coordinator_state import CoordinatorState

@@ -22,7 +22,7 @@ from kafka_rebalance.assignors.share import simple
 from kafka_rebalance.errors import AssignorThrows
 from kafka_rebalance.group.model import Member
 from kafka_rebalance.java.order import java_hash_order
-from kafka_rebalance.protocol.error_codes import ErrorCode
+from kafka_rebalance.wire.error_codes import ErrorCode
 
 from ..assigning_group import log
 from ..assigning_group.refused import RequestRefused

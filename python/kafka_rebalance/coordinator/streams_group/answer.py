@@ -6,8 +6,8 @@ Source   GroupMetadataManager.streamsGroupHeartbeat (Kafka 4.4.0).
 
 from dataclasses import replace
 
-from kafka_rebalance.protocol.modern_messages import JOIN_EPOCH
-from kafka_rebalance.protocol.streams_messages import (
+from kafka_rebalance.wire.broker_groups import JOIN_EPOCH
+from kafka_rebalance.wire.streams_groups import (
     StreamsGroupHeartbeat,
     StreamsGroupHeartbeatResponse,
     StreamsStatus,

@@ -7,7 +7,7 @@ Source   StreamsGroup.asDescribedGroup, StreamsGroupMember.asStreamsGroupDescrib
          (Kafka 4.4.0).
 """
 
-from kafka_rebalance.protocol.streams_messages import (
+from kafka_rebalance.wire.streams_groups import (
     DescribedStreamsGroup,
     DescribedStreamsMember,
     DescribedTasks,

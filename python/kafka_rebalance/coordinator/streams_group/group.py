@@ -24,7 +24,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, NamedTuple
 
-from kafka_rebalance.protocol.group_state import StreamsGroupState
+from kafka_rebalance.wire.group_states import StreamsGroupState
 from kafka_rebalance.wire.streams_topology import StreamsTopology
 
 from ..assigning_group.group import GroupWithStaticMembers

@@ -23,18 +23,10 @@ Source   GroupCoordinatorService.streamsGroupHeartbeat, GroupMetadataManager.str
 
 from dataclasses import replace
 
-from kafka_rebalance.protocol.error_codes import ErrorCode
-from kafka_rebalance.protocol.group_state import GroupState, StreamsGroupState
-from kafka_rebalance.protocol.modern_messages import (
-    JOIN_EPOCH,
-    LEAVE_EPOCH,
-    LEAVE_STATIC_EPOCH,
-)
-from kafka_rebalance.protocol.streams_messages import (
-    StreamsGroupHeartbeat,
-    StreamsStatus,
-    TaskList,
-)
+from kafka_rebalance.wire.broker_groups import JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.group_states import GroupState, StreamsGroupState
+from kafka_rebalance.wire.streams_groups import StreamsGroupHeartbeat, StreamsStatus, TaskList
 from kafka_rebalance.wire.streams_topology import StreamsTopology
 
 from ..assigning_group import log

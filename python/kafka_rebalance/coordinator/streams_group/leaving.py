@@ -12,12 +12,9 @@ Source   GroupMetadataManager.streamsGroupLeave, streamsGroupFenceMember (Kafka 
 
 from dataclasses import replace
 
-from kafka_rebalance.protocol.error_codes import ErrorCode
-from kafka_rebalance.protocol.modern_messages import LEAVE_STATIC_EPOCH
-from kafka_rebalance.protocol.streams_messages import (
-    StreamsGroupHeartbeat,
-    StreamsGroupHeartbeatResponse,
-)
+from kafka_rebalance.wire.broker_groups import LEAVE_STATIC_EPOCH
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.streams_groups import StreamsGroupHeartbeat, StreamsGroupHeartbeatResponse
 
 from ..assigning_group import log
 from ..assigning_group.group import NOT_ASSIGNED_MS

@@ -15,9 +15,9 @@ from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
 
-from kafka_rebalance.protocol.error_codes import ErrorCode
-from kafka_rebalance.protocol.modern_messages import JOIN_EPOCH, LEAVE_STATIC_EPOCH
-from kafka_rebalance.protocol.streams_messages import StreamsGroupHeartbeat, TaskList
+from kafka_rebalance.wire.broker_groups import JOIN_EPOCH, LEAVE_STATIC_EPOCH
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.streams_groups import StreamsGroupHeartbeat, TaskList
 
 from ..assigning_group import log
 from ..assigning_group.members import check_epoch, known_sender

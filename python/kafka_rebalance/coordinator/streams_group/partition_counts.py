@@ -21,7 +21,7 @@ Source   RepartitionTopics, CopartitionedTopicsEnforcer, ChangelogTopics (Kafka 
 from collections.abc import Iterable, Mapping
 
 from kafka_rebalance.java.order import java_hash_order
-from kafka_rebalance.protocol.error_codes import ErrorCode
+from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.streams_topology import StreamsSubtopology, StreamsTopology
 
 from ..assigning_group.refused import RequestRefused

@@ -26,7 +26,7 @@ Source   streams/CurrentAssignmentBuilder (Kafka 4.4.0); KIP-1071.
 
 from dataclasses import dataclass, replace
 
-from kafka_rebalance.protocol.error_codes import ErrorCode
+from kafka_rebalance.wire.error_codes import ErrorCode
 
 from ..assigning_group.refused import RequestRefused
 from .group import Owners, StreamsGroup

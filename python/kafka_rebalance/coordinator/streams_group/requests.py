@@ -4,8 +4,8 @@
 An empty streams group becomes a classic group.
 """
 
-from kafka_rebalance.protocol.error_codes import ErrorCode
-from kafka_rebalance.protocol.messages import JoinGroup, JoinGroupResponse
+from kafka_rebalance.wire.classic_groups import JoinGroup, JoinGroupResponse
+from kafka_rebalance.wire.error_codes import ErrorCode
 
 from .. import join_group
 from ..coordinator_state import CoordinatorState

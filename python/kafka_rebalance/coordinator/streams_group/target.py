@@ -22,8 +22,8 @@ from kafka_rebalance.assignors.streams import sticky
 from kafka_rebalance.group.model import Member, StreamsMember, TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.java.order import java_hash_order
-from kafka_rebalance.protocol.streams_messages import StreamsStatus
 from kafka_rebalance.wire.broker_records import BrokerRecord
+from kafka_rebalance.wire.streams_groups import StreamsStatus
 
 from ..coordinator_state import CoordinatorState
 from ..deadlines import INITIAL_REBALANCE, DeadlineKey

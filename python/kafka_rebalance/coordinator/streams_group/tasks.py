@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from kafka_rebalance.java.order import name_key
-from kafka_rebalance.protocol.streams_messages import SubtopologyTasks, TaskList
+from kafka_rebalance.wire.streams_groups import SubtopologyTasks, TaskList
 
 Task = tuple[str, int]
 NO_TASKS = frozenset[Task]()

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 from kafka_rebalance.group.model import Subtopology
 from kafka_rebalance.java.order import name_key
-from kafka_rebalance.protocol.error_codes import ErrorCode
-from kafka_rebalance.protocol.streams_messages import StreamsStatus
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.streams_groups import StreamsStatus
 from kafka_rebalance.wire.streams_topology import (
     InternalTopic,
     StreamsSubtopology,

@@ -6,8 +6,14 @@ Source   AbstractHeartbeatRequestManager.onResponse, onErrorResponse, onFailure,
          docs/behaviour/consumer-members.md#4-answers.
 """
 
-from kafka_rebalance import protocol
-from kafka_rebalance.protocol import ErrorCode
+from kafka_rebalance.wire.broker_groups import (
+    ConsumerGroupHeartbeat,
+    ConsumerGroupHeartbeatResponse,
+)
+from kafka_rebalance.wire.classic_groups import FindCoordinator, FindCoordinatorResponse
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.messages import Response
+from kafka_rebalance.wire.offsets import OffsetCommit, OffsetCommitResponse
 
 from .membership import AsyncMembership, RequestInFlight, SentFields
 from .reconciliation import commit_answered
@@ -18,19 +24,19 @@ _E = ErrorCode
 _REDISCOVERS = (_E.NOT_COORDINATOR, _E.COORDINATOR_NOT_AVAILABLE)
 
 
-def answered(state: AsyncMembership, sent: RequestInFlight, response: protocol.Response) -> None:
+def answered(state: AsyncMembership, sent: RequestInFlight, response: Response) -> None:
     match response:
-        case protocol.FindCoordinatorResponse(error_code=error, node_id=node):
+        case FindCoordinatorResponse(error_code=error, node_id=node):
             if error is _E.NONE:
                 state.node, state.find_failures = node, 0
             elif error is _E.GROUP_AUTHORIZATION_FAILED:
                 _die(state, error, f"FindCoordinator was answered {error}")
             else:
                 _find_later(state)
-        case protocol.ConsumerGroupHeartbeatResponse():
+        case ConsumerGroupHeartbeatResponse():
             if not sent.is_ignored:
                 _heartbeat_answered(state, response)
-        case protocol.OffsetCommitResponse(partitions=partitions):
+        case OffsetCommitResponse(partitions=partitions):
             codes = (one.error_code for one in partitions)
             error = next((code for code in codes if code is not _E.NONE), _E.NONE)
             commit_answered(state, sent, error)
@@ -43,13 +49,13 @@ def answered(state: AsyncMembership, sent: RequestInFlight, response: protocol.R
 def failed(state: AsyncMembership, sent: RequestInFlight) -> None:
     """Handles a request that will get no response: the connection was lost, or time ran out."""
     match sent.request:
-        case protocol.FindCoordinator():
+        case FindCoordinator():
             _find_later(state)
-        case protocol.ConsumerGroupHeartbeat() if not sent.is_ignored:
+        case ConsumerGroupHeartbeat() if not sent.is_ignored:
             state.sent_fields = SentFields()
             _back_off(state)
             state.forget_coordinator()
-        case protocol.OffsetCommit():
+        case OffsetCommit():
             commit_answered(state, sent, _E.REQUEST_TIMED_OUT)
             state.forget_coordinator()
         case _:
@@ -61,9 +67,7 @@ def _find_later(state: AsyncMembership) -> None:
     state.find_failures += 1
 
 
-def _heartbeat_answered(
-    state: AsyncMembership, response: protocol.ConsumerGroupHeartbeatResponse
-) -> None:
+def _heartbeat_answered(state: AsyncMembership, response: ConsumerGroupHeartbeatResponse) -> None:
     error = response.error_code
     if error is not _E.NONE:
         _refused(state, error)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.java.hash_map import Uuid
-from kafka_rebalance.protocol import TopicPartitions
+from kafka_rebalance.wire.broker_groups import TopicPartitions
 
 from ..interface import Partitions
 

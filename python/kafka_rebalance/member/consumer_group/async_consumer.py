@@ -19,7 +19,9 @@ Source   AsyncKafkaConsumer, ConsumerMembershipManager, ConsumerHeartbeatRequest
 import random
 
 from kafka_rebalance.group.model import Topic, TopicPartition, uuid_of
-from kafka_rebalance.protocol import FindCoordinator, OffsetCommit, Tick
+from kafka_rebalance.wire.classic_groups import FindCoordinator
+from kafka_rebalance.wire.messages import Tick
+from kafka_rebalance.wire.offsets import OffsetCommit
 
 from .. import interface
 from ..config import ConsumerConfig

@@ -12,7 +12,7 @@ Source   AbstractHeartbeatRequestManager.poll, HeartbeatRequestState,
          docs/behaviour/consumer-members.md#2-heartbeats.
 """
 
-from kafka_rebalance.protocol import ConsumerGroupHeartbeat
+from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeat
 
 from .assignment import NO_ASSIGNMENT
 from .membership import AsyncMembership, SentFields

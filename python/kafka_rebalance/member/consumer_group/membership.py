@@ -14,10 +14,16 @@ from enum import Enum, auto
 from itertools import count
 from typing import NamedTuple
 
-from kafka_rebalance import protocol
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.java.hash_map import Uuid
-from kafka_rebalance.protocol.modern_messages import LEAVE_EPOCH, LEAVE_STATIC_EPOCH
+from kafka_rebalance.wire.broker_groups import (
+    LEAVE_EPOCH,
+    LEAVE_STATIC_EPOCH,
+    ConsumerGroupHeartbeat,
+)
+from kafka_rebalance.wire.classic_groups import FindCoordinator
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.messages import Request
 
 from ..config import LIBRDKAFKA, ConsumerConfig
 from ..interface import Assigned, Fatal, Lost, MemberEffect, MemberTransition, Revoked, Send
@@ -44,7 +50,7 @@ class Callback(NamedTuple):
 class RequestInFlight:
     """An unanswered request; the response to the heartbeat of a STALE member is ignored."""
 
-    request: protocol.Request
+    request: Request
     expires_ms: int
     is_ignored: bool = False
 
@@ -138,13 +144,13 @@ class AsyncMembership:
 
     def heartbeat_in_flight(self) -> bool:
         return any(
-            isinstance(one.request, protocol.ConsumerGroupHeartbeat) and not one.is_ignored
+            isinstance(one.request, ConsumerGroupHeartbeat) and not one.is_ignored
             for one in self.sent.values()
         )
 
-    def send(self, request: protocol.Request, *, is_ignored: bool = False) -> RequestInFlight:
+    def send(self, request: Request, *, is_ignored: bool = False) -> RequestInFlight:
         """Sends a request to the coordinator, or a FindCoordinator to the least loaded node."""
-        node = None if isinstance(request, protocol.FindCoordinator) else self.node
+        node = None if isinstance(request, FindCoordinator) else self.node
         number = next(self.request_ids)
         timeout_ms = self.config.request_timeout_ms
         sent = self.sent[number] = RequestInFlight(request, self.now_ms + timeout_ms, is_ignored)
@@ -153,14 +159,14 @@ class AsyncMembership:
 
     def find_coordinator(self) -> None:
         """Sends FindCoordinator, unless one is unanswered."""
-        if not self.is_waiting_for(protocol.FindCoordinator):
-            self.send(protocol.FindCoordinator(group_id=self.config.group_id))
+        if not self.is_waiting_for(FindCoordinator):
+            self.send(FindCoordinator(group_id=self.config.group_id))
 
     def forget_coordinator(self) -> None:
         """Drops the coordinator, and all requests to it, which will stay unanswered."""
         self.node = None
         for number, one in list(self.sent.items()):
-            if not isinstance(one.request, protocol.FindCoordinator):
+            if not isinstance(one.request, FindCoordinator):
                 del self.sent[number]
         commit = self.reconciliation
         if commit is not None and commit.commit is not None:
@@ -215,6 +221,6 @@ class AsyncMembership:
         delay = min(self.config.retry_backoff_ms << min(failures, 32), most)
         return min(round(delay * self.rng.uniform(0.8, 1.2)), most)
 
-    def throw(self, error: protocol.ErrorCode, message: str) -> None:
+    def throw(self, error: ErrorCode, message: str) -> None:
         """Makes the next poll throw."""
         self.fatal = Fatal(error, message)

@@ -21,8 +21,8 @@ Source   AbstractMembershipManager.maybeReconcile, revokeAndAssign, maybeAbortRe
          docs/behaviour/consumer-members.md#3-reconciliation.
 """
 
-from kafka_rebalance import protocol
-from kafka_rebalance.protocol import ErrorCode
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.offsets import OffsetCommit, OffsetToCommit
 
 from ..interface import Assigned, FetchMetadata, Partitions, PendingRevocation, Revoked
 from .membership import AsyncMembership, Callback, LocalReconciliation, Purpose, RequestInFlight
@@ -118,14 +118,14 @@ def go_on(state: AsyncMembership) -> None:
 def commit(state: AsyncMembership, partitions: Partitions) -> RequestInFlight | None:
     """Sends the positions of these partitions; None if there are none."""
     offsets = tuple(
-        protocol.OffsetToCommit(one.topic, one.partition, state.positions[one])
+        OffsetToCommit(one.topic, one.partition, state.positions[one])
         for one in partitions
         if one in state.positions
     )
     if not offsets or state.node is None:
         return None
     return state.send(
-        protocol.OffsetCommit(
+        OffsetCommit(
             group_id=state.config.group_id,
             offsets=offsets,
             member_id=state.member_id,

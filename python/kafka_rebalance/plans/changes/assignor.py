@@ -3,7 +3,7 @@
 
 1. A member leaves or comes back, as in `BounceMembers`. Static members come back in time. A member
    with the new list sends what its library sends under the first assignor of it.
-2. The members vote (`protocol/selection.py`). The new assignor is selected as soon as the last
+2. The members vote (`assignors/selection.py`). The new assignor is selected as soon as the last
    member that lists only the old one leaves. A static member does not leave: its return changes
    the vote, and starts the only rebalance that a static member causes.
 3. The leader's class of the selected name answers. If the leader is unknown, it is the first
@@ -25,11 +25,11 @@ from typing import NamedTuple, Self
 from kafka_rebalance.assignors import RebalanceProtocol
 from kafka_rebalance.assignors.classic.subscriptions import members_in_order
 from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known, protocol_name, unknown
+from kafka_rebalance.assignors.selection import select_protocol
 from kafka_rebalance.group.model import Member, RebalanceProtocolName, quoted
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.group_kinds import by_switch_protocol, never_runs
 from kafka_rebalance.plans.rounds import lists_eager, protocol_of
-from kafka_rebalance.protocol.selection import select_protocol
 
 from .bounces import BounceMembers
 from .change import Change, Verb, check_fields, some

@@ -3,9 +3,9 @@
 
 from kafka_rebalance.plans.assigned_by_broker import AssignedByBroker, is_reconciling
 from kafka_rebalance.plans.figures import share_text
-from kafka_rebalance.protocol.modern_messages import BrokerGroup, BrokerMember
 from kafka_rebalance.report.text.names import counted, cut, member_names, partitions_text
 from kafka_rebalance.report.text.tables import print_filled_table
+from kafka_rebalance.wire.broker_groups import BrokerGroup, BrokerMember
 
 from .description import leaderless_in, print_findings
 from .lag import lag_cell, lag_text

@@ -4,13 +4,13 @@
 from collections.abc import Sequence
 
 from kafka_rebalance.plans.streams_group import StreamsGroupWithLag
-from kafka_rebalance.protocol.streams_messages import (
+from kafka_rebalance.report.text.names import counted, cut, partitions_text
+from kafka_rebalance.report.text.tables import print_filled_table, print_table
+from kafka_rebalance.wire.streams_groups import (
     DescribedStreamsMember,
     DescribedSubtopology,
     TaskLists,
 )
-from kafka_rebalance.report.text.names import counted, cut, partitions_text
-from kafka_rebalance.report.text.tables import print_filled_table, print_table
 
 from .description import leaderless_in, print_findings
 from .lag import lag_cell, lag_text

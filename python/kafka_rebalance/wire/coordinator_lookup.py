@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from kafka_rebalance.java.order import string_hash
 
+from .classic_groups import FindCoordinatorResponse
 from .error_codes import ErrorCode
-from .messages import FindCoordinatorResponse
 
 
 def partition_for(group_id: str, partitions: int = 50) -> int:

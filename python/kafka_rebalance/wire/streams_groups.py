@@ -23,8 +23,8 @@ from kafka_rebalance.wire.streams_topology import (
     UserEndpoint,
 )
 
+from .broker_groups import JOIN_EPOCH, NO_OPERATIONS
 from .error_codes import ErrorCode, ErrorField
-from .modern_messages import JOIN_EPOCH, NO_OPERATIONS
 
 
 class SubtopologyTasks(NamedTuple):

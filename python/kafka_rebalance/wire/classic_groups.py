@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests and responses of classic groups, and of administrators. Times are in ms.
+
+Source   the request and response schemas of Kafka 4.4.0 (JoinGroupRequest.json, …).
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from .error_codes import ErrorCode
+from .group_states import ConsumerGroupState, GroupState, StreamsGroupState
+
+NO_GENERATION = -1
+
+
+UNKNOWN_MEMBER = ""
+
+
+class JoinGroupProtocol(NamedTuple):
+    """An assignor (or a protocol of Connect) that a member supports, with metadata for it."""
+
+    name: str
+    metadata: bytes
+
+
+class MemberIdentity(NamedTuple):
+    """A member that leaves or is removed; an administrator may give only the instance id."""
+
+    member_id: str
+    group_instance_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindCoordinator:
+    """A client looks for the broker that coordinates a group."""
+
+    group_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinGroup:
+    """A member asks to belong to the next generation."""
+
+    group_id: str
+    member_id: str = UNKNOWN_MEMBER
+    group_instance_id: str | None = None
+    session_timeout_ms: int = 45_000
+    rebalance_timeout_ms: int = 300_000
+    protocol_type: str = "consumer"
+    protocols: tuple[JoinGroupProtocol, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncGroup:
+    """A member asks for its assignment; the leader's request contains all members' assignments."""
+
+    group_id: str
+    member_id: str
+    generation_id: int
+    group_instance_id: str | None = None
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    assignments: tuple[tuple[str, bytes], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heartbeat:
+    """A member reports that it is alive; the response shows whether it has to rejoin."""
+
+    group_id: str
+    member_id: str
+    generation_id: int
+    group_instance_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaveGroup:
+    """Members leave, or an administrator removes them."""
+
+    group_id: str
+    members: tuple[MemberIdentity, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindCoordinatorResponse:
+    """The coordinator's node; `node_id` is -1 with an error."""
+
+    error_code: ErrorCode = ErrorCode.NONE
+    node_id: int = -1
+
+
+class JoinedMember(NamedTuple):
+    """A member in the leader's JoinGroup response."""
+
+    member_id: str
+    group_instance_id: str | None
+    metadata: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinGroupResponse:
+    """Only the leader receives `members`; `skip_assignment` exists from version 9 on (KIP-814)."""
+
+    error_code: ErrorCode = ErrorCode.NONE
+    generation_id: int = NO_GENERATION
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    leader: str = ""
+    skip_assignment: bool = False
+    member_id: str = UNKNOWN_MEMBER
+    members: tuple[JoinedMember, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncGroupResponse:
+    """The member's assignment, with the group's protocol."""
+
+    error_code: ErrorCode = ErrorCode.NONE
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    assignment: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeartbeatResponse:
+    """The response to a heartbeat: only an error code."""
+
+    error_code: ErrorCode = ErrorCode.NONE
+
+
+class LeftMember(NamedTuple):
+    """The result of one entry of a LeaveGroup, with the ids of the request."""
+
+    member_id: str
+    group_instance_id: str | None
+    error_code: ErrorCode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaveGroupResponse:
+    """The results, one for each member of the request."""
+
+    error_code: ErrorCode = ErrorCode.NONE
+    members: tuple[LeftMember, ...] = ()
+
+
+# Administrators -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteGroups:
+    """An administrator deletes empty groups."""
+
+    group_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeGroups:
+    """An administrator asks for the state and the members of groups."""
+
+    group_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListGroups:
+    """An administrator lists all groups, or the groups of the given states and types.
+
+    States and types are compared by name, in any case of letters.
+    """
+
+    states: tuple[GroupState | ConsumerGroupState | StreamsGroupState | str, ...] = ()
+    types: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteGroupsResponse:
+    """(group_id, error code) pairs, in the request's order."""
+
+    groups: tuple[tuple[str, ErrorCode], ...] = ()
+
+
+class DescribedMember(NamedTuple):
+    """A member in DescribeGroups; as in Kafka, it has `metadata` only if the group is Stable."""
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    metadata: bytes
+    assignment: bytes
+
+
+class DescribedGroup(NamedTuple):
+    """A group in DescribeGroups: Dead if it is absent; `state` is None after a refusal."""
+
+    group_id: str
+    error_code: ErrorCode = ErrorCode.NONE
+    state: GroupState | None = GroupState.DEAD
+    protocol_type: str = ""
+    protocol_name: str = ""
+    members: tuple[DescribedMember, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeGroupsResponse:
+    """Descriptions of groups, in the request's order."""
+
+    groups: tuple[DescribedGroup, ...] = ()
+
+
+class ListedGroup(NamedTuple):
+    """One group; its type is "classic", "consumer", "share" or "streams"."""
+
+    group_id: str
+    protocol_type: str
+    state: GroupState | ConsumerGroupState | StreamsGroupState
+    group_type: str = "classic"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListGroupsResponse:
+    """The coordinator's groups, or those in the requested states."""
+
+    error_code: ErrorCode = ErrorCode.NONE
+    groups: tuple[ListedGroup, ...] = ()

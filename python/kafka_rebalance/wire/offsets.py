@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests and responses about committed offsets. Times are in ms.
+
+Source   the request and response schemas of Kafka 4.4.0 (OffsetCommitRequest.json, …).
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from .classic_groups import NO_GENERATION, UNKNOWN_MEMBER
+from .error_codes import ErrorCode
+
+NO_RETENTION = -1
+
+
+class OffsetToCommit(NamedTuple):
+    """One partition of an OffsetCommit; Kafka treats a null `metadata` as an empty text."""
+
+    topic: str
+    partition: int
+    offset: int
+    metadata: str | None = ""
+    leader_epoch: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetCommit:
+    """Offsets of a member, or of a client that is not a member (generation -1).
+
+    Only versions 2 to 4 have `retention_ms`; -1 and None mean the broker's own setting.
+    """
+
+    group_id: str
+    offsets: tuple[OffsetToCommit, ...]
+    member_id: str = UNKNOWN_MEMBER
+    generation_id: int = NO_GENERATION
+    group_instance_id: str | None = None
+    retention_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TxnOffsetCommit:
+    """Offsets that become visible when the producer commits its transaction."""
+
+    group_id: str
+    producer_id: int
+    offsets: tuple[OffsetToCommit, ...]
+    member_id: str = UNKNOWN_MEMBER
+    generation_id: int = NO_GENERATION
+    group_instance_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndTransaction:
+    """The transaction coordinator ends a producer's transaction with a marker (WriteTxnMarkers)."""
+
+    producer_id: int
+    committed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetFetch:
+    """A client reads the committed offsets of `partitions` (topic, partition); None means all.
+
+    A member of a consumer group can send its id and epoch.
+    """
+
+    group_id: str
+    partitions: tuple[tuple[str, int], ...] | None = None
+    require_stable: bool = False
+    member_id: str | None = None
+    member_epoch: int = NO_GENERATION
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetDelete:
+    """An administrator deletes a group's offsets of these partitions (topic, partition)."""
+
+    group_id: str
+    partitions: tuple[tuple[str, int], ...]
+
+
+class PartitionError(NamedTuple):
+    """The error code of one partition."""
+
+    topic: str
+    partition: int
+    error_code: ErrorCode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetCommitResponse:
+    """Responds to OffsetCommit and TxnOffsetCommit: a code for each partition, in request order."""
+
+    partitions: tuple[PartitionError, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndTransactionResponse:
+    """Reports whether the transaction's marker was written."""
+
+    error_code: ErrorCode = ErrorCode.NONE
+
+
+class FetchedOffset(NamedTuple):
+    """A committed offset; a partition without one has offset -1 and no metadata."""
+
+    topic: str
+    partition: int
+    offset: int = -1
+    leader_epoch: int = -1
+    metadata: str = ""
+    error_code: ErrorCode = ErrorCode.NONE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetFetchResponse:
+    """Committed offsets, in the request's order; sorted by partition if it asks for all."""
+
+    error_code: ErrorCode = ErrorCode.NONE
+    offsets: tuple[FetchedOffset, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetDeleteResponse:
+    """The error code of the group, or one for each partition."""
+
+    error_code: ErrorCode = ErrorCode.NONE
+    partitions: tuple[PartitionError, ...] = ()

@@ -37,7 +37,7 @@ from typing import Annotated, Any, ClassVar, Generic, NamedTuple, Protocol, Type
 
 from kafka_rebalance.errors import WireError
 
-from .primitives import Source, Wrong, put_varint
+from .primitives import Source, _Wrong, put_varint
 
 _T = TypeVar("_T")
 _Number = struct.Struct
@@ -111,7 +111,7 @@ class Layout(Generic[_T]):
             value = self.read_from(source)
             if not may_go_on:
                 source.end()
-        except Wrong as wrong:
+        except _Wrong as wrong:
             raise WireError(f"{what}.{wrong.path}: {wrong.problem}") from None
         return value
 
@@ -194,7 +194,7 @@ def _struct(kind: Any, version: int, flexible: bool) -> tuple[Read, Write]:
         try:
             for at, step, read_field in readers:  # noqa: B007 - the error needs the step
                 found[at] = read_field(source)
-        except Wrong as wrong:
+        except _Wrong as wrong:
             raise wrong.within(step) from None
         if ends:
             _read_tags(source, tags, unknown, found)
@@ -232,7 +232,7 @@ def _read_tags(
         try:
             found[at] = read(inner)
             inner.end()
-        except Wrong as wrong:
+        except _Wrong as wrong:
             raise wrong.within(name) from None
     if unknown is not None:
         found[unknown] = tuple(others)
@@ -378,7 +378,7 @@ def _string_or_bytes(is_string: bool, nullable: bool, flexible: bool) -> tuple[R
         length = source.varint() - 1 if flexible else source.number(layout)
         if length < 0:
             if not nullable:
-                raise Wrong("is null")
+                raise _Wrong("is null")
             return None
         data = source.take(length)
         if not is_string:
@@ -386,7 +386,7 @@ def _string_or_bytes(is_string: bool, nullable: bool, flexible: bool) -> tuple[R
         try:
             return data.decode()
         except UnicodeDecodeError:
-            raise Wrong("is not UTF-8") from None
+            raise _Wrong("is not UTF-8") from None
 
     def write(parts: list[bytes], value: Any) -> None:
         if value is None:
@@ -410,7 +410,7 @@ def _array(hint: Any, nullable: bool, version: int, flexible: bool) -> tuple[Rea
             return None
         # An entry has at least one byte, so there cannot be more entries than bytes.
         if not 0 <= count <= len(source.data) - source.at:
-            raise Wrong(f"{count} entries are not in the data")
+            raise _Wrong(f"{count} entries are not in the data")
         if number is not None and count * number.size <= len(source.data) - source.at:
             data = source.take(count * number.size)
             return struct.unpack(f">{count}{number.format[1:]}", data)
@@ -418,7 +418,7 @@ def _array(hint: Any, nullable: bool, version: int, flexible: bool) -> tuple[Rea
         try:
             for _ in range(count):
                 found.append(read_one(source))
-        except Wrong as wrong:
+        except _Wrong as wrong:
             raise wrong.within(f"[{len(found)}]") from None
         return tuple(found)
 

@@ -10,14 +10,14 @@ from typing import Any
 _BYTES = [bytes([value]) for value in range(256)]
 
 
-class Wrong(Exception):
+class _Wrong(Exception):
     """A problem of a field; `path` grows while the messages around the field are left."""
 
     def __init__(self, problem: str) -> None:
         self.path = ""
         self.problem = problem
 
-    def within(self, step: str) -> "Wrong":
+    def within(self, step: str) -> "_Wrong":
         separator = "." if self.path and not self.path.startswith("[") else ""
         self.path = f"{step}{separator}{self.path}"
         return self
@@ -36,7 +36,7 @@ class Source:
         start = self.at
         left = len(self.data) - start
         if left < length:
-            raise Wrong(f"needs {length} bytes, {left} are left")
+            raise _Wrong(f"needs {length} bytes, {left} are left")
         self.at = start + length
         return self.data[start : self.at]
 
@@ -58,7 +58,7 @@ class Source:
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
                 return value
-        raise Wrong("has a length of more than 5 bytes")
+        raise _Wrong("has a length of more than 5 bytes")
 
     def tagged(self) -> list[tuple[int, bytes]]:
         """Reads number and data of each tagged field."""
@@ -69,14 +69,14 @@ class Source:
                 step = f"tagged field {tag}"
                 fields.append((tag, self.take(length)))
                 step = "tagged fields"
-        except Wrong as wrong:
+        except _Wrong as wrong:
             raise wrong.within(step) from None
         return fields
 
     def end(self) -> None:
         left = len(self.data) - self.at
         if left:
-            raise Wrong(f"{left} bytes too many").within("end")
+            raise _Wrong(f"{left} bytes too many").within("end")
 
 
 def put_varint(parts: list[bytes], value: int) -> None:

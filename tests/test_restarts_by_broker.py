@@ -126,7 +126,7 @@ def test_a_table_of_many_groups_says_what_it_assumes(
     lines = [line, {**line, "group_id": "h"}, {**line, "group_id": "i", "assignor": "range"}]
     file.write_text("".join(f"{json.dumps(one)}\n" for one in lines), encoding="utf-8")
     assert main(["plan", str(file), "--bounce-members"]) == 0
-    assert "Assumed for 2 groups that the broker" in " ".join(capsys.readouterr().out.split())
+    assert "Assumed for 3 groups: how long restarted" in " ".join(capsys.readouterr().out.split())
     assert main(["plan", str(file), "--bounce-members", "*,away=1m"]) == 0
     assert "Assumed for" not in capsys.readouterr().out
 

@@ -64,6 +64,7 @@ impl<'py> FromPyObject<'_, 'py> for AnyChange {
             "BounceMembers" => Change::BounceMembers {
                 member: text("member")?,
                 is_static: change.getattr("static")?.extract()?,
+                away_ms: change.getattr("away_ms")?.extract()?,
             },
             other => return Err(PyTypeError::new_err(other.to_owned())),
         };

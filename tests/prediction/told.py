@@ -134,6 +134,9 @@ def foresee(before: Mapping[str, Any], text: str) -> Foreseen:
     if verb == "switch-assignor" and any(m.client_library == "librdkafka" for m in group.members):
         # Below the plan of a mixed group, a sentence names this switch for a leader of librdkafka.
         led += plans_by_leader(group, [f"{verb}=librdkafka/{new}"])
+    if verb == "bounce-members":
+        # The plan also prints the other course: a member that is back at once.
+        led += plans_by_leader(group, [f"{text},away=0s"])
     errors = [one.error for one in led if one.error is not None]
     found = [_foreseen(one.plan) for one in led if one.plan is not None]
     warnings = [_warning(error) for error in errors]

@@ -255,9 +255,9 @@ class _Table:
         if self.restarts_assumed:
             which = counted(self.restarts_assumed, "group")
             print_wrapped(
-                f"Assumed for {which} that the broker assigns: how long restarted members are away "
-                "(bounce-members: away=). Back before another member's heartbeat, they move "
-                "nothing or less; --group G prints both courses."
+                f"Assumed for {which}: how long restarted members are away (bounce-members: "
+                "away=). Back within a heartbeat, they start fewer rebalances; --group G prints "
+                "both courses."
             )
         print("--group G shows one group in detail.")
 

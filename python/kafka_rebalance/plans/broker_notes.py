@@ -11,7 +11,7 @@
     same place  members of one process, of which no second one takes a standby task
     order       members that leave one after another, and end elsewhere in another order
     new topics  topics are created, which members may not all read at once
-    pause       members that restart, and may be back before another member's heartbeat
+    pause       members that restart, and may be back before the group answers to their leave
     threads     members that restart alone, of a process that would restart all of its members
     blocks      members whose client library lacks the protocol, or user data in assignments
     unknown     members whose client library is not known
@@ -102,21 +102,31 @@ def _pause(plan: RebalancePlan) -> Iterator[Note]:
         away = f"Assumed: restarted members are away for {AWAY_MS / 1000:g} s"
     else:
         away = f"The chance of the plan's course is {other.chance:.0%} at each restart"
+    if plan.group.assignor in SERVER_SIDE:
+        why = (
+            "When a member leaves, the broker computes no target; the next heartbeat of any member "
+            "does, at most 5 s later. A member that is back before it usually has again what it had"
+        )
+    else:
+        why = (
+            "When a member leaves, the others join again at their next heartbeats, at most 3 s "
+            "later. A member that is back before the last of them is part of the same rebalance"
+        )
     yield Note(
         "pause",
-        f"{away} (bounce-members: away=). When a member leaves, the broker computes no target; the "
-        "next heartbeat of any member does, at most 5 s later. A member that is back before it "
-        f"usually has again what it had. {other_course(other)}.",
+        f"{away} (bounce-members: away=). {why}. {other_course(plan, other)}.",
         other=other,
     )
 
 
-def other_course(other: OtherPause) -> str:
+def other_course(plan: RebalancePlan, other: OtherPause) -> str:
     """Returns a sentence without its period, with the figures of the other course."""
+    by_broker = plan.group.assignor in SERVER_SIDE
+    what = "another member's heartbeat" if by_broker else "all others have joined again"
     when = "are back before" if other.is_sooner else "come back after"
     ends = "1 partition ends" if other.elsewhere == 1 else f"{other.elsewhere} partitions end"
     return (
-        f"If all restarted members {when} another member's heartbeat: "
+        f"If all restarted members {when} {what}: "
         f"{count(other.rebalances, 'rebalance')}, {count(other.moves, 'move')}, and "
         f"{ends} elsewhere than in this plan"
     )

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays other courses of a plan of a group that the broker assigns.
+"""Plays other courses of a plan.
 
 order   The threads of one application, or several consumers that stop together, leave in an
-        order that nobody chooses. A broker computes a target after each leave, and the next
-        target depends on it.
-pause   Members that restart may be back before another member's heartbeat, or not
+        order that nobody chooses. A broker that assigns computes a target after each leave, and
+        the next target depends on it.
+pause   Members that restart may be back before the group answers to their leave, or not
         (`changes/bounces.py`).
 """
 
@@ -17,7 +17,7 @@ from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.group.model import TopicPartition
 
 from .changes import BounceMembers, Change, RemoveMembers
-from .changes.bounces import HEARTBEAT_MS
+from .changes.bounces import heartbeat_ms
 from .changes.made_up import PLANNED
 from .rebalance_plan import RebalancePlan, replay
 
@@ -55,7 +55,7 @@ def other_order(plan: RebalancePlan) -> OtherOrder | None:
 
 
 class OtherPause(NamedTuple):
-    """The other course of restarts: with `is_sooner`, every member is back before a heartbeat.
+    """The other course of restarts: with `is_sooner`, every member is back at once.
 
     `elsewhere` counts partitions that end at another member than in the plan. `chance` is the
     chance of the plan's own course at each restart; None if the plan assumes the time.
@@ -84,7 +84,7 @@ def other_pause(plan: RebalancePlan) -> OtherPause | None:
     ]
     if not doubtful:
         return None
-    for away_ms in (0, HEARTBEAT_MS):
+    for away_ms in (0, heartbeat_ms(plan.group)):
         changes = tuple(
             replace(one, away_ms=away_ms) if one in doubtful else one for one in plan.changes
         )

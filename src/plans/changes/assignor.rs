@@ -33,6 +33,7 @@ pub fn switch<'a>(
             ids,
             Some(member_id),
             None,
+            None,
             |group, follows, cause| {
                 let (follows, cause) = switch.edit(group, follows, cause);
                 then(group, follows, cause)

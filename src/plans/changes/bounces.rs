@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Mirror of `plans/changes/bounces.py`: members that restart.
 //!
-//! The core plays groups whose leader assigns. In them, the time that a member is away decides
-//! nothing.
+//! The core plays groups whose leader assigns.
 
 use std::borrow::Cow;
 
@@ -12,6 +11,8 @@ use super::made_up::{Basis, MadeUp, not_empty, prefix_of};
 use crate::error::GroupError;
 use crate::group::model::quoted;
 
+const AWAY_MS: u64 = 10_000;
+const HEARTBEAT_MS: u64 = 3_000;
 const LONGEST_MS: u64 = (1 << 31) - 1;
 const LONGEST_TEXT: usize = 15;
 
@@ -20,12 +21,14 @@ pub fn bounce<'a>(
     ids: &mut MadeUp,
     member: Option<&str>,
     is_static: Option<bool>,
+    away_ms: Option<u64>,
     mut then: impl FnMut(&mut Draft<'a>, Follows, Option<String>) -> Result<(), GroupError>,
 ) -> Result<(), GroupError> {
     let bounced: Vec<Cow<'a, str>> = match member {
         Some(name) => vec![group.members[find_member(group, name)?].member_id.clone()],
         None => group.members.iter().map(|m| m.member_id.clone()).collect(),
     };
+    let is_first = chance_to_be_first(away_ms, group.members.len()) > 0.5;
     for member_id in bounced {
         let place = group.members.iter().position(|m| m.member_id == member_id);
         let Some(m) = place else { continue };
@@ -54,6 +57,8 @@ pub fn bounce<'a>(
         if group.members.is_empty() {
             group.generation_id = Some(without_members);
             taken_id = Some(back.member_id.clone());
+        } else if is_first {
+            taken_id = Some(back.member_id.clone()); // the rebalance of its leave has not ended
         } else {
             then(group, Follows::Rebalance, Some(format!("{name} leaves")))?;
             cause = format!("{name} comes back");
@@ -73,8 +78,19 @@ pub fn bounce<'a>(
     Ok(())
 }
 
-/// Parses the value of the verb: the member, and whether it counts as static.
-pub fn parse(value: &str) -> Result<(Option<String>, Option<bool>), GroupError> {
+/// The chance that a member is back before all others have joined again.
+fn chance_to_be_first(away_ms: Option<u64>, members: usize) -> f64 {
+    let heard = (away_ms.unwrap_or(AWAY_MS) as f64 / HEARTBEAT_MS as f64).min(1.0);
+    match members {
+        0 | 1 => 1.0,
+        _ => 1.0 - heard.powi(members as i32 - 1),
+    }
+}
+
+/// The values of the verb: a member (None: all), whether it counts as static, and the ms away.
+type Bounced = (Option<String>, Option<bool>, Option<u64>);
+
+pub fn parse(value: &str) -> Result<Bounced, GroupError> {
     let (value, away) = match value.split_once(",away=") {
         Some((value, away)) => (value, Some(duration(away)?)),
         None => (value, None),
@@ -92,7 +108,7 @@ pub fn parse(value: &str) -> Result<(Option<String>, Option<bool>), GroupError> 
         (value, None)
     };
     let all = member.is_empty() || member == "*";
-    Ok(((!all).then(|| member.to_owned()), is_static))
+    Ok(((!all).then(|| member.to_owned()), is_static, away))
 }
 
 /// The ms of a text such as `5s`.

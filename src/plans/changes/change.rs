@@ -34,6 +34,7 @@ pub enum Change {
     BounceMembers {
         member: Option<String>,
         is_static: Option<bool>,
+        away_ms: Option<u64>,
     },
 }
 
@@ -79,8 +80,13 @@ impl Change {
                 topics::resubscribe(group, topics, member.as_deref())?
             }
             Self::SwitchAssignor(name) => return assignor::switch(group, ids, name, then),
-            Self::BounceMembers { member, is_static } => {
-                return bounces::bounce(group, ids, member.as_deref(), *is_static, then);
+            Self::BounceMembers {
+                member,
+                is_static,
+                away_ms,
+            } => {
+                let member = member.as_deref();
+                return bounces::bounce(group, ids, member, *is_static, *away_ms, then);
             }
         };
         then(group, follows, None)

@@ -51,8 +51,12 @@ impl Change {
                 Self::SwitchAssignor(name)
             }
             "bounce-members" => {
-                let (member, is_static) = bounces::parse(value)?;
-                Self::BounceMembers { member, is_static }
+                let (member, is_static, away_ms) = bounces::parse(value)?;
+                Self::BounceMembers {
+                    member,
+                    is_static,
+                    away_ms,
+                }
             }
             "switch-protocol" => {
                 let problem = "switch-protocol is planned for one group at a time, in Python";

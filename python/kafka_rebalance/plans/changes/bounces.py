@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Members that restart: away for a time, then back with a new id. Mirror: bounces.rs.
 
-A broker that assigns (KIP-848, KIP-932, KIP-1071) computes no target when a member leaves. The next
-heartbeat of any member does. So the time that a member is away decides between two courses:
+The time that a member is away decides between two courses:
 
-    away   another member's heartbeat comes first: a target without the member, then one with it
-    back   the member returns first: one target, in which it usually has again what it had
+    away   the group answers to the leave first: a rebalance without the member, then one with it
+    back   the member returns first: one rebalance
 
-Each other member sends a heartbeat every HEARTBEAT_MS, at a time that nobody knows. If all of these
-times are equally likely, the member is back first with the chance `(1 - away / HEARTBEAT_MS) **
-others`. A plan plays the course that is more likely.
+A broker that assigns (KIP-848, KIP-932, KIP-1071) computes no target when a member leaves; the next
+heartbeat of any member does. In a group of a leader, the rebalance that a leave begins ends when
+all other members have joined again, which each does at its next heartbeat.
+
+Each other member sends a heartbeat every `interval`, at a time that nobody knows. If all of these
+times are equally likely, no heartbeat has come after `away` with the chance `(1 - away / interval)
+** others`, and not all have come with `1 - (away / interval) ** others`. A plan plays the course
+that is more likely.
 
 Source   GroupMetadataManager: consumerGroupLeave, shareGroupLeave, streamsGroupLeave; the
-         heartbeats' maybeUpdateTargetAssignment (Kafka 4.4.0); GroupCoordinatorConfig.
+         heartbeats' maybeUpdateTargetAssignment; classicGroupLeaveToClassicGroup,
+         maybeCompleteJoinPhase (Kafka 4.4.0); GroupCoordinatorConfig.
 """
 
 from dataclasses import dataclass, replace
@@ -36,6 +41,9 @@ AWAY_MS = 10_000
 HEARTBEAT_MS = 5_000
 """The default of `group.consumer.heartbeat.interval.ms`, and of share and streams groups."""
 
+LEADERS_HEARTBEAT_MS = 3_000
+"""The default of `heartbeat.interval.ms` of Java, librdkafka, kafka-python and aiokafka."""
+
 _LONGEST_MS = 2**31 - 1
 _LONGEST_TEXT = 15
 _UNITS = (("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1))
@@ -45,8 +53,8 @@ _UNITS = (("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1))
 class BounceMembers(Change):
     """Members restart one after another; if `member` is None, all members do, in join order.
 
-    A dynamic member leaves, and comes back with a new id: two rebalances. If the broker assigns,
-    `away_ms` decides whether it is one (see above). A static member is back before its session
+    A dynamic member leaves, and comes back with a new id: two rebalances, or one, as `away_ms`
+    decides (see above). A static member is back before its session
     times out, so there is no rebalance, and its partitions wait for it. If `static` is True, all
     members count as static; if it is False, all count as dynamic, as if the sessions of static
     members ended.
@@ -99,20 +107,21 @@ class BounceMembers(Change):
 
     def is_certain_in(self, group: GroupSpec) -> bool:
         """Returns whether the time away, or the group, decides between the two courses."""
-        if group.assignor not in SERVER_SIDE or len(group.members) < 2:
+        if len(group.members) < 2:
             return True
         if self.static or all(m.group_instance_id and self.static is None for m in group.members):
             return True
-        return self.away_ms is not None and not 0 < self.away_ms < HEARTBEAT_MS
+        return self.away_ms is not None and not 0 < self.away_ms < heartbeat_ms(group)
 
     def chance_to_be_first(self, group: GroupSpec) -> float:
-        """Returns the chance that a member is back before another member's heartbeat."""
+        """Returns the chance that a member is back before the group answers to its leave."""
         others = len(group.members) - 1
-        if group.assignor not in SERVER_SIDE or not others:
-            # A leader's members learn of a leave at once; without others, nobody does.
-            return 0.0 if others else 1.0
         away_ms = AWAY_MS if self.away_ms is None else self.away_ms
-        return float(max(0.0, 1 - away_ms / HEARTBEAT_MS) ** others)
+        heard = min(1.0, away_ms / heartbeat_ms(group))
+        if not others:
+            return 1.0
+        by_broker = group.assignor in SERVER_SIDE
+        return float((1 - heard) ** others if by_broker else 1 - heard**others)
 
     def _bounce(self, member: Member, *, is_first: bool) -> list[GroupEvent]:
         name = member.group_instance_id or member.member_id
@@ -132,6 +141,11 @@ class BounceMembers(Change):
             GroupEvent(f"{name} leaves", lambda group, _: Edited(without(group, gone))),
             GroupEvent(f"{name} comes back", lambda group, ids: _join_again(group, member, ids)),
         ]
+
+
+def heartbeat_ms(group: GroupSpec) -> int:
+    """Returns the time between two heartbeats of a member, by default."""
+    return HEARTBEAT_MS if group.assignor in SERVER_SIDE else LEADERS_HEARTBEAT_MS
 
 
 def _text(ms: int) -> str:
@@ -157,13 +171,15 @@ def _join_again(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
 
 
 def _return(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
-    """Returns the group after a member left and came back before a target without it.
+    """Returns the group after a member left and came back before the group answered to it.
 
     The member left its partitions, so the assignor sees it without any. Whatever it gets again has
-    waited for it. Leaving and coming back make a group epoch each; of a group that a leader assigns
-    this is the only member, and the empty group has a generation, too.
+    waited for it. Leaving and coming back make a group epoch each. In a group of a leader they make
+    one generation, but two if no other member is there: the empty group has one, too.
     """
     joined = _join_again(group, member, ids)
+    if group.assignor not in SERVER_SIDE and len(group.members) > 1:
+        return joined
     back = joined._replace(group=joined.group.edited(generation_id=next_generation(group)))
     if group.assignor not in SERVER_SIDE:
         return back

@@ -87,7 +87,7 @@ def print_figures(plan: RebalancePlan, figures: Figures) -> None:
     print_table(("", "before", "after", "possible"), figure_rows(figures, members))
     print_wrapped(f"{counted(figures.rounds, 'rebalance')}; {_silent(figures)}")
     if (other := other_pause(plan)) is not None:
-        print_wrapped(f'{other_course(other)} (see "pause").')
+        print_wrapped(f'{other_course(plan, other)} (see "pause").')
     if figures.owns_nothing:
         print_wrapped(
             "No member owns a partition at the beginning, so every assigned partition counts as a "

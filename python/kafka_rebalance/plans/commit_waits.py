@@ -13,7 +13,7 @@ of the rebalance when the leader joins. So if the leader waits too, the waits fo
 librdkafka, kafka-python and the members of consumer groups (KIP-848) join within seconds.
 
 Source   ConsumerCoordinator.onJoinPrepare (Kafka 4.4.0); aiokafka 0.14.0
-         (GroupCoordinator.commit_offsets); all clients: tests/live/test_deleted_topic.py.
+         (GroupCoordinator.commit_offsets); all clients: tests/live/test_topic_changes.py.
 """
 
 from dataclasses import asdict, dataclass

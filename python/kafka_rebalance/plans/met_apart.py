@@ -75,7 +75,7 @@ class _Apart(Change):
 
     @classmethod
     def parse(cls, verb: str, value: str) -> Self:
-        raise NotImplementedError
+        raise NotImplementedError  # a draw has no text: `played_apart` makes it
 
     def events(self, group: GroupSpec) -> list[GroupEvent]:
         (whole,) = self.change.events(group)

@@ -31,18 +31,12 @@ from tests.support.imports import (
 )
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_python_imports_point_one_way(name: str) -> None:
-    room = name.split(".")[0]
-    assert room in RANK, f"{room} has no row: add it to ROWS where it belongs"
-    assert upwards(name, PYTHON_GRAPH[name], RANK, ".") == set()
-
-
-@pytest.mark.parametrize("name", RUST_MODULES)
-def test_rust_imports_point_one_way(name: str) -> None:
-    room = name.split("::")[0]
-    assert room in RUST_RANK, f"{room} has no row: add it to RUST_ROWS where it belongs"
-    assert upwards(name, RUST_GRAPH[name], RUST_RANK, "::") == set()
+def test_imports_point_one_way() -> None:
+    for rank, graph, separator in ((RANK, PYTHON_GRAPH, "."), (RUST_RANK, RUST_GRAPH, "::")):
+        rooms = {name.split(separator)[0] for name in graph}
+        assert rooms <= rank.keys(), "a room has no row: add it to ROWS where it belongs"
+        wrong = {name: upwards(name, found, rank, separator) for name, found in graph.items()}
+        assert {name: above for name, above in wrong.items() if above} == {}
 
 
 def test_no_circles() -> None:
@@ -50,10 +44,20 @@ def test_no_circles() -> None:
     assert circles(RUST_GRAPH) == []
 
 
-@pytest.mark.parametrize("name", [n for n in MODULES if RANK[n.split(".")[0]] < RANK["__init__"]])
-def test_no_module_imports_the_packages_own_init(name: str) -> None:
-    """A module imports names from the modules that define them: `__init__` could make a circle."""
-    assert "__init__" not in PYTHON_GRAPH[name]
+def test_no_module_imports_the_packages_own_init() -> None:
+    """A module imports names from the modules that define them: `__init__` could make a circle.
+
+    `from kafka_rebalance import x` looks like an import of `__init__` even if x is a module.
+    """
+    below = [name for name in MODULES if RANK[name.split(".")[0]] < RANK["__init__"]]
+    assert [name for name in below if "__init__" in PYTHON_GRAPH[name]] == []
+    spelled = [
+        name
+        for name in below
+        for node in ast.walk(ast.parse(MODULES[name].read_text("utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module == "kafka_rebalance" and not node.level
+    ]
+    assert spelled == []
 
 
 def test_the_import_checks_see_imports() -> None:
@@ -87,9 +91,8 @@ RUST_ONLY = {
 }
 
 
-@pytest.mark.parametrize("room", TWIN_ROOMS)
-def test_a_rust_file_has_its_twin_in_python(room: str) -> None:
-    for path in sorted((RUST / room).rglob("*.rs")):
+def test_a_rust_file_has_its_twin_in_python() -> None:
+    for path in sorted(path for room in TWIN_ROOMS for path in (RUST / room).rglob("*.rs")):
         stem = path.relative_to(RUST).with_suffix("").as_posix()
         inner = stem.startswith("assignors/classic/general/")  # parts of one Python file
         if stem in RUST_ONLY or inner:
@@ -143,22 +146,22 @@ def test_no_public_class_name_is_used_twice() -> None:
     assert twice == {}
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if not name.endswith("__main__")])
-def test_no_module_is_shadowed(name: str) -> None:
+def test_no_module_is_shadowed() -> None:
     """`kafka_rebalance.a.b` is the module, not a function of that name."""
-    if name == "__init__":
-        return
-    try:
-        importlib.import_module(f"kafka_rebalance.{name}")
-    except kr.MissingExtra as error:  # an optional package is not installed
-        pytest.skip(str(error))
-    found: object = kr
-    for part in name.split("."):
-        found = getattr(found, part)
-    assert isinstance(found, ModuleType)
+    for name in MODULES:
+        if name == "__init__" or name.endswith("__main__"):
+            continue
+        try:
+            importlib.import_module(f"kafka_rebalance.{name}")
+        except kr.MissingExtra:  # an optional package is not installed
+            continue
+        found: object = kr
+        for part in name.split("."):
+            found = getattr(found, part)
+        assert isinstance(found, ModuleType), name
 
 
-VAGUE = {"events", "engine", "kinds", "fields", "best", "numbers"}
+VAGUE = {"engine", "kinds", "fields", "best", "numbers"}
 
 
 def test_file_names_say_what_is_inside() -> None:

@@ -3,7 +3,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from kafka_rebalance import _core
+import kafka_rebalance._core as _core
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import TopicPartition, quoted

@@ -15,7 +15,7 @@ one batch and its answers.
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kafka_rebalance import _core
+import kafka_rebalance._core as _core
 from kafka_rebalance.errors import MissingExtra
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import MAX_PARTITIONS, quoted

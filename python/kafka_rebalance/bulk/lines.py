@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from kafka_rebalance import _core
+import kafka_rebalance._core as _core
 from kafka_rebalance.assignors import assign
 from kafka_rebalance.assignors.registry import ONLY_PYTHON, Engine, is_known, runs_in_core, unknown
 from kafka_rebalance.errors import GroupError

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kafka_rebalance import _core
+import kafka_rebalance._core as _core
 from kafka_rebalance.errors import NO_MEMBERS, SchemaError
 
 from .file_systems import open_file_system

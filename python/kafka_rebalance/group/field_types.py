@@ -9,7 +9,7 @@ accepted: it may have lists, or subclasses of the types. (`group/contract.py` ch
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kafka_rebalance import _core
+import kafka_rebalance._core as _core
 from kafka_rebalance.errors import GroupError
 
 from .field_paths import MAX_INT32, kind, text

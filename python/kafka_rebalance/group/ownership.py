@@ -14,7 +14,7 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import Any, Literal
 
-from kafka_rebalance import _core
+import kafka_rebalance._core as _core
 from kafka_rebalance.errors import GroupError
 
 from .field_paths import a_type, each_of

@@ -10,7 +10,7 @@ from functools import partial
 from numbers import Integral
 from typing import Any
 
-from kafka_rebalance import _core
+import kafka_rebalance._core as _core
 from kafka_rebalance.errors import GroupError
 
 from .field_paths import MAX_INT32

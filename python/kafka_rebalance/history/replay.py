@@ -30,7 +30,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
-from kafka_rebalance import wire
+import kafka_rebalance.wire as wire
 from kafka_rebalance.assignors.assigning import assign
 from kafka_rebalance.assignors.registry import BUILT_IN, Engine, is_known, library_of
 from kafka_rebalance.errors import KafkaRebalanceError

@@ -10,7 +10,7 @@ Source   Kafka's DescribeGroups and ConsumerProtocol messages.
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from kafka_rebalance import wire
+import kafka_rebalance.wire as wire
 from kafka_rebalance.errors import GroupError, WireError
 from kafka_rebalance.group.model import NEWEST_SUBSCRIPTION, Member, TopicPartition
 from kafka_rebalance.plans.seen_protocol import seen_protocol

@@ -9,7 +9,7 @@ from the core's columns. No assignor runs again.
 from collections.abc import Iterator
 from functools import partial
 
-from kafka_rebalance import _core
+import kafka_rebalance._core as _core
 from kafka_rebalance.assignors import RebalanceProtocol
 from kafka_rebalance.assignors.assigning import from_columns, partitions_from
 from kafka_rebalance.group.ownership import Assignment, Delta

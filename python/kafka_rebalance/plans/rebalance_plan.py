@@ -35,7 +35,7 @@ from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from typing import Any
 
-from kafka_rebalance import _core
+import kafka_rebalance._core as _core
 from kafka_rebalance.assignors.assigning import assignor_of, from_columns, partitions_from
 from kafka_rebalance.assignors.registry import (
     BUILT_IN,

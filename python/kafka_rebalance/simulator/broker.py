@@ -11,7 +11,7 @@ Source   KafkaApis.handleOffsetCommit (Kafka 4.4.0).
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from kafka_rebalance import coordinator as c
+import kafka_rebalance.coordinator as c
 from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
 from kafka_rebalance.coordinator.refusals import refuse
 from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeat

@@ -4,7 +4,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from kafka_rebalance import member as m
+import kafka_rebalance.member as m
 
 from .agenda import Agenda
 from .broker import Broker

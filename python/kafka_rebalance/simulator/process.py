@@ -8,7 +8,7 @@ The application does not poll while it processes records.
 import random
 from dataclasses import dataclass, field, replace
 
-from kafka_rebalance import member as m
+import kafka_rebalance.member as m
 from kafka_rebalance.assignors.connect import Work
 from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeat
 from kafka_rebalance.wire.classic_groups import Heartbeat, SyncGroup

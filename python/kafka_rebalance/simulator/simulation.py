@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from kafka_rebalance import member as m
+import kafka_rebalance.member as m
 from kafka_rebalance.coordinator import Appended, Coordinator, PatternsDue, Received, Transition
 from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
 from kafka_rebalance.group.field_paths import a_type

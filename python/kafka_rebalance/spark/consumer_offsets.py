@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from kafka_rebalance import _core
+import kafka_rebalance._core as _core
 
 from .compaction import (
     COMMIT_KEYS,

@@ -237,7 +237,7 @@ def _work(
     def run(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         import pyarrow as pa
 
-        from kafka_rebalance import _core
+        import kafka_rebalance._core as _core
 
         work = getattr(_core, f"{verb}_batch")
         for batch in batches:
@@ -274,7 +274,7 @@ def _from_records(
     def run(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         import pyarrow as pa
 
-        from kafka_rebalance import _core
+        import kafka_rebalance._core as _core
 
         work = getattr(_core, f"{verb}_batch")
         for batch in batches:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 
-from kafka_rebalance import _core
+import kafka_rebalance._core as _core
 
 from .compaction import GROUP_KEYS, check_records, last_records, require_columns
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from kafka_rebalance import _core
+import kafka_rebalance._core as _core
 from kafka_rebalance.errors import SparkFailedError
 
 from .session import HELP, spark_errors
@@ -69,7 +69,7 @@ def _pythons(spark: SparkSession, tasks: int) -> DataFrame:
         try:
             import pyarrow  # noqa: F401
 
-            from kafka_rebalance import _core
+            import kafka_rebalance._core as _core
 
             version = _core.VERSION
         except ImportError as error:

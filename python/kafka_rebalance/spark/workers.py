@@ -47,7 +47,7 @@ def core_importer() -> Callable[[], Any]:
 
     def core() -> Any:
         try:
-            from kafka_rebalance import _core
+            import kafka_rebalance._core as _core
         except ImportError as error:
             import socket
             import sys

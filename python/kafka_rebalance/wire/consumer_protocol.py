@@ -4,7 +4,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from kafka_rebalance import _core
+import kafka_rebalance._core as _core
 from kafka_rebalance.group.model import TopicPartition
 
 HIGHEST_VERSION = 3

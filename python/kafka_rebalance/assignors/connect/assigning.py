@@ -3,7 +3,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from kafka_rebalance import _core
+import kafka_rebalance._core as _core
 from kafka_rebalance.assignors.registry import Engine, check_engine
 
 from . import eager, incremental

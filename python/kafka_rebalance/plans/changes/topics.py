@@ -8,7 +8,7 @@ subscribe again to the topics that they have. Then only these clients join again
     librdkafka   a leader that subscribes again under an eager assignor; each member is taken for it
 
 Source   ConsumerCoordinator.MetadataSnapshot, SubscriptionState.changeSubscription (Kafka 4.4.0);
-         all clients: tests/live/test_idle_changes.py; broker: GroupMetadataManager.
+         all clients: tests/live/test_topic_changes.py; broker: GroupMetadataManager.
 """
 
 from dataclasses import dataclass, replace

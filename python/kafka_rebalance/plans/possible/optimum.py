@@ -31,7 +31,7 @@ C2: t[0, 1]
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafka_rebalance import _core
+import kafka_rebalance._core as _core
 from kafka_rebalance.assignors.assigning import from_columns
 from kafka_rebalance.assignors.registry import Engine, check_engine
 from kafka_rebalance.group.model import TopicPartition

@@ -289,7 +289,7 @@ def _drawn(seed: int, protocol: str | None = None) -> Scenario:
     connectors = {f"c{n}": rng.randint(0, 5) for n in range(rng.randint(1, 6))}
     # If workers have two protocols, the coordinator does not move, because workers of the older one
     # could not join after a move (see the test above).
-    of_topics = (Kind.GROW, Kind.CREATE_TOPIC, Kind.AWAY)
+    of_topics = (Kind.GROW, Kind.CREATE_TOPIC, Kind.DELETE_TOPIC, Kind.AWAY)
     kinds = [one for one in Kind if one not in (*of_topics, *(Kind.MOVE for _ in protocols[1:]))]
     happenings = [
         _happening(rng, kinds, [one.name for one in members], list(connectors))

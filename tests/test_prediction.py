@@ -22,7 +22,7 @@ from tests.prediction.cast import (
     casts,
     next_name,
 )
-from tests.prediction.events import EVENTS, deck, draw
+from tests.prediction.events import EVENTS, SWITCH, deck, draw
 from tests.prediction.given import Verdict
 from tests.prediction.log import Written, generations
 from tests.prediction.observed import Inventory, Observed
@@ -328,7 +328,7 @@ def test_every_kind_of_group_and_of_event_is_drawn() -> None:
                 events.add(event)
     assert len(kinds) == 2 * (4 + 4 + 3 + 3) + 4 + 3
     assert (AIOKAFKA, "cooperative-sticky", False) not in kinds
-    assert events == set(EVENTS)
+    assert events == {*EVENTS, SWITCH}
 
 
 @pytest.mark.parametrize(

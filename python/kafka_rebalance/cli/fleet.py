@@ -252,7 +252,8 @@ def _report(
         print(f"{done.never_ends:,} of the errors: the assignor never ends, so the leader hangs;")
         print(f"a way out: {advice}")
     if args.word in ("plan", "compare"):
-        print(_LEADERS.format(word=args.word))
+        for line in _LEADERS.format(word=args.word).splitlines():
+            print(line)
     print(f"written to {args.output}")
 
 

@@ -143,7 +143,7 @@ def plans_by_leader(
         if own.plan is None:
             raise found[0].error or AssertionError(own.assignor)
         found.insert(0, own)
-    return tuple(_different(found))
+    return tuple(_different([*found, *_after_switches(group, parsed, engine)]))
 
 
 def has_no_answer(led: Sequence[LedPlan]) -> bool:
@@ -267,6 +267,24 @@ def _led(
         if not isinstance(error, AssignorThrows) and error.path != "assignor":
             raise  # a change does not fit the group
         return LedPlan(name, leaders, None, error)
+
+
+def _after_switches(
+    group: GroupSpec, changes: tuple[Change, ...], engine: Engine
+) -> Iterator[LedPlan]:
+    """Yields the plans of a switch to a library's own class, if its members may lead afterwards."""
+    for at, change in enumerate(changes):
+        if not isinstance(change, SwitchAssignor) or change.assignor in SERVER_SIDE:
+            continue
+        leaders: dict[str, list[str]] = {}
+        for member in () if library_of(change.assignor) else group.members:
+            for name in _dialects(group, member, change.assignor, set()):
+                leaders.setdefault(name, []).append(member.member_id)
+        leaders.pop(change.assignor, None)
+        for name, ids in leaders.items():
+            own = (*changes[:at], SwitchAssignor(name), *changes[at + 1 :])
+            led = _led(group, group.assignor or "", tuple(ids), own, engine)
+            yield replace(led, assignor=name)
 
 
 def _of_library(group: GroupSpec, name: str, change: Change) -> Change:

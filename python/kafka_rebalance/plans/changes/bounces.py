@@ -67,9 +67,9 @@ class BounceMembers(Change):
     VERBS = (
         Verb(
             "bounce-members",
-            "MEMBER[,KIND][,away=TIME]",
+            "MEMBER[,KIND][,away=T]",
             "MEMBER restarts, or all one after another (*). KIND: count all members as static or "
-            "as dynamic. TIME: from leaving to coming back, such as 5s",
+            "as dynamic. T: from leaving to coming back, such as 5s",
             default="*",
         ),
     )

@@ -277,7 +277,5 @@ def _id(group: GroupSpec, name: str) -> str:
 
 
 _SHARE = (_share_join, _share_join, _leave, _leave, _quick_restart, _grow, _resubscribe)
-_STREAMS = (
-    *(_streams_join, _streams_join, _more_threads, _leave, _leave, _leave, _other_standby),
-    _quick_restart,
-)
+# Without quick restarts: their plans are known to be inexact in streams groups (docs/plans.md).
+_STREAMS = (_streams_join, _streams_join, _more_threads, _leave, _leave, _leave, _other_standby)

@@ -107,6 +107,8 @@ def _pause(plan: RebalancePlan) -> Iterator[Note]:
             "When a member leaves, the broker computes no target; the next heartbeat of any member "
             "does, at most 5 s later. A member that is back before it usually has again what it had"
         )
+        if assigns_tasks(plan.group.assignor):
+            why += "; a task of a streams group can then end elsewhere than in this plan"
     else:
         why = (
             "When a member leaves, the others join again at their next heartbeats, at most 3 s "

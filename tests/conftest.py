@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support import seeds, tiers
 from tests.support.oracle import JAR, SERVER_JAR, Oracle, missing_java_of_the_judges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
     from pathlib import Path
 
     from kafka_rebalance.assignors.registry import Engine
@@ -25,6 +26,7 @@ settings.register_profile(
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
+settings.register_profile("quick", settings.get_profile("tests"), max_examples=25)
 settings.load_profile("tests")
 
 # Texts in tests are as wide as without a terminal. Python's readline, which pytest imports, sets
@@ -36,12 +38,58 @@ os.unsetenv("COLUMNS")
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the options of a run of everything."""
+    parser.addoption(
+        "--whole", action="store_true", help="run all tests, and laws with many fresh seeds"
+    )
+    parser.addoption("--first-seed", type=int, help="the first seed of laws and simulations")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    seeds.choose_first(config)
+    if not config.option.whole:
+        settings.load_profile("quick")
+    if _is_quick_run(config):
+        tiers.forbid_processes()
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Names the tier and the seeds."""
+    tier = "only quick tests (--whole runs all)" if _is_quick_run(config) else "all that is named"
+    return f"tests: {tier}; first seed of laws: --first-seed {config.option.first_seed}"
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    seeds.seeds_of(metafunc)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    seeds.add_the_seed(item, report)
+    return report
+
+
 @pytest.hookimpl(tryfirst=True)  # xdist's own hook, which comes later, reads the marks
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks live tests and Spark tests, so that each kind runs in one process of pytest-xdist."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Marks tests, so that live ones and Spark's each run in one process; keeps the quick ones."""
     for item in items:
-        if item.path.parent.name in ("live", "spark"):
-            item.add_marker(pytest.mark.xdist_group(item.path.parent.name))
+        for mark in tiers.marks(item):
+            item.add_marker(mark)
+            if mark != "process":
+                item.add_marker(pytest.mark.xdist_group(mark))
+    if _is_quick_run(config):
+        config.hook.pytest_deselected(items=[one for one in items if not tiers.is_quick(one)])
+        items[:] = filter(tiers.is_quick, items)
+
+
+def _is_quick_run(config: pytest.Config) -> bool:
+    """Returns whether the command names neither tests, nor marks, nor --whole."""
+    is_named = config.args_source is pytest.Config.ArgsSource.ARGS
+    return not (config.option.whole or config.option.markexpr or is_named)
 
 
 @pytest.fixture(params=["rust", "reference"])

@@ -107,6 +107,7 @@ def test_ctrl_c_ends_a_long_call() -> None:
     assert running.returncode == 0
 
 
+@pytest.mark.process
 def test_a_fork_between_two_parallel_calls_is_harmless() -> None:
     """A child process does not use the threads of its parent, which do not exist there.
 

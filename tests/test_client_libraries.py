@@ -25,6 +25,7 @@ def sent() -> list[sent_subscriptions.Sent]:
     return sent_subscriptions.sent_by_python_clients()
 
 
+@pytest.mark.soak
 def test_every_member_is_recognised(sent: list[sent_subscriptions.Sent]) -> None:
     """With a user's own client id, most Python members are "python", and none is another library.
 

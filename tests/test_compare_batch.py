@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance import _core
@@ -64,6 +65,7 @@ def _with_libraries(rng: random.Random, group: kr.GroupSpec) -> kr.GroupSpec:
     return replace(group, members=members, leader_library=rng.choice((None, *LIBRARIES)))
 
 
+@pytest.mark.soak
 def test_libraries_count_as_in_the_comparison_of_one_group() -> None:
     rng = random.Random(78)
     counts: Counter[str] = Counter()

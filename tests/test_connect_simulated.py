@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -23,8 +24,9 @@ from kafka_rebalance.simulator import (
 from kafka_rebalance.simulator.scenario_files import load
 from tests.test_simulator_laws import check_generations
 
-PARTS = 20
-SCENARIOS = 3_000
+if TYPE_CHECKING:
+    from tests.support.seeds import Seeds
+
 UNTIL_MS = 2_000_000
 NO_DELAY = CoordinatorConfig(group_initial_rebalance_delay_ms=0)
 
@@ -334,10 +336,9 @@ def _configured_at_the_end(scenario: Scenario) -> list[str]:
     return _names({name: tasks for name, tasks in scenario.connectors.items() if name in there})
 
 
-@pytest.mark.parametrize("part", range(PARTS))
-def test_laws(part: int) -> None:
-    share = SCENARIOS // PARTS
-    for seed in range(part * share, (part + 1) * share):
+@pytest.mark.seeds(quick=80, whole=500)
+def test_laws(seeds: Seeds) -> None:
+    for seed in seeds:
         scenario = _drawn(seed)
         run = simulate(scenario)
         assert run.crashed == {}, seed

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks laws after every step of 20,000 random sequences of requests.
+"""Checks laws after every step of random sequences of requests.
 
 A member sends the next request of a real client, or a stale, fenced or wrong one. Some appends
 are delayed or fail. The coordinator moves away and returns.
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -47,8 +47,9 @@ from kafka_rebalance.wire.offsets import (
     OffsetToCommit,
 )
 
-SEQUENCES = 20_000
-PARTS = 20
+if TYPE_CHECKING:
+    from tests.support.seeds import Seeds
+
 GROUPS = ("g", "h")
 REFUSALS = {
     ErrorCode.FENCED_INSTANCE_ID,
@@ -279,10 +280,9 @@ def remember(client: Client, response: Response) -> None:
         client.next = "join"
 
 
-@pytest.mark.parametrize("part", range(PARTS))
-def test_laws(part: int) -> None:
-    share = SEQUENCES // PARTS
-    for seed in range(part * share, (part + 1) * share):
+@pytest.mark.seeds(quick=300, whole=2_000)
+def test_laws(seeds: Seeds) -> None:
+    for seed in seeds:
         run = Run(seed)
         try:
             run.play()
@@ -290,12 +290,13 @@ def test_laws(part: int) -> None:
             raise AssertionError(f"seed {seed}, step {len(run.transcript)}") from error
 
 
-@pytest.mark.parametrize("seed", range(0, SEQUENCES, 100))
-def test_the_same_sequence_gives_the_same_answers(seed: int) -> None:
-    first, second = Run(seed), Run(seed)
-    first.play()
-    second.play()
-    assert first.transcript == second.transcript
+@pytest.mark.seeds(quick=40, whole=200)
+def test_the_same_sequence_gives_the_same_answers(seeds: Seeds) -> None:
+    for seed in seeds:
+        first, second = Run(seed), Run(seed)
+        first.play()
+        second.play()
+        assert first.transcript == second.transcript
 
 
 def test_the_random_runs_cover_every_kind_of_answer() -> None:

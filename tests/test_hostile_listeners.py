@@ -47,6 +47,7 @@ def test_a_hostile_listener_ends_each_command_in_one_line(name: str) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("command", ["snapshot", "plan", "history", "describe --group"])
+@pytest.mark.soak
 def test_a_broker_that_dies_in_the_middle_ends_a_command_in_one_line(
     command: str, way: str
 ) -> None:
@@ -65,6 +66,7 @@ def test_a_broker_that_dies_in_the_middle_ends_a_command_in_one_line(
 
 
 @pytest.mark.parametrize("hour", [3600, -3600])
+@pytest.mark.soak
 def test_a_clock_that_jumps_ends_nothing(
     hour: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

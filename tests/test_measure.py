@@ -13,7 +13,7 @@ from kafka_rebalance.simulator.measure import chapters, stops_of, unavailability
 from kafka_rebalance.simulator.scenario_files import read
 from tests.test_simulator_laws import drawn
 
-SCENARIOS = 400
+SCENARIOS = 150
 
 
 def _spans(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -70,6 +70,7 @@ def check(core: kr.RebalancePlan, reference: kr.RebalancePlan) -> None:
     assert core.to_dict() == reference.to_dict()
 
 
+@pytest.mark.soak
 def test_every_attribute_is_equal() -> None:
     planned = failed = drawn = 0
     for group, changes in groups_and_changes(11, 400):

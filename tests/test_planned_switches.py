@@ -79,6 +79,7 @@ def test_members_that_have_restarted_are_eager_in_a_cooperative_group(engine: En
     assert claims == {"j-1": False, "j-3": True}
 
 
+@pytest.mark.soak
 def test_a_plan_of_a_switch_is_the_first_bounce_of_compare(engine: Engine) -> None:
     random, compared = Random(4), 0
     for drawn, _ in groups_and_changes(91, 60):

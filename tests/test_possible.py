@@ -52,6 +52,7 @@ def small_group(rng: random.Random) -> GroupSpec:
     )
 
 
+@pytest.mark.soak
 def test_five_thousand_small_groups_equal_brute_force() -> None:
     rng = random.Random(7)
     levels = 0

@@ -30,6 +30,7 @@ from tests.support.oracle import JAR
 from tests.support.probed import Case, led, on_the_wire, ours
 from tools import differential_probe
 
+pytestmark = pytest.mark.process
 VECTORS = Path(__file__).resolve().parent / "vectors"
 
 # librdkafka ---------------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks laws of simulated runs in 10,000 random scenarios of consumer groups.
+"""Checks laws of simulated runs in random scenarios of consumer groups.
 
 Members subscribe by name or by pattern. They crash and pause; topics are created and grow; brokers
 leave, and may return before clients see their topics again.
@@ -49,9 +49,7 @@ from kafka_rebalance.wire.offsets import OffsetCommit, OffsetCommitResponse
 
 if TYPE_CHECKING:
     from kafka_rebalance.wire.messages import Request, Response
-
-PARTS = 20
-SCENARIOS = 10_000
+    from tests.support.seeds import Seeds
 
 
 def drawn(seed: int, assignors: tuple[str, ...] | None = None) -> Scenario:
@@ -153,19 +151,26 @@ def test_the_same_seed_gives_the_same_run(assignors: tuple[str, ...]) -> None:
     assert simulate(scenario) == simulate(scenario)
 
 
-@pytest.mark.parametrize("part", range(PARTS))
-def test_laws(part: int) -> None:
-    share, refused = SCENARIOS // PARTS, 0
-    for seed in range(part * share, (part + 1) * share):
-        scenario = drawn(seed)
-        journal: list[Entry] = []
-        run = simulate(scenario, journal=journal)
-        assert run.crashed == {}, seed
-        check_generations(run, seed)
-        _check_the_end(scenario, run, journal, seed)
-        _check_replay(scenario, journal, seed)
-        refused += _check_the_fenced(scenario, journal, seed)
-    assert refused > 10
+@pytest.mark.seeds(quick=100, whole=500)
+def test_laws(seeds: Seeds) -> None:
+    for seed in seeds:
+        _check_laws(seed)
+
+
+def test_the_scenarios_refuse_removed_members() -> None:
+    assert sum(map(_check_laws, range(40))) > 0
+
+
+def _check_laws(seed: int) -> int:
+    """Asserts all laws; returns how many requests of removed members were refused."""
+    scenario = drawn(seed)
+    journal: list[Entry] = []
+    run = simulate(scenario, journal=journal)
+    assert run.crashed == {}, seed
+    check_generations(run, seed)
+    _check_the_end(scenario, run, journal, seed)
+    _check_replay(scenario, journal, seed)
+    return _check_the_fenced(scenario, journal, seed)
 
 
 def check_generations(run: Run, seed: int) -> None:

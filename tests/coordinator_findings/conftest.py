@@ -29,8 +29,14 @@ def command(request: pytest.FixtureRequest) -> Iterator[Callable[[Answer], Answe
     if request.param == "ours":
         yield Driver().command
         return
+    yield request.getfixturevalue("kafkas_coordinator").command
+
+
+@pytest.fixture(scope="module")
+def kafkas_coordinator() -> Iterator[CoordinatorOracle]:
+    """Yields Kafka's coordinator; tests of our own coordinator do not start it."""
     with CoordinatorOracle() as oracle:
-        yield oracle.command
+        yield oracle
 
 
 @pytest.fixture

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a coordinator as a subprocess (its driver): JSON lines in and out, in virtual time."""
+"""Plays scenarios on a coordinator in virtual time: in this process, or in one of its own."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any, Self
 
+from kafka_rebalance.tracing.driver import Driver
 from tests.support.processes import end_by_closing_stdin
 
 from .scenarios import CONFIG
@@ -26,15 +27,13 @@ class DriverError(RuntimeError):
     """The subprocess ended, answered too late or not in JSON, or did not know the command."""
 
 
-class DriverPlayer:
-    """Plays scenarios one after another, each with a new coordinator."""
+class OwnPlayer:
+    """Plays scenarios one after another, each with a new coordinator, in this process."""
 
     live = False  # each answer has all events up to its time, so the caller need not wait
 
-    def __init__(self, command: Sequence[str]) -> None:
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+    def __init__(self) -> None:
+        self._driver = Driver()
 
     def begin(self) -> None:
         self.tell({"op": "init", **CONFIG})
@@ -46,6 +45,28 @@ class DriverPlayer:
             waited = self.tell({"op": "advance", "ms": command["ms"]})
             swept = self.tell({"op": "cleanup"})
             return {**swept, "events": waited["events"] + swept["events"]}
+        answer = self._answer(command)
+        if "bad" in answer:
+            raise DriverError(f"the driver does not know {answer['bad']!r}")
+        return answer
+
+    def more(self, timeout_s: float) -> list[dict[str, Any]]:
+        """Returns nothing, because the answers had all events."""
+        return []
+
+    def _answer(self, command: Command) -> dict[str, Any]:
+        return self._driver.command(command)
+
+
+class DriverPlayer(OwnPlayer):
+    """An `OwnPlayer` whose coordinator is in a process of its own."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def _answer(self, command: Command) -> dict[str, Any]:
         assert self._process.stdin
         assert self._process.stdout
         timer = threading.Timer(ANSWER_TIMEOUT_S, self._process.kill)
@@ -64,13 +85,7 @@ class DriverPlayer:
             answer: dict[str, Any] = json.loads(line)
         except ValueError:
             raise DriverError(f"{json.dumps(command)} was answered by {line!r}") from None
-        if "bad" in answer:
-            raise DriverError(f"the driver does not know {answer['bad']!r}")
         return answer
-
-    def more(self, timeout_s: float) -> list[dict[str, Any]]:
-        """Returns nothing, because the answers had all events."""
-        return []
 
     def close(self) -> None:
         end_by_closing_stdin(self._process)

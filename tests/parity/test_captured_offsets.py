@@ -4,15 +4,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from tests.parity.driver_player import OURS, DriverPlayer
+from tests.parity.driver_player import OwnPlayer
 from tests.parity.recorded import TESTS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 DATA = TESTS / "data"
 GROUPS = {
@@ -24,25 +21,25 @@ CLASSIC = [name for name, group in GROUPS.items() if group["listed"]["group_type
 
 
 @pytest.fixture(scope="module")
-def loaded() -> Iterator[DriverPlayer]:
+def loaded() -> OwnPlayer:
     """Returns our coordinator after it has loaded the captured log."""
     text = (DATA / "consumer_offsets.jsonl").read_text(encoding="utf-8")
-    with DriverPlayer(OURS) as driver:
-        driver.tell({"op": "init"})
-        for record in map(json.loads, text.splitlines()):
-            producer = {} if record["pid"] is None else {"pid": record["pid"]}
-            if record["control"]:
-                driver.tell({"op": "rawend", "commit": record["control"] == "COMMIT", **producer})
-            else:
-                driver.tell({"op": "raw", "k": record["key"], "v": record["value"], **producer})
-        driver.tell({"op": "reload"})
-        yield driver
+    driver = OwnPlayer()
+    driver.tell({"op": "init"})
+    for record in map(json.loads, text.splitlines()):
+        producer = {} if record["pid"] is None else {"pid": record["pid"]}
+        if record["control"]:
+            driver.tell({"op": "rawend", "commit": record["control"] == "COMMIT", **producer})
+        else:
+            driver.tell({"op": "raw", "k": record["key"], "v": record["value"], **producer})
+    driver.tell({"op": "reload"})
+    return driver
 
 
 @pytest.mark.parametrize(
     "name", [name for name in CLASSIC if GROUPS[name]["described"]["state"] in AT_REST]
 )
-def test_groups_at_rest(loaded: DriverPlayer, name: str) -> None:
+def test_groups_at_rest(loaded: OwnPlayer, name: str) -> None:
     described = GROUPS[name]["described"]
     ours = loaded.tell({"op": "describe", "g": name})
     assert (ours["state"], ours["ptype"], ours["proto"]) == (
@@ -54,7 +51,7 @@ def test_groups_at_rest(loaded: DriverPlayer, name: str) -> None:
 @pytest.mark.parametrize(
     "name", [name for name in CLASSIC if GROUPS[name]["described"]["state"] not in AT_REST]
 )
-def test_groups_in_a_rebalance(loaded: DriverPlayer, name: str) -> None:
+def test_groups_in_a_rebalance(loaded: OwnPlayer, name: str) -> None:
     """Rebalancing groups are loaded as Stable: only finished generations have a record."""
     described = GROUPS[name]["described"]
     ours = loaded.tell({"op": "describe", "g": name})
@@ -65,7 +62,7 @@ def test_groups_in_a_rebalance(loaded: DriverPlayer, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", GROUPS)
-def test_offsets(loaded: DriverPlayer, name: str) -> None:
+def test_offsets(loaded: OwnPlayer, name: str) -> None:
     group = GROUPS[name]
     for one in group["offsets"]:
         place = {"g": name, "topic": one["topic"], "p": one["partition"]}
@@ -76,7 +73,7 @@ def test_offsets(loaded: DriverPlayer, name: str) -> None:
         assert stable["err"] == ("UNSTABLE_OFFSET_COMMIT" if open_ else "NONE")
 
 
-def test_no_deleted_group_is_in_the_loaded_state(loaded: DriverPlayer) -> None:
+def test_no_deleted_group_is_in_the_loaded_state(loaded: OwnPlayer) -> None:
     """No deleted group or offset is loaded, and no offset of an open or aborted transaction."""
     assert loaded.tell({"op": "describe", "g": "raw-deleted"})["state"] == "Dead"
     for group, topic, partition in (

@@ -10,11 +10,9 @@ import pytest
 
 from tests.parity import liar, recorded, scenarios
 from tests.parity.compare import END, differences, play, unexplained
-from tests.parity.driver_player import OURS, DriverPlayer
+from tests.parity.driver_player import OURS, DriverPlayer, OwnPlayer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.parity.scenarios import Scenario
 
 SCENARIOS = scenarios.load()
@@ -22,13 +20,12 @@ BROKER = recorded.read()
 
 
 @pytest.fixture(scope="module")
-def driver() -> Iterator[DriverPlayer]:
-    with DriverPlayer(OURS) as player:
-        yield player
+def driver() -> OwnPlayer:
+    return OwnPlayer()
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
-def test_ours_answers_as_the_broker_did(driver: DriverPlayer, scenario: Scenario) -> None:
+def test_ours_answers_as_the_broker_did(driver: OwnPlayer, scenario: Scenario) -> None:
     steps, broker = BROKER[scenario.name]
     assert steps == [step.text for step in scenario.steps], "record it anew: its steps have changed"
     ours = play(scenario, driver)

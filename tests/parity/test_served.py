@@ -14,11 +14,10 @@ from kafka_rebalance.testing import RunningBroker
 from tests.parity import recorded, scenarios
 from tests.parity.cluster import PARTITIONS, TOPICS
 from tests.parity.compare import END, differences, play, unexplained
-from tests.parity.driver_player import OURS, DriverPlayer
+from tests.parity.driver_player import OwnPlayer
 from tests.parity.wire_player import WirePlayer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.parity.cast import Command
@@ -52,14 +51,13 @@ class ServedPlayer(WirePlayer):
 
 
 @pytest.fixture(scope="module")
-def driver() -> Iterator[DriverPlayer]:
-    with DriverPlayer(OURS) as player:
-        yield player
+def driver() -> OwnPlayer:
+    return OwnPlayer()
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
 def test_serve_answers_as_the_broker_did(
-    scenario: Scenario, driver: DriverPlayer, tmp_path: Path
+    scenario: Scenario, driver: OwnPlayer, tmp_path: Path
 ) -> None:
     config = CoordinatorConfig(
         group_initial_rebalance_delay_ms=SETTINGS["init_delay"],

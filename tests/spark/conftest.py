@@ -15,12 +15,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if "tests/spark/" in item.path.as_posix():
-            item.add_marker(pytest.mark.spark)
-
-
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     running = session("tests", master="local[2]")

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# A newcomer needs two commands: `make demo` and `make test`. `make help` lists all targets.
+# A newcomer needs two commands: `make demo` and `make test`. `make help` lists all targets; the
+# tools for one purpose are behind `python -m tools`.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint lint-rust lint-python lint-types format oracle connect-oracle coordinator-oracle server-oracle broker-jars connect-jars broker \
-        differential differential-bytes differential-plans differential-connect parity-virtual parity bench-connect sample fuzz bench bench-quick \
-        bench-bulk bench-coordinator bench-simulator bench-fleet franz \
-        browser frames reality prediction pages docs wheel pictures clean need-python need-cargo need-java need-maven
+.PHONY: help demo quick test lint lint-rust lint-python lint-types format judges fuzz bench parity-virtual frames browser \
+        pages docs wheel clean need-python need-cargo need-java need-maven
 
 PYTHON ?= python3
 VENV := .venv
@@ -13,7 +12,7 @@ BIN := $(VENV)/bin
 # The packages of some extras, as pyproject.toml has them.
 NEEDS_OF = $(shell $(PYTHON) -c 'import tomllib; e = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; print(*(repr(need) for extra in "$(1)".split() for need in e[extra]))')
 RUST := Cargo.toml Cargo.lock $(shell find src -name '*.rs')
-JAVA_OF = $(shell find tools/$(1) -name '*.java') tools/pom.xml tools/$(1)/pom.xml
+JUDGES := oracle connect-oracle coordinator-oracle server-oracle broker connect-plugin
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 22
@@ -23,14 +22,16 @@ demo: need-python need-cargo need-java $(if $(wildcard $(VENV)/built),$(VENV)/bu
 	$(BIN)/kafka-rebalance demo
 
 WORKERS ?= 2
-test: need-python need-cargo need-java $(VENV)/built ## all tests but `make frames`; the tests against Kafka's own classes also need Maven
-	@command -v mvn >/dev/null && $(MAKE) --no-print-directory oracle connect-oracle coordinator-oracle server-oracle \
-	  broker-jars connect-jars || \
+PYTEST = $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup
+quick: need-python need-cargo $(VENV)/built ## the tests that start no process, on few fixed seeds (two minutes)
+	$(PYTEST)
+
+test: need-python need-cargo need-java $(VENV)/built browser ## all tests but `make frames`, laws on fresh seeds; those against Kafka's own classes need Maven
+	@command -v mvn >/dev/null && $(MAKE) --no-print-directory judges || \
 	  echo "Maven is not here: the tests against Kafka's own classes and a real broker are skipped." \
 	       "Install it, for example with 'apt-get install maven'." >&2
-	@$(MAKE) --no-print-directory browser
 	cargo test --quiet
-	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup
+	$(PYTEST) --whole
 
 lint: lint-rust lint-python lint-types ## formatters, linters, type checker, over the whole tree
 
@@ -52,98 +53,32 @@ format: $(VENV)/built ## let the formatters rewrite the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-oracle: tools/oracle/target/oracle.jar ## the real Java assignors as a JSON-lines filter
-tools/oracle/target/oracle.jar: $(call JAVA_OF,oracle) | need-maven
-	mvn -q -B -f tools/oracle/pom.xml package
+judges: $(JUDGES:%=tools/%/target/built) ## build Kafka's own classes: assignors, coordinator, broker, consumers, Connect
+.SECONDEXPANSION:
+tools/%/target/built: tools/pom.xml tools/%/pom.xml $$(shell find tools/$$* -name '*.java') | need-maven
+	mvn -q -B -f tools/$*/pom.xml package
 	@touch $@
-
-connect-oracle: tools/connect-oracle/target/connect-oracle.jar ## Connect's real assignors as a JSON-lines filter
-tools/connect-oracle/target/connect-oracle.jar: $(call JAVA_OF,connect-oracle) | need-maven
-	mvn -q -B -f tools/connect-oracle/pom.xml package
-	@touch $@
-
-coordinator-oracle: tools/coordinator-oracle/target/coordinator-oracle.jar ## Kafka's own coordinator in virtual time
-tools/coordinator-oracle/target/coordinator-oracle.jar: $(call JAVA_OF,coordinator-oracle) | need-maven
-	mvn -q -B -f tools/coordinator-oracle/pom.xml package
-	@touch $@
-
-server-oracle: tools/server-oracle/target/server-oracle.jar ## the assignors of Kafka's brokers as a JSON-lines filter
-tools/server-oracle/target/server-oracle.jar: $(call JAVA_OF,server-oracle) | need-maven
-	mvn -q -B -f tools/server-oracle/pom.xml package
-	@touch $@
-
-broker-jars: tools/broker/target/built ## the real broker and consumers, for the live tests
-tools/broker/target/built: $(call JAVA_OF,broker) | need-maven
-	mvn -q -B -f tools/broker/pom.xml package
-	@touch $@
-
-connect-jars: tools/connect-plugin/target/built ## real Connect workers, for the live tests
-tools/connect-plugin/target/built: $(call JAVA_OF,connect-plugin) | need-maven
-	mvn -q -B -f tools/connect-plugin/pom.xml package
-	@touch $@
-
-broker: broker-jars $(VENV)/built ## start a real single-node broker by hand; Ctrl-C stops it
-	$(BIN)/python -m tests.support.broker
 
 FUZZ_SECONDS ?= 600
 fuzz: need-cargo ## fuzz the decoders, guided by coverage, for FUZZ_SECONDS in all
 	@command -v cargo-fuzz >/dev/null || cargo install --locked --quiet cargo-fuzz
 	FUZZ_SECONDS=$(FUZZ_SECONDS) fuzz/run.sh
 
-bench: oracle server-oracle franz $(VENV)/built ## our core and its interfaces against other libraries, on Kafka's grid (50 min)
+bench: judges benches/peers/franz/franz $(VENV)/built ## our core and its interfaces against other libraries, on Kafka's grid (50 min)
 	$(BIN)/python -m benches.run
 	$(BIN)/python -m benches.server_side
 
-bench-quick: oracle franz $(VENV)/built ## 14 cells of the grid of `make bench`
-	$(BIN)/python -m benches.run --quick
-
-bench-bulk: $(VENV)/built ## groups a second, assigned and planned in bulk; one assignment with each engine
-	$(BIN)/python -m pytest -q -s benches --benchmark-columns=median,ops
-
-bench-coordinator: $(VENV)/built ## the group coordinator: requests a second, bytes a member
-	$(BIN)/python -m pytest -q -s benches/test_coordinator.py --benchmark-columns=median,ops
-
-bench-simulator: $(VENV)/built ## the simulator: events a second, hours of groups a second (half an hour)
-	$(BIN)/python -m pytest -q -s benches/test_simulator.py --benchmark-columns=median,ops
-
-bench-fleet: $(VENV)/built ## 200,000 groups planned on Spark, a log of 10 million records, decoding alone (docs/scale.md)
-	$(BIN)/python -m benches.fleet
-	$(BIN)/python -m benches.log
-	$(BIN)/python -m benches.records
-
-franz: benches/peers/franz/franz
 benches/peers/franz/franz: benches/peers/franz/main.go benches/peers/franz/go.mod
 	@command -v go >/dev/null || { \
 	  echo "Go is needed for franz-go, a peer of the benchmark: 'apt-get install golang'." >&2; exit 1; }
 	cd benches/peers/franz && go build -o franz .
 
-CASES ?= 100000
-SEED ?= 1
-ASSIGNORS ?= range,roundrobin,sticky,cooperative-sticky
-differential: oracle server-oracle $(VENV)/built ## oracle = reference = Rust on CASES generated groups
-	$(BIN)/python -m tools.differential --cases $(CASES) --assignors $(ASSIGNORS) --seed $(SEED)
-
-differential-bytes: oracle $(VENV)/built ## `make differential` for members as bytes, of every version and library
-	$(BIN)/python -m tools.differential --cases $(CASES) --seed $(SEED) --by-bytes
-
-PLANS ?= 500
-differential-plans: oracle $(VENV)/built ## PLANS plans, each round also answered by Java's classes
-	$(BIN)/python -m tools.differential_plans --plans $(PLANS) --seed $(SEED)
-
-SCRIPTS ?= 20000
-differential-connect: connect-oracle $(VENV)/built ## oracle = reference = Rust on SCRIPTS generated Connect scripts
-	$(BIN)/python -m tools.differential_connect --scripts $(SCRIPTS) --seed $(SEED)
-
 SEQUENCES ?= 20000
-parity-virtual: coordinator-oracle $(VENV)/built ## our coordinator = Kafka's, on SEQUENCES random runs in virtual time
-	$(BIN)/python -m tools.differential_coordinator --sequences $(SEQUENCES) --seed $(SEED)
-	$(BIN)/python -m tools.differential_coordinator --sequences $(SEQUENCES) --seed $(SEED) --groups assigning
-	$(BIN)/python -m tools.differential_coordinator --sequences $(SEQUENCES) --seed $(SEED) --groups share
-	$(BIN)/python -m tools.differential_coordinator --sequences $(SEQUENCES) --seed $(SEED) --groups streams
-	$(BIN)/python -m tools.differential_coordinator --sequences $$(( $(SEQUENCES) / 10 )) --seed $(SEED) --groups logs
-
-bench-connect: connect-oracle $(VENV)/built ## Connect's incremental leader against the Java class
-	$(BIN)/python -m tools.bench_connect
+SEED ?= 1
+parity-virtual: judges $(VENV)/built ## our coordinator = Kafka's, on SEQUENCES random runs of each kind in virtual time
+	for groups in classic assigning share streams; do \
+	  $(BIN)/python -m tools differential-coordinator --sequences $(SEQUENCES) --seed $(SEED) --groups $$groups || exit 1; done
+	$(BIN)/python -m tools differential-coordinator --sequences $$(( $(SEQUENCES) / 10 )) --seed $(SEED) --groups logs
 
 frames: $(VENV)/built build/frames-tools ## tests/test_frames.py: Arrow with polars, DuckDB and pandas 3, in an environment of their own
 	PYTHONPATH=python build/frames-tools/bin/python -m pytest -q --noconftest -o addopts=-ra tests/test_frames.py
@@ -154,17 +89,7 @@ browser: ## install a headless Chromium for the tests of pages, if the system ca
 	    && apt-get install -y -qq --no-install-recommends chromium >/dev/null 2>&1; } || \
 	  echo "No Chromium here: the tests of pages are skipped. Get it with 'apt-get install chromium'." >&2
 
-sample: broker-jars $(VENV)/built ## capture the shipped sample of live groups anew
-	$(BIN)/python -m tools.broker.capture
-
-reality: broker-jars $(VENV)/built ## compare the simulator with real consumers on a real broker (about four minutes)
-	$(BIN)/python -m tests.reality
-
-CHANGES ?= 112
-prediction: broker-jars $(VENV)/built ## plan CHANGES changes, then make them in groups of real members (about 20 minutes)
-	$(BIN)/python -m tests.prediction --changes $(CHANGES) --seed $(SEED) --write docs/predictions.txt
-
-pages: $(VENV)/built ## write the generated parts of the pages anew: tables, rooms, API
+pages: $(VENV)/built ## write the generated parts of the pages again: tables, rooms, API
 	$(BIN)/python -m tools.tables
 	$(BIN)/python -m tools.rooms
 	$(BIN)/python -m tools.api_page
@@ -176,12 +101,6 @@ docs: $(VENV)/built $(VENV)/docs-installed ## build the site of the documentatio
 PYTHONS ?=
 wheel: need-python need-cargo build/wheel-tools ## build the wheel for Linux x86-64, check it, try it with every Python on the path, or with PYTHONS
 	build/wheel-tools/bin/python -m tools.wheel $(PYTHONS)
-
-pictures: $(VENV)/built ## draw the pictures of docs/simulator.md anew
-	$(BIN)/python -m tools.pictures
-
-parity: broker-jars $(VENV)/built ## compare our group coordinator with a real broker, answer for answer
-	$(BIN)/python -m tests.parity
 
 clean: ## remove everything that was built
 	rm -rf $(VENV) target build tools/*/target benches/peers/franz/franz
@@ -205,15 +124,12 @@ $(VENV)/docs-installed: pyproject.toml | $(VENV)/installed
 	$(BIN)/pip install --quiet $(call NEEDS_OF,docs)
 	@touch $@
 
-build/frames-tools: pyproject.toml | need-python
+build/frames-tools: NEEDS = --group frames 'pandas>=3' 'pyarrow>=18' pytest
+build/wheel-tools: NEEDS = --group wheel
+build/frames-tools build/wheel-tools: pyproject.toml | need-python
 	$(PYTHON) -m venv $@
 	$@/bin/pip install --quiet --upgrade pip
-	$@/bin/pip install --quiet --group frames 'pandas>=3' 'pyarrow>=18' pytest
-
-build/wheel-tools: pyproject.toml | need-python
-	$(PYTHON) -m venv $@
-	$@/bin/pip install --quiet --upgrade pip
-	$@/bin/pip install --quiet --group wheel
+	$@/bin/pip install --quiet $(NEEDS)
 	@touch $@
 
 $(VENV)/demo-built: pyproject.toml $(RUST) | need-python need-cargo

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures the coordinator: requests a second while 1,000 members rebalance, and bytes a member.
 
-Run it with `make bench-coordinator`. The coordinator is pure Python on one core. Compare figures of
-one run only.
+Run it with `pytest -q -s benches/test_coordinator.py`. The coordinator is pure Python
+on one core. Compare figures of one run only.
 """
 
 import gc

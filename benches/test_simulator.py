@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures the simulator: events a second, and simulated hours a second for 10,000 groups.
 
-`make bench-simulator` takes half an hour; with BENCH_GROUPS=500 it takes a minute. Only the
-assignors are Rust. Compare figures of one run only. Events are counted in one group of 1,000
-members; each of the 10,000 groups has 50. A group is simulated for one hour: it starts, one member
-restarts, one is killed and returns, and partitions are added. Groups do not affect each other, so
-each group is a separate simulation with its own seed.
+`pytest -q -s benches/test_simulator.py` takes half an hour; with BENCH_GROUPS=500 it takes a
+minute. Only the assignors are Rust. Compare figures of one run only. Events are counted in one
+group of 1,000 members; each of the 10,000 groups has 50. A group is simulated for one hour: it
+starts, one member restarts, one is killed and returns, and partitions are added. Groups do not
+affect each other, so each group is a separate simulation with its own seed.
 """
 
 import dataclasses

@@ -119,5 +119,5 @@ def _running(jar: Path) -> Oracle:
     if shutil.which("java") is None:
         pytest.skip("no `java` on PATH: install a Java runtime, 17 or newer")
     if not jar.is_file():
-        pytest.skip(f"the oracle's jar is missing: `make {jar.stem}` builds it")
+        pytest.skip("the oracle's jar is missing: `make judges` builds it")
     return Oracle(jar)

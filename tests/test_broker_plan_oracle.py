@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.oracle
-@pytest.mark.skipif(not JAR.is_file(), reason="no oracle: run `make coordinator-oracle`")
+@pytest.mark.skipif(not JAR.is_file(), reason="no oracle: run `make judges`")
 @pytest.mark.parametrize(("seed", "assignors"), [(300009, (SHARE,)), (2, (UNIFORM, RANGE))])
 def test_every_step_is_as_planned(seed: int, assignors: tuple[str, ...]) -> None:
     outcome = compare(Block(seed, 36), assignors=assignors)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.oracle,
-    pytest.mark.skipif(not JAR.is_file(), reason="no oracle: run `make coordinator-oracle`"),
+    pytest.mark.skipif(not JAR.is_file(), reason="no oracle: run `make judges`"),
 ]
 
 

@@ -106,7 +106,7 @@ def test_large_groups_of_the_benchmark_grid_have_equal_answers() -> None:
 
 def test_three_engines_one_answer_to_connects_scripts(tmp_path: Path) -> None:
     if not CONNECT_JAR.is_file():
-        pytest.skip("the Connect oracle's jar is missing: `make connect-oracle` builds it")
+        pytest.skip("the Connect oracle's jar is missing: `make judges` builds it")
     if missing := missing_java_of_the_judges():
         pytest.skip(missing)
     out = tmp_path / "differences.jsonl"

@@ -126,7 +126,7 @@ def test_a_python_library_answers_as_its_own_class(
 @pytest.mark.parametrize("assignor", differential_probe.ASSIGNORS)
 def test_java_through_the_probe_equals_javas_classes(assignor: str) -> None:
     """Members send bytes of every version and library; a group on which Java throws is left out."""
-    missing = missing_tools() or (None if JAR.is_file() else "no oracle: run `make oracle`")
+    missing = missing_tools() or (None if JAR.is_file() else "no oracle: run `make judges`")
     if missing:
         pytest.skip(missing)
     found = list(differential_probe.compare("java", assignor, seed=20, count=100))

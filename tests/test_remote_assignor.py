@@ -37,7 +37,7 @@ class Commands(Protocol):
             "kafkas",
             marks=[
                 pytest.mark.oracle,
-                pytest.mark.skipif(not JAR.is_file(), reason="no oracle: make coordinator-oracle"),
+                pytest.mark.skipif(not JAR.is_file(), reason="no oracle: make judges"),
             ],
         ),
     ]

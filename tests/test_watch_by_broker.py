@@ -37,7 +37,7 @@ KAFKA = pytest.param(
     "Kafka's",
     marks=[
         pytest.mark.oracle,
-        pytest.mark.skipif(not JAR.is_file(), reason="no oracle: run `make coordinator-oracle`"),
+        pytest.mark.skipif(not JAR.is_file(), reason="no oracle: run `make judges`"),
     ],
 )
 

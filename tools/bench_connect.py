@@ -54,7 +54,7 @@ def java() -> dict[str, float]:
 
 def main() -> int:
     if not JAR.exists():
-        print("the Java class is not built: make connect-oracle", file=sys.stderr)
+        print("the Java class is not built: make judges", file=sys.stderr)
         return 2
     assert run_script(script()) == run_script(script(), engine="reference")
     ours, theirs = rust(), java()

@@ -7,7 +7,7 @@
     python -m tools.never_ends judge --groups 200       # compares with Kafka's class
     python -m tools.never_ends mended --groups 200      # plays groups with the corrected rule
 
-All commands except `trace` draw groups from `--seed`. `judge` needs the oracle (`make oracle`).
+All commands except `trace` draw groups from `--seed`. `judge` needs the oracle (`make judges`).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the pictures of docs/simulator.md anew: `make pictures`.
+"""Draws the pictures of docs/simulator.md anew: `python -m tools pictures`.
 
 Each picture shows one run of a shipped scenario, or a comparison if the scenario is made for one.
 """

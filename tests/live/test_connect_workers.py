@@ -239,7 +239,7 @@ def test_every_round_from_the_first_one_on(story: Story, engine: Engine) -> None
 def test_a_worker_keeps_the_order_of_what_it_runs(story: Story) -> None:
     """The oracle's workers (Connect's own class) list their work in the order of live workers."""
     if not JAR.is_file():
-        pytest.skip("the oracle's jar is missing: `make connect-oracle` builds it")
+        pytest.skip("the oracle's jar is missing: `make judges` builds it")
     with ConnectOracle() as oracle:
         answer = oracle.ask(_script(story.rounds, reported=False) | {"own_order": True})
     for live, round_ in zip(story.rounds, answer["rounds"], strict=True):

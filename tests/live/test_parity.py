@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our coordinator answers the steps of the scenarios as a real broker does.
 
-`make parity` plays all scenarios; this test plays the quick ones. The variable PARITY_OURS can be
-the command of another driver (a program that plays them), for example with Kafka's own classes.
+`python -m tools parity` plays all scenarios; this test plays the quick ones. The variable
+PARITY_OURS can be the command of another driver (a program that plays them), for example with
+Kafka's own classes.
 """
 
 from __future__ import annotations

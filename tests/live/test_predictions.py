@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Changes of real groups on one broker end as their plans predicted.
 
-`make prediction` makes 112 changes on three brokers and prints tables.
+`python -m tools prediction` makes 112 changes on three brokers and prints tables.
 """
 
 from __future__ import annotations

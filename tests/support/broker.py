@@ -6,8 +6,9 @@
     with Broker(brokers=3) as broker:           # three brokers, in racks a, b and c
         use(broker.bootstrap_server)
 
-`make broker` starts a broker in a terminal. A node ends when its standard input ends, so no node
-outlives the process that started it. If that process is killed, the directory is not removed.
+`python -m tests.support.broker` starts a broker in a terminal. A node ends when its standard input
+ends, so no node outlives the process that started it. If that process is killed, the directory is
+not removed.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ def missing_tools() -> str | None:
     if shutil.which("java") is None:
         return "no `java` on PATH: install a Java runtime, 17 or newer"
     if not (LIB / "kafka-rebalance-broker.jar").exists():
-        return f"no jars in {LIB}: run `make broker-jars`"
+        return f"no jars in {LIB}: run `make judges`"
     return None
 
 

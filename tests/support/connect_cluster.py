@@ -59,7 +59,7 @@ def missing_connect() -> str | None:
     if shutil.which("java") is None:
         return "no `java` on PATH: install a Java runtime, 17 or newer"
     if not (LIB / "kafka-rebalance-connect-plugin.jar").exists():
-        return f"no jars in {LIB}: run `make connect-jars`"
+        return f"no jars in {LIB}: run `make judges`"
     return None
 
 

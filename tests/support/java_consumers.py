@@ -30,7 +30,7 @@ _names = itertools.count()
 def missing_java() -> str | None:
     """Returns how to install a missing tool, or None if all Java consumers can run."""
     old = next(OLD_LIB.glob("kafka-clients-3.9*.jar"), None)
-    return missing_tools() or (None if old else f"no jar in {OLD_LIB}: run `make broker-jars`")
+    return missing_tools() or (None if old else f"no jar in {OLD_LIB}: run `make judges`")
 
 
 class _Jvm:

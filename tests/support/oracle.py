@@ -53,7 +53,7 @@ class Oracle:
 
     def __init__(self, jar: Path = JAR) -> None:
         if not jar.is_file():
-            raise OracleError(f"{jar} is missing: run `make {jar.stem}`")
+            raise OracleError(f"{jar} is missing: run `make judges`")
         java = shutil.which("java")
         if java is None:
             raise OracleError("no `java` on the path: the oracle needs Java 17 or newer")

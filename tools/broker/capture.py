@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes python/kafka_rebalance/data/captured_groups.jsonl: a `snapshot` of real consumers.
 
-    make broker-jars && .venv/bin/python -m tools.broker.capture
+    make judges && .venv/bin/python -m tools.broker.capture
 
 Runs three brokers in racks a, b and c with consumers of Kafka, kafka-python and aiokafka. Some
 groups grow and some shrink, so that generations differ; one is still rebalancing. The program takes
@@ -196,7 +196,7 @@ below. They joined, scaled out and scaled in before the snapshot, so that genera
 
 {_table("group", "client", python)}
 {_table("made with", "version", made_with.items())}
-Again, with other member ids: `make broker-jars && .venv/bin/python -m tools.broker.capture`
+Again, with other member ids: `make judges && .venv/bin/python -m tools.broker.capture`
 """
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes tests/data/consumer_offsets.jsonl: the raw records of a real `__consumer_offsets`.
 
-    make broker-jars && .venv/bin/python -m tools.broker.capture_offsets
+    make judges && .venv/bin/python -m tools.broker.capture_offsets
 
 Consumers of several kinds join, commit and leave: Java's (eager, cooperative, static, the new
 protocol), kafka-python's and aiokafka's. A transactional producer and hand-made requests commit,
@@ -357,7 +357,7 @@ which the log knows nothing: there they have their last generation.
 
 Consumers were Java's, those of {clients}, and requests by hand,
 which are written down in the script. Again:
-`make broker-jars && .venv/bin/python -m tools.broker.capture_offsets`
+`make judges && .venv/bin/python -m tools.broker.capture_offsets`
 """
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shows a real group whose leader never ends its computation, for docs/never-ends.md.
 
-    make broker-jars && .venv/bin/python -m tools.broker.hang
+    make judges && .venv/bin/python -m tools.broker.hang
 
 Runs a real broker and five of Kafka's own consumers with the subscriptions of the second line of
 tests/vectors/never_ends_smallest.jsonl. Client ids are chosen so that member ids sort as in that

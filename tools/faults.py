@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plants faults one at a time in a copy of the tree, and shows which of them the tests find.
+
+    python -m tools faults                   # the quick tests against all faults
+    python -m tools faults --only report     # one room
+    python -m tools faults --whole           # all tests against the faults that the quick ones miss
+    python -m tools faults --check           # only whether each fault still has its place
+
+A fault is one line of the source and a wrong line in its place. The line is found by its text, so
+the file can move; a line that is gone, or that stands twice, is an error: choose another one. A
+fault in Rust builds the core of the copy. At least 16 of the 20 must be found by the quick tests.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "python" / "kafka_rebalance"
+CORE = "_core.abi3.so"
+NEEDED = 16
+
+
+class Fault(NamedTuple):
+    """`right` is text of one line of the source; `wrong` takes its place."""
+
+    room: str
+    right: str
+    wrong: str
+
+
+FAULTS = (
+    Fault("assignors", "len(owned) < self._possible(", "len(owned) <= self._possible("),
+    Fault(
+        "bulk", "min(data, column.dictionary_page_offset", "max(data, column.dictionary_page_offset"
+    ),
+    Fault(
+        "cli",
+        "key=lambda one: (-one.groups, one.cluster)",
+        "key=lambda one: (one.groups, one.cluster)",
+    ),
+    Fault("clients", "(_VERSION, sorted(subscribed), user_data,", "(_VERSION, [], user_data,"),
+    Fault(
+        "coordinator",
+        "units > state.config.offset_metadata_max_bytes",
+        "units >= state.config.offset_metadata_max_bytes",
+    ),
+    Fault(
+        "group", "(self.rack_id or None) if self.version >= 3", "self.rack_id if self.version >= 2"
+    ),
+    Fault(
+        "history",
+        "(self.last_ms - self.first_ms) / (self.commits - 1)",
+        "self.last_ms - self.first_ms",
+    ),
+    Fault("java", "> 0.75 * len(self._slots)", ">= 0.75 * len(self._slots)"),
+    Fault("live", "chr(int(one[1:], 16))", "chr(int(one[1:], 10))"),
+    Fault(
+        "member", "max(config.request_timeout_ms, config.", "min(config.request_timeout_ms, config."
+    ),
+    Fault(
+        "plans",
+        "return len(led) > 1 and len(planned) == 1",
+        "return len(led) > 2 and len(planned) == 1",
+    ),
+    Fault("report", 'f"{ms / 1000:,.1f}" if ms < 100_000', 'f"{ms / 1000:,.1f}" if ms < 10_000'),
+    Fault("serve", "0 <= partition < self.topics[topic]", "0 <= partition <= self.topics[topic]"),
+    Fault("simulator", "from_ms=max(now_ms, one.from_ms)", "from_ms=min(now_ms, one.from_ms)"),
+    Fault(
+        "spark",
+        "return names[topic] if isinstance(topic, int)",
+        "return names[0] if isinstance(topic, int)",
+    ),
+    Fault("tracing", 'if absent and answer.get("err") ==', 'if absent and answer.get("err") !='),
+    Fault("wire", "since.first <= version <= since.last", "since.first < version <= since.last"),
+    Fault(
+        "src/assignors",
+        "let keep = if sorted.len() < self.least {",
+        "let keep = if sorted.len() <= self.least {",
+    ),
+    Fault(
+        "src/group",
+        "if partition.partition >= group.topics[",
+        "if partition.partition > group.topics[",
+    ),
+    Fault("src/plans", "m >= members.saturating_sub(count)", "m > members.saturating_sub(count)"),
+)
+
+
+def place(fault: Fault, root: Path = ROOT) -> Path:
+    """Returns the only file with the fault's line; exits if there is none, or more than one."""
+    top, suffix = ("src", ".rs") if fault.room.startswith("src/") else ("python", ".py")
+    files = sorted((root / top).rglob(f"*{suffix}"))
+    counts = {path: path.read_text("utf-8").count(fault.right) for path in files}
+    found = [path for path, count in counts.items() if count]
+    if len(found) != 1 or counts[found[0]] != 1:
+        where = ", ".join(path.relative_to(root).as_posix() for path in found) or "nowhere"
+        sys.exit(f"the fault of {fault.room}: {fault.right!r} must stand once, but stands: {where}")
+    return found[0]
+
+
+def copied(to: Path) -> Path:
+    """Copies what git knows of the tree, the compiled core and Kafka's classes; returns `to`."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
+    for name in filter(None, listed.stdout.decode().split("\0")):
+        (to / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, to / name)
+    shutil.copy2(PACKAGE / CORE, to / "python" / "kafka_rebalance" / CORE)
+    for built in ROOT.glob("tools/*/target"):
+        (to / built.relative_to(ROOT)).symlink_to(built)
+    return to
+
+
+def build(copy: Path) -> None:
+    """Builds the copy's core, all copies in one directory, and puts it beside the package."""
+    target = ROOT / "build" / "faults"
+    fast = {"CARGO_PROFILE_RELEASE_LTO": "off", "CARGO_TARGET_DIR": str(target)}
+    command = ["cargo", "build", "--quiet", "--release", "--lib", "--features", "mimalloc"]
+    subprocess.run(command, cwd=copy, check=True, env={**os.environ, **fast})
+    shutil.copy2(target / "release" / "lib_core.so", copy / "python" / "kafka_rebalance" / CORE)
+
+
+def first_failure(fault: Fault, options: list[str]) -> str | None:
+    """Returns the first test that finds the fault, or None."""
+    with tempfile.TemporaryDirectory(prefix="fault-") as directory:
+        copy = copied(Path(directory))
+        path = place(fault, copy)
+        path.write_text(path.read_text("utf-8").replace(fault.right, fault.wrong), "utf-8")
+        if path.suffix == ".rs":
+            build(copy)
+        shape = "--deselect=tests/test_shape.py"  # a fault must change behaviour, not style
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", shape, *options]
+        paths = f"{copy / 'python'}{os.pathsep}{copy}"
+        ran = subprocess.run(
+            command,
+            cwd=copy,
+            env={**os.environ, "PYTHONPATH": paths},
+            capture_output=True,
+            text=True,
+        )
+    if ran.returncode == 0:
+        return None
+    failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", ran.stdout, re.MULTILINE)
+    if not failed:
+        sys.exit(f"{fault.room}: pytest failed without a test:\n{ran.stdout}{ran.stderr}")
+    return str(failed[0])
+
+
+def main() -> None:
+    """Plants the faults, and exits with 1 if the quick tests find too few or all tests miss one."""
+    parser = argparse.ArgumentParser(prog="python -m tools faults", description=__doc__)
+    parser.add_argument("--only", nargs="+", metavar="ROOM", help="only the faults of these rooms")
+    parser.add_argument("--whole", action="store_true", help="then all tests, for what was missed")
+    parser.add_argument("--check", action="store_true", help="only look for the lines")
+    parser.add_argument("--workers", default="2", help="processes of pytest-xdist (2)")
+    options = parser.parse_args()
+    chosen = [one for one in FAULTS if not options.only or one.room in options.only]
+    for fault in chosen:
+        print(f"{fault.room:14} {place(fault).relative_to(ROOT)}", flush=True)
+    if options.check:
+        return
+    workers = ["-n", options.workers, "--dist", "loadgroup"]
+    missed = []
+    for fault in chosen:
+        found = first_failure(fault, workers)
+        missed += [] if found else [fault]
+        print(f"{fault.room:14} {f'found by {found}' if found else 'MISSED'}", flush=True)
+    print(f"the quick tests found {len(chosen) - len(missed)} of {len(chosen)}")
+    lost = [
+        one for one in missed if options.whole and not first_failure(one, [*workers, "--whole"])
+    ]
+    if options.whole:
+        print(f"all tests found {len(chosen) - len(lost)} of {len(chosen)}")
+    allowed = len(FAULTS) - NEEDED if not options.only else 0
+    sys.exit(1 if lost or len(missed) > allowed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafka_rebalance.cli import COMMANDS
+from tests.support.prompt import ran as command
 
 if TYPE_CHECKING:
     from kafka_rebalance.assignors.registry import Engine
@@ -27,16 +28,6 @@ GOOD = {
     "topics": [{"name": "t", "partitions": 4}],
     "members": [{"member_id": "a", "topics": ["t"]}, {"member_id": "b", "topics": ["t"]}],
 }
-
-
-def command(*arguments: object, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [sys.executable, "-m", "kafka_rebalance", *map(str, arguments)],
-        input=given,
-        capture_output=True,
-        timeout=120,
-        check=False,
-    )
 
 
 def bad_lines() -> list[tuple[bytes, str]]:

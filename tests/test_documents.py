@@ -17,6 +17,7 @@ import pytest
 import kafka_rebalance as kr
 from kafka_rebalance.data import captured_lines
 from tests.support.imports import MODULES
+from tests.support.prompt import command
 from tools import api_page, rooms
 
 if TYPE_CHECKING:
@@ -61,8 +62,8 @@ TARGETS = re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text("utf-8")
 @pytest.mark.parametrize("target", TARGETS)
 def test_every_target_of_the_makefile_can_be_made(target: str) -> None:
     """`make -n` finds all prerequisites; nothing is built."""
-    command = ["make", "-n", "-C", str(ROOT), target]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    dry = ["make", "-n", "-C", str(ROOT), target]
+    ran = subprocess.run(dry, capture_output=True, text=True, check=False, timeout=60)
     assert ran.returncode == 0, ran.stderr
 
 
@@ -107,23 +108,19 @@ def test_the_pages_python(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_pages_commands(name: str, tmp_path: Path) -> None:
+def test_the_pages_commands(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each command runs unchanged, and prints what the page has; trailing blanks do not count."""
     (tmp_path / "group.jsonl").write_text(EXAMPLES["group.jsonl"], encoding="utf-8")
     (tmp_path / "trace.txt").write_text(EXAMPLES["trace.txt"], encoding="utf-8")
     (tmp_path / "sample.jsonl").write_text("\n".join(captured_lines()), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
     said = []
     for line in EXAMPLES[name].splitlines():
         if line.startswith("$ kafka-rebalance "):
             words = line.removeprefix("$ kafka-rebalance ").split()
             target = words.index(">") if ">" in words else len(words)
-            ran = subprocess.run(
-                [sys.executable, "-m", "kafka_rebalance", *words[:target]],
-                cwd=tmp_path,
-                stdout=subprocess.PIPE,
-                encoding="utf-8",
-                check=True,
-            )
+            ran = command(*words[:target])
+            assert ran.returncode == 0, ran.stderr
             said.append(line)
             if target < len(words):
                 (tmp_path / words[target + 1]).write_text(ran.stdout, encoding="utf-8")

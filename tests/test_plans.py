@@ -40,6 +40,7 @@ def is_plain(plan: RebalancePlan) -> bool:
     )
 
 
+@pytest.mark.soak
 def test_two_thousand_random_plans_have_legal_rounds() -> None:
     """Each round is legal and equals `assign`; no plan is better than the best possible."""
     planned = uneven = wasteful = 0
@@ -74,6 +75,7 @@ def _seen(group: GroupSpec) -> list[tuple[str, frozenset[str], dict[str, int]]]:
     ]
 
 
+@pytest.mark.soak
 def test_topics_start_a_rebalance_only_if_a_member_sees_a_change() -> None:
     """Java's leader compares the topics that members read, a broker the hash of their metadata.
 
@@ -173,6 +175,7 @@ def _kind(error: GroupError) -> str:
     return "change" if error.path.startswith("changes[") else "group"
 
 
+@pytest.mark.soak
 def test_rusts_figures_are_the_same_also_the_errors() -> None:
     rows, expected = [], []
     for group, changes, plan in drawn(4, 3000):
@@ -393,6 +396,7 @@ def test_an_assignor_that_fails_is_not_recommended() -> None:
 # Reasons ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.soak
 def test_every_explanation_ends_with_who_got_it() -> None:
     """The last line of each explanation has the partition's owner in the plan."""
     rng = random.Random(6)

@@ -54,10 +54,13 @@ def pytest_configure(config: pytest.Config) -> None:
         tiers.forbid_processes()
 
 
-def pytest_report_header(config: pytest.Config) -> str:
-    """Names the tier and the seeds."""
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Prints the tier and the first seed; -q would hide a header."""
     tier = "only quick tests (--whole runs all)" if _is_quick_run(config) else "all that is named"
-    return f"tests: {tier}; first seed of laws: --first-seed {config.option.first_seed}"
+    first = config.option.first_seed
+    terminalreporter.write_line(f"tests: {tier}; first seed of laws: --first-seed {first}")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -7,20 +7,14 @@ from typing import Any
 
 import pytest
 
-from kafka_rebalance.coordinator import (
-    Append,
-    Coordinator,
-    CoordinatorConfig,
-    Received,
-    Respond,
-    deadlines,
-)
-from kafka_rebalance.coordinator.coordinator_state import CoordinatorState
+from kafka_rebalance.coordinator import Append, Coordinator, CoordinatorConfig, Received, Respond
+from kafka_rebalance.coordinator.machine import deadlines
+from kafka_rebalance.coordinator.machine.state import CoordinatorState
 from kafka_rebalance.coordinator.streams_group.group import StreamsGroup
 from kafka_rebalance.coordinator.streams_group.member import StreamsGroupMember
 from kafka_rebalance.coordinator.streams_group.timeouts import deadline
 from kafka_rebalance.errors import WireError
-from kafka_rebalance.tracing.driver import Driver
+from kafka_rebalance.playback.driver import Driver
 from kafka_rebalance.wire.broker_records import (
     BrokerRecord,
     RecordKey,

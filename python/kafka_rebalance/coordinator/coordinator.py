@@ -60,23 +60,10 @@ from kafka_rebalance.wire.offsets import (
 )
 from kafka_rebalance.wire.streams_groups import StreamsGroupDescribe, StreamsGroupHeartbeat
 
-from . import (
-    appends,
-    describe,
-    expiry,
-    heartbeat,
-    interface,
-    join_group,
-    leave_group,
-    loading,
-    offset_commit,
-    offset_delete,
-    offset_fetch,
-    rebalance,
-    sync_group,
-)
-from .assigning_group.refused import RequestRefused
-from .assigning_group.timeouts import fall_silent
+from .broker_assigned.members import RequestRefused
+from .broker_assigned.timeouts import fall_silent
+from .classic_group import describe, heartbeat, join_group, leave_group, rebalance, sync_group
+from .classic_group.group import Group
 from .config import CoordinatorConfig
 from .consumer_group import requests
 from .consumer_group.describe import consumer_group_describe
@@ -84,10 +71,15 @@ from .consumer_group.group import ConsumerGroup
 from .consumer_group.heartbeat import consumer_group_heartbeat, refuse_fields
 from .consumer_group.patterns import resolve
 from .consumer_group.timeouts import consumer_falls_silent
-from .coordinator_state import AnyGroup, CoordinatorState, Ownership
-from .deadlines import INITIAL_REBALANCE, MEMBER_KINDS, DeadlineKey
-from .group import Group
-from .refusals import refuse
+from .machine import appends, loading
+from .machine import events as interface
+from .machine.deadlines import INITIAL_REBALANCE, MEMBER_KINDS, DeadlineKey
+from .machine.refusals import refuse
+from .machine.state import AnyGroup, CoordinatorState, Ownership
+from .offsets import commit as offset_commit
+from .offsets import delete as offset_delete
+from .offsets import expiry
+from .offsets import fetch as offset_fetch
 from .share_group.describe import share_group_describe
 from .share_group.group import ShareGroup
 from .share_group.heartbeat import refuse_share_fields, share_group_heartbeat

@@ -9,5 +9,5 @@ reconciliation, timeouts         how members get there
 classic_members, migration       members that use the classic protocol; the way there and back
 offsets, describe                commits and fetches by epoch; what administrators see
 
-The parts that share groups and streams groups have too are in `assigning_group/`.
+The parts that share groups and streams groups have too are in `broker_assigned/`.
 """

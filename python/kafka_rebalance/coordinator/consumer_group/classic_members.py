@@ -32,31 +32,37 @@ from kafka_rebalance.wire.classic_groups import (
 )
 from kafka_rebalance.wire.error_codes import ErrorCode
 
-from ..assigning_group import log
-from ..assigning_group.heartbeat import UNCHANGED_MS
-from ..assigning_group.members import has_room, known_member, known_sender, known_static
-from ..assigning_group.refused import RequestRefused
-from ..assigning_group.timeouts import arm_session
-from ..cluster import ClusterTopics
-from ..continuations import AnswerClassicMember, SendResponse
-from ..coordinator_state import CoordinatorState
-from ..deadlines import JOIN, SESSION, SYNC, DeadlineKey
-from ..group import CONSUMER
-from ..interface import Received
-from ..join_group import REQUIRES_KNOWN_ID, version_of
-from ..members import without_repeats
+from ..broker_assigned import log
+from ..broker_assigned.group import ReconciliationState
+from ..broker_assigned.members import (
+    UNCHANGED_MS,
+    RequestRefused,
+    has_room,
+    known_member,
+    known_sender,
+    known_static,
+)
+from ..broker_assigned.table_order import in_copied_set, name_set
+from ..broker_assigned.timeouts import arm_session
+from ..classic_group.group import CONSUMER
+from ..classic_group.join_group import REQUIRES_KNOWN_ID, version_of
+from ..classic_group.members import without_repeats
+from ..machine.cluster import ClusterTopics
+from ..machine.continuations import AnswerClassicMember, SendResponse
+from ..machine.deadlines import JOIN, SESSION, SYNC, DeadlineKey
+from ..machine.events import Received
+from ..machine.state import CoordinatorState
 from . import patterns
 from .epochs import next_epoch
 from .group import ConsumerGroup
 from .heartbeat import reconciled, stepped
 from .leaving import remove
-from .member import ConsumerGroupMember, ReconciliationState
+from .member import ConsumerGroupMember
 from .members import take_over
 from .migration import can_downgrade_with, downgrade_with, encode_partitions
 from .patterns import PatternChange
 from .reconciliation import Owned
 from .records import member_record
-from .table_order import in_copied_set, name_set
 from .target import EpochChange
 from .timeouts import arm_join_if_absent
 

@@ -7,7 +7,6 @@ Source   ConsumerGroup.asDescribedGroup, ConsumerGroupMember.asConsumerGroupDesc
          (Kafka 4.4.0).
 """
 
-from collections.abc import Iterable, Mapping
 from functools import partial
 
 from kafka_rebalance.java.hash_map import Uuid
@@ -16,13 +15,13 @@ from kafka_rebalance.wire.broker_groups import (
     ConsumerGroupDescribeResponse,
     DescribedConsumerGroup,
     DescribedConsumerMember,
-    DescribedPartitions,
 )
 
-from ..assigning_group.describe import described_groups
-from ..coordinator_state import CoordinatorState
-from ..interface import Received
-from .group import NO_TARGET, ConsumerGroup
+from ..broker_assigned.describe import described_groups, described_partitions
+from ..broker_assigned.target import NO_TARGET
+from ..machine.events import Received
+from ..machine.state import CoordinatorState
+from .group import ConsumerGroup
 from .member import ConsumerGroupMember
 
 _CLASSIC, _CONSUMER = 0, 1
@@ -69,16 +68,4 @@ def _member(
         assignment=described_partitions(state, assigned),
         target_assignment=described_partitions(state, target),
         member_type=_CONSUMER if member.classic is None else _CLASSIC,
-    )
-
-
-def described_partitions(
-    state: CoordinatorState, partitions: Mapping[Uuid, Iterable[int]]
-) -> tuple[DescribedPartitions, ...]:
-    """Returns the partitions of topics that exist."""
-    known = state.cluster.by_id
-    return tuple(
-        DescribedPartitions(topic, known[topic].name, tuple(numbers))
-        for topic, numbers in partitions.items()
-        if topic in known
     )

@@ -29,18 +29,18 @@ from kafka_rebalance.wire.broker_groups import (
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.group_states import GroupState
 
-from ..assigning_group import log
-from ..assigning_group.heartbeat import UNCHANGED_MS, is_blank
-from ..assigning_group.members import has_room
-from ..assigning_group.refused import RequestRefused
-from ..assigning_group.timeouts import arm_session
-from ..continuations import SendResponse
-from ..coordinator_state import AnyGroup, CoordinatorState
-from ..group import Group
-from ..interface import Received
+from ..broker_assigned import log
+from ..broker_assigned.members import UNCHANGED_MS, RequestRefused, has_room, is_blank
+from ..broker_assigned.table_order import name_set
+from ..broker_assigned.target import Target
+from ..broker_assigned.timeouts import arm_session
+from ..classic_group.group import Group
+from ..machine.continuations import SendResponse
+from ..machine.events import Received
+from ..machine.state import AnyGroup, CoordinatorState
 from . import patterns
 from .epochs import next_epoch, target_for
-from .group import ConsumerGroup, Target
+from .group import ConsumerGroup
 from .leaving import leave
 from .member import ConsumerGroupMember
 from .members import find_dynamic, find_static
@@ -48,7 +48,6 @@ from .migration import delete_empty, upgrade
 from .patterns import PatternChange
 from .reconciliation import Owned, Reconciliation
 from .records import current_record, member_record
-from .table_order import name_set
 from .target import EpochChange, subscribed_names
 from .timeouts import after_step
 

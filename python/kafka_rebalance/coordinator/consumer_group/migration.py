@@ -37,21 +37,23 @@ from kafka_rebalance.wire.consumer_protocol import HIGHEST_VERSION
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.group_states import GroupState
 
-from ..assigning_group import log
-from ..assigning_group.refused import RequestRefused
-from ..assigning_group.timeouts import arm_session
-from ..cluster import ClusterTopics
-from ..continuations import Continuation
-from ..coordinator_state import CoordinatorState
-from ..group import CONSUMER, Group
-from ..interface import LogRecord
-from ..members import ClassicGroupMember
-from ..rebalance import prepare
-from ..records import group_record, group_tombstone
-from .group import ConsumerGroup, OwnedTwice, Target
+from ..broker_assigned import log
+from ..broker_assigned.group import OwnedTwice
+from ..broker_assigned.members import RequestRefused
+from ..broker_assigned.table_order import in_copied_set, in_new_map, name_set, topic_map
+from ..broker_assigned.target import Target
+from ..broker_assigned.timeouts import arm_session
+from ..classic_group.group import CONSUMER, Group
+from ..classic_group.members import ClassicGroupMember
+from ..classic_group.rebalance import prepare
+from ..classic_group.records import group_record, group_tombstone
+from ..machine.cluster import ClusterTopics
+from ..machine.continuations import Continuation
+from ..machine.events import LogRecord
+from ..machine.state import CoordinatorState
+from .group import ConsumerGroup
 from .member import ConsumerGroupMember
 from .records import group_records, group_tombstones
-from .table_order import in_copied_set, in_new_map, name_set, topic_map
 
 
 def delete_empty(group: Group, records: log.Records) -> ConsumerGroup:

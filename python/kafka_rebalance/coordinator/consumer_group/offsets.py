@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decides whether a commit or fetch of offsets fits the epoch of the member that sends it.
 
-A commit by a known member (`assigning_group/offsets.py`) with
+A commit by a known member (`broker_assigned/offsets.py`) with
 
     a request before version 9 of a member   UNSUPPORTED_VERSION; not in a transaction
     of the consumer protocol
@@ -22,9 +22,9 @@ from collections.abc import Iterable
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.offsets import OffsetCommit, OffsetFetch, OffsetToCommit, TxnOffsetCommit
 
-from ..assigning_group.offsets import committing_member, stale_member
-from ..cluster import ClusterTopics
-from ..interface import Received
+from ..broker_assigned.offsets import committing_member, stale_member
+from ..machine.cluster import ClusterTopics
+from ..machine.events import Received
 from .group import ConsumerGroup
 from .member import ConsumerGroupMember
 

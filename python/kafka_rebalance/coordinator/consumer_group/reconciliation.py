@@ -27,10 +27,12 @@ from kafka_rebalance.java.hash_table import DEFAULT_SLOTS
 from kafka_rebalance.wire.broker_groups import TopicPartitions
 from kafka_rebalance.wire.error_codes import ErrorCode
 
-from ..assigning_group.refused import RequestRefused
-from .group import ConsumerGroup, Target
-from .member import NO_PARTITIONS, ConsumerGroupMember, Names, PartitionEpochs, ReconciliationState
-from .table_order import copied_map_slots, in_copied_set, in_table
+from ..broker_assigned.group import Names, ReconciliationState
+from ..broker_assigned.members import RequestRefused
+from ..broker_assigned.table_order import copied_map_slots, in_copied_set, in_table
+from ..broker_assigned.target import Target
+from .group import ConsumerGroup
+from .member import NO_PARTITIONS, ConsumerGroupMember, PartitionEpochs
 
 Owned = tuple[TopicPartitions, ...] | None
 _Epochs = Mapping[int, int]

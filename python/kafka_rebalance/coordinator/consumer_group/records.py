@@ -18,7 +18,8 @@ from kafka_rebalance.wire import broker_records as wire
 from kafka_rebalance.wire.broker_records import BrokerRecord as Record
 from kafka_rebalance.wire.broker_records import RecordKey, RecordType
 
-from .group import ConsumerGroup, ResolvedPattern, Target
+from ..broker_assigned.target import Target
+from .group import ConsumerGroup, ResolvedPattern
 from .member import ConsumerGroupMember, PartitionEpochs
 
 _T = RecordType

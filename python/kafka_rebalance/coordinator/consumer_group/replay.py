@@ -17,7 +17,8 @@ from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire import broker_records as wire
 from kafka_rebalance.wire.broker_records import BrokerRecord, RecordType
 
-from ..assigning_group.replay import (
+from ..broker_assigned.group import ReconciliationState
+from ..broker_assigned.replay import (
     Groups,
     delete_current,
     delete_group,
@@ -25,9 +26,10 @@ from ..assigning_group.replay import (
     delete_target_epoch,
     group_of_record,
 )
-from .group import ConsumerGroup, ResolvedPattern, Target
-from .member import NO_PARTITIONS, ConsumerGroupMember, PartitionEpochs, ReconciliationState
-from .table_order import in_copied_set, in_new_map, name_set, topic_map
+from ..broker_assigned.table_order import in_copied_set, in_new_map, name_set, topic_map
+from ..broker_assigned.target import Target
+from .group import ConsumerGroup, ResolvedPattern
+from .member import NO_PARTITIONS, ConsumerGroupMember, PartitionEpochs
 
 _T = RecordType
 

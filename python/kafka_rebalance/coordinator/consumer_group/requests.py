@@ -7,10 +7,10 @@ from typing import Any
 from kafka_rebalance.wire.classic_groups import Heartbeat, JoinGroup, LeaveGroup, SyncGroup
 from kafka_rebalance.wire.messages import Request
 
-from .. import join_group
-from ..coordinator_state import CoordinatorState
-from ..deadlines import MEMBER_KINDS, DeadlineKey
-from ..interface import Received
+from ..classic_group import join_group
+from ..machine.deadlines import MEMBER_KINDS, DeadlineKey
+from ..machine.events import Received
+from ..machine.state import CoordinatorState
 from . import classic_members
 from .group import ConsumerGroup
 from .leaving import member_deadline

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The deadlines of a member of a consumer group; when one passes, the member is removed.
 
-    session-timeout     as in `assigning_group/timeouts.py`; a classic member chooses its length
+    session-timeout     as in `broker_assigned/timeouts.py`; a classic member chooses its length
     rebalance-timeout   as there; only members of the consumer protocol have it
     join                a classic member was told to rejoin
     sync                a classic member has joined and must send SyncGroup
@@ -9,11 +9,12 @@
 Source   GroupMetadataManager.scheduleConsumerGroupJoinTimeout, …SyncTimeout (Kafka 4.4.0).
 """
 
-from ..assigning_group.timeouts import arm_or_cancel_rebalance, fall_silent
-from ..coordinator_state import CoordinatorState
-from ..deadlines import JOIN, DeadlineKey
+from ..broker_assigned.group import ReconciliationState
+from ..broker_assigned.timeouts import arm_or_cancel_rebalance, fall_silent
+from ..machine.deadlines import JOIN, DeadlineKey
+from ..machine.state import CoordinatorState
 from .group import ConsumerGroup
-from .member import ConsumerGroupMember, ReconciliationState
+from .member import ConsumerGroupMember
 
 
 def consumer_falls_silent(

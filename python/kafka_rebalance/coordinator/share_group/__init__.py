@@ -8,6 +8,6 @@ target, reconciliation           what the broker assigns, and the step to it
 initialization                   the share state of new partitions, and of deleted topics
 describe, deletion               what administrators see; the first step of a deletion
 
-The log and other parts that all kinds of such groups have are in `assigning_group/`. The orders of
+The log and other parts that all kinds of such groups have are in `broker_assigned/`. The orders of
 hash tables, and the targets as an assignor reads them, are those of `consumer_group/`.
 """

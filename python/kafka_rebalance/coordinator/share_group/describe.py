@@ -13,12 +13,10 @@ from kafka_rebalance.wire.broker_groups import (
     ShareGroupDescribeResponse,
 )
 
-from ..assigning_group.describe import described_groups
-from ..consumer_group.describe import described_partitions
-from ..coordinator_state import CoordinatorState
-from ..interface import Received
-from .group import ShareGroup
-from .member import ShareGroupMember
+from ..broker_assigned.describe import described_groups, described_partitions
+from ..machine.events import Received
+from ..machine.state import CoordinatorState
+from .group import ShareGroup, ShareGroupMember
 
 _ASSIGNOR = "simple"
 

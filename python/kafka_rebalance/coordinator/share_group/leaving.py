@@ -5,22 +5,51 @@ A leave makes the group's next epoch, and computes no targets: the next heartbea
 does. After the last leave, the next target need not wait for the assignment interval.
 
 Source   GroupMetadataManager.shareGroupLeave, shareGroupFenceMember (Kafka 4.4.0).
+
+Finds the group of a request, or refuses the request. `broker_assigned/members.py` has members.
+
+    the group has another type, even an empty one     GROUP_ID_NOT_FOUND
+    absent, and the member does not join              GROUP_ID_NOT_FOUND
+    the group is full                                 GROUP_MAX_SIZE_REACHED
+
+Source   GroupMetadataManager.getOrMaybeCreateShareGroup, throwIfShareGroupIsFull (Kafka 4.4.0).
 """
 
-from kafka_rebalance.wire.broker_groups import ShareGroupHeartbeat, ShareGroupHeartbeatResponse
+from kafka_rebalance.wire.broker_groups import (
+    JOIN_EPOCH,
+    ShareGroupHeartbeat,
+    ShareGroupHeartbeatResponse,
+)
+from kafka_rebalance.wire.error_codes import ErrorCode
 
-from ..assigning_group import log
-from ..assigning_group.group import NOT_ASSIGNED_MS
-from ..assigning_group.members import known_member
-from ..assigning_group.timeouts import cancel_all
-from ..continuations import Continuation, Retry, SendResponse
-from ..coordinator_state import CoordinatorState
-from ..deadlines import SESSION, DeadlineKey
-from ..interface import Received
-from .group import ShareGroup
-from .member import ShareGroupMember
-from .members import known_share_group
+from ..broker_assigned import log
+from ..broker_assigned.group import NOT_ASSIGNED_MS
+from ..broker_assigned.members import RequestRefused, known_member
+from ..broker_assigned.timeouts import cancel_all
+from ..machine.continuations import Continuation, Retry, SendResponse
+from ..machine.deadlines import SESSION, DeadlineKey
+from ..machine.events import Received
+from ..machine.state import CoordinatorState
+from .group import ShareGroup, ShareGroupMember
 from .records import epoch_record, member_tombstones, target_epoch_record
+
+
+def known_share_group(state: CoordinatorState, group_id: str) -> ShareGroup:
+    group = state.groups.get(group_id)
+    if not isinstance(group, ShareGroup):
+        raise RequestRefused(ErrorCode.GROUP_ID_NOT_FOUND)
+    return group
+
+
+def group_of(state: CoordinatorState, request: ShareGroupHeartbeat) -> ShareGroup:
+    """Returns the group; a new one is not in the state yet."""
+    if request.member_epoch == JOIN_EPOCH and request.group_id not in state.groups:
+        return ShareGroup(request.group_id)
+    group = known_share_group(state, request.group_id)
+    is_full = len(group.members) >= state.config.group_share_max_size
+    if is_full and request.member_id not in group.members:
+        raise RequestRefused(ErrorCode.GROUP_MAX_SIZE_REACHED)
+    return group
 
 
 def leave_share_group(

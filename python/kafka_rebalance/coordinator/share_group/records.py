@@ -25,9 +25,8 @@ from kafka_rebalance.wire.broker_records import (
     TargetValue,
 )
 
-from ..consumer_group.group import Target
-from .group import ShareGroup
-from .member import ShareGroupMember
+from ..broker_assigned.target import Target
+from .group import ShareGroup, ShareGroupMember
 from .share_state import StateTopics
 
 _T = RecordType

@@ -22,18 +22,16 @@ from kafka_rebalance.wire.broker_records import (
     TargetValue,
 )
 
-from ..assigning_group.replay import (
+from ..broker_assigned.group import IllegalRecord, ReconciliationState
+from ..broker_assigned.replay import (
     Groups,
-    IllegalRecord,
     delete_current,
     delete_group,
     delete_member,
     delete_target_epoch,
 )
-from ..consumer_group.member import ReconciliationState
-from ..consumer_group.table_order import in_copied_set, name_set, topic_map
-from .group import ShareGroup
-from .member import ShareGroupMember
+from ..broker_assigned.table_order import in_copied_set, name_set, topic_map
+from .group import ShareGroup, ShareGroupMember
 from .share_state import NamedPartitions, ShareState, StateTopics
 
 _T = RecordType

@@ -7,5 +7,5 @@ heartbeat, answer, members, leaving     the member's request, and who may send i
 target, reconciliation, timeouts        what a member will have, and how it gets there
 offsets, describe                       commits and fetches by epoch; what administrators see
 
-The parts that consumer groups and share groups have too are in `assigning_group/`.
+The parts that consumer groups and share groups have too are in `broker_assigned/`.
 """

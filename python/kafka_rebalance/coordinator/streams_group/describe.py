@@ -16,9 +16,9 @@ from kafka_rebalance.wire.streams_groups import (
 )
 from kafka_rebalance.wire.streams_topology import KeyValue
 
-from ..assigning_group.describe import described_groups
-from ..coordinator_state import CoordinatorState
-from ..interface import Received
+from ..broker_assigned.describe import described_groups
+from ..machine.events import Received
+from ..machine.state import CoordinatorState
 from .group import StreamsGroup
 from .tasks import NOTHING, GroupTasks, task_list
 

@@ -19,6 +19,10 @@ group's member does not have its refined assignment.
 
 Source   GroupCoordinatorService.streamsGroupHeartbeat, GroupMetadataManager.streamsGroupHeartbeat
          (Kafka 4.4.0); docs/behaviour/streams-groups.md; KIP-1071.
+
+The response to a heartbeat: the member's tasks, if it joins or has got others, and the statuses.
+
+Source   GroupMetadataManager.streamsGroupHeartbeat (Kafka 4.4.0).
 """
 
 from dataclasses import replace
@@ -26,20 +30,22 @@ from dataclasses import replace
 from kafka_rebalance.wire.broker_groups import JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.group_states import GroupState, StreamsGroupState
-from kafka_rebalance.wire.streams_groups import StreamsGroupHeartbeat, StreamsStatus, TaskList
+from kafka_rebalance.wire.streams_groups import (
+    StreamsGroupHeartbeat,
+    StreamsGroupHeartbeatResponse,
+    StreamsStatus,
+    TaskList,
+)
 from kafka_rebalance.wire.streams_topology import StreamsTopology
 
-from ..assigning_group import log
-from ..assigning_group.heartbeat import UNCHANGED_MS, is_blank
-from ..assigning_group.members import has_room
-from ..assigning_group.refused import RequestRefused
-from ..assigning_group.timeouts import arm_session
-from ..continuations import SendResponse
-from ..coordinator_state import AnyGroup, CoordinatorState
-from ..group import Group
-from ..interface import Received
-from ..records import group_tombstone
-from .answer import TAGS, group_status, response_of
+from ..broker_assigned import log
+from ..broker_assigned.members import UNCHANGED_MS, RequestRefused, has_room, is_blank
+from ..broker_assigned.timeouts import arm_session
+from ..classic_group.group import Group
+from ..classic_group.records import group_tombstone
+from ..machine.continuations import SendResponse
+from ..machine.events import Received
+from ..machine.state import AnyGroup, CoordinatorState
 from .group import RefinedTargets, StreamsGroup
 from .leaving import ask_shutdown, leave
 from .member import StreamsGroupMember
@@ -47,9 +53,51 @@ from .members import find_member
 from .reconciliation import TaskReconciliation
 from .records import current_record, epoch_record, member_record, topology_record
 from .target import NUM_STANDBY_REPLICAS, StreamsChange, targets_for
-from .tasks import NOTHING, GroupTasks, task_set
+from .tasks import NOTHING, GroupTasks, task_list, task_set
 from .timeouts import after_step, arm_initial
 from .topology import ConfiguredTopology, configure, is_same, required_topics
+
+TAGS = "rack.aware.assignment.tags"
+_KNOWS_TAGS = 1
+
+
+def group_status(
+    event: Received,
+    group: StreamsGroup,
+    change: StreamsChange,
+    member: StreamsGroupMember,
+) -> list[StreamsStatus]:
+    """Returns what the member learns about its group, besides delays and a stale topology."""
+    status = [] if change.topology.status is None else [change.topology.status]
+    if group.shutdown_member_id is not None:
+        status.append(StreamsStatus.SHUTDOWN_APPLICATION)
+    tags = [one for one in change.configs.get(TAGS, "").split(",") if one]
+    knows = event.api_version is None or event.api_version >= _KNOWS_TAGS
+    if knows and any(tag not in member.client_tags for tag in tags):
+        status.append(StreamsStatus.MISSING_CLIENT_TAGS)
+    return status
+
+
+def response_of(
+    state: CoordinatorState,
+    request: StreamsGroupHeartbeat,
+    members: tuple[StreamsGroupMember, StreamsGroupMember],
+    topology: ConfiguredTopology,
+    status: list[StreamsStatus],
+) -> StreamsGroupHeartbeatResponse:
+    """Returns the response; `members` is the member before and after the heartbeat."""
+    old, new = members
+    response = StreamsGroupHeartbeatResponse(
+        member_id=new.member_id,
+        member_epoch=new.member_epoch,
+        heartbeat_interval_ms=state.config.group_streams_heartbeat_interval_ms,
+        status=tuple(status),
+        creatable_topics=topology.creatable_topics,
+    )
+    if request.member_epoch != JOIN_EPOCH and old.assigned == new.assigned:
+        return response
+    active, standby, warmup = map(task_list, new.assigned)
+    return replace(response, active_tasks=active, standby_tasks=standby, warmup_tasks=warmup)
 
 
 def streams_group_heartbeat(

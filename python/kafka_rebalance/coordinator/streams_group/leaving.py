@@ -16,15 +16,14 @@ from kafka_rebalance.wire.broker_groups import LEAVE_STATIC_EPOCH
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.streams_groups import StreamsGroupHeartbeat, StreamsGroupHeartbeatResponse
 
-from ..assigning_group import log
-from ..assigning_group.group import NOT_ASSIGNED_MS
-from ..assigning_group.members import known_sender
-from ..assigning_group.refused import RequestRefused
-from ..assigning_group.timeouts import cancel_all, overdue_member
-from ..continuations import Continuation, SendResponse
-from ..coordinator_state import CoordinatorState
-from ..deadlines import DeadlineKey
-from ..interface import Received
+from ..broker_assigned import log
+from ..broker_assigned.group import NOT_ASSIGNED_MS
+from ..broker_assigned.members import RequestRefused, known_sender
+from ..broker_assigned.timeouts import cancel_all, overdue_member
+from ..machine.continuations import Continuation, SendResponse
+from ..machine.deadlines import DeadlineKey
+from ..machine.events import Received
+from ..machine.state import CoordinatorState
 from .group import StreamsGroup
 from .member import StreamsGroupMember
 from .records import current_record, epoch_record, member_tombstones, target_epoch_record

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.offsets import OffsetCommit, OffsetFetch, OffsetToCommit, TxnOffsetCommit
 
-from ..assigning_group.offsets import committing_member, stale_member
-from ..interface import Received
+from ..broker_assigned.offsets import committing_member, stale_member
+from ..machine.events import Received
 from .group import StreamsGroup
 from .member import StreamsGroupMember
 from .topology import sources_by_name

@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 
 from kafka_rebalance.wire.error_codes import ErrorCode
 
-from ..assigning_group.refused import RequestRefused
+from ..broker_assigned.members import RequestRefused
 from .group import Owners, StreamsGroup
 from .member import StreamsGroupMember, TasksState
 from .tasks import NOTHING, NOTHING_ASSIGNED, GroupTasks, MemberTasks, Task, has_one_of

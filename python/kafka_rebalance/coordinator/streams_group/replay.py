@@ -18,10 +18,9 @@ from kafka_rebalance.wire.broker_records import (
 )
 from kafka_rebalance.wire.streams_topology import StreamsTopology
 
-from ..assigning_group.group import DELETED_EPOCH
-from ..assigning_group.replay import (
+from ..broker_assigned.group import DELETED_EPOCH, IllegalRecord
+from ..broker_assigned.replay import (
     Groups,
-    IllegalRecord,
     delete_current,
     delete_member,
     delete_target_epoch,

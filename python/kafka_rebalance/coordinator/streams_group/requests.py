@@ -7,9 +7,9 @@ An empty streams group becomes a classic group.
 from kafka_rebalance.wire.classic_groups import JoinGroup, JoinGroupResponse
 from kafka_rebalance.wire.error_codes import ErrorCode
 
-from .. import join_group
-from ..coordinator_state import CoordinatorState
-from ..interface import Received
+from ..classic_group import join_group
+from ..machine.events import Received
+from ..machine.state import CoordinatorState
 from .group import StreamsGroup
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The deadlines of a streams group and of its members.
 
-    session-timeout             as in `assigning_group/timeouts.py`
+    session-timeout             as in `broker_assigned/timeouts.py`
     rebalance-timeout           as there; the member must give up its pending tasks
     initial-rebalance-timeout   started by a join to an empty group, and not prolonged; then the
                                 first targets are computed
@@ -12,10 +12,10 @@ Quirk    the first targets are not computed if the group's topology was never co
 Source   GroupMetadataManager.computeDelayedTargetAssignment (Kafka 4.4.0).
 """
 
-from ..assigning_group import log
-from ..assigning_group.timeouts import arm_or_cancel_rebalance, arm_session
-from ..coordinator_state import CoordinatorState
-from ..deadlines import INITIAL_REBALANCE, REBALANCE, SESSION, DeadlineKey
+from ..broker_assigned import log
+from ..broker_assigned.timeouts import arm_or_cancel_rebalance, arm_session
+from ..machine.deadlines import INITIAL_REBALANCE, REBALANCE, SESSION, DeadlineKey
+from ..machine.state import CoordinatorState
 from .group import StreamsGroup
 from .leaving import member_deadline
 from .member import StreamsGroupMember, TasksState

@@ -314,7 +314,7 @@ def state_of_any_type(broker: VirtualBroker, group_id: str) -> Json:
     if isinstance(group, Group):
         return timers | {"type": "classic", "state": str(group.state)}
     shown: Json = _shown(group, broker.topic_name)
-    if not isinstance(group, StreamsGroup):
+    if isinstance(group, ConsumerGroup | ShareGroup):
         shown["subscription"] = "HOMOGENEOUS" if group.is_homogeneous else "HETEROGENEOUS"
     members = {
         one.member_id: _shown(one, broker.topic_name) | _extra(broker, group, one)

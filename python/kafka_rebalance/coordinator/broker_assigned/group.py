@@ -18,9 +18,14 @@ from enum import IntEnum
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
+from kafka_rebalance.wire.group_states import ConsumerGroupState, StreamsGroupState
 
 
-class OwnedTwice(ValueError):
+class IllegalRecord(ValueError):
+    """A record that does not fit the groups, so Kafka fails on it."""
+
+
+class OwnedTwice(IllegalRecord):
     """Two members would have one partition; Kafka refuses the records, and so the request."""
 
 
@@ -68,6 +73,8 @@ class AssigningGroup(Generic[_Member, _Target]):
     """A group whose broker assigns; `group_type` is Kafka's name of the group's kind."""
 
     group_type: ClassVar[str]
+    has_offsets: ClassVar[bool] = True
+    delays_first_targets: ClassVar[bool] = False
 
     group_id: str
     epoch: int = INITIAL_EPOCH
@@ -84,6 +91,10 @@ class AssigningGroup(Generic[_Member, _Target]):
         return (self.members,)
 
     @property
+    def state(self) -> ConsumerGroupState | StreamsGroupState:
+        raise NotImplementedError
+
+    @property
     def is_empty(self) -> bool:
         return not len(self.members)
 
@@ -97,6 +108,28 @@ class AssigningGroup(Generic[_Member, _Target]):
             return False
         return now_ms < assigned_ms + interval_ms
 
+    def copy(self) -> "AssigningGroup[_Member, _Target]":
+        """Returns a copy that can be changed; both share the immutable members and targets."""
+        raise NotImplementedError
+
+    # Records change a group -----------------------------------------------------------------------
+
+    def update(self, new: _Member) -> None:
+        """Adds or replaces a member."""
+        raise NotImplementedError
+
+    def remove(self, member_id: str) -> None:
+        raise NotImplementedError
+
+    # What no record has ---------------------------------------------------------------------------
+
+    def forget_unlogged(self, append_id: int) -> None:
+        """Takes back what was set since the append before the one that failed."""
+
+    def keep_unlogged(self, before: Any) -> None:
+        """Takes over what no record has, after a failed append."""
+        self.refresh_at = before.refresh_at
+
     # The topics' metadata -------------------------------------------------------------------------
 
     def must_refresh(self, now_ms: int) -> bool:
@@ -107,6 +140,13 @@ class AssigningGroup(Generic[_Member, _Target]):
     def refreshed(self, now_ms: int, epoch: int) -> None:
         """Stores that the metadata was looked at for `epoch`."""
         self.refresh_at = (now_ms + _REFRESH_INTERVAL_MS, epoch)
+
+    def reads(self, topic: str) -> bool:
+        """Returns whether a change of the topic can change the group's epoch."""
+        return self.is_subscribed(topic)
+
+    def is_subscribed(self, topic: str) -> bool:
+        raise NotImplementedError
 
     def request_refresh(self) -> None:
         """Stores that a topic of the group has changed."""
@@ -134,7 +174,3 @@ class GroupWithStaticMembers(AssigningGroup[_Static, _Target]):
             self.static_members.pop(old.instance_id, None)
         if new is not None and new.instance_id is not None:
             self.static_members[new.instance_id] = new.member_id
-
-
-class IllegalRecord(ValueError):
-    """A record that does not fit the groups, so Kafka fails on it."""

@@ -10,21 +10,17 @@ Source   CoordinatorRuntime, SnapshottableCoordinator (Kafka 4.4.0).
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 from kafka_rebalance.wire.broker_records import BrokerRecord, encode_record
 from kafka_rebalance.wire.error_codes import ErrorCode
 
 from ..classic_group.group import Group
-from ..consumer_group.replay import replay
 from ..machine.continuations import Continuation
 from ..machine.events import LogRecord
-from ..machine.state import AnyGroup, CoordinatorState, Write
-from ..share_group.replay import replay_share
-from ..streams_group.group import StreamsGroup
-from ..streams_group.replay import replay_streams
-from .group import AssigningGroup, IllegalRecord, OwnedTwice
+from ..machine.state import AnyGroup, CoordinatorState, Groups, Write, of_kind
+from .group import AssigningGroup, IllegalRecord
 from .members import RequestRefused
-from .replay import Groups
 
 Records = list[BrokerRecord | LogRecord]
 """Records of a group whose broker assigns; those of a classic group are bytes already."""
@@ -48,15 +44,16 @@ def write(
         return
     _keep_durable(state, group_id)
     group = state.groups.get(group_id)
-    for table in group.tables if isinstance(group, AssigningGroup) else ():
+    assigning = of_kind(group, AssigningGroup)
+    for table in () if assigning is None else assigning.tables:
         table.snapshot(state.log_epoch)
     if converted is not None:
         state.forget(converted)
     batch = tuple(one for one in records if not isinstance(one, LogRecord))
     try:
         for record in batch:
-            replay_any(state.groups, record, state.now_ms)
-    except (IllegalRecord, OwnedTwice) as error:
+            replay_any(state, state.groups, record, state.now_ms)
+    except IllegalRecord as error:
         restore(state, group_id)
         if converted is not None:
             state.groups[group_id] = converted
@@ -82,15 +79,9 @@ def append_replacement(
     _append(state, records, Write(then, group_id=new.group_id, after=new))
 
 
-def replay_any(groups: Groups, record: BrokerRecord, now_ms: int) -> None:
-    """Applies one record of any type. Errors: IllegalRecord, OwnedTwice."""
-    match record.key.type.group_type:
-        case "consumer":
-            replay(groups, record)
-        case "share":
-            replay_share(groups, record, now_ms)
-        case _:
-            replay_streams(groups, record)
+def replay_any(state: CoordinatorState, groups: Groups, record: BrokerRecord, now_ms: int) -> None:
+    """Applies one record of any type. Errors: IllegalRecord."""
+    state.kinds[record.key.type.group_type].replay(groups, record, now_ms)
 
 
 def _append(
@@ -113,7 +104,7 @@ def completed(state: CoordinatorState, write: Write) -> None:
         return
     durable = state.durable[group_id]
     groups: Groups = {} if durable is None else {group_id: durable}
-    _apply(groups, write)
+    _apply(state, groups, write)
     state.durable[group_id] = groups.get(group_id)
 
 
@@ -122,43 +113,48 @@ def failed(state: CoordinatorState, write: Write, append_id: int) -> None:
     if write.group_id is not None:
         restore(state, write.group_id)
     for group in state.groups.values():
-        if isinstance(group, StreamsGroup):
-            group.forget_unlogged(append_id)
+        assigning = of_kind(group, AssigningGroup)
+        if assigning is not None:
+            assigning.forget_unlogged(append_id)
 
 
 def restore(state: CoordinatorState, group_id: str) -> None:
     """Makes the group the durable one, changed by its records that are in flight."""
     durable, others = state.durable[group_id], _in_flight(state, group_id)
-    before = state.groups.pop(group_id, None)
+    before = of_kind(state.groups.pop(group_id, None), AssigningGroup)
     if not others:
         del state.durable[group_id]
-    elif isinstance(durable, AssigningGroup):
-        durable = durable.copy()
+    elif (assigning := of_kind(durable, AssigningGroup)) is not None:
+        durable = assigning.copy()
     if durable is not None:
         state.groups[group_id] = durable
     for one in others:
-        _apply(state.groups, one)
-    after = state.groups.get(group_id)
-    if isinstance(before, AssigningGroup) and isinstance(after, AssigningGroup):
+        _apply(state, state.groups, one)
+    after = of_kind(state.groups.get(group_id), AssigningGroup)
+    if before is not None and after is not None:
         after.refresh_at = before.refresh_at
         for table, changed in zip(after.tables, before.tables, strict=False):
             changed.revert()
             table.take_places(changed)
-    if isinstance(before, StreamsGroup) and isinstance(after, StreamsGroup):
-        after.keep_unlogged(before)
+        if type(before) is type(after):
+            after.keep_unlogged(before)
 
 
 def _keep_durable(state: CoordinatorState, group_id: str) -> None:
     if group_id not in state.durable:
-        group = state.groups.get(group_id)
-        state.durable[group_id] = group.copy() if isinstance(group, AssigningGroup) else None
+        state.durable[group_id] = _copied(state.groups.get(group_id))
+
+
+def _copied(group: AnyGroup | None) -> AssigningGroup[Any, Any] | None:
+    assigning = of_kind(group, AssigningGroup)
+    return None if assigning is None else assigning.copy()
 
 
 def _in_flight(state: CoordinatorState, group_id: str) -> list[Write]:
     return [one for one in state.writes.values() if one.group_id == group_id]
 
 
-def _apply(groups: Groups, write: Write) -> None:
+def _apply(state: CoordinatorState, groups: Groups, write: Write) -> None:
     """Changes the groups as `write` did."""
     if write.after is not None:
         groups[write.after.group_id] = write.after
@@ -167,6 +163,6 @@ def _apply(groups: Groups, write: Write) -> None:
             groups.pop(group.group_id, None)
     for record in write.batch:
         try:
-            replay_any(groups, record, write.now_ms)
-        except (IllegalRecord, OwnedTwice):
+            replay_any(state, groups, record, write.now_ms)
+        except IllegalRecord:
             return  # it was computed from records that are not in the log

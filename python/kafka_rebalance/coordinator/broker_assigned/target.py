@@ -9,8 +9,10 @@ from typing import Any
 
 from kafka_rebalance.assignors.consumer import targets
 from kafka_rebalance.java.hash_map import HashMap, HashSet, Uuid, integer_hash, uuid_hash
+from kafka_rebalance.wire.broker_groups import DescribedPartitions
 
 from ..machine.cluster import ClusterTopics
+from ..machine.state import CoordinatorState
 
 Target = Mapping[Uuid, tuple[int, ...]]
 """Partitions by topic id, in the order of Kafka's hash tables."""
@@ -51,3 +53,15 @@ def has_changed(before: Target | None, new: Target) -> bool:
 
 def _content(target: Target) -> dict[Uuid, frozenset[int]]:
     return {topic: frozenset(numbers) for topic, numbers in target.items()}
+
+
+def described_partitions(
+    state: CoordinatorState, partitions: Mapping[Uuid, Iterable[int]]
+) -> tuple[DescribedPartitions, ...]:
+    """Returns the partitions of topics that exist."""
+    known = state.cluster.by_id
+    return tuple(
+        DescribedPartitions(topic, known[topic].name, tuple(numbers))
+        for topic, numbers in partitions.items()
+        if topic in known
+    )

@@ -26,6 +26,9 @@ class _Revoking(Protocol):
     @property
     def rebalance_timeout_ms(self) -> int: ...
 
+    @property
+    def is_revoking(self) -> bool: ...
+
 
 _Member = TypeVar("_Member", bound=_Revoking)
 
@@ -34,30 +37,15 @@ def arm_session(state: CoordinatorState, group_id: str, member_id: str, timeout_
     state.start_session(DeadlineKey(SESSION, group_id, member_id), timeout_ms)
 
 
-def fall_silent(
-    state: CoordinatorState,
-    group: AssigningGroup[Any, Any],
-    member_id: str,
-    since_ms: int,
-    timeout_ms: int,
-) -> None:
-    """Starts the session timeout of a silent member at `since_ms`."""
-    if member_id in group.members:
-        key = DeadlineKey(SESSION, group.group_id, member_id)
-        state.deadlines.arm(key, max(since_ms + timeout_ms, state.now_ms))
-
-
 def arm_rebalance(state: CoordinatorState, group_id: str, member: _Revoking) -> None:
     key = DeadlineKey(REBALANCE, group_id, member.member_id)
     state.deadlines.arm(key, state.now_ms + member.rebalance_timeout_ms)
     state.revocations[key] = member.member_epoch
 
 
-def arm_or_cancel_rebalance(
-    state: CoordinatorState, group_id: str, member: _Revoking, *, revokes: bool
-) -> None:
+def arm_or_cancel_rebalance(state: CoordinatorState, group_id: str, member: _Revoking) -> None:
     """Sets the rebalance timeout after a written step, which leaves the member revoking or not."""
-    if revokes:
+    if member.is_revoking:
         arm_rebalance(state, group_id, member)
     else:
         _cancel(state, DeadlineKey(REBALANCE, group_id, member.member_id))

@@ -20,7 +20,7 @@ from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.group_states import GroupState, StreamsGroupState
 
 from ..machine.events import Received
-from ..machine.state import AnyGroup, CoordinatorState
+from ..machine.state import AnyGroup, CoordinatorState, of_kind
 from .group import Group
 
 _ABSENT_IS_NOT_FOUND = 6
@@ -32,8 +32,8 @@ def describe_groups(state: CoordinatorState, event: Received, request: DescribeG
     absent = ErrorCode.GROUP_ID_NOT_FOUND if new else ErrorCode.NONE
     described = []
     for group_id in request.group_ids:
-        group = state.durable_group(group_id)
-        if isinstance(group, Group):
+        group = of_kind(state.durable_group(group_id), Group)
+        if group is not None:
             described.append(_describe(group))
         else:
             described.append(DescribedGroup(group_id, absent))
@@ -90,7 +90,7 @@ def _filter_name(group: ListedGroup) -> str:
 def _listed(group: AnyGroup | None) -> ListedGroup | None:
     if group is None:
         return None
-    if isinstance(group, Group):
-        return ListedGroup(group.group_id, group.protocol_type or "", group.state)
-    # Kafka's names of the protocol type and of the group's type are equal.
-    return ListedGroup(group.group_id, group.group_type, group.state, group.group_type)
+    # Kafka's names of the protocol type and of the group's type are equal, but for classic groups.
+    classic = of_kind(group, Group)
+    protocol_type = group.group_type if classic is None else classic.protocol_type or ""
+    return ListedGroup(group.group_id, protocol_type, group.state, group.group_type)

@@ -27,6 +27,7 @@ Source   ClassicGroupState.java; docs/behaviour/coordinator.md#21-states.
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from kafka_rebalance.assignors.selection import select_protocol
 from kafka_rebalance.errors import KafkaRebalanceError, WireError
@@ -67,6 +68,10 @@ class Group:
     `state_timestamp_ms` is None only if the group was loaded from a record without a timestamp.
     """
 
+    group_type: ClassVar[str] = "classic"
+    has_offsets: ClassVar[bool] = True
+    delays_first_targets: ClassVar[bool] = False
+
     group_id: str
     state_timestamp_ms: int | None
     state: GroupState = GroupState.EMPTY
@@ -90,6 +95,10 @@ class Group:
 
     def is_(self, *states: GroupState) -> bool:
         return self.state in states
+
+    @property
+    def is_empty(self) -> bool:
+        return self.state is GroupState.EMPTY
 
     def not_(self, *states: GroupState) -> bool:
         return self.state not in states

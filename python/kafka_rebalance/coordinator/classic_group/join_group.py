@@ -17,6 +17,7 @@ Source   GroupMetadataManager.classicGroupJoin; docs/behaviour/coordinator.md#3-
          KIP-345 (static members), KIP-394, KIP-814 (skip_assignment).
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from kafka_rebalance.wire.classic_groups import (
@@ -30,10 +31,8 @@ from kafka_rebalance.wire.group_states import GroupState
 
 from ..config import NEW_MEMBER_JOIN_TIMEOUT_MS
 from ..machine.continuations import ReplaceStatic
-from ..machine.events import Received
-from ..machine.state import AnyGroup, CoordinatorState, Write
-from ..machine.tombstones import tombstones_of
-from ..share_group.group import ShareGroup
+from ..machine.events import LogRecord, Received
+from ..machine.state import CoordinatorState, Write
 from .group import Group
 from .member_checks import refuse_in_state
 from .members import ClassicGroupMember, without_repeats
@@ -50,15 +49,12 @@ def join_group(
     event: Received,
     request: JoinGroup,
     *,
-    emptied: AnyGroup | None = None,
+    buried: Sequence[LogRecord] = (),
 ) -> None:
     """Answers a JoinGroup, or parks it until the join phase ends.
 
-    `emptied` is an empty group of another kind that was removed; a new classic group replaces it.
+    `buried` has the tombstones of an empty group of another kind, which a classic group replaces.
     """
-    if isinstance(state.groups.get(request.group_id), ShareGroup):
-        _refuse(state, event, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-        return
     group = state.classic(request.group_id)
     is_new = group is None
     if group is None:
@@ -85,7 +81,6 @@ def join_group(
         _join_with_id(state, event, request, group)
     if is_new:
         # This is the group's first record: if the append fails, the group is removed again.
-        buried = [] if emptied is None else tombstones_of(emptied)
         state.append([*buried, new_group_record(group)], Write(None))
 
 

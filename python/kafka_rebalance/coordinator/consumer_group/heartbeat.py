@@ -27,39 +27,25 @@ from kafka_rebalance.wire.broker_groups import (
     TopicPartitions,
 )
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.group_states import GroupState
 
 from ..broker_assigned import log
+from ..broker_assigned.kind import BrokerAssigned
 from ..broker_assigned.members import UNCHANGED_MS, RequestRefused, has_room, is_blank
 from ..broker_assigned.table_order import name_set
 from ..broker_assigned.target import Target
-from ..broker_assigned.timeouts import arm_session
-from ..classic_group.group import Group
+from ..broker_assigned.timeouts import arm_or_cancel_rebalance, arm_session
 from ..machine.continuations import SendResponse
 from ..machine.events import Received
-from ..machine.state import AnyGroup, CoordinatorState
+from ..machine.state import CoordinatorState
 from . import patterns
 from .epochs import next_epoch, target_for
 from .group import ConsumerGroup
-from .leaving import leave
 from .member import ConsumerGroupMember
 from .members import find_dynamic, find_static
-from .migration import delete_empty, upgrade
 from .patterns import PatternChange
 from .reconciliation import Owned, Reconciliation
 from .records import current_record, member_record
 from .target import EpochChange, subscribed_names
-from .timeouts import after_step
-
-
-def consumer_group_heartbeat(
-    state: CoordinatorState, event: Received, request: ConsumerGroupHeartbeat
-) -> None:
-    """Answers a heartbeat when its records are durable. Errors: RequestRefused."""
-    if request.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
-        leave(state, event, request)
-    else:
-        _beat(state, event, request)
 
 
 def refuse_fields(
@@ -85,10 +71,13 @@ def refuse_fields(
     return ErrorCode.NONE if request.server_assignor in known else ErrorCode.UNSUPPORTED_ASSIGNOR
 
 
-def _beat(state: CoordinatorState, event: Received, request: ConsumerGroupHeartbeat) -> None:
+def beat(
+    kind: BrokerAssigned, state: CoordinatorState, event: Received, request: ConsumerGroupHeartbeat
+) -> None:
+    """Answers the heartbeat of a member that joins or stays. Errors: RequestRefused."""
     records: log.Records = []
     # 2. and 3.
-    group, converted = _group(state, request, records)
+    group, converted = kind.group_for(state, request, records)
     member_id = request.member_id or state.new_member_id()
     size = state.config.group_consumer_max_size
     if not has_room(group, size, member_id, request.instance_id):
@@ -117,23 +106,6 @@ def _beat(state: CoordinatorState, event: Received, request: ConsumerGroupHeartb
         log.write(state, group.group_id, records, then, converted=converted)
     finally:
         patterns.ask(state, group.group_id, pattern.to_resolve)
-
-
-def _group(
-    state: CoordinatorState, request: ConsumerGroupHeartbeat, records: log.Records
-) -> tuple[ConsumerGroup, AnyGroup | None]:
-    """Returns the group, and the classic group that it replaces if it does."""
-    group = state.groups.get(request.group_id)
-    if isinstance(group, ConsumerGroup):
-        return group, None
-    if request.member_epoch == JOIN_EPOCH:
-        if group is None:
-            return ConsumerGroup(request.group_id), None
-        if isinstance(group, Group):
-            if group.is_(GroupState.EMPTY):
-                return delete_empty(group, records), group
-            return upgrade(state, group, records), group
-    raise RequestRefused(ErrorCode.GROUP_ID_NOT_FOUND)
 
 
 def _updated(
@@ -208,7 +180,8 @@ def stepped(
     new = steps.next(member)
     if new != member:
         records.append(current_record(group.group_id, new))
-        after_step(state, group.group_id, new)
+        if new.classic is None:
+            arm_or_cancel_rebalance(state, group.group_id, new)
     return new
 
 

@@ -51,6 +51,10 @@ class ConsumerGroupMember:
         """Returns the pattern; None without one."""
         return self.subscribed_topic_regex or None
 
+    @property
+    def is_revoking(self) -> bool:
+        return self.state is ReconciliationState.UNREVOKED_PARTITIONS
+
     def is_reconciled_to(self, epoch: int) -> bool:
         return self.state is ReconciliationState.STABLE and self.member_epoch == epoch
 

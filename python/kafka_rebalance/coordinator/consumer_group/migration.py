@@ -56,28 +56,22 @@ from .member import ConsumerGroupMember
 from .records import group_records, group_tombstones
 
 
-def delete_empty(group: Group, records: log.Records) -> ConsumerGroup:
-    """Returns a new group in place of an Empty classic group."""
-    records.append(group_tombstone(group.group_id))
-    return ConsumerGroup(group.group_id)
-
-
-def upgrade(state: CoordinatorState, group: Group, records: log.Records) -> ConsumerGroup:
+def upgrade(state: CoordinatorState, classic: Group, records: log.Records) -> ConsumerGroup:
     """Returns the consumer group of a classic group's members. Errors: RequestRefused."""
     config = state.config
     if (
         not config.allows_upgrades
-        or group.protocol_type != CONSUMER
-        or group.size > config.group_consumer_max_size
+        or classic.protocol_type != CONSUMER
+        or classic.size > config.group_consumer_max_size
     ):
         raise RequestRefused(ErrorCode.GROUP_ID_NOT_FOUND)
     rejoin = ErrorCode.REBALANCE_IN_PROGRESS
-    for member in group.members.values():
+    for member in classic.members.values():
         response = JoinGroupResponse(error_code=rejoin, member_id=member.member_id)
-        state.answer_join(group, member, response)
+        state.answer_join(classic, member, response)
         state.answer_sync(member, SyncGroupResponse(error_code=rejoin))
-    new = _consumer_group(group, state.cluster)
-    records.append(group_tombstone(group.group_id))
+    new = _consumer_group(classic, state.cluster)
+    records.append(group_tombstone(classic.group_id))
     records += group_records(new)
     for one in new.members.values():
         if one.classic is not None:

@@ -10,7 +10,6 @@ from ..classic_group.group import Group
 from ..classic_group.join_group import not_replaced, replaced
 from ..classic_group.sync_group import not_stored, stored
 from ..offsets.delete import continue_deletion
-from ..share_group.initialization import forget_initializing
 from .continuations import (
     AnswerClassicMember,
     ContinueDeletion,
@@ -21,7 +20,7 @@ from .continuations import (
     StoreAssignment,
 )
 from .refusals import refuse
-from .state import CoordinatorState, Created, Write
+from .state import CoordinatorState, Created, Write, of_kind
 
 _RETRY_MS = 500
 
@@ -33,8 +32,8 @@ def appended(state: CoordinatorState, append_id: int, position: int) -> None:
         return
     state.offsets.complete(append_id, position)
     log.completed(state, write)
-    for group in write.deleted:
-        if isinstance(group, Group):
+    for group in (of_kind(one, Group) for one in write.deleted):
+        if group is not None:
             state.move(group, GroupState.DEAD)
     match write.then:
         case StoreAssignment() as then:
@@ -92,7 +91,9 @@ def _refuse(state: CoordinatorState, write: Write, error: ErrorCode) -> None:
             if revocation is not None:
                 state.revocations[key] = revocation
         case ForgetInitializing(due) if error is not ErrorCode.NOT_COORDINATOR:
-            forget_initializing(state, due)
+            group = state.groups.get(due.group_id)
+            if group is not None:
+                state.kind(group).forget_initializing(state, group, due)
 
 
 def _take_back(state: CoordinatorState, created: Created, error: ErrorCode) -> None:

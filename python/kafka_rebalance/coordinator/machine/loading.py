@@ -22,19 +22,14 @@ from kafka_rebalance.wire.classic_groups import (
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.group_states import GroupState
 
-from ..broker_assigned import log, timeouts
-from ..broker_assigned.group import IllegalRecord, OwnedTwice, ReconciliationState
+from ..broker_assigned import log
+from ..broker_assigned.group import IllegalRecord
 from ..classic_group.group import Group
 from ..classic_group.members import ClassicGroupMember
-from ..classic_group.rebalance import prepare
-from ..consumer_group.group import ConsumerGroup
 from ..offsets.order import Commit, CommittedOffset, Forget, Marker
-from ..share_group.group import ShareGroup
-from ..streams_group.group import StreamsGroup
-from ..streams_group.timeouts import start_members
 from .appends import refuse_all
 from .events import LogEntry, Unreadable
-from .state import AnyGroup, CoordinatorState, Ownership
+from .state import AnyGroup, CoordinatorState, Ownership, of_kind
 
 
 def load(state: CoordinatorState, entries: tuple[LogEntry, ...]) -> None:
@@ -42,7 +37,7 @@ def load(state: CoordinatorState, entries: tuple[LogEntry, ...]) -> None:
     for entry in entries:
         try:
             _replay(state, entry)
-        except (WireError, IllegalRecord, OwnedTwice) as error:
+        except (WireError, IllegalRecord) as error:
             state.clear()
             state.ownership = Ownership.GONE
             state.effects.append(Unreadable(entry.position, str(error)))
@@ -50,16 +45,7 @@ def load(state: CoordinatorState, entries: tuple[LogEntry, ...]) -> None:
     state.ownership = Ownership.ACTIVE
     state.cluster.created_version = state.cluster.version
     for group in _in_table_order(state):
-        if isinstance(group, ConsumerGroup):
-            _start_consumers(state, group)
-        elif isinstance(group, ShareGroup):
-            for member_id in group.members:
-                timeout_ms = state.config.group_share_session_timeout_ms
-                timeouts.arm_session(state, group.group_id, member_id, timeout_ms)
-        elif isinstance(group, StreamsGroup):
-            start_members(state, group)
-        else:
-            _start_classic_members(state, group)
+        state.kind(group).start_members(state, group)
 
 
 def _in_table_order(state: CoordinatorState) -> list[AnyGroup]:
@@ -72,26 +58,6 @@ def _in_table_order(state: CoordinatorState) -> list[AnyGroup]:
     for group in state.groups.values():
         table.put(group.group_id, group)
     return table.values()
-
-
-def _start_classic_members(state: CoordinatorState, group: Group) -> None:
-    for member in group.members.values():
-        state.renew_session(group, member)
-    if group.size > state.config.group_max_size:
-        # `group.max.size` was lowered: all members rejoin, and the last to do so are refused.
-        prepare(state, group)
-
-
-def _start_consumers(state: CoordinatorState, group: ConsumerGroup) -> None:
-    """Arms the deadlines of a consumer group's members.
-
-    Quirk: a classic member gets the session timeout of the consumer protocol.
-    """
-    for member in group.members.values():
-        timeout_ms = state.config.group_consumer_session_timeout_ms
-        timeouts.arm_session(state, group.group_id, member.member_id, timeout_ms)
-        if member.state is ReconciliationState.UNREVOKED_PARTITIONS:
-            timeouts.arm_rebalance(state, group.group_id, member)
 
 
 def _replay(state: CoordinatorState, entry: LogEntry) -> None:
@@ -116,7 +82,7 @@ def _replay(state: CoordinatorState, entry: LogEntry) -> None:
         case wire.OtherKey(), _:
             record = decode_record(entry.key, entry.value)
             if record is not None:
-                log.replay_any(state.groups, record, state.now_ms)
+                log.replay_any(state, state.groups, record, state.now_ms)
 
 
 def _group(group_id: str, value: wire.GroupMetadataValue) -> Group:
@@ -167,8 +133,8 @@ def unload(state: CoordinatorState) -> None:
     """Answers all waiting requests with NOT_COORDINATOR and drops the state; appends nothing."""
     gone = ErrorCode.NOT_COORDINATOR
     refuse_all(state, gone)
-    for group in list(state.groups.values()):
-        if not isinstance(group, Group):
+    for group in (of_kind(one, Group) for one in list(state.groups.values())):
+        if group is None:
             continue  # it has no parked requests
         before = group.state
         state.move(group, GroupState.DEAD)

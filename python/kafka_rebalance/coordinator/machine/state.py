@@ -6,30 +6,37 @@ argument.
 """
 
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
+from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire.broker_records import BrokerRecord
-from kafka_rebalance.wire.classic_groups import JoinGroupResponse, SyncGroupResponse
+from kafka_rebalance.wire.classic_groups import DeleteGroups, JoinGroupResponse, SyncGroupResponse
+from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.group_states import GroupState
 from kafka_rebalance.wire.messages import Request, Response
+from kafka_rebalance.wire.offsets import (
+    OffsetCommit,
+    OffsetDelete,
+    OffsetFetch,
+    OffsetToCommit,
+    TxnOffsetCommit,
+)
 
+from ..broker_assigned.group import AssigningGroup
 from ..classic_group.group import Group
 from ..classic_group.members import ClassicGroupMember
 from ..config import CoordinatorConfig
-from ..consumer_group.group import ConsumerGroup
 from ..offsets.order import OffsetChange
 from ..offsets.store import GroupOffsets, Offsets, OffsetValue
-from ..share_group.group import ShareGroup
-from ..streams_group.group import StreamsGroup
 from .cluster import ClusterTopics
 from .continuations import AnswerClassicMember, Continuation, SendResponse
 from .deadlines import INITIAL_REBALANCE, SESSION, DeadlineKey, Deadlines
-from .events import Append, Drop, Effect, LogRecord, Respond, Transition
+from .events import Append, Drop, Effect, LogRecord, Received, Respond, ShareStateDue, Transition
 
 
 class Ownership(Enum):
@@ -40,7 +47,14 @@ class Ownership(Enum):
     GONE = "gone"
 
 
-AnyGroup = Group | ConsumerGroup | ShareGroup | StreamsGroup
+AnyGroup = Group | AssigningGroup[Any, Any]
+Groups = MutableMapping[str, AnyGroup]
+_Kind = TypeVar("_Kind")
+
+
+def of_kind(group: AnyGroup | None, kind: type[_Kind]) -> _Kind | None:
+    """Returns the group if it is of this kind."""
+    return group if isinstance(group, kind) else None
 
 
 class Created(NamedTuple):
@@ -101,6 +115,7 @@ class CoordinatorState:
 
     config: CoordinatorConfig
     new_id: Callable[[], str]
+    kinds: Mapping[str, "Kind"] = field(default_factory=dict)
     vouched: bool = False  # the host reports silent members; others count as alive
     ownership: Ownership = Ownership.ACTIVE
     groups: dict[str, AnyGroup] = field(default_factory=dict)
@@ -249,8 +264,11 @@ class CoordinatorState:
 
     def classic(self, group_id: str) -> Group | None:
         """Returns the classic group with this id, if it is one."""
-        group = self.groups.get(group_id)
-        return group if isinstance(group, Group) else None
+        return of_kind(self.groups.get(group_id), Group)
+
+    def kind(self, group: AnyGroup) -> "Kind":
+        """Returns what the steps need to know about the group's kind."""
+        return self.kinds[group.group_type]
 
     def forget(self, group: AnyGroup) -> None:
         """Removes a group.
@@ -258,7 +276,7 @@ class CoordinatorState:
         As in Kafka, its deadlines stay armed and run without effect, but for a streams group's own.
         """
         del self.groups[group.group_id]
-        if isinstance(group, StreamsGroup):
+        if group.delays_first_targets:
             self.deadlines.cancel(DeadlineKey(INITIAL_REBALANCE, group.group_id))
 
     def remove(self, group: AnyGroup) -> None:
@@ -332,3 +350,74 @@ class CoordinatorState:
         self.writes[append_id] = write
         self.offsets.stage(append_id, tuple(changes), log_epoch)
         self.effects.append(Append(append_id, tuple(records), producer_id, committed))
+
+
+Handler = Callable[[CoordinatorState, Received, Any, Any], None]
+
+
+class Kind:
+    """What the steps need to know about a kind of group; a `group` is always one of this kind."""
+
+    def __init__(self) -> None:
+        self.handlers: dict[type[Request], Handler] = {}
+        """The requests of classic members that this kind of group handles in its own way."""
+
+    def start_members(self, state: CoordinatorState, group: Any) -> None:
+        """Arms the deadlines of the members of a group that was loaded."""
+        raise NotImplementedError
+
+    def fall_silent(
+        self, state: CoordinatorState, group: Any, member_id: str, since_ms: int
+    ) -> None:
+        """Starts the session timeout of a silent member at `since_ms`."""
+        raise NotImplementedError
+
+    def deadline(self, state: CoordinatorState, group: Any, key: DeadlineKey) -> None:
+        """Handles a deadline that has passed; one that only other kinds have is void."""
+        raise NotImplementedError
+
+    def tombstones(self, group: Any) -> list[LogRecord]:
+        """Returns the records that remove a group, without those of its offsets."""
+        raise NotImplementedError
+
+    def replay(self, groups: Groups, record: BrokerRecord, now_ms: int) -> None:
+        """Applies one record. Errors: IllegalRecord."""
+        raise NotImplementedError
+
+    def refuse_commit(
+        self,
+        state: CoordinatorState,
+        event: Received,
+        group: Any,
+        request: OffsetCommit | TxnOffsetCommit,
+        offsets: Iterable[OffsetToCommit],
+    ) -> ErrorCode:
+        """Returns the error of the whole request, else NONE; `offsets` are those to be stored."""
+        return ErrorCode.GROUP_ID_NOT_FOUND
+
+    def refuse_fetch(self, group: Any, request: OffsetFetch) -> ErrorCode:
+        """Returns the error of the whole request, else NONE."""
+        return ErrorCode.NONE
+
+    def refuse_deletion(self, group: Any, request: DeleteGroups | OffsetDelete) -> ErrorCode:
+        """Returns the error of the deletion of a group, or of some of its offsets, else NONE."""
+        raise NotImplementedError
+
+    def starts_deletion(
+        self,
+        state: CoordinatorState,
+        request_id: int,
+        request: DeleteGroups,
+        group_ids: tuple[str, ...],
+    ) -> bool:
+        """Writes what must be durable before one of the groups is deleted; returns whether it did.
+
+        Then `ContinueDeletion` goes on with the groups behind that one.
+        """
+        return False
+
+    def topics_deleted(self, state: CoordinatorState, topic_ids: tuple[Uuid, ...]) -> None:
+        """Forgets deleted topics."""
+
+    def forget_initializing(self, state: CoordinatorState, group: Any, due: ShareStateDue) -> None:
+        """Forgets partitions whose initialisation could not be written down."""

@@ -34,15 +34,10 @@ from kafka_rebalance.wire.offsets import (
 from ..classic_group.group import Group
 from ..classic_group.member_checks import refuse_in_state, refuse_member
 from ..classic_group.records import offset_record
-from ..consumer_group.group import ConsumerGroup
-from ..consumer_group.offsets import refuse_commit
 from ..machine.continuations import SendResponse
 from ..machine.events import Received
 from ..machine.refusals import refuse
-from ..machine.state import CoordinatorState, Write
-from ..share_group.group import ShareGroup
-from ..streams_group.group import StreamsGroup
-from ..streams_group.offsets import refuse_streams_commit
+from ..machine.state import CoordinatorState, Write, of_kind
 from .order import Commit, CommittedOffset, Marker
 
 _Commit = OffsetCommit | TxnOffsetCommit
@@ -57,16 +52,12 @@ _ABSENT_IS_NOT_FOUND: dict[type[_Commit], int] = {
 def offset_commit(state: CoordinatorState, event: Received, request: _Commit) -> None:
     """Stages offsets; the response is sent when the append is durable."""
     group = state.groups.get(request.group_id)
-    if isinstance(group, ShareGroup):
-        error = ErrorCode.GROUP_ID_NOT_FOUND
-    elif isinstance(group, ConsumerGroup | StreamsGroup):
-        stored = [one for one in request.offsets if not _is_too_large(state, one)]
-        if isinstance(group, ConsumerGroup):
-            error = refuse_commit(event, group, request, stored, state.cluster)
-        else:
-            error = refuse_streams_commit(event, group, request, stored)
+    classic = of_kind(group, Group)
+    if group is None or classic is not None:
+        error = _check(event, classic, request)
     else:
-        error = _check(event, group, request)
+        stored = [one for one in request.offsets if not _is_too_large(state, one)]
+        error = state.kind(group).refuse_commit(state, event, group, request, stored)
     if error is not ErrorCode.NONE:
         state.respond(event.request_id, refuse(request, error))
         return
@@ -74,8 +65,9 @@ def offset_commit(state: CoordinatorState, event: Received, request: _Commit) ->
         _commit(state, event, request, None, request.producer_id)
         return
     # Only a commit outside a transaction renews the member's session.
-    if isinstance(group, Group) and group.is_(GroupState.STABLE, GroupState.PREPARING_REBALANCE):
-        state.renew_session(group, group.get(request.member_id))
+    renewing = (GroupState.STABLE, GroupState.PREPARING_REBALANCE)
+    if classic is not None and classic.is_(*renewing):
+        state.renew_session(classic, classic.get(request.member_id))
     _commit(state, event, request, request.retention_ms, None)
 
 

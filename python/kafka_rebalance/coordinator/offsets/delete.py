@@ -7,25 +7,20 @@ Source   OffsetMetadataManager.java, GroupCoordinatorShard.deleteGroups;
 
 from kafka_rebalance.wire.classic_groups import DeleteGroups, DeleteGroupsResponse
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.group_states import GroupState
 from kafka_rebalance.wire.offsets import OffsetDelete, OffsetDeleteResponse, PartitionError
 
-from ..classic_group.group import CONSUMER, Group
 from ..classic_group.member_checks import refuse_in_state
 from ..classic_group.records import offset_tombstone
 from ..machine.continuations import SendResponse
 from ..machine.events import PartitionsDeleted, Received
 from ..machine.state import AnyGroup, CoordinatorState, Write
-from ..machine.tombstones import tombstones_of
-from ..share_group.group import ShareGroup
-from ..share_group.initialization import forget_topics, mark_share_state
 from .order import Forget, OffsetChange
 
 
 def offset_delete(state: CoordinatorState, event: Received, request: OffsetDelete) -> None:
     """Deletes offsets, except those of topics that the group is subscribed to."""
     group = state.groups.get(request.group_id)
-    error = _refuse(group, request)
+    error = _refuse(state, group, request)
     if group is None or error is not ErrorCode.NONE:
         state.respond(event.request_id, OffsetDeleteResponse(error_code=error))
         return
@@ -42,18 +37,12 @@ def offset_delete(state: CoordinatorState, event: Received, request: OffsetDelet
     _forget(state, forgotten, Write(SendResponse(event.request_id, response, request)))
 
 
-def _refuse(group: AnyGroup | None, request: OffsetDelete | DeleteGroups) -> ErrorCode:
-    is_deletion = isinstance(request, DeleteGroups)
-    if isinstance(group, ShareGroup) and not is_deletion:
-        return ErrorCode.GROUP_ID_NOT_FOUND
-    if group is not None and not isinstance(group, Group):
-        is_refused = is_deletion and not group.is_empty
-        return ErrorCode.NON_EMPTY_GROUP if is_refused else ErrorCode.NONE
-    error = refuse_in_state(group, request)
-    if group is None or is_deletion or error is not ErrorCode.NONE:
-        return error
-    other = group.not_(GroupState.EMPTY) and group.protocol_type != CONSUMER
-    return ErrorCode.NON_EMPTY_GROUP if other else ErrorCode.NONE
+def _refuse(
+    state: CoordinatorState, group: AnyGroup | None, request: OffsetDelete | DeleteGroups
+) -> ErrorCode:
+    if group is None:
+        return refuse_in_state(None, request)
+    return state.kind(group).refuse_deletion(group, request)
 
 
 def delete_groups(state: CoordinatorState, event: Received, request: DeleteGroups) -> None:
@@ -68,17 +57,18 @@ def continue_deletion(
     group_ids: tuple[str, ...],
 ) -> None:
     """Marks the share state of these groups one by one, then deletes all groups of the request."""
-    if mark_share_state(state, request_id, request, group_ids):
-        return
+    for kind in state.kinds.values():
+        if kind.starts_deletion(state, request_id, request, group_ids):
+            return
     codes, records, changes, deleted = [], [], list[OffsetChange](), []
     for group_id in dict.fromkeys(request.group_ids):
         group = state.groups.get(group_id)
-        error = _refuse(group, request)
+        error = _refuse(state, group, request)
         codes.append((group_id, error))
         if group is not None and error is ErrorCode.NONE:
             forgotten = [Forget(group_id, one) for one in state.offsets.partitions(group_id)]
             records += [offset_tombstone(*one) for one in forgotten]
-            records += tombstones_of(group)
+            records += state.kind(group).tombstones(group)
             changes += forgotten
             deleted.append(group)
             state.forget(group)
@@ -100,7 +90,8 @@ def partitions_deleted(state: CoordinatorState, event: PartitionsDeleted) -> Non
             count = len(holders) + (offsets.value(partition) is not None)
             forgotten += [Forget(group_id, partition)] * count
     _forget(state, forgotten, Write(None))
-    forget_topics(state, event.topic_ids)
+    for kind in state.kinds.values():
+        kind.topics_deleted(state, event.topic_ids)
 
 
 def _forget(state: CoordinatorState, forgotten: list[Forget], write: Write) -> None:

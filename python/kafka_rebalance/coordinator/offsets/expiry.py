@@ -20,9 +20,7 @@ from kafka_rebalance.wire.group_states import GroupState
 
 from ..classic_group.group import CONSUMER, Group
 from ..classic_group.records import offset_tombstone
-from ..machine.state import AnyGroup, CoordinatorState, Write
-from ..machine.tombstones import tombstones_of
-from ..share_group.group import ShareGroup
+from ..machine.state import AnyGroup, CoordinatorState, Write, of_kind
 from .order import CommittedOffset, Forget, OffsetChange, Partition
 
 
@@ -35,7 +33,7 @@ def sweep(state: CoordinatorState) -> None:
     retention = state.config.offsets_retention_ms
     records, changes, deleted = [], list[OffsetChange](), []
     for group in list(state.groups.values()):
-        if isinstance(group, ShareGroup):
+        if not group.has_offsets:
             continue
         offsets = state.offsets.latest(group.group_id)
         values = offsets.values()
@@ -48,29 +46,26 @@ def sweep(state: CoordinatorState) -> None:
         ]
         records += [offset_tombstone(*one) for one in expired]
         changes += expired
-        if len(expired) == len(values) and not offsets.pending and _is_empty(group):
-            records += tombstones_of(group)
+        if len(expired) == len(values) and not offsets.pending and group.is_empty:
+            records += state.kind(group).tombstones(group)
             deleted.append(group)
             state.forget(group)
     state.append(records, Write(None, deleted=tuple(deleted)), changes)
-
-
-def _is_empty(group: AnyGroup) -> bool:
-    return group.is_(GroupState.EMPTY) if isinstance(group, Group) else group.is_empty
 
 
 def _has_expired(
     group: AnyGroup, partition: Partition, value: CommittedOffset, now_ms: int, retention_ms: int
 ) -> bool:
     base: int | None = value.commit_timestamp_ms
-    if isinstance(group, Group) and group.protocol_type is not None:
-        if group.is_(GroupState.EMPTY):
-            if group.state_timestamp_ms is not None:
-                base = group.state_timestamp_ms
+    classic = of_kind(group, Group)
+    if classic is not None and classic.protocol_type is not None:
+        if classic.is_empty:
+            if classic.state_timestamp_ms is not None:
+                base = classic.state_timestamp_ms
         elif (
-            group.protocol_type != CONSUMER
-            or group.subscribed_topics is None
-            or group.not_(GroupState.STABLE)
+            classic.protocol_type != CONSUMER
+            or classic.subscribed_topics is None
+            or classic.not_(GroupState.STABLE)
         ):
             return False
     if group.is_subscribed(partition[0]):

@@ -9,14 +9,8 @@ from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.group_states import GroupState
 from kafka_rebalance.wire.offsets import FetchedOffset, OffsetFetch, OffsetFetchResponse
 
-from ..classic_group.group import Group
-from ..consumer_group.group import ConsumerGroup
-from ..consumer_group.offsets import refuse_fetch
 from ..machine.events import Received
 from ..machine.state import AnyGroup, CoordinatorState
-from ..share_group.group import ShareGroup
-from ..streams_group.group import StreamsGroup
-from ..streams_group.offsets import refuse_streams_fetch
 from .store import GroupOffsets
 
 
@@ -24,28 +18,22 @@ def offset_fetch(state: CoordinatorState, event: Received, request: OffsetFetch)
     """Returns durable offsets; with `require_stable`, the latest ones, once they are durable."""
     if request.require_stable:
         offsets = state.offsets.latest(request.group_id)
-        response = _fetched(state.groups.get(request.group_id), offsets, request)
+        response = _fetched(state, state.groups.get(request.group_id), offsets, request)
         state.respond_when_durable(event.request_id, request, response)
     else:
         offsets = state.offsets.durable(request.group_id)
         group = state.durable_group(request.group_id)
-        state.respond(event.request_id, _fetched(group, offsets, request))
+        state.respond(event.request_id, _fetched(state, group, offsets, request))
 
 
 def _fetched(
-    group: AnyGroup | None, offsets: GroupOffsets, request: OffsetFetch
+    state: CoordinatorState, group: AnyGroup | None, offsets: GroupOffsets, request: OffsetFetch
 ) -> OffsetFetchResponse:
-    if isinstance(group, ConsumerGroup):
-        error = refuse_fetch(group, request)
-        if error is not ErrorCode.NONE:
-            return OffsetFetchResponse(error_code=error)
-    elif isinstance(group, StreamsGroup):
-        error = refuse_streams_fetch(group, request)
-        if error is not ErrorCode.NONE:
-            return OffsetFetchResponse(error_code=error)
+    error = ErrorCode.NONE if group is None else state.kind(group).refuse_fetch(group, request)
+    if error is not ErrorCode.NONE:
+        return OffsetFetchResponse(error_code=error)
     # Committed offsets of a removed group are ignored, but its open transactions still matter.
-    is_dead = isinstance(group, Group) and group.is_(GroupState.DEAD)
-    is_absent = group is None or is_dead or isinstance(group, ShareGroup)
+    is_absent = group is None or group.state is GroupState.DEAD or not group.has_offsets
     wanted = request.partitions
     if wanted is None:
         there = () if is_absent else offsets.values()

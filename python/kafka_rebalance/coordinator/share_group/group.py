@@ -47,6 +47,10 @@ class ShareGroupMember:
     subscribed_topic_names: Names = field(default_factory=dict)
     assigned: Partitions = field(default_factory=dict)
 
+    @property
+    def is_revoking(self) -> bool:
+        return False
+
     def is_reconciled_to(self, epoch: int) -> bool:
         return self.state is ReconciliationState.STABLE and self.member_epoch == epoch
 
@@ -56,6 +60,7 @@ class ShareGroup(AssigningGroup[ShareGroupMember, Target]):
     """A group; its methods return facts, or change the group as one record does."""
 
     group_type: ClassVar[str] = "share"
+    has_offsets: ClassVar[bool] = False
 
     counts: TimelineHashMap[str, int] = field(default_factory=TimelineHashMap)
     share_state: ShareState | None = None

@@ -36,6 +36,7 @@ from kafka_rebalance.wire.error_codes import ErrorCode
 
 from ..broker_assigned import log
 from ..broker_assigned.group import ReconciliationState
+from ..broker_assigned.kind import BrokerAssigned
 from ..broker_assigned.members import RequestRefused, check_epoch, is_blank, known_member
 from ..broker_assigned.table_order import copied_map_slots, name_set
 from ..broker_assigned.target import Target
@@ -45,7 +46,6 @@ from ..machine.events import Received
 from ..machine.state import CoordinatorState
 from .group import Partitions, ShareGroup, ShareGroupMember
 from .initialization import ask_for_share_state
-from .leaving import group_of, leave_share_group
 from .records import current_record, member_record
 from .target import next_share_epoch, share_target_for
 
@@ -83,16 +83,6 @@ def _selected(target: Target, topics: Collection[Uuid]) -> Partitions:
     return {topic: partitions[topic] for topic in table if topic in topics}
 
 
-def share_group_heartbeat(
-    state: CoordinatorState, event: Received, request: ShareGroupHeartbeat
-) -> None:
-    """Answers a heartbeat when its records are durable. Errors: RequestRefused."""
-    if request.member_epoch == LEAVE_EPOCH:
-        leave_share_group(state, event, request)
-    else:
-        _beat(state, event, request)
-
-
 def refuse_share_fields(request: ShareGroupHeartbeat) -> ErrorCode:
     """Returns the error of a request whose fields do not fit together, else NONE."""
     # 1.
@@ -103,9 +93,15 @@ def refuse_share_fields(request: ShareGroupHeartbeat) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def _beat(state: CoordinatorState, event: Received, request: ShareGroupHeartbeat) -> None:
+def beat(
+    kind: BrokerAssigned, state: CoordinatorState, event: Received, request: ShareGroupHeartbeat
+) -> None:
+    """Answers the heartbeat of a member that joins or stays. Errors: RequestRefused."""
     # 2.
-    group, member_id = group_of(state, request), request.member_id
+    group, _ = kind.group_for(state, request, [])
+    member_id = request.member_id
+    if len(group.members) >= state.config.group_share_max_size and member_id not in group.members:
+        raise RequestRefused(ErrorCode.GROUP_MAX_SIZE_REACHED)
     if request.member_epoch != JOIN_EPOCH:
         check_epoch(known_member(group, member_id), request.member_epoch)
     if member_id in group.members:

@@ -65,6 +65,7 @@ class StreamsGroup(GroupWithStaticMembers[StreamsGroupMember, GroupTasks]):
     """
 
     group_type: ClassVar[str] = "streams"
+    delays_first_targets: ClassVar[bool] = True
 
     validated_topology_epoch: int = NO_TOPOLOGY_EPOCH
     assignment_configs: Mapping[str, str] = field(default_factory=dict)
@@ -111,7 +112,7 @@ class StreamsGroup(GroupWithStaticMembers[StreamsGroupMember, GroupTasks]):
             and topic in sources_by_name(self.topology)
         )
 
-    def requires(self, topic: str) -> bool:
+    def reads(self, topic: str) -> bool:
         return self.topology is not None and topic in required_topics(self.topology)
 
     # Changes, one for each kind of record ---------------------------------------------------------
@@ -160,7 +161,6 @@ class StreamsGroup(GroupWithStaticMembers[StreamsGroupMember, GroupTasks]):
         self.unlogged = unlogged
 
     def forget_unlogged(self, append_id: int) -> None:
-        """Takes back what was set since the append before the one that failed."""
         if self.unlogged_before[0] == append_id:
             self.unlogged = self.unlogged_before[1]
 

@@ -27,9 +27,9 @@ Source   GroupMetadataManager.streamsGroupHeartbeat (Kafka 4.4.0).
 
 from dataclasses import replace
 
-from kafka_rebalance.wire.broker_groups import JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH
+from kafka_rebalance.wire.broker_groups import JOIN_EPOCH, LEAVE_STATIC_EPOCH
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.group_states import GroupState, StreamsGroupState
+from kafka_rebalance.wire.group_states import StreamsGroupState
 from kafka_rebalance.wire.streams_groups import (
     StreamsGroupHeartbeat,
     StreamsGroupHeartbeatResponse,
@@ -39,22 +39,19 @@ from kafka_rebalance.wire.streams_groups import (
 from kafka_rebalance.wire.streams_topology import StreamsTopology
 
 from ..broker_assigned import log
+from ..broker_assigned.kind import BrokerAssigned
 from ..broker_assigned.members import UNCHANGED_MS, RequestRefused, has_room, is_blank
-from ..broker_assigned.timeouts import arm_session
-from ..classic_group.group import Group
-from ..classic_group.records import group_tombstone
+from ..broker_assigned.timeouts import arm_or_cancel_rebalance, arm_session
 from ..machine.continuations import SendResponse
 from ..machine.events import Received
-from ..machine.state import AnyGroup, CoordinatorState
+from ..machine.state import CoordinatorState
 from .group import RefinedTargets, StreamsGroup
-from .leaving import ask_shutdown, leave
 from .member import StreamsGroupMember
 from .members import find_member
 from .reconciliation import TaskReconciliation
 from .records import current_record, epoch_record, member_record, topology_record
-from .target import NUM_STANDBY_REPLICAS, StreamsChange, targets_for
+from .target import NUM_STANDBY_REPLICAS, StreamsChange, initial_key, targets_for
 from .tasks import NOTHING, GroupTasks, task_list, task_set
-from .timeouts import after_step, arm_initial
 from .topology import ConfiguredTopology, configure, is_same, required_topics
 
 TAGS = "rack.aware.assignment.tags"
@@ -100,16 +97,6 @@ def response_of(
     return replace(response, active_tasks=active, standby_tasks=standby, warmup_tasks=warmup)
 
 
-def streams_group_heartbeat(
-    state: CoordinatorState, event: Received, request: StreamsGroupHeartbeat
-) -> None:
-    """Answers a heartbeat when its records are durable. Errors: RequestRefused."""
-    if request.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
-        leave(state, event, request)
-    else:
-        _beat(state, event, request)
-
-
 def refuse_streams_fields(request: StreamsGroupHeartbeat) -> ErrorCode:
     """Returns the error of a request whose fields do not fit together, else NONE."""
     # 1.
@@ -132,10 +119,13 @@ def refuse_streams_fields(request: StreamsGroupHeartbeat) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def _beat(state: CoordinatorState, event: Received, request: StreamsGroupHeartbeat) -> None:
+def beat(
+    kind: BrokerAssigned, state: CoordinatorState, event: Received, request: StreamsGroupHeartbeat
+) -> None:
+    """Answers the heartbeat of a member that joins or stays. Errors: RequestRefused."""
     records: log.Records = []
     # 2. and 3.
-    group, converted = _group(state, request, records)
+    group, converted = kind.group_for(state, request, records)
     size = state.config.group_streams_max_size
     joins = request.member_epoch == JOIN_EPOCH
     if joins and not has_room(group, size, request.member_id, request.instance_id):
@@ -163,7 +153,7 @@ def _beat(state: CoordinatorState, event: Received, request: StreamsGroupHeartbe
         validated = configured.validated_epoch
         records.append(epoch_record(group, change.epoch, metadata_hash, validated, change.configs))
         group.refreshed(state.now_ms, change.epoch)
-    arm_initial(state, group)
+    _arm_initial(state, group)
     # 7.
     new = _reconciled(state, change, new, request, records, status)
     timeout_ms = state.config.group_streams_session_timeout_ms
@@ -175,20 +165,18 @@ def _beat(state: CoordinatorState, event: Received, request: StreamsGroupHeartbe
     log.write(state, group.group_id, records, then, converted=converted)
 
 
-def _group(
-    state: CoordinatorState, request: StreamsGroupHeartbeat, records: log.Records
-) -> tuple[StreamsGroup, AnyGroup | None]:
-    """Returns the group, and the empty classic group that it replaces if it does."""
-    group = state.groups.get(request.group_id)
-    if isinstance(group, StreamsGroup):
-        return group, None
-    if request.member_epoch == JOIN_EPOCH:
-        if group is None:
-            return StreamsGroup(request.group_id), None
-        if isinstance(group, Group) and group.is_(GroupState.EMPTY):
-            records.append(group_tombstone(group.group_id))
-            return StreamsGroup(request.group_id), group
-    raise RequestRefused(ErrorCode.GROUP_ID_NOT_FOUND)
+def _arm_initial(state: CoordinatorState, group: StreamsGroup) -> None:
+    """Starts the initial rebalance delay of an empty group."""
+    key = initial_key(group.group_id)
+    delay_ms = state.config.group_streams_initial_rebalance_delay_ms
+    if group.is_empty and delay_ms > 0 and not state.deadlines.is_armed(key):
+        state.deadlines.arm(key, state.now_ms + delay_ms)
+
+
+def ask_shutdown(group: StreamsGroup, request: StreamsGroupHeartbeat) -> None:
+    """Stores the first member that asks to shut the application down."""
+    if request.shutdown_application and group.shutdown_member_id is None:
+        group.shutdown_member_id = request.member_id
 
 
 def _updated(
@@ -301,7 +289,7 @@ def _reconciled(
     new = TaskReconciliation(group, found.epoch, target, _owned(request)).next(member)
     if new != member:
         records.append(current_record(group.group_id, new))
-        after_step(state, group.group_id, new)
+        arm_or_cancel_rebalance(state, group.group_id, new)
     return new
 
 

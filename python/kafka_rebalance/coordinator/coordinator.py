@@ -72,7 +72,7 @@ from .consumer_group.patterns import resolve
 from .machine import appends, events, loading
 from .machine.deadlines import DeadlineKey
 from .machine.refusals import refuse
-from .machine.state import AnyGroup, CoordinatorState, Kind, Ownership, of_kind
+from .machine.state import AnyGroup, CoordinatorState, GroupKind, Ownership, of_kind
 from .offsets import commit as offset_commit
 from .offsets import delete as offset_delete
 from .offsets import expiry
@@ -182,7 +182,7 @@ class Coordinator:
 
 _CONSUMER, _SHARE, _STREAMS = ConsumerGroups(), ShareGroups(), StreamsGroups()
 
-KINDS: dict[str, Kind] = {
+KINDS: dict[str, GroupKind] = {
     "classic": ClassicGroups(),
     "consumer": _CONSUMER,
     "share": _SHARE,

@@ -39,7 +39,7 @@ from ..classic_group.records import group_tombstone
 from ..machine.continuations import Continuation, SendResponse
 from ..machine.deadlines import REBALANCE, SESSION, DeadlineKey
 from ..machine.events import LogRecord, Received
-from ..machine.state import CoordinatorState, Groups, Kind, of_kind
+from ..machine.state import CoordinatorState, GroupKind, Groups, of_kind
 from . import log
 from .group import DELETED_EPOCH, NOT_ASSIGNED_MS, AssigningGroup, IllegalRecord
 from .members import RequestRefused, known_sender
@@ -49,7 +49,7 @@ from .timeouts import arm_rebalance, arm_session, cancel_all, overdue_member
 _LEFT_EPOCH = -1
 
 
-class BrokerAssigned(Kind):
+class BrokerAssigned(GroupKind):
     """A kind of group: its classes, its types of records, and the steps that are special to it."""
 
     group_class: ClassVar[type[AssigningGroup[Any, Any]]]

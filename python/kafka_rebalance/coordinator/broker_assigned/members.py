@@ -13,14 +13,18 @@ Source   GroupMetadataManager.validateConsumerGroupMember, throwIfStaticMemberIs
          throwIf…GroupMemberEpochIsInvalid, Utils.throwIfEmptyString (Kafka 4.4.0); KIP-345.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from enum import IntEnum
 from typing import Any, Protocol, TypeVar
 
 from kafka_rebalance.wire.error_codes import ErrorCode
 
+from ..machine.events import Received
 from .group import AssigningGroup, GroupWithStaticMembers, StaticMember
 
 _Member = TypeVar("_Member")
+_Any = TypeVar("_Any", bound=Any)
 _Static = TypeVar("_Static", bound=StaticMember)
 
 
@@ -100,3 +104,23 @@ class RequestRefused(ValueError):
     def __init__(self, error: ErrorCode) -> None:
         super().__init__(str(error))
         self.error = error
+
+
+def stepped(member: _Any, state: IntEnum, epoch: int, assigned: object, pending: object) -> _Any:
+    """Returns the member after a step of its reconciliation."""
+    step: dict[str, Any] = {"state": state, "assigned": assigned, "pending_revocation": pending}
+    epochs = {"member_epoch": epoch, "previous_member_epoch": member.member_epoch}
+    return replace(member, **epochs, **step)
+
+
+def updated(member: _Any, event: Received, request: Any, fields: Sequence[str], **new: Any) -> _Any:
+    """Returns the member with these fields of the request; None and -1 keep a field.
+
+    `new` has fields that a request does not have in the form in which the member has them.
+    """
+    sent = {name: getattr(request, name) for name in fields}
+    changed = {name: value for name, value in sent.items() if value is not None}
+    if changed.get("rebalance_timeout_ms") == UNCHANGED_MS:
+        del changed["rebalance_timeout_ms"]
+    ids = {"client_id": event.client_id, "client_host": event.client_host}
+    return replace(member, **changed, **ids, **new)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Holds a classic group: members, leader, generation, votes. `deadlines.py` has its timers.
+"""Holds a classic group: members, leader, generation, votes. `machine/deadlines.py` has its timers.
 
     members        member id -> member, in the order in which the members joined
     pending        ids sent with MEMBER_ID_REQUIRED that have not joined yet (KIP-394)

@@ -8,14 +8,14 @@ from kafka_rebalance.wire.offsets import OffsetDelete
 
 from ..machine.deadlines import INITIAL_REBALANCE, MEMBER_KINDS, DeadlineKey
 from ..machine.events import LogRecord
-from ..machine.state import CoordinatorState, Kind
+from ..machine.state import CoordinatorState, GroupKind
 from . import rebalance
 from .group import CONSUMER, Group
 from .member_checks import refuse_in_state
 from .records import group_tombstone
 
 
-class ClassicGroups(Kind):
+class ClassicGroups(GroupKind):
     """Classic groups."""
 
     fall_silent = staticmethod(rebalance.fall_silent)

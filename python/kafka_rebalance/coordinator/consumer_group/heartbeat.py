@@ -30,7 +30,7 @@ from kafka_rebalance.wire.error_codes import ErrorCode
 
 from ..broker_assigned import log
 from ..broker_assigned.kind import BrokerAssigned
-from ..broker_assigned.members import UNCHANGED_MS, RequestRefused, has_room, is_blank
+from ..broker_assigned.members import UNCHANGED_MS, RequestRefused, has_room, is_blank, updated
 from ..broker_assigned.table_order import name_set
 from ..broker_assigned.target import Target
 from ..broker_assigned.timeouts import arm_or_cancel_rebalance, arm_session
@@ -46,6 +46,14 @@ from .patterns import PatternChange
 from .reconciliation import Owned, Reconciliation
 from .records import current_record, member_record
 from .target import EpochChange, subscribed_names
+
+_FIELDS = (
+    "instance_id",
+    "rack_id",
+    "rebalance_timeout_ms",
+    "server_assignor",
+    "subscribed_topic_regex",
+)
 
 
 def refuse_fields(
@@ -112,23 +120,9 @@ def _updated(
     event: Received, request: ConsumerGroupHeartbeat, old: ConsumerGroupMember
 ) -> ConsumerGroupMember:
     """Returns the member with the fields of the request; None and -1 keep a field."""
-    names, timeout_ms = request.subscribed_topic_names, request.rebalance_timeout_ms
-    regex, assignor = request.subscribed_topic_regex, request.server_assignor
-    instance_id, rack_id = request.instance_id, request.rack_id
-    return replace(
-        old,
-        instance_id=old.instance_id if instance_id is None else instance_id,
-        rack_id=old.rack_id if rack_id is None else rack_id,
-        rebalance_timeout_ms=(
-            old.rebalance_timeout_ms if timeout_ms == UNCHANGED_MS else timeout_ms
-        ),
-        server_assignor=old.server_assignor if assignor is None else assignor,
-        subscribed_topic_names=old.subscribed_topic_names if names is None else name_set(names),
-        subscribed_topic_regex=old.subscribed_topic_regex if regex is None else regex,
-        client_id=event.client_id,
-        client_host=event.client_host,
-        classic=None,
-    )
+    names = request.subscribed_topic_names
+    kept = old.subscribed_topic_names if names is None else name_set(names)
+    return updated(old, event, request, _FIELDS, subscribed_topic_names=kept, classic=None)
 
 
 def _epoch(

@@ -22,7 +22,7 @@ class DeadlineKey(NamedTuple):
     """A deadline's name: `join` or `sync` of a group, `heartbeat` of a member or pending id.
 
     If the broker assigns, each deadline belongs to a member: see `broker_assigned/timeouts.py` and
-    `consumer_group/timeouts.py`. A streams group has one more, `INITIAL_REBALANCE`.
+    `consumer_group/kind.py`. A streams group has one more, `INITIAL_REBALANCE`.
     """
 
     kind: str

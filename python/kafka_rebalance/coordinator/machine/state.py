@@ -115,7 +115,7 @@ class CoordinatorState:
 
     config: CoordinatorConfig
     new_id: Callable[[], str]
-    kinds: Mapping[str, "Kind"] = field(default_factory=dict)
+    kinds: Mapping[str, "GroupKind"] = field(default_factory=dict)
     vouched: bool = False  # the host reports silent members; others count as alive
     ownership: Ownership = Ownership.ACTIVE
     groups: dict[str, AnyGroup] = field(default_factory=dict)
@@ -266,7 +266,7 @@ class CoordinatorState:
         """Returns the classic group with this id, if it is one."""
         return of_kind(self.groups.get(group_id), Group)
 
-    def kind(self, group: AnyGroup) -> "Kind":
+    def kind(self, group: AnyGroup) -> "GroupKind":
         """Returns what the steps need to know about the group's kind."""
         return self.kinds[group.group_type]
 
@@ -355,7 +355,7 @@ class CoordinatorState:
 Handler = Callable[[CoordinatorState, Received, Any, Any], None]
 
 
-class Kind:
+class GroupKind:
     """What the steps need to know about a kind of group; a `group` is always one of this kind."""
 
     def __init__(self) -> None:

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The changes of committed offsets, as the records of the log make them.
-
-The order of offsets in Kafka's tables, in which a deleted group's tombstones are written.
+"""The changes of committed offsets, and their order in Kafka's tables.
 
     committed   group id -> topic -> partition -> number of its record
     pending     producer -> the same, while its transaction is open

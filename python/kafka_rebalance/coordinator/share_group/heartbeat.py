@@ -2,9 +2,9 @@
 """ShareGroupHeartbeat: a member joins, stays or leaves, and learns its partitions.
 
     1. the request's fields                            INVALID_REQUEST
-    2. the group, room for the member, its epoch       `members.py`
+    2. the group, room for the member, its epoch
     3. the member's fields, the group's epoch and the targets           `target.py`
-    4. this member's step to its target                                 `reconciliation.py`
+    4. this member's step to its target
     5. partitions whose share state is not initialised                  `initialization.py`
 
 The response has an assignment if the member joins, sends names, or has got other partitions.
@@ -37,7 +37,7 @@ from kafka_rebalance.wire.error_codes import ErrorCode
 from ..broker_assigned import log
 from ..broker_assigned.group import ReconciliationState
 from ..broker_assigned.kind import BrokerAssigned
-from ..broker_assigned.members import RequestRefused, check_epoch, is_blank, known_member
+from ..broker_assigned.members import RequestRefused, check_epoch, is_blank, known_member, updated
 from ..broker_assigned.table_order import copied_map_slots, name_set
 from ..broker_assigned.target import Target
 from ..broker_assigned.timeouts import arm_session
@@ -152,14 +152,9 @@ def _updated(
     event: Received, request: ShareGroupHeartbeat, old: ShareGroupMember
 ) -> ShareGroupMember:
     """Returns the member with the fields of the request; None keeps a field."""
-    names, rack_id = request.subscribed_topic_names, request.rack_id
-    return replace(
-        old,
-        rack_id=old.rack_id if rack_id is None else rack_id,
-        subscribed_topic_names=old.subscribed_topic_names if names is None else name_set(names),
-        client_id=event.client_id,
-        client_host=event.client_host,
-    )
+    names = request.subscribed_topic_names
+    kept = old.subscribed_topic_names if names is None else name_set(names)
+    return updated(old, event, request, ("rack_id",), subscribed_topic_names=kept)
 
 
 def _response(

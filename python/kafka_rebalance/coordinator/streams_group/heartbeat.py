@@ -20,9 +20,7 @@ group's member does not have its refined assignment.
 Source   GroupCoordinatorService.streamsGroupHeartbeat, GroupMetadataManager.streamsGroupHeartbeat
          (Kafka 4.4.0); docs/behaviour/streams-groups.md; KIP-1071.
 
-The response to a heartbeat: the member's tasks, if it joins or has got others, and the statuses.
-
-Source   GroupMetadataManager.streamsGroupHeartbeat (Kafka 4.4.0).
+The response has the member's tasks, if it joins or has got others, and the statuses.
 """
 
 from dataclasses import replace
@@ -40,7 +38,7 @@ from kafka_rebalance.wire.streams_topology import StreamsTopology
 
 from ..broker_assigned import log
 from ..broker_assigned.kind import BrokerAssigned
-from ..broker_assigned.members import UNCHANGED_MS, RequestRefused, has_room, is_blank
+from ..broker_assigned.members import UNCHANGED_MS, RequestRefused, has_room, is_blank, updated
 from ..broker_assigned.timeouts import arm_or_cancel_rebalance, arm_session
 from ..machine.continuations import SendResponse
 from ..machine.events import Received
@@ -95,6 +93,9 @@ def response_of(
         return response
     active, standby, warmup = map(task_list, new.assigned)
     return replace(response, active_tasks=active, standby_tasks=standby, warmup_tasks=warmup)
+
+
+_FIELDS = ("instance_id", "rack_id", "rebalance_timeout_ms", "process_id", "client_tags")
 
 
 def refuse_streams_fields(request: StreamsGroupHeartbeat) -> ErrorCode:
@@ -183,22 +184,8 @@ def _updated(
     event: Received, request: StreamsGroupHeartbeat, old: StreamsGroupMember
 ) -> StreamsGroupMember:
     """Returns the member with the fields of the request; None and -1 keep a field."""
-    timeout_ms, tags = request.rebalance_timeout_ms, request.client_tags
-    instance_id, rack_id = request.instance_id, request.rack_id
-    process_id, topology = request.process_id, request.topology
-    return replace(
-        old,
-        instance_id=old.instance_id if instance_id is None else instance_id,
-        rack_id=old.rack_id if rack_id is None else rack_id,
-        rebalance_timeout_ms=(
-            old.rebalance_timeout_ms if timeout_ms == UNCHANGED_MS else timeout_ms
-        ),
-        topology_epoch=old.topology_epoch if topology is None else topology.epoch,
-        process_id=old.process_id if process_id is None else process_id,
-        client_tags=old.client_tags if tags is None else tags,
-        client_id=event.client_id,
-        client_host=event.client_host,
-    )
+    epoch = old.topology_epoch if request.topology is None else request.topology.epoch
+    return updated(old, event, request, _FIELDS, topology_epoch=epoch)
 
 
 def _topology(

@@ -18,7 +18,7 @@ from kafka_rebalance.coordinator import (
     Group,
     IllegalTransition,
 )
-from kafka_rebalance.coordinator.states import LEGAL_PREDECESSORS
+from kafka_rebalance.coordinator.classic_group.group import LEGAL_PREDECESSORS
 from kafka_rebalance.wire.classic_groups import FindCoordinator, JoinGroupProtocol
 from kafka_rebalance.wire.coordinator_lookup import (
     Node,

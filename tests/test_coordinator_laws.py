@@ -24,8 +24,8 @@ from kafka_rebalance.coordinator import (
     Received,
     Respond,
 )
-from kafka_rebalance.coordinator.deadlines import DeadlineKey
-from kafka_rebalance.tracing.virtual_broker import VirtualBroker
+from kafka_rebalance.coordinator.machine.deadlines import DeadlineKey
+from kafka_rebalance.playback.virtual_broker import VirtualBroker
 from kafka_rebalance.wire.classic_groups import (
     DeleteGroups,
     Heartbeat,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kafka_rebalance.tracing.driver import Driver
+from kafka_rebalance.playback.driver import Driver
 from tests.support.coordinator_oracle import JAR, CoordinatorOracle
 from tests.support.generate_commands import Command
 from tools.differential_coordinator import RUNS, Coordinator, Pair, Side

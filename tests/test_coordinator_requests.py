@@ -26,7 +26,7 @@ from kafka_rebalance.coordinator import (
     Unreadable,
 )
 from kafka_rebalance.errors import GroupError, KafkaRebalanceError
-from kafka_rebalance.tracing.virtual_broker import VirtualBroker
+from kafka_rebalance.playback.virtual_broker import VirtualBroker
 from kafka_rebalance.wire.classic_groups import (
     DeleteGroups,
     DescribeGroups,

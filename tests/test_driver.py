@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafka_rebalance.coordinator.coordinator import Coordinator
-from kafka_rebalance.tracing.driver import Driver
+from kafka_rebalance.playback.driver import Driver
 
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"op": "nothing"}, ""),

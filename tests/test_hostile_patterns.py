@@ -10,7 +10,7 @@ import pytest
 
 from kafka_rebalance.coordinator import Coordinator, Received
 from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
-from kafka_rebalance.coordinator.interface import ClusterTopic, PatternsDue, TopicsChanged
+from kafka_rebalance.coordinator.machine.events import ClusterTopic, PatternsDue, TopicsChanged
 from kafka_rebalance.java.regular_expressions import InvalidPattern, _translated, compiled
 from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeat
 

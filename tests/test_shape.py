@@ -161,6 +161,21 @@ def test_no_module_is_shadowed() -> None:
         assert isinstance(found, ModuleType), name
 
 
+KINDS = ("consumer_group", "share_group", "streams_group")
+
+
+def test_no_kind_of_group_is_known_to_another_kind_or_to_a_base() -> None:
+    """Only the coordinator itself, which has the table of kinds, imports the kinds."""
+    wrong = []
+    for name, imports in PYTHON_GRAPH.items():
+        room, _, rest = name.partition(".")
+        own = rest.split(".")[0]
+        if room == "coordinator" and rest not in ("", "coordinator"):
+            others = {f"coordinator.{kind}" for kind in KINDS if kind != own}
+            wrong += [(name, one) for one in imports if ".".join(one.split(".")[:2]) in others]
+    assert wrong == []
+
+
 VAGUE = {"engine", "kinds", "fields", "best", "numbers"}
 
 

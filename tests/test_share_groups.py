@@ -23,7 +23,7 @@ from kafka_rebalance.coordinator import (
 )
 from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.errors import GroupError, WireError
-from kafka_rebalance.tracing.driver import Driver
+from kafka_rebalance.playback.driver import Driver
 from kafka_rebalance.wire.broker_groups import ShareGroupHeartbeat, ShareGroupHeartbeatResponse
 from kafka_rebalance.wire.broker_records import (
     BrokerRecord,

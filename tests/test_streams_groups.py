@@ -7,20 +7,14 @@ from typing import Any
 
 import pytest
 
-from kafka_rebalance.coordinator import (
-    Append,
-    Coordinator,
-    CoordinatorConfig,
-    Received,
-    Respond,
-    deadlines,
-)
-from kafka_rebalance.coordinator.coordinator_state import CoordinatorState
+from kafka_rebalance.coordinator import Append, Coordinator, CoordinatorConfig, Received, Respond
+from kafka_rebalance.coordinator.coordinator import KINDS
+from kafka_rebalance.coordinator.machine import deadlines
+from kafka_rebalance.coordinator.machine.state import CoordinatorState
 from kafka_rebalance.coordinator.streams_group.group import StreamsGroup
 from kafka_rebalance.coordinator.streams_group.member import StreamsGroupMember
-from kafka_rebalance.coordinator.streams_group.timeouts import deadline
 from kafka_rebalance.errors import WireError
-from kafka_rebalance.tracing.driver import Driver
+from kafka_rebalance.playback.driver import Driver
 from kafka_rebalance.wire.broker_records import (
     BrokerRecord,
     RecordKey,
@@ -172,10 +166,10 @@ def test_a_place_outside_of_the_list_of_topics_refuses_the_join(wrong: Copartiti
 def test_a_join_or_sync_deadline_of_an_older_group_removes_no_member(
     kind: str, removes: bool
 ) -> None:
-    state = CoordinatorState(CoordinatorConfig(), lambda: "", False)
+    state = CoordinatorState(CoordinatorConfig(), lambda: "", KINDS)
     group = state.groups["g"] = StreamsGroup("g")
     group.members.put("A", StreamsGroupMember("A"))
-    deadline(state, group, deadlines.DeadlineKey(kind, "g", "A"))
+    state.kind(group).deadline(state, group, deadlines.DeadlineKey(kind, "g", "A"))
     assert [type(one) for one in state.effects] == ([Append] if removes else [])
 
 

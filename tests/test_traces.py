@@ -14,8 +14,8 @@ from kafka_rebalance.assignors.interface import RebalanceProtocol
 from kafka_rebalance.assignors.objects import CooperativeSticky
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.member import reactions
-from kafka_rebalance.tracing.coordinator_runs import Tracer
-from kafka_rebalance.tracing.text import Command, parse, play
+from kafka_rebalance.playback.coordinator_runs import Tracer
+from kafka_rebalance.playback.text import Command, parse, play
 from tests.support.member_trace import Tracer as MemberTracer
 
 if TYPE_CHECKING:

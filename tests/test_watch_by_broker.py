@@ -24,7 +24,7 @@ from kafka_rebalance.plans.seen_rebalance import (
     is_reached,
     seen_rebalance,
 )
-from kafka_rebalance.tracing.driver import Driver
+from kafka_rebalance.playback.driver import Driver
 from tests.support.broker_transitions import Command, Transitions
 from tests.support.coordinator_oracle import JAR, CoordinatorOracle
 

@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
-from kafka_rebalance.tracing.driver import Driver
+from kafka_rebalance.playback.driver import Driver
 from kafka_rebalance.wire.group_records import (
     GroupMetadataValue,
     decode_key,

@@ -14,8 +14,8 @@ from enum import Enum
 from pathlib import Path
 from typing import TypeVar
 
-from kafka_rebalance.coordinator import states
-from kafka_rebalance.coordinator.member_checks import ERROR_BY_STATE
+from kafka_rebalance.coordinator.classic_group import group as states
+from kafka_rebalance.coordinator.classic_group.member_checks import ERROR_BY_STATE
 from kafka_rebalance.member import reactions
 from kafka_rebalance.member import states as member_states
 from kafka_rebalance.wire.error_codes import ErrorCode

@@ -19,7 +19,7 @@ _NAMES = {
     "assignors.registry": "Engine",
     "bulk.batch": "assign_batch compare_batch plan_batch",
     "bulk.lines": "assign_lines",
-    "coordinator.states": "IllegalTransition",
+    "coordinator.classic_group.group": "IllegalTransition",
     "errors": """
         AssignorThrows ClusterError GroupError KafkaRebalanceError MissingExtra NeverEnds
         NoMembersLeft NotAffected SchemaError SparkFailedError WireError
@@ -72,7 +72,9 @@ if TYPE_CHECKING:  # type checkers cannot read `_NAMES`; a test compares both li
     from kafka_rebalance.bulk.batch import compare_batch as compare_batch
     from kafka_rebalance.bulk.batch import plan_batch as plan_batch
     from kafka_rebalance.bulk.lines import assign_lines as assign_lines
-    from kafka_rebalance.coordinator.states import IllegalTransition as IllegalTransition
+    from kafka_rebalance.coordinator.classic_group.group import (
+        IllegalTransition as IllegalTransition,
+    )
     from kafka_rebalance.errors import AssignorThrows as AssignorThrows
     from kafka_rebalance.errors import ClusterError as ClusterError
     from kafka_rebalance.errors import GroupError as GroupError

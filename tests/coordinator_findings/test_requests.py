@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from kafka_rebalance.coordinator import Respond
-from kafka_rebalance.tracing.virtual_broker import VirtualBroker
+from kafka_rebalance.playback.virtual_broker import VirtualBroker
 from kafka_rebalance.wire.classic_groups import DeleteGroups, DeleteGroupsResponse
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.offsets import OffsetCommit, OffsetToCommit

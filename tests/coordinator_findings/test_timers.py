@@ -8,7 +8,7 @@ import pytest
 from kafka_rebalance.coordinator import CoordinatorConfig, Expired
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.member import ConsumerConfig
-from kafka_rebalance.tracing.virtual_broker import VirtualBroker
+from kafka_rebalance.playback.virtual_broker import VirtualBroker
 from kafka_rebalance.wire.classic_groups import (
     JoinGroup,
     JoinGroupProtocol,

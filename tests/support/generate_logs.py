@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafka_rebalance.tracing.driver import Driver
+from kafka_rebalance.playback.driver import Driver
 from tools.member_ids import Ids
 
 from .generate_heartbeats import AnyMember, HeartbeatCommands, ShareCommands
@@ -33,7 +33,7 @@ from .random_topics import Command
 if TYPE_CHECKING:
     import random
 
-    from kafka_rebalance.coordinator.interface import LogEntry
+    from kafka_rebalance.coordinator.machine.events import LogEntry
 
 FIRST = 1_000_000
 """The commands of the older coordinator are counted from here, so that their symbols differ."""

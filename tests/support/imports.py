@@ -20,7 +20,7 @@ ROWS = [
     ("assignors",),
     ("plans", "coordinator"),
     ("member",),
-    ("tracing",),
+    ("playback",),
     ("simulator", "bulk", "live", "history", "serve"),
     ("report", "spark", "clients", "data", "testing"),
     ("__init__",),

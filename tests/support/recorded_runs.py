@@ -14,7 +14,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafka_rebalance.tracing.driver import Driver
+from kafka_rebalance.playback.driver import Driver
 from tools.accepted_differences import refused
 from tools.differential_coordinator import with_members_sorted
 from tools.member_ids import Ids

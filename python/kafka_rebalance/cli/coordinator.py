@@ -7,9 +7,9 @@ from pathlib import Path
 
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.line_files import MAX_LINE_BYTES, read_lines, read_text
-from kafka_rebalance.tracing import coordinator_runs as trace
-from kafka_rebalance.tracing.driver import Driver
-from kafka_rebalance.tracing.text import Command, play
+from kafka_rebalance.playback import coordinator_runs as trace
+from kafka_rebalance.playback.driver import Driver
+from kafka_rebalance.playback.text import Command, play
 
 from .exit_codes import DONE, of_errors
 from .lines import open_input

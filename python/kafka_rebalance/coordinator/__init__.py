@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kafka's group coordinator, without I/O: `handle(event, now_ms)` returns effects.
 
-    states, members, member_checks, group          the state of a group and of its members
-    join_group, sync_group, heartbeat, leave_group, rebalance
-    offsets, offset_commit, offset_fetch, offset_delete, expiry
-    records, appends, loading                      the log of `__consumer_offsets`
-    interface, deadlines, config, cluster          events, effects, timers, settings, topics
-    consumer_group, share_group, streams_group     groups whose broker assigns (KIP-848, 932, 1071)
+    machine          events, effects, the state, deadlines, appends, loading
+    offsets          committed offsets
+    classic_group    groups whose leader assigns: a file for each request
+    broker_assigned  what groups have in common whose broker assigns
+    consumer_group, share_group, streams_group   the kinds of these (KIP-848, 932, 1071)
 
 The classes of requests and responses are in `kafka_rebalance.wire.messages`.
 
@@ -25,34 +24,34 @@ Transition
 Respond
 """
 
+from .classic_group.group import Group as Group
+from .classic_group.group import IllegalTransition as IllegalTransition
+from .classic_group.members import ClassicGroupMember as ClassicGroupMember
 from .config import CoordinatorConfig as CoordinatorConfig
 from .coordinator import Coordinator as Coordinator
 from .coordinator import counted_ids as counted_ids
-from .deadlines import DeadlineKey as DeadlineKey
-from .group import Group as Group
-from .interface import Append as Append
-from .interface import Appended as Appended
-from .interface import AppendFailed as AppendFailed
-from .interface import ClusterTopic as ClusterTopic
-from .interface import CoordinatorEvent as CoordinatorEvent
-from .interface import Drop as Drop
-from .interface import Effect as Effect
-from .interface import Expired as Expired
-from .interface import Heard as Heard
-from .interface import Loaded as Loaded
-from .interface import LoadStarted as LoadStarted
-from .interface import LogEntry as LogEntry
-from .interface import LogRecord as LogRecord
-from .interface import PartitionsDeleted as PartitionsDeleted
-from .interface import PatternsDue as PatternsDue
-from .interface import Received as Received
-from .interface import Respond as Respond
-from .interface import ShareStateDue as ShareStateDue
-from .interface import Silent as Silent
-from .interface import Sweep as Sweep
-from .interface import TopicsChanged as TopicsChanged
-from .interface import Transition as Transition
-from .interface import Unloaded as Unloaded
-from .interface import Unreadable as Unreadable
-from .members import ClassicGroupMember as ClassicGroupMember
-from .states import IllegalTransition as IllegalTransition
+from .machine.deadlines import DeadlineKey as DeadlineKey
+from .machine.events import Append as Append
+from .machine.events import Appended as Appended
+from .machine.events import AppendFailed as AppendFailed
+from .machine.events import ClusterTopic as ClusterTopic
+from .machine.events import CoordinatorEvent as CoordinatorEvent
+from .machine.events import Drop as Drop
+from .machine.events import Effect as Effect
+from .machine.events import Expired as Expired
+from .machine.events import Heard as Heard
+from .machine.events import Loaded as Loaded
+from .machine.events import LoadStarted as LoadStarted
+from .machine.events import LogEntry as LogEntry
+from .machine.events import LogRecord as LogRecord
+from .machine.events import PartitionsDeleted as PartitionsDeleted
+from .machine.events import PatternsDue as PatternsDue
+from .machine.events import Received as Received
+from .machine.events import Respond as Respond
+from .machine.events import ShareStateDue as ShareStateDue
+from .machine.events import Silent as Silent
+from .machine.events import Sweep as Sweep
+from .machine.events import TopicsChanged as TopicsChanged
+from .machine.events import Transition as Transition
+from .machine.events import Unloaded as Unloaded
+from .machine.events import Unreadable as Unreadable

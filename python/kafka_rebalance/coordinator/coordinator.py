@@ -60,44 +60,28 @@ from kafka_rebalance.wire.offsets import (
 )
 from kafka_rebalance.wire.streams_groups import StreamsGroupDescribe, StreamsGroupHeartbeat
 
-from . import (
-    appends,
-    describe,
-    expiry,
-    heartbeat,
-    interface,
-    join_group,
-    leave_group,
-    loading,
-    offset_commit,
-    offset_delete,
-    offset_fetch,
-    rebalance,
-    sync_group,
-)
-from .assigning_group.refused import RequestRefused
-from .assigning_group.timeouts import fall_silent
+from .broker_assigned.group import AssigningGroup
+from .broker_assigned.members import RequestRefused
+from .classic_group import describe, heartbeat, join_group, leave_group, sync_group
+from .classic_group.group import Group
+from .classic_group.kind import ClassicGroups
 from .config import CoordinatorConfig
-from .consumer_group import requests
-from .consumer_group.describe import consumer_group_describe
-from .consumer_group.group import ConsumerGroup
-from .consumer_group.heartbeat import consumer_group_heartbeat, refuse_fields
+from .consumer_group.heartbeat import refuse_fields
+from .consumer_group.kind import ConsumerGroups
 from .consumer_group.patterns import resolve
-from .consumer_group.timeouts import consumer_falls_silent
-from .coordinator_state import AnyGroup, CoordinatorState, Ownership
-from .deadlines import INITIAL_REBALANCE, MEMBER_KINDS, DeadlineKey
-from .group import Group
-from .refusals import refuse
-from .share_group.describe import share_group_describe
-from .share_group.group import ShareGroup
-from .share_group.heartbeat import refuse_share_fields, share_group_heartbeat
+from .machine import appends, events, loading
+from .machine.deadlines import DeadlineKey
+from .machine.refusals import refuse
+from .machine.state import AnyGroup, CoordinatorState, GroupKind, Ownership, of_kind
+from .offsets import commit as offset_commit
+from .offsets import delete as offset_delete
+from .offsets import expiry
+from .offsets import fetch as offset_fetch
+from .share_group.heartbeat import refuse_share_fields
 from .share_group.initialization import share_state_initialized
-from .share_group.leaving import share_deadline
-from .streams_group import timeouts as streams_timeouts
-from .streams_group.describe import streams_group_describe
-from .streams_group.group import StreamsGroup
-from .streams_group.heartbeat import refuse_streams_fields, streams_group_heartbeat
-from .streams_group.requests import classic_join
+from .share_group.kind import ShareGroups
+from .streams_group.heartbeat import refuse_streams_fields
+from .streams_group.kind import StreamsGroups
 
 
 def counted_ids() -> Callable[[], str]:
@@ -121,7 +105,7 @@ class Coordinator:
         vouched: bool = False,
     ) -> None:
         self._state = CoordinatorState(
-            config or CoordinatorConfig(), new_id or counted_ids(), vouched
+            config or CoordinatorConfig(), new_id or counted_ids(), KINDS, vouched
         )
 
     @property
@@ -134,8 +118,8 @@ class Coordinator:
 
     def classic_groups(self) -> dict[str, Group]:
         """Returns the classic groups by group id."""
-        groups = self._state.groups.items()
-        return {group_id: group for group_id, group in groups if isinstance(group, Group)}
+        found = {group_id: self._state.classic(group_id) for group_id in self._state.groups}
+        return {group_id: group for group_id, group in found.items() if group is not None}
 
     def classic_group(self, group_id: str) -> Group | None:
         """Returns the classic group with this id, if it is one."""
@@ -154,49 +138,58 @@ class Coordinator:
         """Returns the deadline of the next Tick and its time; None if no deadline is armed."""
         return self._state.deadlines.next()
 
-    def handle(self, event: interface.CoordinatorEvent, now_ms: int) -> list[interface.Effect]:
+    def handle(self, event: events.CoordinatorEvent, now_ms: int) -> list[events.Effect]:
         """Handles one event. Errors: ValueError if `now_ms` decreases."""
         state = self._state
         if now_ms < state.now_ms:
             raise ValueError(f"now_ms: {now_ms} is before {state.now_ms}")
         state.now_ms = now_ms
-        effects: list[interface.Effect] = []
+        effects: list[events.Effect] = []
         state.effects = effects
         match event:
-            case interface.Received():
+            case events.Received():
                 _receive(state, event)
             case Tick():
                 _tick(state)
-            case interface.Appended(append_id, position):
+            case events.Appended(append_id, position):
                 appends.appended(state, append_id, position)
-            case interface.AppendFailed(append_id, error):
+            case events.AppendFailed(append_id, error):
                 appends.append_failed(state, append_id, error)
-            case interface.LoadStarted():
+            case events.LoadStarted():
                 state.clear()
                 state.ownership = Ownership.LOADING
-            case interface.Loaded(entries):
+            case events.Loaded(entries):
                 state.clear()
                 loading.load(state, entries)
-            case interface.Unloaded():
+            case events.Unloaded():
                 loading.unload(state)
-            case interface.PartitionsDeleted():
+            case events.PartitionsDeleted():
                 offset_delete.partitions_deleted(state, event)
-            case interface.TopicsChanged():
+            case events.TopicsChanged():
                 _topics_changed(state, event)
-            case interface.PatternsDue(group_id, patterns):
+            case events.PatternsDue(group_id, patterns):
                 resolve(state, group_id, patterns)
-            case interface.ShareStateDue():
+            case events.ShareStateDue():
                 share_state_initialized(state, event)
-            case interface.Sweep():
+            case events.Sweep():
                 expiry.sweep(state)
-            case interface.Silent():
+            case events.Silent():
                 _fall_silent(state, event)
-            case interface.Heard(group_id, member_id):
+            case events.Heard(group_id, member_id):
                 state.silent.discard((group_id, member_id))
         return effects
 
 
-_Handler = Callable[[CoordinatorState, interface.Received, Any], None]
+_CONSUMER, _SHARE, _STREAMS = ConsumerGroups(), ShareGroups(), StreamsGroups()
+
+KINDS: dict[str, GroupKind] = {
+    "classic": ClassicGroups(),
+    "consumer": _CONSUMER,
+    "share": _SHARE,
+    "streams": _STREAMS,
+}
+
+_Handler = Callable[[CoordinatorState, events.Received, Any], None]
 
 _HANDLERS: dict[type[Request], _Handler] = {
     JoinGroup: join_group.join_group,
@@ -211,16 +204,16 @@ _HANDLERS: dict[type[Request], _Handler] = {
     DeleteGroups: offset_delete.delete_groups,
     DescribeGroups: describe.describe_groups,
     ListGroups: describe.list_groups,
-    ConsumerGroupHeartbeat: consumer_group_heartbeat,
-    ConsumerGroupDescribe: consumer_group_describe,
-    ShareGroupHeartbeat: share_group_heartbeat,
-    ShareGroupDescribe: share_group_describe,
-    StreamsGroupHeartbeat: streams_group_heartbeat,
-    StreamsGroupDescribe: streams_group_describe,
+    ConsumerGroupHeartbeat: _CONSUMER.heartbeat,
+    ConsumerGroupDescribe: _CONSUMER.describe,
+    ShareGroupHeartbeat: _SHARE.heartbeat,
+    ShareGroupDescribe: _SHARE.describe,
+    StreamsGroupHeartbeat: _STREAMS.heartbeat,
+    StreamsGroupDescribe: _STREAMS.describe,
 }
 
 
-def _receive(state: CoordinatorState, event: interface.Received) -> None:
+def _receive(state: CoordinatorState, event: events.Received) -> None:
     request = event.request
     refusal = _gate(state, request, event.api_version)
     if refusal is not None:
@@ -242,18 +235,14 @@ def _receive(state: CoordinatorState, event: interface.Received) -> None:
         state.respond(event.request_id, refuse(request, refused.error))
 
 
-def _handle(state: CoordinatorState, event: interface.Received, request: Request) -> None:
+def _handle(state: CoordinatorState, event: events.Received, request: Request) -> None:
     """Passes a request to its handler, which depends on the group too. Errors: RequestRefused."""
-    handler = _HANDLERS[type(request)]
-    if type(request) in requests.HANDLERS:
-        group = state.groups.get(getattr(request, "group_id", ""))
-        if isinstance(group, ConsumerGroup):
-            requests.HANDLERS[type(request)](state, event, request, group)
-            return
-        if isinstance(group, StreamsGroup) and isinstance(request, JoinGroup):
-            classic_join(state, event, request, group)
-            return
-    handler(state, event, request)
+    group = state.groups.get(getattr(request, "group_id", ""))
+    special = None if group is None else state.kind(group).handlers.get(type(request))
+    if special is not None:
+        special(state, event, request, group)
+    else:
+        _HANDLERS[type(request)](state, event, request)
 
 
 _NEEDS_GROUP_ID = {
@@ -295,51 +284,26 @@ def _gate(state: CoordinatorState, request: Request, version: int | None) -> Err
     return None
 
 
-def _topics_changed(state: CoordinatorState, event: interface.TopicsChanged) -> None:
+def _topics_changed(state: CoordinatorState, event: events.TopicsChanged) -> None:
     touched = state.cluster.change(event)
-    for group in state.groups.values():
-        if isinstance(group, Group):
-            continue
-        reads = group.requires if isinstance(group, StreamsGroup) else group.is_subscribed
-        if any(map(reads, touched)):
+    for group in (of_kind(one, AssigningGroup) for one in state.groups.values()):
+        if group is not None and any(map(group.reads, touched)):
             group.request_refresh()
 
 
-def _fall_silent(state: CoordinatorState, event: interface.Silent) -> None:
+def _fall_silent(state: CoordinatorState, event: events.Silent) -> None:
     group_id, member_id = event.group_id, event.member_id
     state.silent.add((group_id, member_id))
     group = state.groups.get(group_id)
-    if isinstance(group, ConsumerGroup):
-        consumer_falls_silent(state, group, member_id, event.since_ms)
-    elif isinstance(group, ShareGroup):
-        timeout_ms = state.config.group_share_session_timeout_ms
-        fall_silent(state, group, member_id, event.since_ms, timeout_ms)
-    elif isinstance(group, StreamsGroup):
-        timeout_ms = state.config.group_streams_session_timeout_ms
-        fall_silent(state, group, member_id, event.since_ms, timeout_ms)
-    elif group is not None:
-        rebalance.fall_silent(state, group, member_id, event.since_ms)
+    if group is not None:
+        state.kind(group).fall_silent(state, group, member_id, event.since_ms)
 
 
 def _tick(state: CoordinatorState) -> None:
     key = state.deadlines.take_due(state.now_ms)
     if key is None:
         return
-    state.effects.append(interface.Expired(key))
+    state.effects.append(events.Expired(key))
     group = state.groups.get(key.group_id)
-    if group is None:
-        return
-    if isinstance(group, ConsumerGroup):
-        requests.deadline(state, group, key)
-    elif isinstance(group, ShareGroup):
-        share_deadline(state, group, key)
-    elif isinstance(group, StreamsGroup):
-        streams_timeouts.deadline(state, group, key)
-    elif key.kind == INITIAL_REBALANCE or (key.kind in MEMBER_KINDS and key.member_id):
-        return  # a deadline of the group that had this id before, or of its member
-    elif key.kind == "join":
-        rebalance.join_deadline(state, group)
-    elif key.kind == "sync":
-        rebalance.sync_deadline(state, group)
-    else:
-        rebalance.session_deadline(state, group, key.member_id)
+    if group is not None:
+        state.kind(group).deadline(state, group, key)

@@ -39,7 +39,7 @@ from kafka_rebalance.coordinator import (
     Unloaded,
     Unreadable,
 )
-from kafka_rebalance.coordinator.refusals import refuse
+from kafka_rebalance.coordinator.machine.refusals import refuse
 from kafka_rebalance.wire.classic_groups import Heartbeat, JoinGroup
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.group_states import GroupState

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import kafka_rebalance.coordinator as c
 from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
-from kafka_rebalance.coordinator.refusals import refuse
+from kafka_rebalance.coordinator.machine.refusals import refuse
 from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeat
 from kafka_rebalance.wire.classic_groups import (
     FindCoordinator,

@@ -3,7 +3,7 @@
 
 from kafka_rebalance.coordinator import TopicsChanged
 from kafka_rebalance.java.hash_map import Uuid
-from kafka_rebalance.tracing.member_lines import listed
+from kafka_rebalance.playback.member_lines import listed
 from kafka_rebalance.wire.broker_groups import (
     ConsumerGroupHeartbeat,
     ConsumerGroupHeartbeatResponse,

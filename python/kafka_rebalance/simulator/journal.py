@@ -17,8 +17,8 @@ from kafka_rebalance.coordinator import (
     Transition,
 )
 from kafka_rebalance.member import FetchMetadata, MemberEffect, MemberEvent, Send
-from kafka_rebalance.tracing.coordinator_answers import IdNames, response_line
-from kafka_rebalance.tracing.member_lines import effect_line
+from kafka_rebalance.playback.coordinator_answers import IdNames, response_line
+from kafka_rebalance.playback.member_lines import effect_line
 from kafka_rebalance.wire.broker_groups import (
     ConsumerGroupHeartbeat,
     ConsumerGroupHeartbeatResponse,

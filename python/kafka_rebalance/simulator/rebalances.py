@@ -2,7 +2,7 @@
 """Records each rebalance of a run: its causes, its start and end, and its rounds."""
 
 from kafka_rebalance.coordinator import Transition
-from kafka_rebalance.coordinator.assigning_group.group import INITIAL_EPOCH
+from kafka_rebalance.coordinator.broker_assigned.group import INITIAL_EPOCH
 from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
 from kafka_rebalance.wire.group_states import ConsumerGroupState, GroupState
 

@@ -32,33 +32,37 @@ from kafka_rebalance.wire.classic_groups import (
 )
 from kafka_rebalance.wire.error_codes import ErrorCode
 
-from ..assigning_group import log
-from ..assigning_group.heartbeat import UNCHANGED_MS
-from ..assigning_group.members import has_room, known_member, known_sender, known_static
-from ..assigning_group.refused import RequestRefused
-from ..assigning_group.timeouts import arm_session
-from ..cluster import ClusterTopics
-from ..continuations import AnswerClassicMember, SendResponse
-from ..coordinator_state import CoordinatorState
-from ..deadlines import JOIN, SESSION, SYNC, DeadlineKey
-from ..group import CONSUMER
-from ..interface import Received
-from ..join_group import REQUIRES_KNOWN_ID, version_of
-from ..members import without_repeats
+from ..broker_assigned import log
+from ..broker_assigned.group import ReconciliationState
+from ..broker_assigned.members import (
+    UNCHANGED_MS,
+    RequestRefused,
+    has_room,
+    known_member,
+    known_sender,
+    known_static,
+)
+from ..broker_assigned.table_order import in_copied_set, name_set
+from ..broker_assigned.timeouts import arm_session
+from ..classic_group.group import CONSUMER
+from ..classic_group.join_group import REQUIRES_KNOWN_ID, version_of
+from ..classic_group.members import without_repeats
+from ..machine.cluster import ClusterTopics
+from ..machine.continuations import AnswerClassicMember, SendResponse
+from ..machine.deadlines import JOIN, SESSION, SYNC, DeadlineKey
+from ..machine.events import Received
+from ..machine.state import CoordinatorState
 from . import patterns
 from .epochs import next_epoch
 from .group import ConsumerGroup
 from .heartbeat import reconciled, stepped
-from .leaving import remove
-from .member import ConsumerGroupMember, ReconciliationState
+from .member import ConsumerGroupMember
 from .members import take_over
 from .migration import can_downgrade_with, downgrade_with, encode_partitions
 from .patterns import PatternChange
 from .reconciliation import Owned
 from .records import member_record
-from .table_order import in_copied_set, name_set
 from .target import EpochChange
-from .timeouts import arm_join_if_absent
 
 
 def join_group(
@@ -235,7 +239,7 @@ def sync_group(
         raise RequestRefused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     is_behind = group.assignment_epoch > member.member_epoch
     if is_behind and member.state is not ReconciliationState.UNREVOKED_PARTITIONS:
-        arm_join_if_absent(state, group.group_id, member)
+        _arm_join_if_absent(state, group.group_id, member)
         raise RequestRefused(ErrorCode.REBALANCE_IN_PROGRESS)
     assigned = {topic: tuple(in_copied_set(epochs)) for topic, epochs in member.assigned.items()}
     response = SyncGroupResponse(
@@ -275,15 +279,15 @@ def heartbeat(
         or (is_unreleased and not group.waits_for_release(member))
     ):
         error = ErrorCode.REBALANCE_IN_PROGRESS
-        arm_join_if_absent(state, group.group_id, member)
+        _arm_join_if_absent(state, group.group_id, member)
     response = HeartbeatResponse(error_code=error)
     state.respond_when_durable(event.request_id, request, response)
 
 
-def leave_group(
-    state: CoordinatorState, event: Received, request: LeaveGroup, group: ConsumerGroup
-) -> None:
-    """Handles a LeaveGroup; members of both protocols can leave by it."""
+def members_that_leave(
+    event: Received, request: LeaveGroup, group: ConsumerGroup
+) -> tuple[list[ConsumerGroupMember], SendResponse]:
+    """Returns the members to remove, and the response; members of both protocols can leave."""
     leaving: dict[str, ConsumerGroupMember] = {}
     entries = []
     for entry in request.members:
@@ -295,8 +299,7 @@ def leave_group(
         leaving[member.member_id] = member
         entries.append(LeftMember(*entry, ErrorCode.NONE))
     response = LeaveGroupResponse(members=tuple(entries))
-    then = SendResponse(event.request_id, response, request)
-    remove(state, group, list(leaving.values()), then)
+    return list(leaving.values()), SendResponse(event.request_id, response, request)
 
 
 def _leaving(group: ConsumerGroup, entry: MemberIdentity) -> ConsumerGroupMember:
@@ -306,3 +309,11 @@ def _leaving(group: ConsumerGroup, entry: MemberIdentity) -> ConsumerGroupMember
     if member_id == UNKNOWN_MEMBER:
         member_id = group.static_members.get(entry.group_instance_id, UNKNOWN_MEMBER)
     return known_static(group, member_id, entry.group_instance_id)
+
+
+def _arm_join_if_absent(
+    state: CoordinatorState, group_id: str, member: ConsumerGroupMember
+) -> None:
+    key = DeadlineKey(JOIN, group_id, member.member_id)
+    if not state.deadlines.is_armed(key):
+        state.deadlines.arm(key, state.now_ms + member.rebalance_timeout_ms)

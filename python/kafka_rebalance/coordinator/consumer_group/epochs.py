@@ -13,10 +13,10 @@ Source   GroupMetadataManager.updateSubscriptionMetadata, maybeUpdateTargetAssig
 from kafka_rebalance.errors import AssignorThrows
 from kafka_rebalance.wire.error_codes import ErrorCode
 
-from ..assigning_group import log
-from ..assigning_group.refused import RequestRefused
-from ..coordinator_state import CoordinatorState
-from .group import Target
+from ..broker_assigned import log
+from ..broker_assigned.members import RequestRefused
+from ..broker_assigned.target import Target
+from ..machine.state import CoordinatorState
 from .member import ConsumerGroupMember
 from .records import epoch_record, old_metadata_tombstone
 from .subscription_counts import is_homogeneous

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A consumer group as the broker keeps it: epochs, members, targets, and counts over them.
 
-    epoch, members, …   those of every group whose broker assigns: `assigning_group/group.py`
+    epoch, members, …   those of every group whose broker assigns: `broker_assigned/group.py`
     owner_epochs        partition -> epoch of the member that has it, or still has to revoke it
     counts              how many members name a topic; how many resolved patterns contain it
 
@@ -17,7 +17,7 @@ Source   ConsumerGroup.java, ModernGroup.java (Kafka 4.4.0); KIP-848.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -25,23 +25,11 @@ from kafka_rebalance.java.hash_map import HashMap, Uuid
 from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
 from kafka_rebalance.wire.group_states import ConsumerGroupState
 
-from ..assigning_group.group import GroupWithStaticMembers
-from .member import ConsumerGroupMember, Names, PartitionEpochs
-from .subscription_counts import (
-    Counts,
-    copied_counts,
-    count_names,
-    count_pattern,
-    is_homogeneous,
-    most_named,
-    recount,
-    step_count,
-)
-
-Target = Mapping[Uuid, tuple[int, ...]]
-"""Partitions by topic id, in the order of Kafka's hash tables."""
-
-NO_TARGET: Target = {}
+from ..broker_assigned.group import GroupWithStaticMembers, Names, OwnedTwice
+from ..broker_assigned.table_order import copied_counts, recount, step_count
+from ..broker_assigned.target import NO_TARGET, Target
+from .member import ConsumerGroupMember, PartitionEpochs
+from .subscription_counts import Counts, count_names, count_pattern, is_homogeneous, most_named
 
 
 class ResolvedPattern(NamedTuple):
@@ -50,10 +38,6 @@ class ResolvedPattern(NamedTuple):
     topics: Names
     version: int
     timestamp_ms: int
-
-
-class OwnedTwice(ValueError):
-    """Two members would have one partition; Kafka refuses the records, and so the request."""
 
 
 @dataclass(slots=True)

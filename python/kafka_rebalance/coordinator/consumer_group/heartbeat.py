@@ -27,40 +27,33 @@ from kafka_rebalance.wire.broker_groups import (
     TopicPartitions,
 )
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.group_states import GroupState
 
-from ..assigning_group import log
-from ..assigning_group.heartbeat import UNCHANGED_MS, is_blank
-from ..assigning_group.members import has_room
-from ..assigning_group.refused import RequestRefused
-from ..assigning_group.timeouts import arm_session
-from ..continuations import SendResponse
-from ..coordinator_state import AnyGroup, CoordinatorState
-from ..group import Group
-from ..interface import Received
+from ..broker_assigned import log
+from ..broker_assigned.kind import BrokerAssigned
+from ..broker_assigned.members import UNCHANGED_MS, RequestRefused, has_room, is_blank, updated
+from ..broker_assigned.table_order import name_set
+from ..broker_assigned.target import Target
+from ..broker_assigned.timeouts import arm_or_cancel_rebalance, arm_session
+from ..machine.continuations import SendResponse
+from ..machine.events import Received
+from ..machine.state import CoordinatorState
 from . import patterns
 from .epochs import next_epoch, target_for
-from .group import ConsumerGroup, Target
-from .leaving import leave
+from .group import ConsumerGroup
 from .member import ConsumerGroupMember
 from .members import find_dynamic, find_static
-from .migration import delete_empty, upgrade
 from .patterns import PatternChange
 from .reconciliation import Owned, Reconciliation
 from .records import current_record, member_record
-from .table_order import name_set
 from .target import EpochChange, subscribed_names
-from .timeouts import after_step
 
-
-def consumer_group_heartbeat(
-    state: CoordinatorState, event: Received, request: ConsumerGroupHeartbeat
-) -> None:
-    """Answers a heartbeat when its records are durable. Errors: RequestRefused."""
-    if request.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
-        leave(state, event, request)
-    else:
-        _beat(state, event, request)
+_FIELDS = (
+    "instance_id",
+    "rack_id",
+    "rebalance_timeout_ms",
+    "server_assignor",
+    "subscribed_topic_regex",
+)
 
 
 def refuse_fields(
@@ -86,10 +79,13 @@ def refuse_fields(
     return ErrorCode.NONE if request.server_assignor in known else ErrorCode.UNSUPPORTED_ASSIGNOR
 
 
-def _beat(state: CoordinatorState, event: Received, request: ConsumerGroupHeartbeat) -> None:
+def beat(
+    kind: BrokerAssigned, state: CoordinatorState, event: Received, request: ConsumerGroupHeartbeat
+) -> None:
+    """Answers the heartbeat of a member that joins or stays. Errors: RequestRefused."""
     records: log.Records = []
     # 2. and 3.
-    group, converted = _group(state, request, records)
+    group, converted = kind.group_for(state, request, records)
     member_id = request.member_id or state.new_member_id()
     size = state.config.group_consumer_max_size
     if not has_room(group, size, member_id, request.instance_id):
@@ -120,44 +116,13 @@ def _beat(state: CoordinatorState, event: Received, request: ConsumerGroupHeartb
         patterns.ask(state, group.group_id, pattern.to_resolve)
 
 
-def _group(
-    state: CoordinatorState, request: ConsumerGroupHeartbeat, records: log.Records
-) -> tuple[ConsumerGroup, AnyGroup | None]:
-    """Returns the group, and the classic group that it replaces if it does."""
-    group = state.groups.get(request.group_id)
-    if isinstance(group, ConsumerGroup):
-        return group, None
-    if request.member_epoch == JOIN_EPOCH:
-        if group is None:
-            return ConsumerGroup(request.group_id), None
-        if isinstance(group, Group):
-            if group.is_(GroupState.EMPTY):
-                return delete_empty(group, records), group
-            return upgrade(state, group, records), group
-    raise RequestRefused(ErrorCode.GROUP_ID_NOT_FOUND)
-
-
 def _updated(
     event: Received, request: ConsumerGroupHeartbeat, old: ConsumerGroupMember
 ) -> ConsumerGroupMember:
     """Returns the member with the fields of the request; None and -1 keep a field."""
-    names, timeout_ms = request.subscribed_topic_names, request.rebalance_timeout_ms
-    regex, assignor = request.subscribed_topic_regex, request.server_assignor
-    instance_id, rack_id = request.instance_id, request.rack_id
-    return replace(
-        old,
-        instance_id=old.instance_id if instance_id is None else instance_id,
-        rack_id=old.rack_id if rack_id is None else rack_id,
-        rebalance_timeout_ms=(
-            old.rebalance_timeout_ms if timeout_ms == UNCHANGED_MS else timeout_ms
-        ),
-        server_assignor=old.server_assignor if assignor is None else assignor,
-        subscribed_topic_names=old.subscribed_topic_names if names is None else name_set(names),
-        subscribed_topic_regex=old.subscribed_topic_regex if regex is None else regex,
-        client_id=event.client_id,
-        client_host=event.client_host,
-        classic=None,
-    )
+    names = request.subscribed_topic_names
+    kept = old.subscribed_topic_names if names is None else name_set(names)
+    return updated(old, event, request, _FIELDS, subscribed_topic_names=kept, classic=None)
 
 
 def _epoch(
@@ -209,7 +174,8 @@ def stepped(
     new = steps.next(member)
     if new != member:
         records.append(current_record(group.group_id, new))
-        after_step(state, group.group_id, new)
+        if new.classic is None:
+            arm_or_cancel_rebalance(state, group.group_id, new)
     return new
 
 

@@ -13,33 +13,17 @@ Source   ConsumerGroupMember.java, ModernGroupMember.java, MemberState.java (Kaf
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum
 
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire.broker_records import ClassicMetadata
 
-Names = Mapping[str, None]
-"""Subscribed names, in the order of a `HashSet`."""
+from ..broker_assigned.group import Names, ReconciliationState
 
 PartitionEpochs = Mapping[Uuid, Mapping[int, int]]
 """Partitions by topic id, each with the assignment epoch in which the member got it."""
 
 NO_PARTITIONS: PartitionEpochs = {}
 """The partitions of a new member. One step compares by identity with it, as Kafka does."""
-
-
-class ReconciliationState(IntEnum):
-    """The state of a member's reconciliation, with its number in records."""
-
-    STABLE = 0
-    UNREVOKED_PARTITIONS = 1
-    UNRELEASED_PARTITIONS = 2
-    UNKNOWN = 127
-
-    @classmethod
-    def _missing_(cls, value: object) -> "ReconciliationState":
-        """Returns the state of a number that only other versions know."""
-        return cls.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +50,10 @@ class ConsumerGroupMember:
     def pattern(self) -> str | None:
         """Returns the pattern; None without one."""
         return self.subscribed_topic_regex or None
+
+    @property
+    def is_revoking(self) -> bool:
+        return self.state is ReconciliationState.UNREVOKED_PARTITIONS
 
     def is_reconciled_to(self, epoch: int) -> bool:
         return self.state is ReconciliationState.STABLE and self.member_epoch == epoch

@@ -27,10 +27,10 @@ from kafka_rebalance.wire.broker_groups import (
 )
 from kafka_rebalance.wire.error_codes import ErrorCode
 
-from ..assigning_group import log
-from ..assigning_group.members import check_epoch, known_member, known_static
-from ..assigning_group.refused import RequestRefused
-from .group import NO_TARGET, ConsumerGroup
+from ..broker_assigned import log
+from ..broker_assigned.members import RequestRefused, check_epoch, known_member, known_static
+from ..broker_assigned.target import NO_TARGET
+from .group import ConsumerGroup
 from .member import ConsumerGroupMember
 from .records import current_record, member_record, member_tombstones, target_record
 

@@ -37,45 +37,41 @@ from kafka_rebalance.wire.consumer_protocol import HIGHEST_VERSION
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.group_states import GroupState
 
-from ..assigning_group import log
-from ..assigning_group.refused import RequestRefused
-from ..assigning_group.timeouts import arm_session
-from ..cluster import ClusterTopics
-from ..continuations import Continuation
-from ..coordinator_state import CoordinatorState
-from ..group import CONSUMER, Group
-from ..interface import LogRecord
-from ..members import ClassicGroupMember
-from ..rebalance import prepare
-from ..records import group_record, group_tombstone
-from .group import ConsumerGroup, OwnedTwice, Target
+from ..broker_assigned import log
+from ..broker_assigned.group import OwnedTwice
+from ..broker_assigned.members import RequestRefused
+from ..broker_assigned.table_order import in_copied_set, in_new_map, name_set, topic_map
+from ..broker_assigned.target import Target
+from ..broker_assigned.timeouts import arm_session
+from ..classic_group.group import CONSUMER, Group
+from ..classic_group.members import ClassicGroupMember
+from ..classic_group.rebalance import prepare
+from ..classic_group.records import group_record, group_tombstone
+from ..machine.cluster import ClusterTopics
+from ..machine.continuations import Continuation
+from ..machine.events import LogRecord
+from ..machine.state import CoordinatorState
+from .group import ConsumerGroup
 from .member import ConsumerGroupMember
 from .records import group_records, group_tombstones
-from .table_order import in_copied_set, in_new_map, name_set, topic_map
 
 
-def delete_empty(group: Group, records: log.Records) -> ConsumerGroup:
-    """Returns a new group in place of an Empty classic group."""
-    records.append(group_tombstone(group.group_id))
-    return ConsumerGroup(group.group_id)
-
-
-def upgrade(state: CoordinatorState, group: Group, records: log.Records) -> ConsumerGroup:
+def upgrade(state: CoordinatorState, classic: Group, records: log.Records) -> ConsumerGroup:
     """Returns the consumer group of a classic group's members. Errors: RequestRefused."""
     config = state.config
     if (
         not config.allows_upgrades
-        or group.protocol_type != CONSUMER
-        or group.size > config.group_consumer_max_size
+        or classic.protocol_type != CONSUMER
+        or classic.size > config.group_consumer_max_size
     ):
         raise RequestRefused(ErrorCode.GROUP_ID_NOT_FOUND)
     rejoin = ErrorCode.REBALANCE_IN_PROGRESS
-    for member in group.members.values():
+    for member in classic.members.values():
         response = JoinGroupResponse(error_code=rejoin, member_id=member.member_id)
-        state.answer_join(group, member, response)
+        state.answer_join(classic, member, response)
         state.answer_sync(member, SyncGroupResponse(error_code=rejoin))
-    new = _consumer_group(group, state.cluster)
-    records.append(group_tombstone(group.group_id))
+    new = _consumer_group(classic, state.cluster)
+    records.append(group_tombstone(classic.group_id))
     records += group_records(new)
     for one in new.members.values():
         if one.classic is not None:

@@ -25,15 +25,15 @@ from kafka_rebalance.java.order import string_hash
 from kafka_rebalance.java.regular_expressions import InvalidPattern, compiled
 from kafka_rebalance.wire.error_codes import ErrorCode
 
-from ..assigning_group import log
-from ..assigning_group.refused import RequestRefused
-from ..coordinator_state import CoordinatorState
-from ..interface import PatternsDue
+from ..broker_assigned import log
+from ..broker_assigned.members import RequestRefused
+from ..broker_assigned.table_order import name_set
+from ..machine.events import PatternsDue
+from ..machine.state import CoordinatorState, of_kind
 from .group import ConsumerGroup, ResolvedPattern
 from .member import ConsumerGroupMember
 from .records import epoch_record, pattern_record, pattern_tombstone
 from .subscription_counts import count_pattern
-from .table_order import name_set
 
 _MIN_INTERVAL_MS = 10_000
 
@@ -107,8 +107,8 @@ def ask(state: CoordinatorState, group_id: str, patterns: tuple[str, ...]) -> No
 def resolve(state: CoordinatorState, group_id: str, patterns: Iterable[str]) -> None:
     """Appends the topics of the patterns, and the group's next epoch if they have changed."""
     state.resolving.discard(group_id)
-    group = state.groups.get(group_id)
-    if not isinstance(group, ConsumerGroup):
+    group = of_kind(state.groups.get(group_id), ConsumerGroup)
+    if group is None:
         return
     records: log.Records = []
     counts, is_new = dict(group.counts), False

@@ -20,17 +20,19 @@ Source   CurrentAssignmentBuilder (Kafka 4.4.0); KIP-848.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from kafka_rebalance.java.hash_map import HashMap, HashSet, Uuid, uuid_hash
 from kafka_rebalance.java.hash_table import DEFAULT_SLOTS
 from kafka_rebalance.wire.broker_groups import TopicPartitions
 from kafka_rebalance.wire.error_codes import ErrorCode
 
-from ..assigning_group.refused import RequestRefused
-from .group import ConsumerGroup, Target
-from .member import NO_PARTITIONS, ConsumerGroupMember, Names, PartitionEpochs, ReconciliationState
-from .table_order import copied_map_slots, in_copied_set, in_table
+from ..broker_assigned.group import Names, ReconciliationState
+from ..broker_assigned.members import RequestRefused, stepped
+from ..broker_assigned.table_order import copied_map_slots, in_copied_set, in_table
+from ..broker_assigned.target import Target
+from .group import ConsumerGroup
+from .member import NO_PARTITIONS, ConsumerGroupMember, PartitionEpochs
 
 Owned = tuple[TopicPartitions, ...] | None
 _Epochs = Mapping[int, int]
@@ -100,7 +102,7 @@ class Reconciliation:
             if free:
                 added.put(topic, free)
         if len(revoked) and self._owns_one_of(pending := dict(revoked.items())):
-            return _stepped(
+            return stepped(
                 member,
                 ReconciliationState.UNREVOKED_PARTITIONS,
                 epoch,
@@ -114,7 +116,7 @@ class Reconciliation:
             if is_unreleased
             else ReconciliationState.STABLE
         )
-        return _stepped(member, state, self.target_epoch, dict(assigned.items()), NO_PARTITIONS)
+        return stepped(member, state, self.target_epoch, dict(assigned.items()), NO_PARTITIONS)
 
     def _is_free(self, member: ConsumerGroupMember, topic: Uuid, partition: int) -> bool:
         return not self.group.is_owned(
@@ -143,26 +145,9 @@ class Reconciliation:
             return member
         if pending and self._owns_one_of(pending):
             revoking = ReconciliationState.UNREVOKED_PARTITIONS
-            return _stepped(member, revoking, member.member_epoch, assigned, pending)
+            return stepped(member, revoking, member.member_epoch, assigned, pending)
         before = member.pending_revocation
-        return _stepped(member, member.state, member.member_epoch, assigned, before)
-
-
-def _stepped(
-    member: ConsumerGroupMember,
-    state: ReconciliationState,
-    epoch: int,
-    assigned: PartitionEpochs,
-    pending: PartitionEpochs,
-) -> ConsumerGroupMember:
-    return replace(
-        member,
-        state=state,
-        member_epoch=epoch,
-        previous_member_epoch=member.member_epoch,
-        assigned=assigned,
-        pending_revocation=pending,
-    )
+        return stepped(member, member.state, member.member_epoch, assigned, before)
 
 
 def _moved(

@@ -18,10 +18,15 @@ from kafka_rebalance.wire import broker_records as wire
 from kafka_rebalance.wire.broker_records import BrokerRecord as Record
 from kafka_rebalance.wire.broker_records import RecordKey, RecordType
 
-from .group import ConsumerGroup, ResolvedPattern, Target
+from ..broker_assigned.records import record_types
+from ..broker_assigned.target import Target
+from .group import ConsumerGroup, ResolvedPattern
 from .member import ConsumerGroupMember, PartitionEpochs
 
 _T = RecordType
+TYPES = record_types("CONSUMER")
+member_tombstones = TYPES.member_tombstones
+target_epoch_record = TYPES.target_epoch_record
 
 
 def member_record(group_id: str, member: ConsumerGroupMember) -> Record:
@@ -49,11 +54,6 @@ def target_record(group_id: str, member_id: str, target: Target) -> Record:
     topics = tuple(wire.TargetTopic(topic, tuple(numbers)) for topic, numbers in target.items())
     key = RecordKey(_T.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER, group_id, member_id)
     return Record(key, wire.TargetValue(topics))
-
-
-def target_epoch_record(group_id: str, epoch: int, timestamp_ms: int) -> Record:
-    key = RecordKey(_T.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA, group_id)
-    return Record(key, wire.TargetEpochValue(epoch, timestamp_ms))
 
 
 def current_record(group_id: str, member: ConsumerGroupMember) -> Record:
@@ -89,24 +89,12 @@ def old_metadata_tombstone(group_id: str) -> Record:
     return Record(RecordKey(_T.CONSUMER_GROUP_PARTITION_METADATA, group_id))
 
 
-def member_tombstones(group_id: str, member_id: str) -> list[Record]:
-    """Returns the tombstones of a member that leaves."""
-    return [Record(RecordKey(kind, group_id, member_id)) for kind in _OF_A_MEMBER]
-
-
-_OF_A_MEMBER = (
-    _T.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT,
-    _T.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER,
-    _T.CONSUMER_GROUP_MEMBER_METADATA,
-)
-
-
 def group_tombstones(
     group: ConsumerGroup, renamed: Mapping[str, str] | None = None
 ) -> list[Record]:
     """Returns the tombstones of the whole group; `renamed` replaces a member id by a newer id."""
     group_id, new_ids = group.group_id, renamed or {}
-    current, target, member = _OF_A_MEMBER
+    current, target, member = TYPES.current, TYPES.target, TYPES.member
     ids = [new_ids.get(member_id, member_id) for member_id in group.members]
 
     def of_all(kind: RecordType) -> list[Record]:

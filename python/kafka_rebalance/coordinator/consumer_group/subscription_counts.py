@@ -10,12 +10,7 @@ Source   SubscriptionCount.java, ModernGroup.java, ConsumerGroup.java (Kafka 4.4
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from kafka_rebalance.java.hash_map import HashMap
-from kafka_rebalance.java.order import string_hash
-from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
-
 from .member import ConsumerGroupMember
-from .table_order import copied_map_slots
 
 
 class SubscriptionCount(NamedTuple):
@@ -61,36 +56,6 @@ def _set_count(counts: Counts, topic: str, count: SubscriptionCount) -> None:
         counts.pop(topic, None)
     else:
         counts[topic] = count
-
-
-def copied_counts(counts: TimelineHashMap[str, int]) -> HashMap[str, int]:
-    """Returns `new HashMap(counts)`."""
-    copied = HashMap[str, int](string_hash, copied_map_slots(len(counts)))
-    for name, number in counts.items():
-        copied.put(name, number)
-    return copied
-
-
-def recount(counts: HashMap[str, int], old: str | None, new: str | None) -> None:
-    """Counts one user less of `old` and one more of `new`, each by `HashMap.compute`."""
-    if old is not None and old in counts:
-        number = counts.compute_if_absent(old, int)
-        if number == 1:
-            counts.remove(old)
-        else:
-            counts.put(old, number - 1)
-    if new is not None:
-        counts.put(new, counts.compute_if_absent(new, int) + 1)
-
-
-def step_count(counts: TimelineHashMap[str, int], name: str | None, step: int) -> None:
-    if name is None:
-        return
-    number = (counts.get(name) or 0) + step
-    if number:
-        counts.put(name, number)
-    else:
-        counts.remove(name)
 
 
 def most_named(counts: Iterable[tuple[str, int]]) -> str | None:

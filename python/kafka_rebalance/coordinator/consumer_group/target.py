@@ -11,20 +11,21 @@
 Source   TargetAssignmentBuilder, UpdatedMembersAndTargetAssignmentView, UnionSet (Kafka 4.4.0).
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from kafka_rebalance.assignors.consumer import range as range_assignor
 from kafka_rebalance.assignors.consumer import targets, uniform
 from kafka_rebalance.group.model import Member
-from kafka_rebalance.java.hash_map import HashMap, HashSet, Uuid, integer_hash, uuid_hash
 from kafka_rebalance.java.order import java_hash_order
 from kafka_rebalance.wire.broker_records import BrokerRecord
 
-from ..cluster import ClusterTopics
-from .group import NO_TARGET, ConsumerGroup, Target
-from .member import ConsumerGroupMember, Names
+from ..broker_assigned.group import Names
+from ..broker_assigned.target import NO_TARGET, Target, group_view, has_changed, table_of, target_in
+from ..machine.cluster import ClusterTopics
+from .group import ConsumerGroup
+from .member import ConsumerGroupMember
 from .records import target_epoch_record, target_record
 
 _ASSIGNORS: dict[str, Callable[[targets.View], Any]] = {
@@ -97,39 +98,3 @@ def _view(
     names = subscribed_names(group, member)
     known = Member(member.member_id, (), group_instance_id=member.instance_id)
     return targets.MemberView(known, len(names), tuple(cluster.ids(names)), table_of(present))
-
-
-def group_view(
-    members: Iterable[targets.MemberView], cluster: ClusterTopics, is_homogeneous: bool
-) -> targets.View:
-    """Returns a group as an assignor reads it, with all topics of the cluster."""
-    return targets.View(
-        tuple(members),
-        {topic: one.partitions for topic, one in cluster.by_id.items()},
-        {topic: one.name for topic, one in cluster.by_id.items()},
-        is_homogeneous,
-    )
-
-
-def target_in(answer: Mapping[str, HashMap[Uuid, Any]], member_id: str) -> Target:
-    """Returns the target that an assignor computed for a member."""
-    found = answer.get(member_id)
-    return {} if found is None else {topic: tuple(numbers) for topic, numbers in found.items()}
-
-
-def table_of(present: Target) -> targets.Target:
-    """Returns a target in memory as an assignor reads it."""
-    # 3.
-    target: targets.Target = HashMap(uuid_hash)
-    for topic, numbers in present.items():
-        target.put(topic, HashSet.copied(integer_hash, numbers))
-    return target
-
-
-def has_changed(before: Target | None, new: Target) -> bool:
-    """Returns whether a target needs a record; None: the member had none."""
-    return before is None or _content(before) != _content(new)
-
-
-def _content(target: Target) -> dict[Uuid, frozenset[int]]:
-    return {topic: frozenset(numbers) for topic, numbers in target.items()}

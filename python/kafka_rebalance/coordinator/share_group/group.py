@@ -1,27 +1,58 @@
 # SPDX-License-Identifier: Apache-2.0
 """A share group as the broker keeps it: epochs, members, targets, share state.
 
-    epoch, members, …   those of every group whose broker assigns: `assigning_group/group.py`
+    epoch, members, …   those of every group whose broker assigns: `broker_assigned/group.py`
     counts              how many members name a topic
 
 A group is Empty without members, else Stable.
 
 Source   ShareGroup.java, ModernGroup.java (Kafka 4.4.0); KIP-932.
+
+A member of a share group, as the broker keeps it; an update makes a new member.
+
+A member is STABLE at each step: it never waits for other members. Dicts have the iteration order of
+Kafka's hash tables, and compare without order.
+
+Source   ShareGroupMember.java, ModernGroupMember.java (Kafka 4.4.0).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from kafka_rebalance.java.hash_map import HashMap
+from kafka_rebalance.java.hash_map import HashMap, Uuid
 from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
 from kafka_rebalance.wire.group_states import ConsumerGroupState
 
-from ..assigning_group.group import AssigningGroup
-from ..consumer_group.group import NO_TARGET, Target
-from ..consumer_group.subscription_counts import copied_counts, recount, step_count
-from .member import ShareGroupMember
+from ..broker_assigned.group import AssigningGroup, Names, ReconciliationState
+from ..broker_assigned.table_order import copied_counts, recount, step_count
+from ..broker_assigned.target import NO_TARGET, Target
 from .share_state import ShareState
+
+Partitions = Mapping[Uuid, Mapping[int, None]]
+"""Partitions by topic id."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShareGroupMember:
+    """A member; its assigned partitions can be assigned to other members, too."""
+
+    member_id: str
+    member_epoch: int = 0
+    previous_member_epoch: int = -1
+    state: ReconciliationState = ReconciliationState.STABLE
+    rack_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    subscribed_topic_names: Names = field(default_factory=dict)
+    assigned: Partitions = field(default_factory=dict)
+
+    @property
+    def is_revoking(self) -> bool:
+        return False
+
+    def is_reconciled_to(self, epoch: int) -> bool:
+        return self.state is ReconciliationState.STABLE and self.member_epoch == epoch
 
 
 @dataclass(slots=True)
@@ -29,6 +60,7 @@ class ShareGroup(AssigningGroup[ShareGroupMember, Target]):
     """A group; its methods return facts, or change the group as one record does."""
 
     group_type: ClassVar[str] = "share"
+    has_offsets: ClassVar[bool] = False
 
     counts: TimelineHashMap[str, int] = field(default_factory=TimelineHashMap)
     share_state: ShareState | None = None

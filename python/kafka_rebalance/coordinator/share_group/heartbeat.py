@@ -2,19 +2,29 @@
 """ShareGroupHeartbeat: a member joins, stays or leaves, and learns its partitions.
 
     1. the request's fields                            INVALID_REQUEST
-    2. the group, room for the member, its epoch       `members.py`
+    2. the group, room for the member, its epoch
     3. the member's fields, the group's epoch and the targets           `target.py`
-    4. this member's step to its target                                 `reconciliation.py`
+    4. this member's step to its target
     5. partitions whose share state is not initialised                  `initialization.py`
 
 The response has an assignment if the member joins, sends names, or has got other partitions.
 
 Source   GroupCoordinatorService.shareGroupHeartbeat, GroupMetadataManager.shareGroupHeartbeat
          (Kafka 4.4.0); docs/behaviour/share-groups.md#2-heartbeats; KIP-932.
+
+Moves one member to its target, at its heartbeat, in one step.
+
+The member enters the target's epoch with all partitions of the target whose topics it subscribes
+to. If it is in that epoch already, and the request makes a new epoch of the group, its partitions
+are selected again. Other members do not matter, because partitions are shared.
+
+Source   ShareGroupAssignmentBuilder (Kafka 4.4.0).
 """
 
+from collections.abc import Collection
 from dataclasses import replace
 
+from kafka_rebalance.java.hash_map import HashMap, Uuid, uuid_hash
 from kafka_rebalance.wire.broker_groups import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
@@ -24,33 +34,53 @@ from kafka_rebalance.wire.broker_groups import (
 )
 from kafka_rebalance.wire.error_codes import ErrorCode
 
-from ..assigning_group import log
-from ..assigning_group.heartbeat import is_blank
-from ..assigning_group.members import check_epoch, known_member
-from ..assigning_group.refused import RequestRefused
-from ..assigning_group.timeouts import arm_session
-from ..consumer_group.table_order import name_set
-from ..continuations import SendResponse
-from ..coordinator_state import CoordinatorState
-from ..interface import Received
-from .group import ShareGroup
+from ..broker_assigned import log
+from ..broker_assigned.group import ReconciliationState
+from ..broker_assigned.kind import BrokerAssigned
+from ..broker_assigned.members import RequestRefused, check_epoch, is_blank, known_member, updated
+from ..broker_assigned.table_order import copied_map_slots, name_set
+from ..broker_assigned.target import Target
+from ..broker_assigned.timeouts import arm_session
+from ..machine.continuations import SendResponse
+from ..machine.events import Received
+from ..machine.state import CoordinatorState
+from .group import Partitions, ShareGroup, ShareGroupMember
 from .initialization import ask_for_share_state
-from .leaving import leave_share_group
-from .member import ShareGroupMember
-from .members import group_of
-from .reconciliation import share_step
 from .records import current_record, member_record
 from .target import next_share_epoch, share_target_for
 
 
-def share_group_heartbeat(
-    state: CoordinatorState, event: Received, request: ShareGroupHeartbeat
-) -> None:
-    """Answers a heartbeat when its records are durable. Errors: RequestRefused."""
-    if request.member_epoch == LEAVE_EPOCH:
-        leave_share_group(state, event, request)
-    else:
-        _beat(state, event, request)
+def share_step(
+    member: ShareGroupMember,
+    epoch: int,
+    target: Target,
+    topics: Collection[Uuid],
+    *,
+    is_new_epoch: bool,
+) -> ShareGroupMember:
+    """Returns the member's next state; `topics` has the ids to which it subscribes."""
+    if epoch != member.member_epoch:
+        return replace(
+            member,
+            state=ReconciliationState.STABLE,
+            assigned=_selected(target, topics),
+            member_epoch=epoch,
+            previous_member_epoch=member.member_epoch,
+        )
+    if is_new_epoch:
+        return replace(member, assigned=_selected(target, topics))
+    return member
+
+
+def _selected(target: Target, topics: Collection[Uuid]) -> Partitions:
+    """Returns the target's partitions of these topics; a table with fewer topics is a copy."""
+    partitions = {topic: dict.fromkeys(numbers) for topic, numbers in target.items()}
+    if all(topic in topics for topic in partitions):
+        return partitions
+    table = HashMap[Uuid, None](uuid_hash, copied_map_slots(len(partitions)))
+    for topic in partitions:
+        table.put(topic, None)
+    return {topic: partitions[topic] for topic in table if topic in topics}
 
 
 def refuse_share_fields(request: ShareGroupHeartbeat) -> ErrorCode:
@@ -63,9 +93,15 @@ def refuse_share_fields(request: ShareGroupHeartbeat) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def _beat(state: CoordinatorState, event: Received, request: ShareGroupHeartbeat) -> None:
+def beat(
+    kind: BrokerAssigned, state: CoordinatorState, event: Received, request: ShareGroupHeartbeat
+) -> None:
+    """Answers the heartbeat of a member that joins or stays. Errors: RequestRefused."""
     # 2.
-    group, member_id = group_of(state, request), request.member_id
+    group, _ = kind.group_for(state, request, [])
+    member_id = request.member_id
+    if len(group.members) >= state.config.group_share_max_size and member_id not in group.members:
+        raise RequestRefused(ErrorCode.GROUP_MAX_SIZE_REACHED)
     if request.member_epoch != JOIN_EPOCH:
         check_epoch(known_member(group, member_id), request.member_epoch)
     if member_id in group.members:
@@ -116,14 +152,9 @@ def _updated(
     event: Received, request: ShareGroupHeartbeat, old: ShareGroupMember
 ) -> ShareGroupMember:
     """Returns the member with the fields of the request; None keeps a field."""
-    names, rack_id = request.subscribed_topic_names, request.rack_id
-    return replace(
-        old,
-        rack_id=old.rack_id if rack_id is None else rack_id,
-        subscribed_topic_names=old.subscribed_topic_names if names is None else name_set(names),
-        client_id=event.client_id,
-        client_host=event.client_host,
-    )
+    names = request.subscribed_topic_names
+    kept = old.subscribed_topic_names if names is None else name_set(names)
+    return updated(old, event, request, ("rack_id",), subscribed_topic_names=kept)
 
 
 def _response(

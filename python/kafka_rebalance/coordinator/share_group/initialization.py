@@ -11,6 +11,15 @@
 Source   GroupMetadataManager.maybeCreateInitializeShareGroupStateRequest,
          subscribedTopicsChangeMap, initializeShareGroupState, uninitializeShareGroupState,
          maybeCleanupShareGroupState (Kafka 4.4.0).
+
+The first step of the deletion of a share group: its share state is marked as being deleted.
+
+Then the share coordinator deletes the share state, and the group's tombstones follow, as for any
+other group. The mark is written even if no partition has share state.
+
+Differs  the host is not asked to delete the share state: the share coordinator's part always works.
+Source   GroupCoordinatorShard.sharePartitionDeleteRequests,
+         GroupMetadataManager.shareGroupBuildPartitionDeleteRequest (Kafka 4.4.0).
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -18,16 +27,53 @@ from functools import partial
 
 from kafka_rebalance.java.hash_map import HashMap, HashSet, Uuid, integer_hash, uuid_hash
 from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
+from kafka_rebalance.wire.classic_groups import DeleteGroups
 
-from ..assigning_group import log
-from ..assigning_group.refused import RequestRefused
-from ..consumer_group.table_order import copied_map_slots
-from ..continuations import ForgetInitializing
-from ..coordinator_state import CoordinatorState
-from ..interface import ShareStateDue
+from ..broker_assigned import log
+from ..broker_assigned.members import RequestRefused
+from ..broker_assigned.table_order import copied_map_slots
+from ..machine.continuations import ContinueDeletion, ForgetInitializing
+from ..machine.events import ShareStateDue
+from ..machine.state import CoordinatorState, of_kind
 from .group import ShareGroup
 from .records import share_state_record
 from .share_state import NamedPartitions, ShareState, StateTopics, combined, without_partitions
+
+
+def mark_share_state(
+    state: CoordinatorState, request_id: int, request: DeleteGroups, group_ids: tuple[str, ...]
+) -> bool:
+    """Writes that the share state of one group is deleted; returns whether a group has any.
+
+    It is the first of the groups with share state. The deletion goes on with the groups behind it
+    when the record is durable.
+    """
+    for at, group_id in enumerate(group_ids):
+        group = of_kind(state.groups.get(group_id), ShareGroup)
+        if group is not None and group.share_state is not None and group.is_empty:
+            then = ContinueDeletion(request_id, request, group_ids[at + 1 :])
+            record = share_state_record(group_id, {}, {}, _topics(state, group))
+            log.write(state, group_id, [record], then)
+            return True
+    return False
+
+
+def _topics(state: CoordinatorState, group: ShareGroup) -> dict[Uuid, str]:
+    known = group.share_state
+    if known is None:
+        return {}
+    topics = combined(known.initialized, known.initializing)
+    again = HashMap[Uuid, NamedPartitions](uuid_hash)
+    for topic in known.deleting:
+        if topic in state.cluster.by_id:
+            again.put(topic, NamedPartitions(state.cluster.by_id[topic].name, ()))
+    if len(again):
+        topics = combined(topics, dict(again.items()))
+    table = HashMap[Uuid, str](uuid_hash)
+    for topic, named in topics.items():
+        table.put(topic, named.name)
+    return dict(table.items())
+
 
 _UNKNOWN_NAME = "<UNKNOWN>"
 
@@ -72,8 +118,8 @@ def _uninitialized(
 def share_state_initialized(state: CoordinatorState, due: ShareStateDue) -> None:
     """Writes down that the share coordinator has initialised the partitions."""
     # 2.
-    group = state.groups.get(due.group_id)
-    if not isinstance(group, ShareGroup):
+    group = of_kind(state.groups.get(due.group_id), ShareGroup)
+    if group is None:
         return
     done = _done(state, due)
     known = group.share_state or ShareState({}, {}, (), state.now_ms)
@@ -98,33 +144,32 @@ def _done(state: CoordinatorState, due: ShareStateDue) -> StateTopics:
     return dict(table.items())
 
 
-def forget_initializing(state: CoordinatorState, due: ShareStateDue) -> None:
+def forget_initializing(state: CoordinatorState, group: ShareGroup, due: ShareStateDue) -> None:
     """Forgets partitions whose initialisation could not be written down."""
-    group = state.groups.get(due.group_id)
-    known = group.share_state if isinstance(group, ShareGroup) else None
-    if not isinstance(group, ShareGroup) or known is None or not known.initializing:
+    known = group.share_state
+    if known is None or not known.initializing:
         return
     left = without_partitions(known.initializing, dict(due.partitions))
     named = _deleting_names(state, known.deleting)
     _write(state, group, [share_state_record(due.group_id, left, known.initialized, named)], None)
 
 
-def forget_topics(state: CoordinatorState, deleted: Collection[Uuid]) -> None:
+def forget_topics(state: CoordinatorState, topic_ids: Collection[Uuid]) -> None:
     """Forgets the share state of deleted topics, in all groups."""
     # 3.
     order = TimelineHashMap[str, ShareGroup]()
-    for group in state.groups.values():
-        if isinstance(group, ShareGroup) and group.share_state is not None:
+    for group in (of_kind(one, ShareGroup) for one in state.groups.values()):
+        if group is not None and group.share_state is not None:
             order.put(group.group_id, group)
     for group in order.values():
         known = group.share_state
         if known is None or not {*known.initializing, *known.initialized, *known.deleting} & set(
-            deleted
+            topic_ids
         ):
             continue
-        named = _deleting_names(state, [one for one in known.deleting if one not in deleted])
-        initializing = _without_topics(known.initializing, deleted)
-        initialized = _without_topics(known.initialized, deleted)
+        named = _deleting_names(state, [one for one in known.deleting if one not in topic_ids])
+        initializing = _without_topics(known.initializing, topic_ids)
+        initialized = _without_topics(known.initialized, topic_ids)
         record = share_state_record(group.group_id, initializing, initialized, named)
         _write(state, group, [record], None)
 

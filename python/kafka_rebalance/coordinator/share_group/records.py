@@ -20,17 +20,19 @@ from kafka_rebalance.wire.broker_records import BrokerRecord as Record
 from kafka_rebalance.wire.broker_records import (
     RecordKey,
     RecordType,
-    TargetEpochValue,
     TargetTopic,
     TargetValue,
 )
 
-from ..consumer_group.group import Target
-from .group import ShareGroup
-from .member import ShareGroupMember
+from ..broker_assigned.records import record_types
+from ..broker_assigned.target import Target
+from .group import ShareGroup, ShareGroupMember
 from .share_state import StateTopics
 
 _T = RecordType
+TYPES = record_types("SHARE")
+member_tombstones = TYPES.member_tombstones
+target_epoch_record = TYPES.target_epoch_record
 
 
 def member_record(group_id: str, member: ShareGroupMember) -> Record:
@@ -52,11 +54,6 @@ def target_record(group_id: str, member_id: str, target: Target) -> Record:
     topics = tuple(TargetTopic(topic, tuple(numbers)) for topic, numbers in target.items())
     key = RecordKey(_T.SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER, group_id, member_id)
     return Record(key, TargetValue(topics))
-
-
-def target_epoch_record(group_id: str, epoch: int, timestamp_ms: int) -> Record:
-    key = RecordKey(_T.SHARE_GROUP_TARGET_ASSIGNMENT_METADATA, group_id)
-    return Record(key, TargetEpochValue(epoch, timestamp_ms))
 
 
 def current_record(group_id: str, member: ShareGroupMember) -> Record:
@@ -85,18 +82,6 @@ def share_state_record(
 
 def _state_topics(topics: StateTopics) -> tuple[wire.ShareStateTopic, ...]:
     return tuple(wire.ShareStateTopic(topic, *named) for topic, named in topics.items())
-
-
-def member_tombstones(group_id: str, member_id: str) -> list[Record]:
-    """Returns the tombstones of a member that leaves."""
-    return [Record(RecordKey(kind, group_id, member_id)) for kind in _OF_A_MEMBER]
-
-
-_OF_A_MEMBER = (
-    _T.SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT,
-    _T.SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER,
-    _T.SHARE_GROUP_MEMBER_METADATA,
-)
 
 
 def group_tombstones(group: ShareGroup) -> list[Record]:

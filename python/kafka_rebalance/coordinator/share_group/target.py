@@ -24,13 +24,11 @@ from kafka_rebalance.group.model import Member
 from kafka_rebalance.java.order import java_hash_order
 from kafka_rebalance.wire.error_codes import ErrorCode
 
-from ..assigning_group import log
-from ..assigning_group.refused import RequestRefused
-from ..consumer_group.group import Target
-from ..consumer_group.target import group_view, has_changed, table_of, target_in
-from ..coordinator_state import CoordinatorState
-from .group import ShareGroup, is_homogeneous
-from .member import ShareGroupMember
+from ..broker_assigned import log
+from ..broker_assigned.members import RequestRefused
+from ..broker_assigned.target import Target, group_view, has_changed, table_of, target_in
+from ..machine.state import CoordinatorState
+from .group import ShareGroup, ShareGroupMember, is_homogeneous
 from .records import epoch_record, target_epoch_record, target_record
 
 

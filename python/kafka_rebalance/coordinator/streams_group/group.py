@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A streams group as the broker keeps it: epochs, members, targets, and who has which task.
 
-    epoch, members, …    those of every group whose broker assigns: `assigning_group/group.py`
+    epoch, members, …    those of every group whose broker assigns: `broker_assigned/group.py`
     topology             the application's topology; its epoch in the last group epoch is
                          `validated_topology_epoch` if it was ready, else -1
     assignment_configs   the settings of the last group epoch
@@ -27,7 +27,7 @@ from typing import ClassVar, NamedTuple
 from kafka_rebalance.wire.group_states import StreamsGroupState
 from kafka_rebalance.wire.streams_topology import StreamsTopology
 
-from ..assigning_group.group import GroupWithStaticMembers
+from ..broker_assigned.group import GroupWithStaticMembers
 from .member import NO_TOPOLOGY_EPOCH, StreamsGroupMember
 from .tasks import GroupTasks, MemberTasks, Task
 from .topology import ConfiguredTopology, required_topics, sources_by_name
@@ -65,6 +65,7 @@ class StreamsGroup(GroupWithStaticMembers[StreamsGroupMember, GroupTasks]):
     """
 
     group_type: ClassVar[str] = "streams"
+    delays_first_targets: ClassVar[bool] = True
 
     validated_topology_epoch: int = NO_TOPOLOGY_EPOCH
     assignment_configs: Mapping[str, str] = field(default_factory=dict)
@@ -111,7 +112,7 @@ class StreamsGroup(GroupWithStaticMembers[StreamsGroupMember, GroupTasks]):
             and topic in sources_by_name(self.topology)
         )
 
-    def requires(self, topic: str) -> bool:
+    def reads(self, topic: str) -> bool:
         return self.topology is not None and topic in required_topics(self.topology)
 
     # Changes, one for each kind of record ---------------------------------------------------------
@@ -160,7 +161,6 @@ class StreamsGroup(GroupWithStaticMembers[StreamsGroupMember, GroupTasks]):
         self.unlogged = unlogged
 
     def forget_unlogged(self, append_id: int) -> None:
-        """Takes back what was set since the append before the one that failed."""
         if self.unlogged_before[0] == append_id:
             self.unlogged = self.unlogged_before[1]
 

@@ -19,47 +19,83 @@ group's member does not have its refined assignment.
 
 Source   GroupCoordinatorService.streamsGroupHeartbeat, GroupMetadataManager.streamsGroupHeartbeat
          (Kafka 4.4.0); docs/behaviour/streams-groups.md; KIP-1071.
+
+The response has the member's tasks, if it joins or has got others, and the statuses.
 """
 
 from dataclasses import replace
 
-from kafka_rebalance.wire.broker_groups import JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH
+from kafka_rebalance.wire.broker_groups import JOIN_EPOCH, LEAVE_STATIC_EPOCH
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.group_states import GroupState, StreamsGroupState
-from kafka_rebalance.wire.streams_groups import StreamsGroupHeartbeat, StreamsStatus, TaskList
+from kafka_rebalance.wire.group_states import StreamsGroupState
+from kafka_rebalance.wire.streams_groups import (
+    StreamsGroupHeartbeat,
+    StreamsGroupHeartbeatResponse,
+    StreamsStatus,
+    TaskList,
+)
 from kafka_rebalance.wire.streams_topology import StreamsTopology
 
-from ..assigning_group import log
-from ..assigning_group.heartbeat import UNCHANGED_MS, is_blank
-from ..assigning_group.members import has_room
-from ..assigning_group.refused import RequestRefused
-from ..assigning_group.timeouts import arm_session
-from ..continuations import SendResponse
-from ..coordinator_state import AnyGroup, CoordinatorState
-from ..group import Group
-from ..interface import Received
-from ..records import group_tombstone
-from .answer import TAGS, group_status, response_of
+from ..broker_assigned import log
+from ..broker_assigned.kind import BrokerAssigned
+from ..broker_assigned.members import UNCHANGED_MS, RequestRefused, has_room, is_blank, updated
+from ..broker_assigned.timeouts import arm_or_cancel_rebalance, arm_session
+from ..machine.continuations import SendResponse
+from ..machine.events import Received
+from ..machine.state import CoordinatorState
 from .group import RefinedTargets, StreamsGroup
-from .leaving import ask_shutdown, leave
 from .member import StreamsGroupMember
 from .members import find_member
 from .reconciliation import TaskReconciliation
 from .records import current_record, epoch_record, member_record, topology_record
-from .target import NUM_STANDBY_REPLICAS, StreamsChange, targets_for
-from .tasks import NOTHING, GroupTasks, task_set
-from .timeouts import after_step, arm_initial
+from .target import NUM_STANDBY_REPLICAS, StreamsChange, initial_key, targets_for
+from .tasks import NOTHING, GroupTasks, task_list, task_set
 from .topology import ConfiguredTopology, configure, is_same, required_topics
 
+TAGS = "rack.aware.assignment.tags"
+_KNOWS_TAGS = 1
 
-def streams_group_heartbeat(
-    state: CoordinatorState, event: Received, request: StreamsGroupHeartbeat
-) -> None:
-    """Answers a heartbeat when its records are durable. Errors: RequestRefused."""
-    if request.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
-        leave(state, event, request)
-    else:
-        _beat(state, event, request)
+
+def group_status(
+    event: Received,
+    group: StreamsGroup,
+    change: StreamsChange,
+    member: StreamsGroupMember,
+) -> list[StreamsStatus]:
+    """Returns what the member learns about its group, besides delays and a stale topology."""
+    status = [] if change.topology.status is None else [change.topology.status]
+    if group.shutdown_member_id is not None:
+        status.append(StreamsStatus.SHUTDOWN_APPLICATION)
+    tags = [one for one in change.configs.get(TAGS, "").split(",") if one]
+    knows = event.api_version is None or event.api_version >= _KNOWS_TAGS
+    if knows and any(tag not in member.client_tags for tag in tags):
+        status.append(StreamsStatus.MISSING_CLIENT_TAGS)
+    return status
+
+
+def response_of(
+    state: CoordinatorState,
+    request: StreamsGroupHeartbeat,
+    members: tuple[StreamsGroupMember, StreamsGroupMember],
+    topology: ConfiguredTopology,
+    status: list[StreamsStatus],
+) -> StreamsGroupHeartbeatResponse:
+    """Returns the response; `members` is the member before and after the heartbeat."""
+    old, new = members
+    response = StreamsGroupHeartbeatResponse(
+        member_id=new.member_id,
+        member_epoch=new.member_epoch,
+        heartbeat_interval_ms=state.config.group_streams_heartbeat_interval_ms,
+        status=tuple(status),
+        creatable_topics=topology.creatable_topics,
+    )
+    if request.member_epoch != JOIN_EPOCH and old.assigned == new.assigned:
+        return response
+    active, standby, warmup = map(task_list, new.assigned)
+    return replace(response, active_tasks=active, standby_tasks=standby, warmup_tasks=warmup)
+
+
+_FIELDS = ("instance_id", "rack_id", "rebalance_timeout_ms", "process_id", "client_tags")
 
 
 def refuse_streams_fields(request: StreamsGroupHeartbeat) -> ErrorCode:
@@ -84,10 +120,13 @@ def refuse_streams_fields(request: StreamsGroupHeartbeat) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def _beat(state: CoordinatorState, event: Received, request: StreamsGroupHeartbeat) -> None:
+def beat(
+    kind: BrokerAssigned, state: CoordinatorState, event: Received, request: StreamsGroupHeartbeat
+) -> None:
+    """Answers the heartbeat of a member that joins or stays. Errors: RequestRefused."""
     records: log.Records = []
     # 2. and 3.
-    group, converted = _group(state, request, records)
+    group, converted = kind.group_for(state, request, records)
     size = state.config.group_streams_max_size
     joins = request.member_epoch == JOIN_EPOCH
     if joins and not has_room(group, size, request.member_id, request.instance_id):
@@ -115,7 +154,7 @@ def _beat(state: CoordinatorState, event: Received, request: StreamsGroupHeartbe
         validated = configured.validated_epoch
         records.append(epoch_record(group, change.epoch, metadata_hash, validated, change.configs))
         group.refreshed(state.now_ms, change.epoch)
-    arm_initial(state, group)
+    _arm_initial(state, group)
     # 7.
     new = _reconciled(state, change, new, request, records, status)
     timeout_ms = state.config.group_streams_session_timeout_ms
@@ -127,42 +166,26 @@ def _beat(state: CoordinatorState, event: Received, request: StreamsGroupHeartbe
     log.write(state, group.group_id, records, then, converted=converted)
 
 
-def _group(
-    state: CoordinatorState, request: StreamsGroupHeartbeat, records: log.Records
-) -> tuple[StreamsGroup, AnyGroup | None]:
-    """Returns the group, and the empty classic group that it replaces if it does."""
-    group = state.groups.get(request.group_id)
-    if isinstance(group, StreamsGroup):
-        return group, None
-    if request.member_epoch == JOIN_EPOCH:
-        if group is None:
-            return StreamsGroup(request.group_id), None
-        if isinstance(group, Group) and group.is_(GroupState.EMPTY):
-            records.append(group_tombstone(group.group_id))
-            return StreamsGroup(request.group_id), group
-    raise RequestRefused(ErrorCode.GROUP_ID_NOT_FOUND)
+def _arm_initial(state: CoordinatorState, group: StreamsGroup) -> None:
+    """Starts the initial rebalance delay of an empty group."""
+    key = initial_key(group.group_id)
+    delay_ms = state.config.group_streams_initial_rebalance_delay_ms
+    if group.is_empty and delay_ms > 0 and not state.deadlines.is_armed(key):
+        state.deadlines.arm(key, state.now_ms + delay_ms)
+
+
+def ask_shutdown(group: StreamsGroup, request: StreamsGroupHeartbeat) -> None:
+    """Stores the first member that asks to shut the application down."""
+    if request.shutdown_application and group.shutdown_member_id is None:
+        group.shutdown_member_id = request.member_id
 
 
 def _updated(
     event: Received, request: StreamsGroupHeartbeat, old: StreamsGroupMember
 ) -> StreamsGroupMember:
     """Returns the member with the fields of the request; None and -1 keep a field."""
-    timeout_ms, tags = request.rebalance_timeout_ms, request.client_tags
-    instance_id, rack_id = request.instance_id, request.rack_id
-    process_id, topology = request.process_id, request.topology
-    return replace(
-        old,
-        instance_id=old.instance_id if instance_id is None else instance_id,
-        rack_id=old.rack_id if rack_id is None else rack_id,
-        rebalance_timeout_ms=(
-            old.rebalance_timeout_ms if timeout_ms == UNCHANGED_MS else timeout_ms
-        ),
-        topology_epoch=old.topology_epoch if topology is None else topology.epoch,
-        process_id=old.process_id if process_id is None else process_id,
-        client_tags=old.client_tags if tags is None else tags,
-        client_id=event.client_id,
-        client_host=event.client_host,
-    )
+    epoch = old.topology_epoch if request.topology is None else request.topology.epoch
+    return updated(old, event, request, _FIELDS, topology_epoch=epoch)
 
 
 def _topology(
@@ -253,7 +276,7 @@ def _reconciled(
     new = TaskReconciliation(group, found.epoch, target, _owned(request)).next(member)
     if new != member:
         records.append(current_record(group.group_id, new))
-        after_step(state, group.group_id, new)
+        arm_or_cancel_rebalance(state, group.group_id, new)
     return new
 
 

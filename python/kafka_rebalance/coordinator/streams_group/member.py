@@ -54,6 +54,10 @@ class StreamsGroupMember:
     assigned: MemberTasks = NOTHING_ASSIGNED
     pending_revocation: MemberTasks = NOTHING_ASSIGNED
 
+    @property
+    def is_revoking(self) -> bool:
+        return self.state is TasksState.UNREVOKED_TASKS
+
     def is_reconciled_to(self, epoch: int) -> bool:
         return self.state is TasksState.STABLE and self.member_epoch == epoch
 

@@ -19,10 +19,9 @@ from kafka_rebalance.wire.broker_groups import JOIN_EPOCH, LEAVE_STATIC_EPOCH
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.streams_groups import StreamsGroupHeartbeat, TaskList
 
-from ..assigning_group import log
-from ..assigning_group.members import check_epoch, known_sender
-from ..assigning_group.refused import RequestRefused
-from ..coordinator_state import CoordinatorState
+from ..broker_assigned import log
+from ..broker_assigned.members import RequestRefused, check_epoch, known_sender
+from ..machine.state import CoordinatorState
 from .group import StreamsGroup
 from .member import StreamsGroupMember
 from .records import current_record, member_record, member_tombstones, target_record

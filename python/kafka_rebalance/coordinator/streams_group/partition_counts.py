@@ -24,7 +24,7 @@ from kafka_rebalance.java.order import java_hash_order
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.streams_topology import StreamsSubtopology, StreamsTopology
 
-from ..assigning_group.refused import RequestRefused
+from ..broker_assigned.members import RequestRefused
 
 Counts = Mapping[str, int]
 

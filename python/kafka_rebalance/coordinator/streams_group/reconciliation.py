@@ -24,11 +24,11 @@ Quirk    a member that has given up its tasks, and must give up more, is UNREVOK
 Source   streams/CurrentAssignmentBuilder (Kafka 4.4.0); KIP-1071.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from kafka_rebalance.wire.error_codes import ErrorCode
 
-from ..assigning_group.refused import RequestRefused
+from ..broker_assigned.members import RequestRefused, stepped
 from .group import Owners, StreamsGroup
 from .member import StreamsGroupMember, TasksState
 from .tasks import NOTHING, NOTHING_ASSIGNED, GroupTasks, MemberTasks, Task, has_one_of
@@ -96,11 +96,11 @@ class TaskReconciliation:
         warmup |= (had.warmup & target.active) - granted
         if is_revoking:
             kept = MemberTasks(active, standby, warmup)
-            return _stepped(member, TasksState.UNREVOKED_TASKS, epoch, kept, revoked)
+            return stepped(member, TasksState.UNREVOKED_TASKS, epoch, kept, revoked)
         active |= dict.fromkeys(added[0], self.target_epoch)
         state = TasksState.UNRELEASED_TASKS if is_unreleased else TasksState.STABLE
         has = MemberTasks(active, standby | added[1], warmup | added[2])
-        return _stepped(member, state, self.target_epoch, has, NOTHING_ASSIGNED)
+        return stepped(member, state, self.target_epoch, has, NOTHING_ASSIGNED)
 
     def _is_free_to_run(self, member: StreamsGroupMember, task: Task) -> bool:
         group, process_id = self.group, member.process_id
@@ -129,20 +129,3 @@ class TaskReconciliation:
 def _has_another(owners: Owners, own: frozenset[Task], task: Task, process_id: str) -> bool:
     """Returns whether another member of the process has the task in this role."""
     return process_id in owners.get(task, ()) and task not in own
-
-
-def _stepped(
-    member: StreamsGroupMember,
-    state: TasksState,
-    epoch: int,
-    assigned: MemberTasks,
-    pending: MemberTasks,
-) -> StreamsGroupMember:
-    return replace(
-        member,
-        state=state,
-        member_epoch=epoch,
-        previous_member_epoch=member.member_epoch,
-        assigned=assigned,
-        pending_revocation=pending,
-    )

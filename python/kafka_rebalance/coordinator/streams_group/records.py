@@ -15,14 +15,18 @@ from collections.abc import Collection, Mapping
 from kafka_rebalance.java.order import name_key
 from kafka_rebalance.wire import broker_records as wire
 from kafka_rebalance.wire.broker_records import BrokerRecord as Record
-from kafka_rebalance.wire.broker_records import RecordKey, RecordType, Role, TargetEpochValue
+from kafka_rebalance.wire.broker_records import RecordKey, RecordType, Role
 from kafka_rebalance.wire.streams_topology import KeyValue, StreamsTopology
 
+from ..broker_assigned.records import record_types
 from .group import StreamsGroup
 from .member import StreamsGroupMember
 from .tasks import GroupTasks, Task, task_list
 
 _T = RecordType
+TYPES = record_types("STREAMS")
+member_tombstones = TYPES.member_tombstones
+target_epoch_record = TYPES.target_epoch_record
 
 
 def member_record(group_id: str, member: StreamsGroupMember) -> Record:
@@ -66,11 +70,6 @@ def target_record(group_id: str, member_id: str, target: GroupTasks) -> Record:
     return Record(key, wire.StreamsTargetValue(*map(_role, target)))
 
 
-def target_epoch_record(group_id: str, epoch: int, timestamp_ms: int) -> Record:
-    key = RecordKey(_T.STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA, group_id)
-    return Record(key, TargetEpochValue(epoch, timestamp_ms))
-
-
 def current_record(group_id: str, member: StreamsGroupMember) -> Record:
     assigned, pending = member.assigned, member.pending_revocation
     value = wire.StreamsCurrentValue(
@@ -97,18 +96,6 @@ def _active(epochs: Mapping[Task, int]) -> Role:
         wire.TaskIds(name, numbers, tuple(epochs[name, number] for number in numbers))
         for name, numbers in task_list(epochs)
     )
-
-
-_OF_A_MEMBER = (
-    _T.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT,
-    _T.STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER,
-    _T.STREAMS_GROUP_MEMBER_METADATA,
-)
-
-
-def member_tombstones(group_id: str, member_id: str) -> list[Record]:
-    """Returns the tombstones of a member that leaves."""
-    return [Record(RecordKey(kind, group_id, member_id)) for kind in _OF_A_MEMBER]
 
 
 def group_tombstones(group: StreamsGroup) -> list[Record]:

@@ -25,8 +25,8 @@ from kafka_rebalance.java.order import java_hash_order
 from kafka_rebalance.wire.broker_records import BrokerRecord
 from kafka_rebalance.wire.streams_groups import StreamsStatus
 
-from ..coordinator_state import CoordinatorState
-from ..deadlines import INITIAL_REBALANCE, DeadlineKey
+from ..machine.deadlines import INITIAL_REBALANCE, DeadlineKey
+from ..machine.state import CoordinatorState
 from .group import StreamsGroup
 from .member import StreamsGroupMember
 from .records import target_epoch_record, target_record

@@ -25,8 +25,8 @@ from kafka_rebalance.wire.streams_topology import (
     StreamsTopology,
 )
 
-from ..assigning_group.refused import RequestRefused
-from ..cluster import ClusterTopics
+from ..broker_assigned.members import RequestRefused
+from ..machine.cluster import ClusterTopics
 from .member import NO_TOPOLOGY_EPOCH
 from .partition_counts import WronglyPartitioned, all_counts, in_hash_order, refuse_wrong_places
 

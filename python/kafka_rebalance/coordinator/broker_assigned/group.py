@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A group whose broker assigns, as the broker keeps it, without the fields of its kind.
+
+    epoch             grows with each change that needs a new target
+    assignment_epoch  the epoch of the targets; smaller than `epoch` while a target is missing
+    members           in the order of a `TimelineHashMap`
+    targets           member id -> what the member will have
+    static_members    instance id -> member id; share groups have none
+    refresh_at        the time, and the epoch, from which the topics' metadata is looked at again
+
+Source   ModernGroup.java, TargetAssignmentMetadata.java, ConsumerGroup.updateStaticMember, and
+         their twins in StreamsGroup.java (Kafka 4.4.0); KIP-848, KIP-345.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
+from kafka_rebalance.wire.group_states import ConsumerGroupState, StreamsGroupState
+
+
+class IllegalRecord(ValueError):
+    """A record that does not fit the groups, so Kafka fails on it."""
+
+
+class OwnedTwice(IllegalRecord):
+    """Two members would have one partition; Kafka refuses the records, and so the request."""
+
+
+Names = Mapping[str, None]
+"""Subscribed names, in the order of a `HashSet`."""
+
+
+class ReconciliationState(IntEnum):
+    """The state of a member's reconciliation, with its number in records."""
+
+    STABLE = 0
+    UNREVOKED_PARTITIONS = 1
+    UNRELEASED_PARTITIONS = 2
+    UNKNOWN = 127
+
+    @classmethod
+    def _missing_(cls, value: object) -> "ReconciliationState":
+        """Returns the state of a number that only other versions know."""
+        return cls.UNKNOWN
+
+
+INITIAL_EPOCH = 1
+DELETED_EPOCH = -1
+NOT_ASSIGNED_MS = 0
+_REFRESH_INTERVAL_MS = 2**31 - 1
+
+
+class StaticMember(Protocol):
+    """A member that can have an instance id."""
+
+    @property
+    def member_id(self) -> str: ...
+
+    @property
+    def instance_id(self) -> str | None: ...
+
+
+_Member = TypeVar("_Member")
+_Static = TypeVar("_Static", bound=StaticMember)
+_Target = TypeVar("_Target")
+
+
+@dataclass(slots=True)
+class AssigningGroup(Generic[_Member, _Target]):
+    """A group whose broker assigns; `group_type` is Kafka's name of the group's kind."""
+
+    group_type: ClassVar[str]
+    has_offsets: ClassVar[bool] = True
+    delays_first_targets: ClassVar[bool] = False
+
+    group_id: str
+    epoch: int = INITIAL_EPOCH
+    metadata_hash: int = 0
+    assignment_epoch: int = INITIAL_EPOCH
+    assignment_timestamp_ms: int = NOT_ASSIGNED_MS
+    members: TimelineHashMap[str, _Member] = field(default_factory=TimelineHashMap)
+    targets: dict[str, _Target] = field(default_factory=dict)
+    refresh_at: tuple[int, int] = (0, 0)
+
+    @property
+    def tables(self) -> tuple[TimelineHashMap[str, Any], ...]:
+        """The tables whose order depends on what has happened to them."""
+        return (self.members,)
+
+    @property
+    def state(self) -> ConsumerGroupState | StreamsGroupState:
+        raise NotImplementedError
+
+    @property
+    def is_empty(self) -> bool:
+        return not len(self.members)
+
+    def has_recent_targets(self, interval_ms: int, now_ms: int) -> bool:
+        """Returns whether the last targets are too young for new ones: the assignment interval.
+
+        With an interval of 0 they never are, even if another broker's clock was ahead.
+        """
+        assigned_ms = self.assignment_timestamp_ms
+        if interval_ms == 0 or assigned_ms == NOT_ASSIGNED_MS:
+            return False
+        return now_ms < assigned_ms + interval_ms
+
+    def copy(self) -> "AssigningGroup[_Member, _Target]":
+        """Returns a copy that can be changed; both share the immutable members and targets."""
+        raise NotImplementedError
+
+    # Records change a group -----------------------------------------------------------------------
+
+    def update(self, new: _Member) -> None:
+        """Adds or replaces a member."""
+        raise NotImplementedError
+
+    def remove(self, member_id: str) -> None:
+        raise NotImplementedError
+
+    # What no record has ---------------------------------------------------------------------------
+
+    def forget_unlogged(self, append_id: int) -> None:
+        """Takes back what was set since the append before the one that failed."""
+
+    def keep_unlogged(self, before: Any) -> None:
+        """Takes over what no record has, after a failed append."""
+        self.refresh_at = before.refresh_at
+
+    # The topics' metadata -------------------------------------------------------------------------
+
+    def must_refresh(self, now_ms: int) -> bool:
+        """Returns whether the topics' metadata is looked at again."""
+        deadline_ms, epoch = self.refresh_at
+        return now_ms >= deadline_ms or self.epoch < epoch
+
+    def refreshed(self, now_ms: int, epoch: int) -> None:
+        """Stores that the metadata was looked at for `epoch`."""
+        self.refresh_at = (now_ms + _REFRESH_INTERVAL_MS, epoch)
+
+    def reads(self, topic: str) -> bool:
+        """Returns whether a change of the topic can change the group's epoch."""
+        return self.is_subscribed(topic)
+
+    def is_subscribed(self, topic: str) -> bool:
+        raise NotImplementedError
+
+    def request_refresh(self) -> None:
+        """Stores that a topic of the group has changed."""
+        self.refresh_at = (0, 0)
+
+
+@dataclass(slots=True)
+class GroupWithStaticMembers(AssigningGroup[_Static, _Target]):
+    """A group whose members may have an instance id, which survives the restart of a member."""
+
+    static_members: dict[str, str] = field(default_factory=dict)
+
+    def static_member(self, instance_id: str | None) -> _Static | None:
+        known = None if instance_id is None else self.static_members.get(instance_id)
+        return None if known is None else self.members.get(known)
+
+    def replaced_id(self, new: _Static) -> str | None:
+        """Returns the id of another member with the instance id of `new`, which replaces it."""
+        known = None if new.instance_id is None else self.static_members.get(new.instance_id)
+        return None if known == new.member_id else known
+
+    def _hold_instance(self, old: _Static | None, new: _Static | None) -> None:
+        """Frees the instance id of `old`, then assigns that of `new` to `new`."""
+        if old is not None and old.instance_id is not None:
+            self.static_members.pop(old.instance_id, None)
+        if new is not None and new.instance_id is not None:
+            self.static_members[new.instance_id] = new.member_id

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Appends the records of groups whose brokers assign; the groups change at once.
+
+This holds for consumer groups, share groups and streams groups. While appends of a group are in
+flight, the state also has the group as the log has it: tools see that one. If an append fails, the
+group becomes the durable one again, changed by those of its records that are still in flight; its
+tables have the places that Kafka's have after they were reverted to their last snapshot.
+
+Source   CoordinatorRuntime, SnapshottableCoordinator (Kafka 4.4.0).
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from kafka_rebalance.wire.broker_records import BrokerRecord, encode_record
+from kafka_rebalance.wire.error_codes import ErrorCode
+
+from ..classic_group.group import Group
+from ..machine.continuations import Continuation
+from ..machine.events import LogRecord
+from ..machine.state import AnyGroup, CoordinatorState, Groups, Write, of_kind
+from .group import AssigningGroup, IllegalRecord
+from .members import RequestRefused
+
+Records = list[BrokerRecord | LogRecord]
+"""Records of a group whose broker assigns; those of a classic group are bytes already."""
+
+
+def write(
+    state: CoordinatorState,
+    group_id: str,
+    records: Sequence[BrokerRecord | LogRecord],
+    then: Continuation,
+    *,
+    converted: AnyGroup | None = None,
+) -> None:
+    """Changes the group by the records and appends them; without records, only continues.
+
+    `converted` is the classic group that the records replace. Errors: RequestRefused, and the group
+    is as before.
+    """
+    if not records:
+        state.append([], Write(then))
+        return
+    _keep_durable(state, group_id)
+    group = state.groups.get(group_id)
+    assigning = of_kind(group, AssigningGroup)
+    for table in () if assigning is None else assigning.tables:
+        table.snapshot(state.log_epoch)
+    if converted is not None:
+        state.forget(converted)
+    batch = tuple(one for one in records if not isinstance(one, LogRecord))
+    try:
+        for record in batch:
+            replay_any(state, state.groups, record, state.now_ms)
+    except IllegalRecord as error:
+        restore(state, group_id)
+        if converted is not None:
+            state.groups[group_id] = converted
+        raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR) from error
+    deleted = () if converted is None else (converted,)
+    change = Write(then, deleted=deleted, group_id=group_id, batch=batch, now_ms=state.now_ms)
+    _append(state, records, change)
+
+
+def replace_group(state: CoordinatorState, new: Group) -> None:
+    """Puts `new` in the place of the group; `append_replacement` must follow."""
+    _keep_durable(state, new.group_id)
+    state.groups[new.group_id] = new
+
+
+def append_replacement(
+    state: CoordinatorState,
+    new: Group,
+    records: Sequence[BrokerRecord | LogRecord],
+    then: Continuation,
+) -> None:
+    """Appends the records of a conversion to `new`, which do not change the groups."""
+    _append(state, records, Write(then, group_id=new.group_id, after=new))
+
+
+def replay_any(state: CoordinatorState, groups: Groups, record: BrokerRecord, now_ms: int) -> None:
+    """Applies one record of any type. Errors: IllegalRecord."""
+    state.kinds[record.key.type.group_type].replay(groups, record, now_ms)
+
+
+def _append(
+    state: CoordinatorState, records: Sequence[BrokerRecord | LogRecord], write: Write
+) -> None:
+    state.append([_encoded(one) for one in records], write)
+
+
+def _encoded(record: BrokerRecord | LogRecord) -> LogRecord:
+    return record if isinstance(record, LogRecord) else LogRecord(*encode_record(record))
+
+
+def completed(state: CoordinatorState, write: Write) -> None:
+    """Changes the durable group by the records of an append that is durable."""
+    group_id = write.group_id
+    if group_id is None:
+        return
+    if not _in_flight(state, group_id):
+        del state.durable[group_id]
+        return
+    durable = state.durable[group_id]
+    groups: Groups = {} if durable is None else {group_id: durable}
+    _apply(state, groups, write)
+    state.durable[group_id] = groups.get(group_id)
+
+
+def failed(state: CoordinatorState, write: Write, append_id: int) -> None:
+    """Restores the group of an append that failed."""
+    if write.group_id is not None:
+        restore(state, write.group_id)
+    for group in state.groups.values():
+        assigning = of_kind(group, AssigningGroup)
+        if assigning is not None:
+            assigning.forget_unlogged(append_id)
+
+
+def restore(state: CoordinatorState, group_id: str) -> None:
+    """Makes the group the durable one, changed by its records that are in flight."""
+    durable, others = state.durable[group_id], _in_flight(state, group_id)
+    before = of_kind(state.groups.pop(group_id, None), AssigningGroup)
+    if not others:
+        del state.durable[group_id]
+    elif (assigning := of_kind(durable, AssigningGroup)) is not None:
+        durable = assigning.copy()
+    if durable is not None:
+        state.groups[group_id] = durable
+    for one in others:
+        _apply(state, state.groups, one)
+    after = of_kind(state.groups.get(group_id), AssigningGroup)
+    if before is not None and after is not None:
+        after.refresh_at = before.refresh_at
+        for table, changed in zip(after.tables, before.tables, strict=False):
+            changed.revert()
+            table.take_places(changed)
+        if type(before) is type(after):
+            after.keep_unlogged(before)
+
+
+def _keep_durable(state: CoordinatorState, group_id: str) -> None:
+    if group_id not in state.durable:
+        state.durable[group_id] = _copied(state.groups.get(group_id))
+
+
+def _copied(group: AnyGroup | None) -> AssigningGroup[Any, Any] | None:
+    assigning = of_kind(group, AssigningGroup)
+    return None if assigning is None else assigning.copy()
+
+
+def _in_flight(state: CoordinatorState, group_id: str) -> list[Write]:
+    return [one for one in state.writes.values() if one.group_id == group_id]
+
+
+def _apply(state: CoordinatorState, groups: Groups, write: Write) -> None:
+    """Changes the groups as `write` did."""
+    if write.after is not None:
+        groups[write.after.group_id] = write.after
+    for group in write.deleted:
+        if group.group_id == write.group_id:
+            groups.pop(group.group_id, None)
+    for record in write.batch:
+        try:
+            replay_any(state, groups, record, write.now_ms)
+        except IllegalRecord:
+            return  # it was computed from records that are not in the log

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The events that `Coordinator.handle` takes, and the effects that it returns.
+
+An event reports something that happened; an effect asks the host to do something, or informs it.
+
+    Received                        a request; Respond follows at once or after a later event
+    Appended, AppendFailed          the result of an Append
+    Tick                            the clock has reached `now_ms`
+    LoadStarted, Loaded, Unloaded   this broker becomes the coordinator, or stops being it
+    PartitionsDeleted               topics were deleted
+    TopicsChanged                   the cluster's topics, with ids, partitions and racks
+    PatternsDue                     patterns are to be resolved; the host has it from an effect
+    ShareStateDue                   the host has initialised share state, for an effect
+    Sweep                           it is time to expire offsets
+    Silent, Heard                   members stop or resume heartbeats; for a `vouched` Coordinator
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kafka_rebalance.java.hash_map import Uuid
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.group_states import GroupState
+from kafka_rebalance.wire.messages import Request, Response, Tick
+
+from .deadlines import DeadlineKey
+
+
+# Events ------------------------------------------------------------------------------------------
+class LogRecord(NamedTuple):
+    """A record of the log; `value` None is a tombstone."""
+
+    key: bytes
+    value: bytes | None
+
+
+class LogEntry(NamedTuple):
+    """A record, or a transaction's marker, at its position in the log.
+
+    `producer_id` is set for records of a transaction. If `committed` is set too, the entry is that
+    producer's marker, and key and value are empty.
+    """
+
+    position: int
+    key: bytes = b""
+    value: bytes | None = None
+    producer_id: int | None = None
+    committed: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A request has arrived. The caller chooses `request_id`, to which `Respond` refers.
+
+    `api_version` is the request's version; None means the newest version of Kafka 4.4.0.
+    """
+
+    request_id: int
+    request: Request
+    api_version: int | None = None
+    client_id: str = ""
+    client_host: str = "/127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """An Append is durable; its first record is at `position`."""
+
+    append_id: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class AppendFailed:
+    """An Append failed: none of its records is in the log."""
+
+    append_id: int
+    error: ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class LoadStarted:
+    """This broker has become the coordinator; requests are refused until Loaded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The whole log has been read, in order; the coordinator starts from it."""
+
+    entries: tuple[LogEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unloaded:
+    """Another broker has become the coordinator."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionsDeleted:
+    """Partitions, as (topic, partition), or all of some topics were deleted from the cluster.
+
+    `topic_ids` has the ids of the deleted topics.
+    """
+
+    partitions: tuple[tuple[str, int], ...] = ()
+    topics: tuple[str, ...] = ()
+    topic_ids: tuple[Uuid, ...] = ()
+
+
+class ClusterTopic(NamedTuple):
+    """A topic; `racks` has the racks of each partition's replicas, and is empty if not known."""
+
+    name: str
+    topic_id: Uuid
+    partitions: int
+    racks: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TopicsChanged:
+    """The cluster has exactly these topics from now on; `version` is the metadata's offset."""
+
+    topics: tuple[ClusterTopic, ...]
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Offsets and empty groups may expire now (every `offsets.retention.check.interval.ms`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Silent:
+    """The host reports a member silent since `since_ms`; its session timeout runs from then."""
+
+    group_id: str
+    member_id: str
+    since_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """The host reports that a silent member sends heartbeats again."""
+
+    group_id: str
+    member_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PatternsDue:
+    """The patterns of a consumer group are to be resolved over the cluster's topics.
+
+    This is an effect, which the host passes back as an event, after the results of the appends
+    before it. A broker resolves patterns in another thread.
+    """
+
+    group_id: str
+    patterns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShareStateDue:
+    """The share state of partitions is to be initialised by the share coordinator.
+
+    This is an effect, which the host passes back as an event when the partitions are initialised.
+    """
+
+    group_id: str
+    partitions: tuple[tuple[Uuid, tuple[int, ...]], ...]
+
+
+CoordinatorEvent = (
+    Received
+    | Tick
+    | Appended
+    | AppendFailed
+    | LoadStarted
+    | Loaded
+    | Unloaded
+    | PartitionsDeleted
+    | TopicsChanged
+    | PatternsDue
+    | ShareStateDue
+    | Sweep
+    | Silent
+    | Heard
+)
+
+
+# Effects ------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Respond:
+    """The host sends this response to the request."""
+
+    request_id: int
+    response: Response
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """A newer request of the member has replaced this parked request, which gets no response."""
+
+    request_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """The host appends the records and reports Appended or AppendFailed.
+
+    The records belong to a transaction if `producer_id` is set. If `committed` is set, there are no
+    records: the host writes the producer's marker.
+    """
+
+    append_id: int
+    records: tuple[LogRecord, ...]
+    producer_id: int | None = None
+    committed: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """A group has changed its state or generation."""
+
+    group_id: str
+    before: GroupState
+    after: GroupState
+    generation_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """A deadline has passed."""
+
+    key: DeadlineKey
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """The load failed at this record: it cannot be read, or does not fit the groups.
+
+    As after Unloaded, every request is refused with NOT_COORDINATOR.
+    """
+
+    position: int
+    problem: str
+
+
+Effect = Respond | Drop | Append | Transition | Expired | Unreadable | PatternsDue | ShareStateDue

@@ -1,0 +1,423 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Holds a coordinator's state, with the actions that several steps need: respond, append, arm.
+
+The steps are functions in `join_group`, `sync_group`, `rebalance`, …; the state is their first
+argument.
+"""
+
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any, NamedTuple, TypeVar
+from uuid import UUID
+
+from kafka_rebalance.java.hash_map import Uuid
+from kafka_rebalance.wire.broker_records import BrokerRecord
+from kafka_rebalance.wire.classic_groups import DeleteGroups, JoinGroupResponse, SyncGroupResponse
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.group_states import GroupState
+from kafka_rebalance.wire.messages import Request, Response
+from kafka_rebalance.wire.offsets import (
+    OffsetCommit,
+    OffsetDelete,
+    OffsetFetch,
+    OffsetToCommit,
+    TxnOffsetCommit,
+)
+
+from ..broker_assigned.group import AssigningGroup
+from ..classic_group.group import Group
+from ..classic_group.members import ClassicGroupMember
+from ..config import CoordinatorConfig
+from ..offsets.order import OffsetChange
+from ..offsets.store import GroupOffsets, Offsets, OffsetValue
+from .cluster import ClusterTopics
+from .continuations import AnswerClassicMember, Continuation, SendResponse
+from .deadlines import INITIAL_REBALANCE, SESSION, DeadlineKey, Deadlines
+from .events import Append, Drop, Effect, LogRecord, Received, Respond, ShareStateDue, Transition
+
+
+class Ownership(Enum):
+    """The broker loads the groups' log, coordinates the groups, or no longer coordinates them."""
+
+    LOADING = "loading"
+    ACTIVE = "active"
+    GONE = "gone"
+
+
+AnyGroup = Group | AssigningGroup[Any, Any]
+Groups = MutableMapping[str, AnyGroup]
+_Kind = TypeVar("_Kind")
+
+
+def of_kind(group: AnyGroup | None, kind: type[_Kind]) -> _Kind | None:
+    """Returns the group if it is of this kind."""
+    return group if isinstance(group, kind) else None
+
+
+class Created(NamedTuple):
+    """A new group whose first record is not durable; `before`: the offsets older than the group."""
+
+    group: Group
+    before: frozenset[OffsetValue]
+
+    def is_of(self, group_id: str, offsets: GroupOffsets) -> bool:
+        """Returns whether the group has this id, and all `offsets` are older than the group."""
+        return self.group.group_id == group_id and offsets.contents() <= self.before
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """An append in flight: the action after it, and the groups that it creates or deletes.
+
+    `batch` has the records that have changed the group `group_id`, whose broker assigns, already,
+    at `now_ms`; `after` is the classic group that is in its place already.
+    """
+
+    then: Continuation
+    created: tuple[Created, ...] = ()
+    deleted: tuple[AnyGroup, ...] = ()
+    group_id: str | None = None
+    batch: tuple[BrokerRecord, ...] = ()
+    after: Group | None = None
+    now_ms: int = 0
+
+    def buried(self) -> list[AnyGroup]:
+        """Returns the groups that it deletes, without those that it creates too."""
+        created = [one.group for one in self.created]
+        return [group for group in self.deleted if not any(group is one for one in created)]
+
+
+@dataclass(slots=True)
+class Waiting:
+    """A response that is held back until all appends in `append_ids` have a result."""
+
+    request: Request
+    response: Response
+    append_ids: set[int]
+    then: AnswerClassicMember | None = None
+
+
+@dataclass(slots=True)
+class CoordinatorState:
+    """A coordinator's state; `now_ms` and `effects` belong to the event that is being handled.
+
+    A new group is in `created` until the next append, whatever that append contains. Requests that
+    read only durable groups see the group when this append is durable. If the append fails, the
+    group is removed, unless it has newer offsets.
+
+    `durable` has each group whose broker assigns as the log has it, while appends of it are in
+    flight; None if it is not in the log. `revocations` has the member epoch for which each
+    rebalance timeout was armed.
+    """
+
+    config: CoordinatorConfig
+    new_id: Callable[[], str]
+    kinds: Mapping[str, "GroupKind"] = field(default_factory=dict)
+    vouched: bool = False  # the host reports silent members; others count as alive
+    ownership: Ownership = Ownership.ACTIVE
+    groups: dict[str, AnyGroup] = field(default_factory=dict)
+    durable: dict[str, AnyGroup | None] = field(default_factory=dict)
+    cluster: ClusterTopics = field(default_factory=ClusterTopics)
+    revocations: dict[DeadlineKey, int] = field(default_factory=dict)
+    resolving: set[str] = field(default_factory=set)  # groups whose PatternsDue is on its way
+    created: list[Created] = field(default_factory=list)
+    removed: list[AnyGroup] = field(default_factory=list)  # until the next append, as `created`
+    offsets: Offsets = field(default_factory=Offsets)
+    deadlines: Deadlines = field(default_factory=Deadlines)
+    writes: dict[int, Write] = field(default_factory=dict)
+    waiting: dict[int, Waiting] = field(default_factory=dict)
+    now_ms: int = 0
+    effects: list[Effect] = field(default_factory=list)
+    num_appends: int = 0  # the id of the next Append
+    num_failed: int = 0  # appends that have failed
+    answer: SendResponse | None = None  # the response to send after the next append
+    silent: set[tuple[str, str]] = field(default_factory=set)
+
+    def clear(self) -> None:
+        """Drops all groups, offsets, deadlines, appends in flight and waiting responses."""
+        self.groups.clear()
+        self.durable.clear()
+        self.revocations.clear()
+        self.resolving.clear()
+        self.created.clear()
+        self.removed.clear()
+        self.offsets = Offsets()
+        self.deadlines = Deadlines()
+        self.writes.clear()
+        self.silent.clear()
+        self.waiting.clear()
+
+    @property
+    def log_epoch(self) -> int:
+        """The epoch of the tables' last snapshot: a failed append leaves it as it was."""
+        return self.num_appends - self.num_failed
+
+    def new_member_id(self) -> str:
+        """Returns a new id as the brokers make it: a UUID in 22 characters of base64."""
+        return urlsafe_b64encode(UUID(self.new_id()).bytes).decode().rstrip("=")
+
+    # Answer ---------------------------------------------------------------------------------------
+
+    def respond(self, request_id: int, response: Response) -> None:
+        self.effects.append(Respond(request_id, response))
+
+    def respond_when_durable(self, request_id: int, request: Request, response: Response) -> None:
+        """Sends the response when all appends in flight, on which it may depend, have a result."""
+        if self.writes:
+            self.waiting[request_id] = Waiting(request, response, set(self.writes))
+        else:
+            self.respond(request_id, response)
+
+    def answer_classic_member(self, then: AnswerClassicMember) -> None:
+        self.deadlines.cancel(then.cancelled)
+        for key, delay_ms in then.armed:
+            if key.kind == SESSION:
+                self.start_session(key, delay_ms)
+            else:
+                self.deadlines.arm(key, self.now_ms + delay_ms)
+        self.respond(then.request_id, then.response)
+
+    def _answer_when_durable(self, then: AnswerClassicMember) -> None:
+        if self.writes:
+            waiting = Waiting(then.request, then.response, set(self.writes), then)
+            self.waiting[then.request_id] = waiting
+        else:
+            self.answer_classic_member(then)
+
+    def answer_join(
+        self, group: Group, member: ClassicGroupMember, response: JoinGroupResponse
+    ) -> None:
+        request_id = group.take_join(member)
+        if request_id is not None:
+            self.respond(request_id, response)
+
+    def answer_sync(self, member: ClassicGroupMember, response: SyncGroupResponse) -> bool:
+        """Answers the member's parked SyncGroup; returns whether there was one."""
+        request_id, member.parked_sync = member.parked_sync, None
+        if request_id is None:
+            return False
+        self.respond(request_id, response)
+        return True
+
+    def park_join(self, group: Group, member: ClassicGroupMember, request_id: int) -> None:
+        """Parks a JoinGroup; an older parked JoinGroup of the member is dropped."""
+        replaced = group.park_join(member, request_id)
+        if replaced is not None:
+            self.effects.append(Drop(replaced))
+
+    def park_sync(self, member: ClassicGroupMember, request_id: int) -> None:
+        """Parks a SyncGroup; an older parked SyncGroup of the member is dropped."""
+        if member.parked_sync is not None:
+            self.effects.append(Drop(member.parked_sync))
+        member.parked_sync = request_id
+
+    @contextmanager
+    def answering(self, request_id: int, request: Request, response: Response) -> Iterator[None]:
+        """Sends the response when the append of the `with` block, if any, is durable."""
+        self.answer = SendResponse(request_id, response, request)
+        yield
+        if self.answer is not None:
+            self.answer = None
+            self.respond_when_durable(request_id, request, response)
+
+    # Arm ------------------------------------------------------------------------------------------
+
+    def arm_session(self, group: Group, member_id: str, timeout_ms: int) -> None:
+        """Arms the end of the session of a member or pending id, in `timeout_ms` from now."""
+        key = DeadlineKey("heartbeat", group.group_id, member_id)
+        self.deadlines.arm(key, self.now_ms + timeout_ms)
+
+    def renew_session(self, group: Group, member: ClassicGroupMember) -> None:
+        """Starts the member's session anew."""
+        key = DeadlineKey("heartbeat", group.group_id, member.member_id)
+        self.start_session(key, member.session_timeout_ms)
+
+    def start_session(self, key: DeadlineKey, timeout_ms: int) -> None:
+        """Arms the end of a member's session, unless the host vouches for the member."""
+        if self.vouched and (key.group_id, key.member_id) not in self.silent:
+            self.deadlines.cancel(key)
+        else:
+            self.deadlines.arm(key, self.now_ms + timeout_ms)
+
+    def end_session(self, group: Group, member_id: str) -> None:
+        self.deadlines.cancel(DeadlineKey("heartbeat", group.group_id, member_id))
+
+    def arm(self, kind: str, group: Group, delay_ms: int) -> None:
+        """Arms the group's `join` or `sync` deadline."""
+        self.deadlines.arm(DeadlineKey(kind, group.group_id), self.now_ms + delay_ms)
+
+    def cancel(self, kind: str, group: Group) -> None:
+        self.deadlines.cancel(DeadlineKey(kind, group.group_id))
+
+    # Groups ---------------------------------------------------------------------------------------
+
+    def create(self, group_id: str) -> Group:
+        """Returns a new Empty group; offsets of an older group with this id may still exist."""
+        group = self.groups[group_id] = Group(group_id, self.now_ms)
+        there = (self.offsets.durable(group_id), self.offsets.latest(group_id))
+        before = frozenset[OffsetValue]().union(*(offsets.contents() for offsets in there))
+        self.created.append(Created(group, before))
+        return group
+
+    def classic(self, group_id: str) -> Group | None:
+        """Returns the classic group with this id, if it is one."""
+        return of_kind(self.groups.get(group_id), Group)
+
+    def kind(self, group: AnyGroup) -> "GroupKind":
+        """Returns what the steps need to know about the group's kind."""
+        return self.kinds[group.group_type]
+
+    def forget(self, group: AnyGroup) -> None:
+        """Removes a group.
+
+        As in Kafka, its deadlines stay armed and run without effect, but for a streams group's own.
+        """
+        del self.groups[group.group_id]
+        if group.delays_first_targets:
+            self.deadlines.cancel(DeadlineKey(INITIAL_REBALANCE, group.group_id))
+
+    def remove(self, group: AnyGroup) -> None:
+        """Removes a group without a record; the removal is durable when the next append is."""
+        self.forget(group)
+        self.removed.append(group)
+
+    def durable_group(self, group_id: str) -> AnyGroup | None:
+        """Returns the group if its first record is durable and no tombstone of it is durable."""
+        offsets = self.offsets.durable(group_id)
+        for write in self.writes.values():
+            for group in write.buried():
+                if group.group_id == group_id:
+                    return group
+            if any(one.is_of(group_id, offsets) for one in write.created):
+                return None
+            if write.group_id == group_id:  # the oldest append in flight decides
+                return self.durable[group_id]
+        for group in self.removed:
+            if group.group_id == group_id:
+                return group
+        if any(one.is_of(group_id, offsets) for one in self.created):
+            return None
+        if group_id in self.durable:
+            return self.durable[group_id]
+        return self.groups.get(group_id)
+
+    # Move -----------------------------------------------------------------------------------------
+
+    def move(self, group: Group, state: GroupState) -> None:
+        before = group.state
+        group.transition_to(state, self.now_ms)
+        self.effects.append(Transition(group.group_id, before, state, group.generation_id))
+
+    def next_generation(self, group: Group) -> None:
+        before = group.state
+        group.next_generation(self.now_ms)
+        self.effects.append(Transition(group.group_id, before, group.state, group.generation_id))
+
+    # Append ---------------------------------------------------------------------------------------
+
+    def append(
+        self,
+        records: Sequence[LogRecord],
+        write: Write,
+        changes: Iterable[OffsetChange] = (),
+        producer_id: int | None = None,
+        committed: bool | None = None,
+    ) -> None:
+        """Appends `records`, or a marker if `committed` is set; with neither, only responds.
+
+        `changes` are the changes to offsets that are staged until the append is durable.
+        """
+        if not records and committed is None:
+            if isinstance(write.then, SendResponse):
+                then = write.then
+                self.respond_when_durable(then.request_id, then.request, then.response)
+            elif isinstance(write.then, AnswerClassicMember):
+                self._answer_when_durable(write.then)
+            return
+        append_id = self.num_appends
+        log_epoch = self.log_epoch
+        self.num_appends += 1
+        if self.answer is not None:
+            write, self.answer = replace(write, then=self.answer), None
+        if self.created or self.removed:
+            deleted = (*write.deleted, *self.removed)
+            write = replace(write, created=tuple(self.created), deleted=deleted)
+            self.created.clear()
+            self.removed.clear()
+        self.writes[append_id] = write
+        self.offsets.stage(append_id, tuple(changes), log_epoch)
+        self.effects.append(Append(append_id, tuple(records), producer_id, committed))
+
+
+Handler = Callable[[CoordinatorState, Received, Any, Any], None]
+
+
+class GroupKind:
+    """What the steps need to know about a kind of group; a `group` is always one of this kind."""
+
+    def __init__(self) -> None:
+        self.handlers: dict[type[Request], Handler] = {}
+        """The requests of classic members that this kind of group handles in its own way."""
+
+    def start_members(self, state: CoordinatorState, group: Any) -> None:
+        """Arms the deadlines of the members of a group that was loaded."""
+        raise NotImplementedError
+
+    def fall_silent(
+        self, state: CoordinatorState, group: Any, member_id: str, since_ms: int
+    ) -> None:
+        """Starts the session timeout of a silent member at `since_ms`."""
+        raise NotImplementedError
+
+    def deadline(self, state: CoordinatorState, group: Any, key: DeadlineKey) -> None:
+        """Handles a deadline that has passed; one that only other kinds have is void."""
+        raise NotImplementedError
+
+    def tombstones(self, group: Any) -> list[LogRecord]:
+        """Returns the records that remove a group, without those of its offsets."""
+        raise NotImplementedError
+
+    def replay(self, groups: Groups, record: BrokerRecord, now_ms: int) -> None:
+        """Applies one record. Errors: IllegalRecord."""
+        raise NotImplementedError
+
+    def refuse_commit(
+        self,
+        state: CoordinatorState,
+        event: Received,
+        group: Any,
+        request: OffsetCommit | TxnOffsetCommit,
+        offsets: Iterable[OffsetToCommit],
+    ) -> ErrorCode:
+        """Returns the error of the whole request, else NONE; `offsets` are those to be stored."""
+        return ErrorCode.GROUP_ID_NOT_FOUND
+
+    def refuse_fetch(self, group: Any, request: OffsetFetch) -> ErrorCode:
+        """Returns the error of the whole request, else NONE."""
+        return ErrorCode.NONE
+
+    def refuse_deletion(self, group: Any, request: DeleteGroups | OffsetDelete) -> ErrorCode:
+        """Returns the error of the deletion of a group, or of some of its offsets, else NONE."""
+        raise NotImplementedError
+
+    def starts_deletion(
+        self,
+        state: CoordinatorState,
+        request_id: int,
+        request: DeleteGroups,
+        group_ids: tuple[str, ...],
+    ) -> bool:
+        """Writes what must be durable before one of the groups is deleted; returns whether it did.
+
+        Then `ContinueDeletion` goes on with the groups behind that one.
+        """
+        return False
+
+    def topics_deleted(self, state: CoordinatorState, topic_ids: tuple[Uuid, ...]) -> None:
+        """Forgets deleted topics."""
+
+    def forget_initializing(self, state: CoordinatorState, group: Any, due: ShareStateDue) -> None:
+        """Forgets partitions whose initialisation could not be written down."""

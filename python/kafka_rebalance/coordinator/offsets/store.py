@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Committed offsets: the durable offsets, and the changes of appends in flight.
+
+    committed   (topic, partition) -> value and its position in the log; the later position wins
+    pending     producer -> (topic, partition) -> value that waits for the transaction's marker
+    staged      append -> its changes, not durable yet
+
+A fetch reads durable offsets. Decisions about new records (deletes, expiry, stability) read the
+latest offsets: the durable ones with all staged changes applied.
+
+Source   OffsetMetadataManager.java; docs/behaviour/coordinator.md#81-what-is-kept,
+         docs/behaviour/coordinator.md#83-commits-and-transactions; KIP-447 for `pending`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from .order import Commit, CommittedOffset, Forget, Marker, OffsetChange, OffsetOrder, Partition
+
+# (producer, partition, value); the producer is None once the value is committed
+OffsetValue = tuple[int | None, Partition, CommittedOffset]
+
+
+class Stored(NamedTuple):
+    """A value and its position in the log; the value is None after a tombstone."""
+
+    value: CommittedOffset | None
+    position: int
+
+
+@dataclass(slots=True)
+class GroupOffsets:
+    """The offsets of one group; `pending` has the producers whose transaction is open."""
+
+    committed: dict[Partition, Stored] = field(default_factory=dict)
+    pending: dict[int, dict[Partition, Stored]] = field(default_factory=dict)
+
+    def value(self, partition: Partition) -> CommittedOffset | None:
+        stored = self.committed.get(partition)
+        return None if stored is None else stored.value
+
+    def values(self) -> list[tuple[Partition, CommittedOffset]]:
+        """Returns all committed values, in the order in which their partitions were added."""
+        return [
+            (partition, stored.value)
+            for partition, stored in self.committed.items()
+            if stored.value is not None
+        ]
+
+    def is_pending(self, partition: Partition) -> bool:
+        """Returns whether an open transaction has a value for the partition."""
+        return any(partition in values for values in self.pending.values())
+
+    def is_empty(self) -> bool:
+        """Returns whether there are no values, no pending values and no tombstones."""
+        return not (self.committed or self.pending)
+
+    def contents(self) -> frozenset[OffsetValue]:
+        """Returns all values: committed (producer None) and pending."""
+        return frozenset(
+            (producer, partition, stored.value)
+            for producer, values in ((None, self.committed), *self.pending.items())
+            for partition, stored in values.items()
+            if stored.value is not None
+        )
+
+    def copy(self) -> "GroupOffsets":
+        """Returns a copy that can be changed; both share the immutable values."""
+        pending = {producer: dict(values) for producer, values in self.pending.items()}
+        return GroupOffsets(dict(self.committed), pending)
+
+    def apply(self, change: OffsetChange, position: int) -> None:
+        """Applies one record; of two committed values, the one at the later position wins."""
+        match change:
+            case Commit(_, partition, value, producer_id):
+                stored = Stored(value, position)
+                if producer_id is None:
+                    self._install(partition, stored)
+                else:
+                    self.pending.setdefault(producer_id, {})[partition] = stored
+            case Forget(_, partition):
+                self._install(partition, Stored(None, position))
+                for producer_id, values in list(self.pending.items()):
+                    values.pop(partition, None)
+                    if not values:
+                        del self.pending[producer_id]
+            case Marker(producer_id, committed):
+                for partition, stored in self.pending.pop(producer_id, {}).items():
+                    if committed:
+                        self._install(partition, stored)
+
+    def _install(self, partition: Partition, stored: Stored) -> None:
+        known = self.committed.get(partition)
+        if known is None or known.position < stored.position:
+            self.committed[partition] = stored
+
+    def purge(self) -> None:
+        """Drops tombstones; they only matter while an older append is in flight."""
+        gone = [partition for partition, one in self.committed.items() if one.value is None]
+        for partition in gone:
+            del self.committed[partition]
+
+
+_NONE = GroupOffsets()
+
+# Changes of appends in flight have positions after all records of the log, in order of appends.
+_AFTER_THE_LOG = 1 << 62
+
+
+class Offsets:
+    """The offsets of all groups, with the changes of appends in flight."""
+
+    def __init__(self) -> None:
+        self._groups: dict[str, GroupOffsets] = {}
+        self._groups_of: dict[int, dict[str, None]] = {}  # producer -> groups with its values
+        self._staged: dict[int, tuple[OffsetChange, ...]] = {}
+        self._tombstones: dict[str, None] = {}  # groups whose tombstones are not dropped yet
+        self._order = OffsetOrder()
+
+    def durable(self, group_id: str) -> GroupOffsets:
+        """Returns a group's durable offsets; the caller must not change them."""
+        return self._groups.get(group_id, _NONE)
+
+    def latest(self, group_id: str) -> GroupOffsets:
+        """Returns durable offsets with staged changes applied; the caller must not change them."""
+        staged = [
+            change
+            for changes in self._staged.values()
+            for change in changes
+            if isinstance(change, Marker) or change.group_id == group_id
+        ]
+        durable = self.durable(group_id)
+        if not staged:
+            return durable
+        latest = durable.copy()
+        for place, change in enumerate(staged):
+            latest.apply(change, _AFTER_THE_LOG + place)
+        latest.purge()
+        return latest
+
+    def partitions(self, group_id: str) -> list[Partition]:
+        """Returns partitions with a committed offset, then partitions with only pending values.
+
+        Both are in the order of Kafka's tables, as long as failed appends are undone as in Kafka:
+        the newest one first.
+        """
+        latest = self.latest(group_id)
+        pending = {one: None for values in latest.pending.values() for one in values}
+        there = dict.fromkeys(partition for partition, _ in latest.values()) | pending
+        place = {one: number for number, one in enumerate(self._order.partitions(group_id))}
+        return sorted(there, key=lambda one: place.get(one, len(place)))
+
+    def groups(self) -> list[str]:
+        """Returns the ids of groups with offsets, durable or staged."""
+        staged = {
+            change.group_id: None
+            for changes in self._staged.values()
+            for change in changes
+            if not isinstance(change, Marker)
+        }
+        return list(self._groups | staged)
+
+    def stage(self, append_id: int, changes: Sequence[OffsetChange], log_epoch: int) -> None:
+        """Stages the changes that an append will make when it is durable.
+
+        `log_epoch` is the number of earlier appends that have not failed.
+        """
+        self._staged[append_id] = tuple(changes)
+        self._order.snapshot(log_epoch)
+        for change in changes:
+            self._order.apply(change)
+
+    def complete(self, append_id: int, position: int) -> None:
+        """Applies the changes of an append that is durable; their positions start at `position`."""
+        for place, change in enumerate(self._staged.pop(append_id)):
+            self._apply(change, position + place)
+        self._purge()
+
+    def fail(self, append_id: int) -> None:
+        if append_id == next(reversed(self._staged)):
+            self._order.revert()
+        del self._staged[append_id]
+        self._purge()
+
+    def load(self, change: OffsetChange, position: int) -> None:
+        """Applies one record while the log is being loaded, in the log's order."""
+        self._apply(change, position)
+        self._order.apply(change)
+        self._purge()
+
+    def _apply(self, change: OffsetChange, position: int) -> None:
+        if isinstance(change, Marker):
+            for group_id in self._groups_of.pop(change.producer_id, {}):
+                if group_id in self._groups:
+                    self._groups[group_id].apply(change, position)
+                    self._drop_if_empty(group_id)
+            return
+        if isinstance(change, Commit):
+            if change.producer_id is not None:
+                self._groups_of.setdefault(change.producer_id, {})[change.group_id] = None
+        else:
+            self._tombstones[change.group_id] = None
+        self._groups.setdefault(change.group_id, GroupOffsets()).apply(change, position)
+
+    def _purge(self) -> None:
+        if self._staged:
+            return
+        for group_id in self._tombstones:
+            if group_id in self._groups:
+                self._groups[group_id].purge()
+                self._drop_if_empty(group_id)
+        self._tombstones.clear()
+
+    def _drop_if_empty(self, group_id: str) -> None:
+        if self._groups[group_id].is_empty():
+            del self._groups[group_id]

@@ -1,0 +1,393 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plays commands on a virtual broker, for the JSON driver and for the traces of a coordinator.
+
+A command is an object with an `op` and short keys: `{"op": "hb", "g": "g", "m": "c-1", "gen": 3}`.
+An op either sends a request (`REQUESTS`) or acts on the broker (`ACTIONS`).
+
+A command is read first, and played then: a wrong command is an error of reading, and changes
+nothing. An error of playing is one of the coordinator.
+"""
+
+import struct
+from collections.abc import Callable
+from dataclasses import MISSING, fields
+from functools import partial
+from typing import Any
+
+from kafka_rebalance.coordinator.config import CoordinatorConfig
+from kafka_rebalance.coordinator.machine.events import ClusterTopic
+from kafka_rebalance.group.declared_types import check_fields, fits
+from kafka_rebalance.java.hash_map import Uuid
+from kafka_rebalance.wire.broker_groups import (
+    ConsumerGroupDescribe,
+    ConsumerGroupHeartbeat,
+    ShareGroupDescribe,
+    ShareGroupHeartbeat,
+    TopicPartitions,
+)
+from kafka_rebalance.wire.classic_groups import (
+    DeleteGroups,
+    DescribeGroups,
+    Heartbeat,
+    JoinGroup,
+    JoinGroupProtocol,
+    LeaveGroup,
+    ListGroups,
+    MemberIdentity,
+    SyncGroup,
+)
+from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.messages import Request
+from kafka_rebalance.wire.offsets import (
+    EndTransaction,
+    OffsetCommit,
+    OffsetDelete,
+    OffsetFetch,
+    OffsetToCommit,
+    TxnOffsetCommit,
+)
+from kafka_rebalance.wire.streams_groups import (
+    StreamsGroupDescribe,
+    StreamsGroupHeartbeat,
+    SubtopologyTasks,
+    TaskList,
+)
+from kafka_rebalance.wire.streams_topology import (
+    CopartitionGroup,
+    InternalTopic,
+    StreamsSubtopology,
+    StreamsTopology,
+)
+
+from .virtual_broker import VirtualBroker
+
+Json = dict[str, Any]
+Step = Callable[[], object]
+"""Plays a command that has been read."""
+
+# Maps an op to its request, and to the request's version for a command without `v`.
+REQUESTS: dict[str, tuple[type[Request], int | None]] = {
+    "join": (JoinGroup, 9),
+    "sync": (SyncGroup, 4),  # from 5 on, protocol type and name are mandatory
+    "hb": (Heartbeat, None),
+    "leave": (LeaveGroup, None),
+    "commit": (OffsetCommit, 9),
+    "txncommit": (TxnOffsetCommit, 3),  # from 6 on, an absent group has its own error
+    "endtxn": (EndTransaction, None),
+    "fetch": (OffsetFetch, None),
+    "delete_offsets": (OffsetDelete, None),
+    "delete_group": (DeleteGroups, None),
+    "describe": (DescribeGroups, 5),  # from 6 on, an absent group is an error
+    "list": (ListGroups, None),
+    "chb": (ConsumerGroupHeartbeat, 1),
+    "cdescribe": (ConsumerGroupDescribe, None),
+    "shb": (ShareGroupHeartbeat, 1),
+    "sdescribe": (ShareGroupDescribe, None),
+    "sthb": (StreamsGroupHeartbeat, 1),
+    "stdescribe": (StreamsGroupDescribe, None),
+}
+
+# Maps a field of a request to the key of a command; without the key, the field has its default.
+_KEYS = {
+    "member_id": "m",
+    "group_instance_id": "inst",
+    "generation_id": "gen",
+    "session_timeout_ms": "st",
+    "rebalance_timeout_ms": "rt",
+    "protocol_type": "pt",
+    "protocol_name": "pn",
+    "retention_ms": "retention",
+    "require_stable": "stable",
+    "producer_id": "pid",
+    "committed": "commit",
+    "member_epoch": "epoch",
+    "instance_id": "inst",
+    "rack_id": "rack",
+    "subscribed_topic_regex": "regex",
+    "server_assignor": "assignor",
+    "process_id": "process",
+    "client_tags": "tags",
+    "shutdown_application": "shutdown",
+}
+
+# Keys whose default is not that of the field, or whose field has no default.
+_DEFAULTS: Json = {"m": "", "gen": -1, "st": 10_000}
+
+
+def play(broker: VirtualBroker, command: Json, number: int) -> None:
+    """Reads and plays a command; its request has the id `number`. Errors: those of `read`."""
+    read(broker, command, number)()
+
+
+def read(broker: VirtualBroker, command: Json, number: int) -> Step:
+    """Reads a command; its request will have the id `number`.
+
+    Errors: AttributeError, KeyError, TypeError or ValueError (GroupError is one) if the command is
+    wrong.
+    """
+    op = command["op"]
+    if op in ACTIONS:
+        return ACTIONS[op](broker, command)
+    kind, version = REQUESTS[op]
+    request = _request(broker, kind, command)
+    check_fields(request)
+    return partial(
+        broker.send,
+        request,
+        api_version=_given(command, "v", int | None, version),
+        client_id=_given(command, "client", str, "c"),
+        request_id=number,
+    )
+
+
+def start(command: Json, new_id: Callable[[], str] | None) -> VirtualBroker:
+    """Returns the broker of an `init` command. Errors: those of `read`."""
+    return VirtualBroker(config_of(command), new_id, _given(command, "at", int, 0))
+
+
+def config_of(command: Json) -> CoordinatorConfig:
+    """Returns the settings of an `init` command. Errors: those of `read`."""
+    return CoordinatorConfig(
+        group_initial_rebalance_delay_ms=command.get("init_delay", 3_000),
+        group_max_size=command.get("max_size", 2**31 - 1),
+        group_min_session_timeout_ms=command.get("min_st", 6_000),
+        group_max_session_timeout_ms=command.get("max_st", 1_800_000),
+        offset_metadata_max_bytes=command.get("meta_max", 4_096),
+        offsets_retention_minutes=command.get("ret_min", 10_080),
+        group_consumer_session_timeout_ms=command.get("cst", 45_000),
+        group_consumer_heartbeat_interval_ms=command.get("chi", 5_000),
+        group_consumer_max_size=command.get("cmax", 2**31 - 1),
+        group_consumer_assignment_interval_ms=command.get("cai", 1_000),
+        group_consumer_assignors=tuple(command.get("assignors", ("uniform", "range"))),
+        group_consumer_migration_policy=command.get("policy", "bidirectional"),
+        group_consumer_regex_refresh_interval_ms=command.get("rri", 600_000),
+        group_share_session_timeout_ms=command.get("sst", 45_000),
+        group_share_heartbeat_interval_ms=command.get("shi", 5_000),
+        group_share_max_size=command.get("smax", 200),
+        group_share_assignment_interval_ms=command.get("sai", 1_000),
+        group_streams_session_timeout_ms=command.get("tst", 45_000),
+        group_streams_heartbeat_interval_ms=command.get("thi", 5_000),
+        group_streams_max_size=command.get("tmax", 2**31 - 1),
+        group_streams_assignment_interval_ms=command.get("tai", 1_000),
+        group_streams_initial_rebalance_delay_ms=command.get("tird", 3_000),
+        group_streams_num_standby_replicas=command.get("tsr", 0),
+        group_streams_num_warmup_replicas=command.get("twu", 2),
+        group_streams_rack_aware_assignment_tags=tuple(command.get("tags", ())),
+    )
+
+
+def group_id_of(command: Json) -> str:
+    return str(command.get("g", "g"))
+
+
+# Requests -----------------------------------------------------------------------------------------
+
+
+def _request(broker: VirtualBroker, kind: type[Request], command: Json) -> Request:
+    values: Json = {}
+    for one in fields(kind):
+        key = _KEYS.get(one.name, "")
+        if one.name in _BUILT:
+            values[one.name] = _BUILT[one.name](command)
+        elif one.name == "topic_partitions":
+            values[one.name] = _owned(broker, command)
+        elif key in command:
+            values[one.name] = command[key]
+        elif one.default is MISSING or (key in _DEFAULTS and one.default is not None):
+            values[one.name] = _DEFAULTS[key]
+    return kind(**values)
+
+
+def _protocols(command: Json) -> tuple[JoinGroupProtocol, ...]:
+    offered = command.get("protos", ())
+    return tuple(JoinGroupProtocol(name, _bytes(data)) for name, data in offered)
+
+
+def _assignments(command: Json) -> tuple[tuple[str, bytes], ...]:
+    given = command.get("asg") or {}
+    return tuple((member_id, _bytes(data)) for member_id, data in given.items())
+
+
+def _members(command: Json) -> tuple[MemberIdentity, ...]:
+    leaving = command["members"]
+    return tuple(MemberIdentity(one.get("m", ""), one.get("inst")) for one in leaving)
+
+
+def _offsets(command: Json) -> tuple[OffsetToCommit, ...]:
+    """Returns the offsets that a trace's command lists, or a JSON command's only offset."""
+    listed = command.get("offsets", ())
+    if "off" in command:
+        listed = [(*_partition(command), command["off"])]
+    metadata, epoch = command.get("md", ""), command.get("le", -1)
+    return tuple(
+        OffsetToCommit(topic, number, offset, metadata, epoch) for topic, number, offset in listed
+    )
+
+
+def _partitions(command: Json) -> tuple[tuple[str, int], ...] | None:
+    """Returns a trace's `partitions` (None means all), or a JSON command's only partition."""
+    listed = command.get("partitions", (_partition(command),))
+    return None if listed is None else tuple(listed)
+
+
+def _names(command: Json) -> tuple[str, ...] | None:
+    names = command.get("topics")
+    return None if names is None else tuple(names)
+
+
+def _owned(broker: VirtualBroker, command: Json) -> tuple[TopicPartitions, ...] | None:
+    """Returns owned partitions, with the ids of topics that exist, else ids made of their names."""
+    owned = command.get("owned")
+    if owned is None:
+        return None
+    topics = {name: broker.topic(name) for name in owned}
+    ids = {name: topic.topic_id if topic else topic_id(name) for name, topic in topics.items()}
+    return tuple(TopicPartitions(ids[name], tuple(owned[name])) for name in owned)
+
+
+def _topology(command: Json) -> StreamsTopology | None:
+    given = command.get("topology")
+    if given is None:
+        return None
+    subtopologies = tuple(
+        StreamsSubtopology(
+            subtopology_id,
+            source_topics=tuple(one.get("sources", ())),
+            source_topic_regex=tuple(one.get("regexes", ())),
+            state_changelog_topics=_topics(one, "changelogs"),
+            repartition_sink_topics=tuple(one.get("repartition_sinks", ())),
+            repartition_source_topics=_topics(one, "repartition_sources"),
+            copartition_groups=tuple(map(_places, one.get("copartition_groups", ()))),
+        )
+        for subtopology_id, one in given["subtopologies"].items()
+    )
+    return StreamsTopology(given.get("epoch", 0), subtopologies)
+
+
+def _topics(subtopology: Json, key: str) -> tuple[InternalTopic, ...]:
+    """Returns internal topics; each is a name, or an object with `name` and `partitions`."""
+    return tuple(
+        InternalTopic(one)
+        if isinstance(one, str)
+        else InternalTopic(one["name"], one.get("partitions", 0))
+        for one in subtopology.get(key, ())
+    )
+
+
+def _places(group: Json) -> CopartitionGroup:
+    """Returns a co-partition group: places in the subtopology's lists of the same names."""
+    return CopartitionGroup(
+        *(tuple(group.get(key, ())) for key in ("sources", "regexes", "repartition_sources"))
+    )
+
+
+def _tasks(command: Json, key: str) -> TaskList | None:
+    given = command.get(key)
+    if given is None:
+        return None
+    return tuple(SubtopologyTasks(name, tuple(numbers)) for name, numbers in given.items())
+
+
+# Maps a request's field to the function that builds its value from a command.
+_BUILT: dict[str, Callable[[Json], Any]] = {
+    "group_id": group_id_of,
+    "group_ids": lambda command: (group_id_of(command),),
+    "protocols": _protocols,
+    "assignments": _assignments,
+    "members": _members,
+    "offsets": _offsets,
+    "partitions": _partitions,
+    "subscribed_topic_names": _names,
+    "states": lambda command: tuple(command.get("states", ())),
+    "types": lambda command: tuple(command.get("types", ())),
+    "topology": _topology,
+    "active_tasks": lambda command: _tasks(command, "active"),
+    "standby_tasks": lambda command: _tasks(command, "standby"),
+    "warmup_tasks": lambda command: _tasks(command, "warmup"),
+}
+
+
+def _partition(command: Json) -> tuple[str, int]:
+    return command.get("topic", "t"), command.get("p", 0)
+
+
+def _bytes(text: str) -> bytes:
+    return bytes.fromhex(text[4:]) if text.startswith("hex:") else text.encode()
+
+
+# Actions ------------------------------------------------------------------------------------------
+
+
+def _advance(broker: VirtualBroker, command: Json) -> Step:
+    ms = _given(command, "ms", int)
+    if ms < 0:
+        raise ValueError(f"ms: {ms} is less than 0")
+    return partial(broker.advance, ms)
+
+
+def _write(broker: VirtualBroker, command: Json) -> Step:
+    value = command.get("v")
+    data = None if value is None else bytes.fromhex(value)
+    pid = _given(command, "pid", int | None, None)
+    return partial(broker.write, bytes.fromhex(command["k"]), data, pid)
+
+
+def _mark(broker: VirtualBroker, command: Json) -> Step:
+    return partial(broker.mark, _given(command, "pid", int), _given(command, "commit", bool))
+
+
+def _change_topics(broker: VirtualBroker, command: Json) -> Step:
+    topics = [_topic(name, one) for name, one in command["topics"].items()]
+    if not all(fits(one, ClusterTopic) for one in topics):
+        raise TypeError(f"topics: {command['topics']!r}")
+    return partial(broker.change_topics, *topics)
+
+
+def _delete_partitions(broker: VirtualBroker, command: Json) -> Step:
+    deleted = _partitions(command) or ()
+    if not fits(deleted, tuple[tuple[str, int], ...]):
+        raise TypeError(f"partitions: {deleted!r}")
+    return partial(broker.delete_partitions, *deleted)
+
+
+def _reload(broker: VirtualBroker, command: Json) -> Step:
+    size = _given(command, "max_size", int | None, None)
+    return partial(broker.reload, group_max_size=size)
+
+
+def _given(command: Json, key: str, hint: Any, *default: Any) -> Any:
+    """Returns the value of a key. Errors: KeyError without a default; TypeError."""
+    value = command.get(key, *default) if default else command[key]
+    if not fits(value, hint):
+        raise TypeError(f"{key}: {value!r}")
+    return value
+
+
+def _topic(name: str, given: Json | int) -> ClusterTopic:
+    """Returns a topic, given as its number of partitions or as an object with `partitions`."""
+    topic: Json = {"partitions": given} if isinstance(given, int) else given
+    racks = tuple(tuple(one) for one in topic.get("racks", ()))
+    return ClusterTopic(name, topic_id(topic.get("id", name)), topic["partitions"], racks)
+
+
+def topic_id(text: str) -> Uuid:
+    """Returns the id made of the UTF-8 bytes of a text, padded with zeros or cut to 16 bytes."""
+    most, least = struct.unpack(">qq", text.encode().ljust(16, b"\0")[:16])
+    return most, least
+
+
+# Maps an op to the function that reads its action on the broker.
+ACTIONS: dict[str, Callable[[VirtualBroker, Json], Step]] = {
+    "advance": _advance,
+    "topics": _change_topics,
+    "topic_deleted": _delete_partitions,
+    "cleanup": lambda broker, _: broker.sweep,
+    "hold": lambda broker, _: broker.hold,
+    "release": lambda broker, _: broker.release,
+    "release_last": lambda broker, _: broker.release_last,
+    "fail_next": lambda broker, command: partial(broker.fail_next, ErrorCode[command["err"]]),
+    "reload": _reload,
+    "unload": lambda broker, _: broker.unload,
+    "raw": _write,
+    "rawend": _mark,
+}

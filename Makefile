@@ -116,7 +116,7 @@ $(VENV)/installed: pyproject.toml | need-python need-cargo
 
 $(VENV)/built: $(VENV)/installed $(RUST) | need-cargo
 	@echo "building …"
-	@$(BIN)/maturin develop --release --extras arrow,spark,kafka,confluent,aiokafka,report \
+	@$(BIN)/maturin develop --release --extras arrow,spark,kafka,confluent,aiokafka \
 	  > $(VENV)/build.log 2>&1 || { cat $(VENV)/build.log >&2; exit 1; }
 	@touch $@
 
@@ -135,9 +135,9 @@ build/frames-tools build/wheel-tools: pyproject.toml | need-python
 $(VENV)/demo-built: pyproject.toml $(RUST) | need-python need-cargo
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check 'maturin>=1.16,<2'
-	@echo "building the core with cargo; meanwhile, installing what the demo needs: pyspark, pyarrow, pandas, matplotlib …"
+	@echo "building the core with cargo; meanwhile, installing what the demo needs: pyspark, pyarrow, pandas …"
 	@$(BIN)/maturin build --profile demo --features python --quiet --out $(VENV)/wheel > $(VENV)/build.log 2>&1 & build=$$!; \
-	  $(BIN)/pip install --no-compile --disable-pip-version-check $(call NEEDS_OF,spark report) || { kill $$build; exit 1; }; \
+	  $(BIN)/pip install --no-compile --disable-pip-version-check $(call NEEDS_OF,spark) || { kill $$build; exit 1; }; \
 	  echo "waiting for cargo …"; \
 	  wait $$build || { cat $(VENV)/build.log >&2; exit 1; }
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --force-reinstall $(VENV)/wheel/*.whl

@@ -125,6 +125,6 @@ mod _core {
     use super::wire::{
         DecodedAssignment, DecodedSubscription, DecodedUserData, decode_assignment,
         decode_cooperative_user_data, decode_sticky_user_data, decode_subscription,
-        encode_assignment, encode_sticky_user_data, encode_subscription,
+        encode_assignment, encode_sticky_user_data, encode_subscription, xxh3,
     };
 }

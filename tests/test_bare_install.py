@@ -93,10 +93,10 @@ def test_every_command_shows_its_help(command: str) -> None:
 
 
 def test_a_missing_part_is_named_with_what_installs_it(tmp_path: Path) -> None:
-    code, _, problems = bare("plan", *ONE, "--output", str(tmp_path / "plan.png"))
+    code, _, problems = bare("simulate", "scale-out", "--output", str(tmp_path / "run.parquet"))
     assert code == 1
-    assert "a picture needs an optional part: pip install 'matplotlib" in problems
-    assert "(in a checkout: pip install '.[report]')" in problems
+    assert "needs an optional part: pip install 'pyarrow" in problems
+    assert "(in a checkout: pip install '.[arrow]')" in problems
     code, _, problems = bare("snapshot", "--bootstrap-server", "127.0.0.1:1")
     assert "pip install 'kafka-python" in problems
     for command in (("serve", "--port", "0"), ("probe", SAMPLE, "--client", "aiokafka")):

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from kafka_rebalance._core import xxh3
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
-from kafka_rebalance.java.xxh3 import xxh3
 from kafka_rebalance.playback.driver import Driver
 from kafka_rebalance.wire.broker_records import (
     BrokerRecord,

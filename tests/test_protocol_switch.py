@@ -187,6 +187,5 @@ def test_the_command_prints_the_switch(tmp_path: Path, capsys: pytest.CaptureFix
     kinds = [note["kind"] for note in answer["broker_notes"]]
     assert kinds == ["unknown", "policy", "first join", "owners", "stops", "interval"]
     assert [step["rounds"][0]["protocol"] for step in answer["steps"]] == ["eager", *["broker"] * 3]
-    for ending in ("html", "png"):
-        assert main([*command, "--output", str(tmp_path / f"plan.{ending}")]) == 0
-        assert (tmp_path / f"plan.{ending}").stat().st_size > 1000
+    assert main([*command, "--output", str(tmp_path / "plan.html")]) == 0
+    assert (tmp_path / "plan.html").stat().st_size > 1000

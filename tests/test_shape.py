@@ -202,7 +202,6 @@ def test_a_function_fits_on_a_screen() -> None:
 # Imports at run time ------------------------------------------------------------------------------
 
 OPTIONAL = (
-    "matplotlib",
     "pyarrow",
     "pyspark",
     "pandas",

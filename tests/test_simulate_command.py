@@ -16,7 +16,7 @@ from pyarrow import parquet
 
 from kafka_rebalance.cli import main
 from kafka_rebalance.errors import GroupError
-from kafka_rebalance.report.runs import picture
+from kafka_rebalance.report.runs.page import runs_page
 from kafka_rebalance.simulator import Kind, simulate, totals
 from kafka_rebalance.simulator.scenario_files import from_dict, load, read, ready
 
@@ -196,7 +196,7 @@ def test_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "small.toml"
     path.write_text(SMALL, encoding="utf-8")
     for options in ([], ["--compare", "eager,cooperative"]):
-        for name in ("run.png", "run.html", "run.parquet"):
+        for name in ("run.html", "run.parquet"):
             written = tmp_path / name
             written.unlink(missing_ok=True)
             assert main(["simulate", str(path), *options, "--output", str(written)]) == 0
@@ -263,50 +263,18 @@ def test_parquet_tells_of_every_moment_also_where_members_are_stuck(tmp_path: Pa
 @pytest.mark.parametrize("name", ready())
 def test_every_ready_scenario_has_its_picture(name: str) -> None:
     docs = Path(__file__).resolve().parent.parent / "docs"
-    assert f"simulator/{name}.png" in (docs / "simulator.md").read_text(encoding="utf-8")
-    assert (docs / "simulator" / f"{name}.png").is_file()
+    assert f"simulator/{name}.svg" in (docs / "simulator.md").read_text(encoding="utf-8")
+    assert (docs / "simulator" / f"{name}.svg").is_file()
 
 
-def _drawn(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Returns the figure of a ready scenario, eager above cooperative, instead of saving it."""
-    from matplotlib.figure import Figure
-
-    figures: list[Figure] = []
-    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: figures.append(figure))
-    scenario = load(name)
-    runs = {
-        kind: simulate(scenario.with_protocol(eager=kind == "eager"))
-        for kind in ("eager", "cooperative")
-    }
-    picture.draw_runs(runs, tmp_path / "runs.png")
-    (figure,) = figures
-    figure.draw_without_rendering()
-    return figure
-
-
-def test_the_name_of_a_run_stands_clear_of_the_times_above_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    above, below = _drawn("rolling-bounce", tmp_path, monkeypatch).axes
-    (name,) = (one for one in below.texts if one.get_text() == "cooperative")
-    top = name.get_window_extent()
-    times = [one.get_window_extent() for one in above.get_xticklabels()]
-    assert min(one.y0 for one in times) - top.y1 > top.height
-
-
-def test_the_axis_is_red_while_one_partition_in_84_has_no_reader(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from matplotlib.collections import LineCollection
-
-    below = _drawn("seven-topics", tmp_path, monkeypatch).axes[1]
-    (stops,) = (one for one in below.collections if isinstance(one, LineCollection))
-    spans = stops.get_segments()
-    assert len(spans) == 4  # the start in two steps, and one partition twice
-    assert {y for span in spans for _, y in span} == {0}
-    points: Any = stops.get_linewidth()
-    assert min(points) >= 2
-    assert stops.get_zorder() > below.spines["bottom"].get_zorder()
+def test_the_axis_is_red_while_one_partition_in_84_has_no_reader() -> None:
+    page = runs_page({"": simulate(load("seven-topics").with_protocol(eager=False))})
+    (drawn,) = re.findall(
+        r'<path class="stops" d="([^"]*)" stroke="#b00020" stroke-width="2"', page
+    )
+    stops = re.findall(r"M ([\d.]+) [\d.]+ H ([\d.]+)", drawn)
+    assert len(stops) == 4  # the start in two steps, and one partition twice
+    assert all(float(end) - float(start) >= 2 for start, end in stops)
 
 
 def test_the_command_used_wrongly(capsys: pytest.CaptureFixture[str]) -> None:
@@ -323,13 +291,13 @@ def test_the_command_used_wrongly(capsys: pytest.CaptureFixture[str]) -> None:
         main(["simulate", "scale-out", "--trace", "--json"])
     assert "--trace: not with --json" in capsys.readouterr().err
     with pytest.raises(SystemExit):
-        main(["simulate", "scale-out", "--output", "/no/such/place/run.png"])
-    assert "/no/such/place/run.png cannot be written" in capsys.readouterr().err
+        main(["simulate", "scale-out", "--output", "/no/such/place/run.html"])
+    assert "/no/such/place/run.html cannot be written" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["simulate", "scale-out", "--costs", "50ms"])
     assert "--costs: '50ms' is not two durations" in capsys.readouterr().err
     with pytest.raises(SystemExit):
-        main(["simulate", "scale-out", "--output", "run.pdf"])
-    assert "--output: name a file that ends in .html, .png, .parquet" in capsys.readouterr().err
+        main(["simulate", "scale-out", "--output", "run.png"])
+    assert "--output: name a file that ends in .html, .parquet" in capsys.readouterr().err
     assert main(["simulate", "connect-90-connectors", "--compare", "static"]) == 2
     assert "members.w0: Connect has no static membership" in capsys.readouterr().err

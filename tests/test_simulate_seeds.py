@@ -66,7 +66,7 @@ def test_the_command_prints_ranges(capsys: pytest.CaptureFixture[str]) -> None:
     assert "static" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("option", [["--trace"], ["--output", "run.png"]])
+@pytest.mark.parametrize("option", [["--trace"], ["--output", "run.html"]])
 def test_one_run_is_shown_for_one_seed(
     option: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A page, picture or table is written as a whole or not at all: what was there before stays."""
+"""A page or table is written as a whole or not at all: what was there before stays."""
 
 from __future__ import annotations
 
@@ -22,10 +22,8 @@ MOST_BYTES = 2_000
 RECORDS = VECTORS / "kafka-2.4.1" / "records.jsonl.gz"
 COMMANDS = {
     "plan.html": ("plan", "groups.jsonl", "--group", "orders", "--add-members", "1"),
-    "plan.png": ("plan", "groups.jsonl", "--group", "orders", "--add-members", "1"),
     "history.html": ("history", str(RECORDS)),
     "simulate.html": ("simulate", "rolling-bounce"),
-    "simulate.png": ("simulate", "rolling-bounce"),
     "simulate.parquet": ("simulate", "rolling-bounce"),
 }
 

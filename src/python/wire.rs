@@ -43,6 +43,12 @@ fn unnamed(partitions: Vec<(String, i32)>) -> Vec<NamedPartition> {
     pairs.map(|(topic, p)| (topic.into(), p)).collect()
 }
 
+/// The 64-bit hash XXH3 with seed 0, as brokers compute it over the metadata of topics.
+#[pyfunction]
+pub fn xxh3(data: &[u8]) -> u64 {
+    xxhash_rust::xxh3::xxh3_64(data)
+}
+
 /// The fields of `consumer_protocol.Subscription`.
 #[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
 pub struct DecodedSubscription {

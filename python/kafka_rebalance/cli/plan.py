@@ -86,7 +86,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--all", action="store_true", help="show every member and round")
     parser.add_argument(
-        "--output", type=Path, metavar="FILE", help="draw the plan: FILE.html or FILE.png"
+        "--output", type=Path, metavar="FILE.html", help="draw the plan as an HTML page"
     )
     parser.set_defaults(run=run, parser=parser)
     parser.set_defaults(one_group="--explain and --output need one group: name it with --group")
@@ -146,8 +146,8 @@ class _Answer(NamedTuple):
 def run(args: argparse.Namespace) -> int:
     if args.assignor is not None and not is_known(args.assignor):
         args.parser.error(f"argument --assignor: {unknown(args.assignor)}")
-    if args.output is not None and args.output.suffix not in (".html", ".png"):
-        args.parser.error("argument --output: name a file that ends in .html or .png")
+    if args.output is not None and args.output.suffix != ".html":
+        args.parser.error("argument --output: name a file that ends in .html")
     only_one = args.explain is not None or args.output is not None
     tally = Tally()
     first: _Answer | None = None
@@ -453,13 +453,8 @@ def _traps(planned: RebalancePlan) -> tuple[Trap, ...]:
 def _draw(planned: RebalancePlan, args: argparse.Namespace) -> None:
     if args.output is None:
         return
+    from kafka_rebalance.report.plans.page import plan_page
+
     with written(args.output) as path:
-        if path.suffix == ".html":
-            from kafka_rebalance.report.plans.page import plan_page
-
-            path.write_text(plan_page(planned), encoding="utf-8")
-        else:
-            from kafka_rebalance.report.plans.picture import draw_plan
-
-            draw_plan(planned, path)
+        path.write_text(plan_page(planned), encoding="utf-8")
     print_note(f"drawn to {args.output}")

@@ -32,7 +32,7 @@ from .lines import written
 from .options import add_cluster, whole
 
 _VARIANTS = ("eager", "cooperative", "static", "consumer", "static-consumer")
-_FORMATS = (".html", ".png", ".parquet")
+_FORMATS = (".html", ".parquet")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +47,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         metavar="FILE",
-        help="FILE.html or FILE.png: draw the holder of each partition over time; FILE.parquet: "
+        help="FILE.html: draw the holder of each partition over time; FILE.parquet: "
         "write the holders as rows",
     )
     parser.set_defaults(run=run, parser=parser)
@@ -308,17 +308,10 @@ def _write(runs: dict[str, Run], path: Path) -> None:
         from kafka_rebalance.report.runs.parquet import write_runs
 
         write_runs(runs, path)
-    elif path.suffix == ".html":
+    else:
         from kafka_rebalance.report.runs.page import runs_page
 
         path.write_text(runs_page(runs), encoding="utf-8")
-    else:
-        from kafka_rebalance.report.runs.picture import draw_run, draw_runs
-
-        if len(runs) > 1:
-            draw_runs(runs, path)
-        else:
-            draw_run(next(iter(runs.values())), path)
 
 
 def _seeds_json(name: str, runs: SeedRuns) -> dict[str, Any]:

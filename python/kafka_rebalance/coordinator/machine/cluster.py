@@ -12,9 +12,9 @@ import struct
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from kafka_rebalance._core import xxh3
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.java.order import by_name
-from kafka_rebalance.java.xxh3 import xxh3
 
 from .events import ClusterTopic, TopicsChanged
 

@@ -2,35 +2,64 @@
 """A fleet's report as one HTML page that loads nothing else: no script, no font, no network."""
 
 from collections.abc import Sequence
-from importlib.resources import files
-from string import Template
 
 from kafka_rebalance.group.html_tables import escaped
+from kafka_rebalance.report.text.pages import bar_chart, page, scrolled
 
-from . import picture
 from .fleet_report import ChangeTotals, FleetReport
+
+_MOST_BARS = 12
 
 
 def fleet_page(report: FleetReport) -> str:
     """Returns the page: imbalance, moves, racks, clusters and the worst groups."""
     parts = [f'<p class="note">{escaped(note)}</p>' for note in report.notes]
     parts.append('<div class="pictures">')
-    parts.append(
-        _picture("How even the groups are", picture.imbalance(report.spreads, report.possible))
-    )
-    parts.append(_picture("Moves by change", picture.moves(report.changes)))
+    parts += [_imbalance(report), _moves(report.changes)]
     if report.racks:
-        parts.append(_picture("Groups hurt by the loss of a rack", picture.racks(report.racks)))
+        parts.append(_racks(report))
     parts.append("</div>")
     parts.append("<h2>Each change alone</h2>" + _changes(report.changes))
     if report.clusters:
         parts.append("<h2>Clusters</h2>" + _clusters(report))
     parts.append(_worst(report))
-    page = files("kafka_rebalance.report.text").joinpath("page.html").read_text(encoding="utf-8")
-    return Template(page).substitute(title=escaped(report.title), body="\n".join(parts))
+    return page(report.title, parts)
 
 
-def _picture(title: str, svg: str) -> str:
+def _imbalance(report: FleetReport) -> str:
+    now, best = ({one.low: one for one in bins} for bins in (report.spreads, report.possible))
+    both = {**best, **now}
+    series = {
+        name: [bins[low].groups if low in bins else 0 for low in sorted(both)]
+        for name, bins in (("groups now", now), ("groups at best", best))
+    }
+    names = [both[low].name for low in sorted(both)]
+    title = "How even the groups are: partitions between the fullest and the emptiest member"
+    return _figure(title, bar_chart("Groups by spread, now and at best", names, series))
+
+
+def _moves(changes: Sequence[ChangeTotals]) -> str:
+    shown = changes[:_MOST_BARS]
+    series = {
+        "partitions moved, with the groups' assignors": [one.moves for one in shown],
+        "fewest for the best balance": [one.least_moves for one in shown],
+    }
+    names = [one.change or "next rebalance" for one in shown]
+    return _figure("Moves by change", bar_chart("Moves by change", names, series))
+
+
+def _racks(report: FleetReport) -> str:
+    shown = dict(list(report.racks.items())[:_MOST_BARS])
+    series = {
+        "groups that lose members": [one.with_waiting for one in shown.values()],
+        "groups that pause in the rebalance": [one.with_unavailable for one in shown.values()],
+        "groups with partitions without a leader": [one.with_leaderless for one in shown.values()],
+    }
+    chart = bar_chart("Groups hurt by the loss of each rack", list(shown), series)
+    return _figure("Groups hurt by the loss of a rack", chart)
+
+
+def _figure(title: str, svg: str) -> str:
     return f"<figure><figcaption>{escaped(title)}</figcaption>\n{svg}</figure>"
 
 
@@ -115,4 +144,4 @@ def _marked(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
     head = line('th scope="col"', [escaped(one) for one in heads])
     body = "".join(line("td", row) for row in rows)
-    return f'<div class="scroll"><table class="fleet">{head}{body}</table></div>'
+    return scrolled(f'<table class="fleet">{head}{body}</table>')

@@ -3,14 +3,13 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
-from string import Template
 
-from kafka_rebalance.group.html_tables import escaped, html_table
+from kafka_rebalance.group.html_tables import escaped
 from kafka_rebalance.history.patterns import Pattern
 from kafka_rebalance.history.rebalance_history import Recorded
 from kafka_rebalance.history.recorded import RecordedRebalance
 from kafka_rebalance.report.text.names import counted, cut, short_names, shortened
+from kafka_rebalance.report.text.pages import page, scrolled, table
 
 from .table import GROUP_COLUMNS, WORST, clock, group_cells, group_order, pattern_text, row_text
 from .timeline import legend, timeline
@@ -52,7 +51,7 @@ def history_page(
     if len(groups) > 1:
         parts.append("<h2>The worst groups</h2>")
         parts.append(
-            _table(GROUP_COLUMNS, [group_cells(one, rows, patterns) for one in order[:most]])
+            table(GROUP_COLUMNS, [group_cells(one, rows, patterns) for one in order[:most]])
         )
         parts.append("<h2>Rebalances by group and time</h2>" + _heat_map(rows, order))
     parts.append(legend([row for name in order[:most] for row in rows[name]]))
@@ -60,8 +59,7 @@ def history_page(
         mine = [one for one in patterns if one.group_id == name]
         parts.append(f"<h2>{escaped(name)}</h2>" + timeline(groups[name]))
         parts.append(_patterns(mine, groups[name]) + _details(rows[name]))
-    page = files("kafka_rebalance.report.text").joinpath("page.html").read_text(encoding="utf-8")
-    return Template(page).substitute(title=escaped(title), body="\n".join(parts))
+    return page(title, parts)
 
 
 def _span(rows: Mapping[str, Sequence[RecordedRebalance]]) -> str:
@@ -71,10 +69,6 @@ def _span(rows: Mapping[str, Sequence[RecordedRebalance]]) -> str:
     number = counted(len(times), "rebalance")
     found = f"{number} of {counted(len(rows), 'group')}"
     return f"{found}, {clock(min(times))} to {clock(max(times))} (UTC)."
-
-
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    return f'<div class="scroll">{html_table(columns, rows, "round")}</div>'
 
 
 def _heat_map(rows: Mapping[str, Sequence[RecordedRebalance]], order: Sequence[str]) -> str:
@@ -104,10 +98,9 @@ def _heat_map(rows: Mapping[str, Sequence[RecordedRebalance]], order: Sequence[s
     ]
     left = len(order) - len(lines)
     note = f" {left} more groups are not shown." if left > 0 else ""
-    return (
-        f'<div class="scroll"><table class="heat"><tr><th scope="col">group</th>{heads}</tr>'
-        f'{"".join(lines)}</table></div><p class="note">A column is {_length(size)}, UTC.{note}</p>'
-    )
+    heads = f'<tr><th scope="col">group</th>{heads}</tr>'
+    shown = scrolled(f'<table class="heat">{heads}{"".join(lines)}</table>')
+    return f'{shown}<p class="note">A column is {_length(size)}, UTC.{note}</p>'
 
 
 def _heat(number: int, most: int) -> str:
@@ -148,4 +141,4 @@ def _details(rows: Sequence[RecordedRebalance]) -> str:
     left = len(rows) - len(cells)
     note = f'<p class="note">{left} earlier ones are not shown.</p>' if left else ""
     summary = f"<summary>Rebalances: {len(rows)}</summary>"
-    return f"<details>{summary}{_table(columns, cells)}{note}</details>"
+    return f"<details>{summary}{table(columns, cells)}{note}</details>"

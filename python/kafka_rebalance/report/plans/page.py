@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes a plan as one HTML page that loads nothing else: no script, no font, no image."""
 
-from importlib.resources import files
 from itertools import groupby
-from string import Template
 
-from kafka_rebalance.group.html_tables import escaped, html_table
+from kafka_rebalance.group.html_tables import escaped
 from kafka_rebalance.plans import RebalancePlan, Round
 from kafka_rebalance.plans.figures import count_rows, figure_rows
 from kafka_rebalance.report.text.names import counted, shortened
+from kafka_rebalance.report.text.pages import page, scrolled, table
 
 from . import plan as text
 from .grid import Cell, Grid, grid_of
@@ -23,7 +22,7 @@ def plan_page(plan: RebalancePlan) -> str:
     names = text.names_in_plan(plan)
     parts = [_figures(plan), _key()]
     if len(grid.names) * len(grid.partitions) <= _MOST_CELLS:
-        parts.append(_table(grid))
+        parts.append(_cells(grid))
     else:
         parts.append('<p class="note">Too large for a grid; the rounds list all changes.</p>')
     for step in plan.steps:
@@ -35,19 +34,17 @@ def plan_page(plan: RebalancePlan) -> str:
         parts.append(
             '<p class="note">* made-up id: the broker will choose another, and ids break ties.</p>'
         )
-    page = files("kafka_rebalance.report.text").joinpath("page.html").read_text(encoding="utf-8")
-    return Template(page).substitute(title=escaped(grid.title), body="\n".join(parts))
+    return page(grid.title, parts)
 
 
 def _figures(plan: RebalancePlan) -> str:
     figures = plan.figures()
     members = (len(plan.group.members), len(plan.final.members))
     rows = [*figure_rows(figures, members), *count_rows(figures)]
-    table = html_table(("", "before", "after", "possible"), rows, "figures")
-    table = f'<div class="scroll">{table}</div>'
+    shown = table(("", "before", "after", "possible"), rows, "figures")
     reasons = "".join(f"<li>{escaped(reason)}</li>" for reason in plan.possible.reasons()[:10])
     why = f"<p>The best possible balance, and why none is better:</p><ul>{reasons}</ul>"
-    return f"{table}\n{why}"
+    return f"{shown}\n{why}"
 
 
 def _key() -> str:
@@ -61,7 +58,7 @@ def _key() -> str:
     )
 
 
-def _table(grid: Grid) -> str:
+def _cells(grid: Grid) -> str:
     topics = [(t, len(list(run))) for t, run in groupby(grid.partitions, key=lambda tp: tp.topic)]
     firsts = {tp for tp in grid.partitions if tp.partition == 0} | set(grid.partitions[:1])
     heads = "".join(f'<th class="topic" colspan="{n}">{escaped(topic)}</th>' for topic, n in topics)
@@ -82,12 +79,11 @@ def _table(grid: Grid) -> str:
             cells.append(f'<td class="{style}{first}"{what}>{sign}</td>')
         head = f'<th class="member" scope="row">{escaped(name)}</th>'
         lines.append(f"<tr>{head}{counts}{''.join(cells)}</tr>")
-    return f'<div class="scroll"><table class="grid">{"".join(lines)}</table></div>'
+    return scrolled(f'<table class="grid">{"".join(lines)}</table>')
 
 
 def _round(title: str, one: Round, names: dict[str, str]) -> str:
     rows = text.round_rows(one, names)
-    table = f'<div class="scroll">{html_table(text.ROUND_COLUMNS, rows, "round")}</div>'
     unread = f"{counted(len(one.unavailable), 'partition')} without a reader in this round"
     notes = "; ".join([unread, *text.quiet_notes(one)])
-    return f"<h2>{title}</h2>\n<p>{notes}.</p>\n{table if rows else ''}"
+    return f"<h2>{title}</h2>\n<p>{notes}.</p>\n{table(text.ROUND_COLUMNS, rows) if rows else ''}"

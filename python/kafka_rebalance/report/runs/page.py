@@ -2,19 +2,23 @@
 """Writes simulated runs as one HTML page that loads nothing else: no script, no font, no image."""
 
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
-from string import Template
 
-from kafka_rebalance.group.html_tables import escaped, html_table
+from kafka_rebalance.group.html_tables import escaped
 from kafka_rebalance.report.text.names import counted, cut
+from kafka_rebalance.report.text.pages import page, table
 from kafka_rebalance.simulator import Run, settlings, totals
 from kafka_rebalance.simulator.measure import stops_of
 
-from .picture import SAME_SHADE, shade_of
 from .run import chapter_columns, chapter_rows, settled_text, total_cells, total_columns
 from .time_axis import TimeAxis
 from .timeline import Bar, Look, Mark, Timeline, timeline_of
 
+# The shades are so light that black text is legible on them. Without colours some look alike; the
+# labels in the wider bars name the holders.
+_SHADES = ("#9ecae1", "#fdd0a2", "#c7e9c0", "#dadaeb", "#fee391", "#d9d9d9", "#f7b6d2", "#bdbdbd")
+_SAME_SHADE = "held, by another member with this shade"
+# The marks of members with the same shade: members 0 to 7 have none, members 8 to 15 a line.
+_LINES = ("", "M 2 0 V 6", "M 0 2 H 6", "M 2 2 h 2 M 5 5 h 1 M 0 5 h 1")
 _WIDTH, _LEFT, _RIGHT, _ROW, _STEPS = 1100, 110, 60, 18, 90
 _MOST_BARS = 30_000
 _MOST_ROWS = 400
@@ -29,7 +33,7 @@ def runs_page(runs: Mapping[str, Run]) -> str:
     assumed = "; ".join(dict.fromkeys(one.assumed for one in runs.values()))
     parts = [
         f"<p class='note'>{escaped(assumed)}</p>",
-        _table(
+        table(
             ["after the start-up", *total_columns(first.held)],
             [[name, *total_cells(totals(run), first.held)] for name, run in runs.items()],
         ),
@@ -43,34 +47,29 @@ def runs_page(runs: Mapping[str, Run]) -> str:
         parts += [_timeline(shown[name], axis, run.held, label), _chapters(run)]
         for member, why in run.crashed.items():
             parts.append(f"<p>{escaped(member)} stopped: {escaped(why)}</p>")
-    page = files("kafka_rebalance.report.text").joinpath("page.html").read_text(encoding="utf-8")
-    return Template(page).substitute(title=escaped(first.title), body="\n".join(parts))
-
-
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    return f'<div class="scroll">{html_table(columns, rows, "round")}</div>'
+    return page(first.title, parts)
 
 
 def _settlings(runs: Mapping[str, Run]) -> str:
-    tables = {name: settlings(run) for name, run in runs.items()}
+    settled = {name: settlings(run) for name, run in runs.items()}
     rows = [
         [
             f"{each.at_ms / 1000:,.1f}",
             cut(each.what, 80),
-            *(settled_text(table[place].settled_ms, each.at_ms) for table in tables.values()),
+            *(settled_text(one[place].settled_ms, each.at_ms) for one in settled.values()),
         ]
-        for place, each in enumerate(next(iter(tables.values())))
+        for place, each in enumerate(next(iter(settled.values())))
     ]
     if not rows:
         return ""
     columns = ["at s", "what happens", *(f"{name} settles in s".strip() for name in runs)]
-    return "<h2>Events, and the time until each has settled</h2>" + _table(columns, rows)
+    return "<h2>Events, and the time until each has settled</h2>" + table(columns, rows)
 
 
 def _key(shown: Sequence[Timeline]) -> str:
     marks = {
         "held": "held, by the member named in it",
-        "other": SAME_SHADE if any(map(_marked_holders, shown)) else "",
+        "other": _SAME_SHADE if any(map(_marked_holders, shown)) else "",
         "stuck": "held, but stuck: the member or its broker is away",
         "gap": "nobody works on it",
         "cut": "a quiet time, cut short",
@@ -85,9 +84,9 @@ def _chapters(run: Run) -> str:
     rows = chapter_rows(run)
     left = len(rows) - _MOST_ROWS
     note = f"<p class='note'>{left} more are not shown.</p>" if left > 0 else ""
-    table = _table(chapter_columns(run), rows[:_MOST_ROWS])
+    shown = table(chapter_columns(run), rows[:_MOST_ROWS])
     summary = f"<summary>Rebalances: {len(run.rebalances)}</summary>"
-    return f"<details open>{summary}{table}{note}{_stopped(run)}</details>"
+    return f"<details open>{summary}{shown}{note}{_stopped(run)}</details>"
 
 
 def _stopped(run: Run) -> str:
@@ -99,7 +98,7 @@ def _stopped(run: Run) -> str:
         ]
         for number, who in sorted(stops_of(run).items())
     ][:_MOST_ROWS]
-    return _table(["rebalance", "who stopped, for s"], rows) if rows else ""
+    return table(["rebalance", "who stopped, for s"], rows) if rows else ""
 
 
 def _timeline(shown: Timeline, axis: TimeAxis, held: str, label: str) -> str:
@@ -149,13 +148,15 @@ _HATCHES = (
 )
 
 
-_LINES = ("", "M 2 0 V 6", "M 0 2 H 6", "M 2 2 h 2 M 5 5 h 1 M 0 5 h 1")
-
-
 def _marked_holders(shown: Timeline) -> dict[tuple[str, int], str]:
     """Returns the fills of members that share their shade with an earlier member."""
-    held = (shade_of(bar) for bar in shown.bars if bar.look is not Look.GAP)
+    held = (_shade_of(bar) for bar in shown.bars if bar.look is not Look.GAP)
     return {(shade, mark): f"{shade[1:]}-{mark}" for shade, mark in held if mark}
+
+
+def _shade_of(bar: Bar) -> tuple[str, int]:
+    """Returns the holder's shade, and the number of its mark: 0 for no mark."""
+    return _SHADES[bar.member % len(_SHADES)], bar.member // len(_SHADES) % len(_LINES)
 
 
 def _patterns(shown: Timeline) -> str:
@@ -170,7 +171,7 @@ def _patterns(shown: Timeline) -> str:
 def _fill(bar: Bar) -> str:
     if bar.look is Look.GAP:
         return "url(#gap)"
-    shade, mark = shade_of(bar)
+    shade, mark = _shade_of(bar)
     return f"url(#{shade[1:]}-{mark})" if mark else shade
 
 
@@ -187,7 +188,7 @@ def _bar(bar: Bar, part: Bar, axis: TimeAxis, top: int) -> str:
     what = escaped(f"{bar.label} ({bar.look.value}), {when}")
     text = ""
     if bar.look is not Look.GAP and width > 7 * (len(bar.label) + 1):
-        shade, mark = shade_of(bar)
+        shade, mark = _shade_of(bar)
         halo = f' stroke="{shade}" stroke-width="3" paint-order="stroke"' if mark else ""
         text = f'<text x="{x + 3:.1f}" y="{y + 13}"{halo}>{escaped(bar.label)}</text>'
     return (
@@ -198,12 +199,20 @@ def _bar(bar: Bar, part: Bar, axis: TimeAxis, top: int) -> str:
 
 
 def _steps(shown: Timeline, axis: TimeAxis, top: int) -> str:
-    scale = _STEPS / max(shown.most, 1)
-    path = [f"M {_x(0):.1f} {top + _STEPS}"]
-    for at, count in shown.steps:
-        path.append(f"H {_x(axis.place(at)):.1f} V {top + _STEPS - count * scale:.1f}")
-    path.append(f"H {_x(1):.1f} V {top + _STEPS} Z")
-    return f'<path d="{" ".join(path)}" fill="#d98c95" stroke="#b00020"/>'
+    """Draws how many partitions nobody works on. During stops, the axis below is a red line.
+
+    So one partition of many, whose step is not higher than a line, is visible too.
+    """
+    bottom, scale = top + _STEPS, _STEPS / max(shown.most, 1)
+    path, stops = [f"M {_x(0):.1f} {bottom}"], []
+    places = [*(_x(axis.place(at)) for at, _ in shown.steps), _x(1)]
+    for x, end, (_, count) in zip(places, places[1:], shown.steps, strict=False):
+        path.append(f"H {x:.1f} V {bottom - count * scale:.1f}")
+        if count:
+            stops.append(f"M {x - 1:.1f} {bottom} H {end + 1:.1f}")
+    path.append(f"H {_x(1):.1f} V {bottom} Z")
+    red = f'<path class="stops" d="{" ".join(stops)}" stroke="#b00020" stroke-width="2"/>'
+    return f'<path d="{" ".join(path)}" fill="#d98c95"/>{red}'
 
 
 def _marks(marks: Sequence[Mark], axis: TimeAxis, bottom: int, top: int) -> str:

@@ -64,7 +64,7 @@ from .playing import at_change, play_changes
 from .possible import Possible
 from .possible.optimum import from_core
 from .rounds import Round, Step, protocol_of
-from .samples import Samples, count_ends, enough_draws
+from .samples import Samples, count_ends, counted_in_core, enough_draws
 from .sticky_facts import count
 
 
@@ -239,9 +239,13 @@ class RebalancePlan:
             raise TypeError(f"draws: {draws!r} is not an int")
         if draws < 1:
             raise GroupError("draws", f"{draws} is not a number of draws from 1 on")
-        chosen = (Draw(number, draws, self.newcomers) for number in range(1, draws + 1))
-        where = (self.group, self.changes, self.engine)
-        return count_ends(self, (replay(*where, draw, self.possible) for draw in chosen))
+        chosen = [Draw(number, draws, self.newcomers) for number in range(1, draws + 1)]
+        if self._core is not None:
+            group = self.group
+            where = (group.generation_id, self.assignor, self.changes, chosen)
+            return counted_in_core(self, _core.sample(group.interned(), *where))
+        played = (self.group, self.changes, self.engine)
+        return count_ends(self, (replay(*played, draw, self.possible) for draw in chosen))
 
     def explain(self, partition: TopicPartition | str) -> list[str]:
         """Returns lines that explain, round by round, why a partition such as `t-3` got its owner.

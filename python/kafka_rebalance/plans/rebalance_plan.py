@@ -32,6 +32,7 @@ C3-1bc4c369-f628-4ff3-a63e-da0cd6590cd0:
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -45,7 +46,7 @@ from kafka_rebalance.assignors.registry import (
     check_engine,
     protocol_name,
 )
-from kafka_rebalance.errors import GroupError
+from kafka_rebalance.errors import AssignorThrows, GroupError
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.html_tables import clipped, small_table
 from kafka_rebalance.group.model import TopicPartition, quoted
@@ -241,11 +242,13 @@ class RebalancePlan:
             raise GroupError("draws", f"{draws} is not a number of draws from 1 on")
         chosen = [Draw(number, draws, self.newcomers) for number in range(1, draws + 1)]
         if self._core is not None:
-            group = self.group
-            where = (group.generation_id, self.assignor, self.changes, chosen)
-            return counted_in_core(self, _core.sample(group.interned(), *where))
+            where = (self.group.generation_id, self.assignor, self.changes, chosen)
+            try:
+                return counted_in_core(self, _core.sample(self.group.interned(), *where))
+            except AssignorThrows:  # Python counts such draws, and the others
+                pass
         played = (self.group, self.changes, self.engine)
-        return count_ends(self, (replay(*played, draw, self.possible) for draw in chosen))
+        return count_ends(self, (partial(replay, *played, one, self.possible) for one in chosen))
 
     def explain(self, partition: TopicPartition | str) -> list[str]:
         """Returns lines that explain, round by round, why a partition such as `t-3` got its owner.

@@ -8,4 +8,3 @@ pub mod figures;
 pub mod possible;
 pub mod rebalance_plan;
 pub mod rounds;
-pub mod samples;

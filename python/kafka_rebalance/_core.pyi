@@ -97,14 +97,6 @@ class Unavailable:
     rounds: Final[bytes]
 
 @final
-class Ends:
-    moves: Final[list[int]]
-    partitions: Final[Partitions]
-    offsets: Final[bytes]
-    owners: Final[bytes]
-    draws: Final[bytes]
-
-@final
 class Newcomer:
     member_id: Final[str]
     name: Final[str]
@@ -176,13 +168,6 @@ def plan(
     changes: Sequence[Change],
     draw: Draw,
 ) -> Plan | None: ...
-def sample(
-    group: Interned,
-    generation_id: int | None,
-    assignor: str,
-    changes: Sequence[Change],
-    draws: Sequence[Draw],
-) -> Ends: ...
 def assign_lines(
     lines: Sequence[bytes],
     first: int,

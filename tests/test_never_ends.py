@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import kafka_rebalance as kr
+import kafka_rebalance._core as _core
 from kafka_rebalance.cli import main
 from kafka_rebalance.java.hash_table import HashTable
 from kafka_rebalance.report.plans.never_ends import print_endless
 from tests.support.oracle import JAR, ask_once
+from tests.support.planned_groups import pair
 from tools import never_ends, smaller_groups
 
 if TYPE_CHECKING:
@@ -329,3 +331,15 @@ def test_the_tool_looks_for_a_smaller_case() -> None:
     command = [sys.executable, "-m", "tools.never_ends", "smallest", "--seconds", "2"]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert "members, " in ran.stdout
+
+
+def test_the_command_does_not_play_a_plan_that_ended_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def assign(*_: object) -> object:
+        raise AssertionError("an assignor ran outside of the plan")
+
+    monkeypatch.setattr(_core, "assign", assign)
+    path = tmp_path / "groups.jsonl"
+    path.write_text(pair("cooperative-sticky").to_json() + "\n")
+    assert main(["plan", "--add-members", "1", "--json", str(path)]) == 0

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from kafka_rebalance.assignors.registry import (
+    Engine,
     is_known,
     library_of,
     unknown,
@@ -13,7 +14,7 @@ from kafka_rebalance.assignors.registry import (
 from kafka_rebalance.errors import AssignorThrows, GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.plans import Comparison, Endless, compare, endless, lost_rack
+from kafka_rebalance.plans import Comparison, Endless, compare, endless, lost_rack, plan
 from kafka_rebalance.plans.changes import Change, SwitchAssignor, SwitchProtocol
 from kafka_rebalance.plans.changes.text import CHANGES
 from kafka_rebalance.plans.comparison import alone_label
@@ -21,6 +22,7 @@ from kafka_rebalance.plans.extra_rebalances import extra_rebalances
 from kafka_rebalance.plans.leaders import LedPlan, as_led, plans_by_leader
 from kafka_rebalance.plans.librdkafka_traps import Trap, librdkafka_traps
 from kafka_rebalance.plans.listed import may_list_eager
+from kafka_rebalance.plans.never_ends import endless_plan
 from kafka_rebalance.plans.rebalance_plan import parse_changes
 from kafka_rebalance.simulator.from_group import is_playable
 from kafka_rebalance.simulator.timing import Timed, assumed, timed, why_untimed
@@ -130,8 +132,16 @@ def _led(
 def _endless(compared: Comparison, args: argparse.Namespace) -> list[Endless]:
     """Returns the calls that never end: of the group's own assignor and of the recommended one."""
     names = dict.fromkeys([compared.group.assignor, compared.recommended])
-    each = (endless(compared.group, n, compared.changes, engine=args.engine) for n in names if n)
+    each = (_endless_with(name, compared, args.engine) for name in names if name)
     return [found for found in each if found is not None]
+
+
+def _endless_with(name: str, compared: Comparison, engine: Engine) -> Endless | None:
+    where = compared.group, name, compared.changes
+    try:
+        return endless_plan(plan(*where, engine=engine))
+    except GroupError:  # the changes hang the leader, or its assignor throws
+        return endless(*where, engine=engine)
 
 
 def _traps(compared: Comparison) -> tuple[Trap, ...]:

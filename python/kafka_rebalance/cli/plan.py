@@ -21,11 +21,9 @@ from kafka_rebalance.group import contract
 from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans import (
-    Endless,
     Figures,
     RebalancePlan,
     Samples,
-    endless,
     lost_rack,
     plan,
 )
@@ -44,6 +42,7 @@ from kafka_rebalance.plans.librdkafka_traps import Trap, librdkafka_traps
 from kafka_rebalance.plans.listed import may_list_eager
 from kafka_rebalance.plans.may_happen import may_happen
 from kafka_rebalance.plans.met_apart import played_apart
+from kafka_rebalance.plans.never_ends import endless_plan
 from kafka_rebalance.plans.rebalance_plan import parse_changes
 from kafka_rebalance.plans.switched import by_plug_ins, not_rolling
 from kafka_rebalance.report.text.names import counted
@@ -279,7 +278,7 @@ def _json(
     answer = planned.to_dict() | one.leading()
     if has_no_answer(one.led):
         answer["error"] = one.problem
-    if alone and (found := _endless(planned)) is not None:
+    if alone and (found := endless_plan(planned)) is not None:
         answer["never_ends"] = found.to_dict()
     if alone and (traps := _traps(planned)):
         answer["librdkafka_traps"] = [trap.to_dict() for trap in traps]
@@ -344,7 +343,7 @@ def _show(answer: _Answer, args: argparse.Namespace) -> None:
         print_plan(planned, _samples(planned, args), everything=args.all)
         if args.how_long:
             print_times(*_how_long(planned))
-        print_endless(_endless(planned))
+        print_endless(endless_plan(planned))
         print_traps(_traps(planned))
         print_broker_notes(planned, everything=args.all)
         switches = (planned.group, planned.changes, planned.assignor)
@@ -434,10 +433,6 @@ def _how_long(planned: RebalancePlan) -> "tuple[Timed | None, str]":
         return times, assumed(planned.group, changes, [planned.assignor])
     except GroupError as error:
         return None, why_untimed(error)
-
-
-def _endless(planned: RebalancePlan) -> Endless | None:
-    return endless(planned.group, planned.assignor, planned.changes, engine=planned.engine)
 
 
 def _assumes_lists(planned: RebalancePlan) -> bool:

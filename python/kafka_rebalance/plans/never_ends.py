@@ -33,7 +33,7 @@ from .changes.edits import AS_IT_IS, Edited, GroupEvent, restarted
 from .changes.made_up import MadeUp
 from .changes.other_assignor import restarted_with, run_by
 from .playing import at_change
-from .rebalance_plan import parse_changes
+from .rebalance_plan import RebalancePlan, parse_changes
 from .rounds import play
 
 MOST_PLAYS = 200
@@ -141,6 +141,13 @@ def endless(
         untried=len(simple) - tried,
         ways_out=() if hung is None else tuple(_ways_out(hung, player)),
     )
+
+
+def endless_plan(plan: RebalancePlan) -> Endless | None:
+    """Returns the `endless` of a plan; what the plan has played is not played again."""
+    if not may_never_end(plan.group) and not may_never_end(plan.final):
+        return None
+    return endless(plan.group, plan.assignor, plan.changes, engine=plan.engine)
 
 
 def may_never_end(group: GroupSpec) -> bool:

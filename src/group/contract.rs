@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `group/contract.py`: reads a group from a contract line (docs/contract.md), and writes
-//! an answer as a result line. The order of the checks and the texts of errors are those of the
-//! Python module, except for the JSON parser's own texts.
+//! Mirror of `group/contract.py` and `group/fields.py`: reads a group from a contract line
+//! (docs/contract.md), and writes an answer as a result line. The order of the checks and the texts
+//! of errors are those of the Python modules, except for the JSON parser's own texts.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -160,7 +160,7 @@ fn member<'a>(
     streams_member(builder, fields, at)
 }
 
-/// Mirror of `read_topology` in `group/streams.py`.
+/// Reads the fields of a topology.
 fn topology<'a>(builder: &mut GroupBuilder<'a>, fields: &'a Fields) -> Result<()> {
     if present(fields, "subtopologies").is_some() {
         builder.topology();
@@ -185,7 +185,7 @@ fn topology<'a>(builder: &mut GroupBuilder<'a>, fields: &'a Fields) -> Result<()
     Ok(())
 }
 
-/// Mirror of `read_member` in `group/streams.py`.
+/// Reads `STREAMS` of `group/fields.py`, which stands beside the fields of the member.
 fn streams_member<'a>(builder: &mut GroupBuilder<'a>, fields: &'a Fields, at: &str) -> Result<()> {
     let Some(process_id) = optional_string(fields, "process_id", at)? else {
         return Ok(());

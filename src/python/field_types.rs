@@ -106,9 +106,7 @@ impl Kind {
                         && is_whole(&pair.get_item(1)?, 0, i32::MAX.into())
                 }
             }
-            Self::Object(class, fields) => {
-                value.get_type().is(class) && all_fit(fields, value)?
-            }
+            Self::Object(class, fields) => value.get_type().is(class) && all_fit(fields, value)?,
         })
     }
 }

@@ -151,9 +151,6 @@ HISTOGRAM_SCHEMA = "figure string, low bigint, high bigint, groups bigint"
 """The columns of `fleet_histogram`, after `change` where the plans have it: the number of groups
 whose figure is from `low` to `high`, both included."""
 
-_OPTIONAL = {path.removesuffix("[]") for path, is_required in rows() if not is_required} | {
-    "members[].owned_partitions[].topic_id"
-}
 _PLACES = {"members[].topics[]", "members[].owned_partitions[].topic"}
 
 
@@ -266,8 +263,13 @@ def _check_fields(expected: t.StructType, found: t.StructType, at: str) -> None:
         path = f"{at}{field.name}"
         if field.name in types:
             _check_type(field.dataType, types[field.name], path)
-        elif path not in _OPTIONAL:
+        elif path not in _optional():
             raise SchemaError(f"{path}: missing; expected {field.dataType.simpleString()}")
+
+
+def _optional() -> set[str]:
+    found = {path.removesuffix("[]") for path, is_required in rows(GROUP) if not is_required}
+    return found | {"members[].owned_partitions[].topic_id"}
 
 
 def _check_type(expected: t.DataType, found: t.DataType, path: str) -> None:

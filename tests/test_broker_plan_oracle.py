@@ -21,9 +21,12 @@ if TYPE_CHECKING:
 
 @pytest.mark.oracle
 @pytest.mark.skipif(not JAR.is_file(), reason="no oracle: run `make coordinator-oracle`")
-@pytest.mark.parametrize(("seed", "assignors"), [(300009, (SHARE,)), (2, (UNIFORM, RANGE))])
+@pytest.mark.parametrize(
+    ("seed", "assignors"),
+    [(300009, (SHARE,)), (100000, (SHARE,)), (100005, (SHARE,)), (2, (UNIFORM, RANGE))],
+)
 def test_every_step_is_as_planned(seed: int, assignors: tuple[str, ...]) -> None:
-    outcome = compare(Block(seed, 36), assignors=assignors)
+    outcome = compare(Block(seed, 43), assignors=assignors)
     assert outcome.differences == []
     assert outcome.met["with topics without partitions"] >= 10 * (SHARE in assignors)
 

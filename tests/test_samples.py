@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 import kafka_rebalance as kr
 from kafka_rebalance import GroupSpec, Member, Topic
+from kafka_rebalance.report.plans.plan import print_plan
 from tests.support.planned_groups import captured, pair
 
 
@@ -30,6 +33,25 @@ def test_members_that_join_alike_are_not_told_apart() -> None:
     assert not samples.depends
     assert set(samples.moved.values()) == {0, 10}
     assert samples.to_dict()["draws"] == 10
+
+
+def test_draws_in_which_the_assignor_throws_are_counted_and_printed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """kafka-python's roundrobin raises KeyError if it has to skip a member; ids decide that."""
+    first = Member("c-2aaaaaaa-0000-4000-8000-000000000000", ("t", "u"), client_id="c")
+    second = Member("c-abbbbbbb-0000-4000-8000-000000000000", ("t",), client_id="c")
+    name = "kafka-python/roundrobin"
+    group = GroupSpec("g", (Topic("t", 2), Topic("u", 1)), (first, second), name, 1)
+    plan = kr.plan(group, None, ["bounce-members"])
+    samples = plan.sample()
+    assert samples.throws
+    assert samples.draws + len(samples.throws) == 8
+    assert all(sum(ends.values()) == samples.draws for ends in samples.ends.values())
+    print_plan(plan, samples, everything=False)
+    printed = " ".join(capsys.readouterr().out.split())
+    failing = f"In {len(samples.throws)} of 8 draws of UUIDs, the rebalance fails: {name} raises"
+    assert failing in printed
 
 
 def test_draws_vary_the_place_of_a_name_that_is_a_guess() -> None:

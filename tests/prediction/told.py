@@ -140,6 +140,7 @@ def foresee(before: Mapping[str, Any], text: str) -> Foreseen:
     errors = [one.error for one in led if one.error is not None]
     found = [_foreseen(one.plan) for one in led if one.plan is not None]
     warnings = [_warning(error) for error in errors]
+    warnings += ["draws throw" for one in found if one.samples and one.samples.throws]
     warnings += ["never settles" for one in found if one.plan and not one.plan.settled]
     return replace(found[0], others=tuple(found[1:]), warning="; ".join(filter(None, warnings)))
 

@@ -6,7 +6,7 @@
    on: another broker may become the coordinator, or the broker comes back.
 3. The wait ends with the error if none has answered for PATIENCE_S. Before the group has been read
    for the first time, it ends at once if none answers, and after PATIENCE_S in any case: then the
-   address may be wrong.
+   address may be wrong. Until then, a failed attempt and the new connection have one timeout.
 """
 
 import time
@@ -19,6 +19,9 @@ from .cluster import admin_client
 
 PATIENCE_S = 60.0
 """How many seconds a cluster may be silent; a broker starts again in less time."""
+
+_LEAST_S = 0.5
+"""How long a new connection may take at least."""
 
 _T = TypeVar("_T")
 
@@ -42,7 +45,7 @@ class Patience:
     ) -> None:
         self._where = bootstrap_server, configs
         self._every_s = every_s
-        self._heard_s = time.monotonic()
+        self._heard_s = self._asked_s = time.monotonic()
         self._ends_s = None if for_s is None else self._heard_s + for_s
         self._on_lost, self._on_back = on_lost, on_back
         self._has_begun = self._is_lost = False
@@ -68,7 +71,7 @@ class Patience:
     def reached(self) -> None:
         """Notes that the group has been read."""
         self._has_begun = True
-        self._heard_s = time.monotonic()
+        self._heard_s = self._asked_s = time.monotonic()
         if self._is_lost:
             self._is_lost = False
             self._on_back()
@@ -88,10 +91,16 @@ class Patience:
             self._is_lost = True
             self._on_lost(str(error).removeprefix(f"{self._where[0]}: "))
         time.sleep(self._every_s)
+        self._asked_s = time.monotonic()
 
     def _answers(self) -> bool:
+        server, configs = self._where
+        if not self._has_begun and configs is not None:
+            left_s = configs["request_timeout_ms"] / 1000 - (time.monotonic() - self._asked_s)
+            left_ms = int(1000 * max(_LEAST_S, left_s))
+            configs = {**configs, "bootstrap_timeout_ms": left_ms, "request_timeout_ms": left_ms}
         try:
-            with admin_client(*self._where):
+            with admin_client(server, configs):
                 return True
         except NotReachedError:
             return False

@@ -18,9 +18,13 @@ In a streams group (KIP-1071), the same holds for active tasks.
    of the classic protocol with an eager assignor stops all partitions to join again.
 4. Only changed targets are written, so an unchanged one keeps its order.
 5. Sort the members as the broker's table does, newer members first (`changes/member_table.py`).
+6. A share group has a later target for partitions that it has never read: the heartbeat that finds
+   them computes one without them, and has their share state initialised. A heartbeat after that
+   finds one more group epoch. The first target is a round only if it moves a partition.
 
 Errors   those of `assign`.
-Source   TargetAssignmentBuilder, CurrentAssignmentBuilder; KIP-848, KIP-1071.
+Source   TargetAssignmentBuilder, CurrentAssignmentBuilder; KIP-848, KIP-932, KIP-1071.
+         GroupMetadataManager: shareGroupHeartbeat, initializeShareGroupState.
 """
 
 from collections.abc import Collection, Sequence
@@ -57,6 +61,40 @@ def play_by_broker(
         rounds.append(_round(seen, eager, engine, held if len(new) == 1 else None))
         after = _settled(rounds[-1], [one])
     return Played(tuple(rounds), after, settled=True)
+
+
+def play_shared(
+    before: GroupSpec, group: GroupSpec, *, engine: Engine, held: Assignment | None
+) -> Played:
+    """Plays a change of a share group, which was `before` until it happened.
+
+    Topics to which nobody subscribed before have never been read, except as `Topic.initialized`
+    says. `played.group` says it of the topics to which nobody subscribes any more.
+    """
+    # 6.
+    was, reads = _read_counts(before), _read_counts(group)
+    known = {topic.name: topic.initialized for topic in before.topics}
+    first, last = [], []
+    for topic in group.topics:
+        ready = known.get(topic.name)
+        if ready is None and topic.name in was | reads:
+            ready = tuple(range(min(was.get(topic.name, 0), topic.partitions)))
+        first.append(replace(topic, initialized=ready))
+        last.append(replace(topic, initialized=None) if topic.name in reads else first[-1])
+    later = any(one.name in reads and len(one.initialized or ()) < one.partitions for one in first)
+    played = play_by_broker(
+        group.edited(topics=tuple(first if later else last)), eager=(), engine=engine, held=held
+    )
+    if not later:
+        return played
+    rounds = [one for one in played.rounds if one.moves or any(one.revoked.values())]
+    after = play_by_broker(played.group.edited(topics=tuple(last)), eager=(), engine=engine)
+    return Played((*rounds, *after.rounds), after.group, settled=True)
+
+
+def _read_counts(group: GroupSpec) -> dict[str, int]:
+    read = {name for member in group.members for name in member.topics}
+    return {topic.name: topic.partitions for topic in group.topics if topic.name in read}
 
 
 def _with_new(group: GroupSpec, new: Member) -> tuple[Member, ...]:
@@ -132,11 +170,12 @@ def _with_target(one: Round) -> GroupSpec:
         return after.edited(members=tuple(members), generation_id=one.generation_id)
     # 4.
     target, topics = {}, {}
+    old = Assignment.owned(one.group)  # not `held`: a member that has come back has no target
     for member in one.group.members:
         member_id, new = member.member_id, one.assignment
-        has_same = _entries(one.held, member_id) == _entries(new, member_id)
-        target[member_id] = (one.held if has_same else new)[member_id]
-        topics[member_id] = (one.held if has_same else new).owned_topics.get(member_id, ())
+        has_same = _entries(old, member_id) == _entries(new, member_id)
+        target[member_id] = (old if has_same else new)[member_id]
+        topics[member_id] = (old if has_same else new).owned_topics.get(member_id, ())
     owning = Assignment.of(target, owned_topics=topics)
     return one.group.owning(owning, generation_id=one.generation_id)
 

@@ -14,7 +14,7 @@ from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 
-from .broker_rounds import play_by_broker
+from .broker_rounds import play_by_broker, play_shared
 from .changes import AddMembers, BounceMembers, Change, RemoveMembers, SwitchProtocol
 from .changes.edits import AS_IT_IS, GroupEvent
 from .changes.made_up import MadeUp
@@ -102,7 +102,9 @@ def _step_of(
     played = Played((), edited.group, settled=True)
     if edited.rebalances:
         assignor = edited.group.assignor or ""
-        if assignor in SERVER_SIDE:
+        if shares_partitions(assignor) and not assigns_tasks(assignor):
+            played = play_shared(group, edited.group, engine=engine, held=edited.held)
+        elif assignor in SERVER_SIDE:
             played = play_by_broker(
                 edited.group, eager=edited.eager, engine=engine, held=edited.held
             )

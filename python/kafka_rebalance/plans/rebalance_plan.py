@@ -32,6 +32,7 @@ C3-1bc4c369-f628-4ff3-a63e-da0cd6590cd0:
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -241,7 +242,7 @@ class RebalancePlan:
             raise GroupError("draws", f"{draws} is not a number of draws from 1 on")
         chosen = (Draw(number, draws, self.newcomers) for number in range(1, draws + 1))
         where = (self.group, self.changes, self.engine)
-        return count_ends(self, (replay(*where, draw, self.possible) for draw in chosen))
+        return count_ends(self, (partial(replay, *where, one, self.possible) for one in chosen))
 
     def explain(self, partition: TopicPartition | str) -> list[str]:
         """Returns lines that explain, round by round, why a partition such as `t-3` got its owner.

@@ -16,10 +16,11 @@ the topics of new subscriptions in another order, if the answer can depend on it
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from kafka_rebalance.errors import AssignorThrows
 from kafka_rebalance.group.model import TopicPartition
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class Samples:
     `varied` is True if names before the UUID were drawn too, `has_newcomers` if any id was drawn,
     `places_guessed` if racks of new partitions' replicas were drawn, `topics_guessed` if the order
     of topics in new subscriptions was, and `topic_ids_guessed` if ids of new topics were.
+    `throws` are the errors of further draws, in which the leader's assignor throws.
     """
 
     draws: int
@@ -51,6 +53,7 @@ class Samples:
     places_guessed: bool = False
     topics_guessed: bool = False
     topic_ids_guessed: bool = False
+    throws: tuple[str, ...] = ()
 
     @property
     def depends(self) -> frozenset[TopicPartition]:
@@ -74,6 +77,7 @@ class Samples:
                 )
                 if is_drawn
             ],
+            "throws": list(self.throws),
             "moves": list(self.moves),
             "partitions": [
                 {
@@ -101,14 +105,19 @@ def enough_draws(plan: "RebalancePlan") -> int:
     return max(FEWEST_DRAWS, min(MOST_DRAWS, len(plan.group.members) + 1))
 
 
-def count_ends(plan: "RebalancePlan", draws: Iterable["RebalancePlan"]) -> Samples:
-    """Counts where partitions end in `draws`: the plan, played with other made-up ids."""
+def count_ends(plan: "RebalancePlan", draws: Iterable["Callable[[], RebalancePlan]"]) -> Samples:
+    """Counts where partitions end in `draws`: each plays the plan with other made-up ids."""
     began = {tp: member_id for member_id, owned in plan.before.items() for tp in owned}
     planned = _ends(plan)
     moved: Counter[TopicPartition] = Counter()
     ends: dict[TopicPartition, Counter[str]] = {tp: Counter() for tp in planned}
-    moves = []
-    for played in draws:
+    moves, throws = [], []
+    for play in draws:
+        try:
+            played = play()
+        except AssignorThrows as error:
+            throws.append(error.problem)
+            continue
         moves.append(played.moves)
         for tp, end in _ends(played).items():
             ends.setdefault(tp, Counter())[end] += 1
@@ -124,6 +133,7 @@ def count_ends(plan: "RebalancePlan", draws: Iterable["RebalancePlan"]) -> Sampl
         plan.places_guessed,
         plan.topics_guessed,
         plan.topic_ids_guessed,
+        tuple(throws),
     )
 
 

@@ -19,7 +19,7 @@ from kafka_rebalance.group.model import Member
 from kafka_rebalance.java.order import string_hash
 
 _GOLDEN = 0x9E3779B97F4A7C15
-_SMALLEST, _LOAD = 2, 0.75
+SMALLEST, LOAD = 2, 0.75
 
 
 def in_table_order(members: Sequence[Member], *, has_joined: bool = True) -> list[Member]:
@@ -28,8 +28,8 @@ def in_table_order(members: Sequence[Member], *, has_joined: bool = True) -> lis
     `has_joined` is False while the first of them is in the table, but not yet replaced by its
     record.
     """
-    slots = _SMALLEST
-    while (len(members) + has_joined) * _LOAD > slots:
+    slots = SMALLEST
+    while (len(members) + has_joined) * LOAD > slots:
         slots *= 2
     shift = 65 - slots.bit_length()
 

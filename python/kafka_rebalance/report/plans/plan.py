@@ -69,7 +69,7 @@ def print_plan(plan: RebalancePlan, samples: Samples | None, *, everything: bool
     if not plan.settled:
         print("The group never settles: a state occurs again, so partitions move for ever.\n")
     _print_guesses(plan, everything=everything)
-    if samples is not None and samples.draws:
+    if samples is not None:
         _print_draws(samples, names)
 
 
@@ -303,6 +303,12 @@ def _print_guesses(plan: RebalancePlan, *, everything: bool) -> None:
 def _print_draws(samples: Samples, names: dict[str, str]) -> None:
     """Prints which partitions end at different members in the draws."""
     depends, varied = samples.depends, _varied(samples)
+    if samples.throws:
+        both = samples.draws + len(samples.throws)
+        failing = f"{len(samples.throws)} of {counted(both, 'draw')} of {varied}"
+        print_wrapped(f"In {failing}, the rebalance fails: {samples.throws[0]}.", "  ")
+    if not samples.draws:
+        return
     if not depends:
         alike = " (all new members count as one)" if samples.has_newcomers else ""
         print_wrapped(

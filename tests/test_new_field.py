@@ -12,7 +12,8 @@ import pytest
 import kafka_rebalance as kr
 import kafka_rebalance._core as _core
 from kafka_rebalance.cli import misspelt
-from kafka_rebalance.group import contract, fields
+from kafka_rebalance.group import contract
+from kafka_rebalance.group import group_fields as fields
 from kafka_rebalance.group.field_types import Field, List, Whole
 from tests.support.contributing import check_steps, two_members
 

@@ -16,7 +16,7 @@ import pytest
 import kafka_rebalance as kr
 from kafka_rebalance import GroupSpec, _core
 from kafka_rebalance.group import contract
-from kafka_rebalance.group.fields import NAMES
+from kafka_rebalance.group.group_fields import NAMES
 from tests.support.contract_lines import LIMIT, MAX, VALID, VALID_STREAMS, as_bytes
 
 WRONG: tuple[object, ...] = (

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from kafka_rebalance.coordinator import states
 from kafka_rebalance.coordinator.member_checks import ERROR_BY_STATE
-from kafka_rebalance.group import fields
+from kafka_rebalance.group import group_fields as fields
 from kafka_rebalance.member import reactions
 from kafka_rebalance.member import states as member_states
 from kafka_rebalance.wire.error_codes import ErrorCode

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `group/contract.py` and `group/fields.py`: reads a group from a contract line
+//! Mirror of `group/contract.py` and `group/group_fields.py`: reads a group from a contract line
 //! (docs/contract.md), and writes an answer as a result line. The order of the checks and the texts
 //! of errors are those of the Python modules, except for the JSON parser's own texts.
 
@@ -185,7 +185,7 @@ fn topology<'a>(builder: &mut GroupBuilder<'a>, fields: &'a Fields) -> Result<()
     Ok(())
 }
 
-/// Reads `STREAMS` of `group/fields.py`, which stands beside the fields of the member.
+/// Reads `STREAMS` of `group/group_fields.py`, which stands beside the fields of the member.
 fn streams_member<'a>(builder: &mut GroupBuilder<'a>, fields: &'a Fields, at: &str) -> Result<()> {
     let Some(process_id) = optional_string(fields, "process_id", at)? else {
         return Ok(());

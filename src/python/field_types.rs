@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Checks quickly whether a Python group has exactly the types of the table in `group/fields.py`.
-//! If not, the Python module searches for a wrong field.
+//! Checks quickly whether a Python group has exactly the types of the table in
+//! `group/group_fields.py`. If not, the Python module searches for a wrong field.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

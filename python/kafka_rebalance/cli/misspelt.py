@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
-from kafka_rebalance.group.fields import GROUP, MEMBER, TOPIC
+from kafka_rebalance.group.group_fields import GROUP, MEMBER, TOPIC
 from kafka_rebalance.report.text.sentences import print_note
 
 _OTHERS = {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads and writes contract lines: JSON lines with one group each (docs/contract.md).
 
-`fields.py` has the type and the range of each field; `group/spec.py` checks the whole group.
+`group_fields.py` has the type and the range of each field; `group/spec.py` checks the whole group.
 Errors have the path of the field. Unknown fields are ignored. `src/group/contract.rs` reads the
 lines of bulk calls: its checks have the order of this module, and its errors have equal texts,
 except for those of the JSON parser.
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from kafka_rebalance.errors import GroupError
 
 from .field_paths import a_type, object_
-from .fields import GROUP, TOPIC
+from .group_fields import GROUP, TOPIC
 from .model import Topic, quoted, uuid_of, wrong_protocol
 
 if TYPE_CHECKING:

@@ -110,18 +110,6 @@ def integer(value: Any, at: str, noun: str, least: int = 0, most: int = MAX_INT3
     return value
 
 
-def optional_integer(
-    fields: Mapping[str, Any],
-    name: str,
-    at: str,
-    noun: str,
-    least: int = 0,
-    most: int = MAX_INT32,
-) -> int | None:
-    value = fields.get(name)
-    return None if value is None else integer(value, path(at, name), noun, least, most)
-
-
 def kind(value: Any) -> str:
     """Returns the JSON type of a value, in words."""
     if value is None:

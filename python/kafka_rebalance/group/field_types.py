@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kinds of fields of a group: each reads a contract line's value, checks the value that Python
-code gave, and writes a line's. Errors have the field's path. `fields.py` is the table of fields.
+code gave, and writes a line's. Errors have the field's path. `group_fields.py` is their table.
 """
 
 from collections.abc import Mapping
@@ -154,7 +154,7 @@ class List(Text):
         return "list", self.item.exact()
 
 
-class Unread(List):
+class UnreadNames(List):
     """A list of strings on which no answer depends: in a line, one of another form is ignored."""
 
     def read(self, value: Any, at: str) -> Any:

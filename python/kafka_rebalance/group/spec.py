@@ -17,7 +17,7 @@ from kafka_rebalance.errors import GroupError
 from . import contract, streams
 from .field_paths import a_type, integer, objects
 from .field_types import MAX_INT64
-from .fields import MEMBER, NAMES, check_types
+from .group_fields import MEMBER, NAMES, check_types
 from .html_tables import MOST_CHARACTERS, clipped, small_table
 from .model import (
     MAX_PARTITIONS,

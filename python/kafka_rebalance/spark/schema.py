@@ -8,7 +8,7 @@ from pyspark.sql import types as t
 
 from kafka_rebalance.errors import SchemaError
 from kafka_rebalance.group.field_types import Field, List, OrNull, Record, Text
-from kafka_rebalance.group.fields import GROUP, rows
+from kafka_rebalance.group.group_fields import GROUP, rows
 
 
 def contract(of: str = "all") -> t.StructType:

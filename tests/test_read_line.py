@@ -16,7 +16,6 @@ import pytest
 import kafka_rebalance as kr
 from kafka_rebalance import GroupSpec, _core
 from kafka_rebalance.group import contract
-from kafka_rebalance.group.group_fields import NAMES
 from tests.support.contract_lines import LIMIT, MAX, VALID, VALID_STREAMS, as_bytes
 
 WRONG: tuple[object, ...] = (
@@ -161,11 +160,11 @@ def test_numbers_are_whole_if_the_reference_says_so(
 
 def test_the_core_reads_right_lines_itself() -> None:
     for line in (as_bytes(VALID), as_bytes(rich_line()), json.dumps(VALID)):
-        assert _core.read_line(line, LIMIT, NAMES) is not None
+        assert _core.read_line(line, LIMIT) is not None
         assert outcome(from_json, line) == outcome(read_by_reference, line)
     for wrong in (b"{", b"\xff", as_bytes(VALID_STREAMS), as_bytes(VALID | {"members": []}), 5):
-        assert _core.read_line(wrong, LIMIT, NAMES) is None
-    assert _core.read_line(as_bytes(VALID), "no number", NAMES) is None
+        assert _core.read_line(wrong, LIMIT) is None
+    assert _core.read_line(as_bytes(VALID), "no number") is None
 
 
 def test_a_group_of_the_core_answers_as_a_group_of_the_reference() -> None:

@@ -149,9 +149,7 @@ class Interned:
     member_ids: Final[tuple[str, ...]]
 
 def intern(group: GroupSpec) -> Interned: ...
-def read_line(
-    line: object, max_partitions: object, names: tuple[tuple[str, ...], ...]
-) -> list[Any] | None: ...
+def read_line(line: object, max_partitions: object) -> list[Any] | None: ...
 def topic_partitions(
     topics: tuple[str, ...],
     topic_ids: Sequence[int],

@@ -18,17 +18,14 @@ static TOPIC: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static MEMBER: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
 type Object<'py> = Bound<'py, PyAny>;
-type Names<'py> = Bound<'py, PyTuple>;
 
-/// Reads one line; returns the values of the group's fields named in `names`, which has the names of
-/// the attributes of a group, a topic and a member, and then the interned group. Returns None for a
-/// line that only the Python module reads: one with an error, of a streams group, or with the id of
-/// a deleted topic.
+/// Reads one line; returns the fields named in `_READ` (`group/spec.py`). Returns None for a line
+/// that only the Python module reads: one with an error, of a streams group, or with the id of a
+/// deleted topic.
 #[pyfunction]
 pub fn read_line<'py>(
     line: &Object<'py>,
     max_partitions: &Object<'py>,
-    names: (Names<'py>, Names<'py>, Names<'py>),
 ) -> PyResult<Option<Vec<Object<'py>>>> {
     let py = line.py();
     let bytes = match line.cast_exact::<PyString>() {
@@ -45,7 +42,7 @@ pub fn read_line<'py>(
         return Ok(None);
     };
     let fields = match read.line() {
-        Some(line) if !needs_python(line, read.spec()) => fields_of(line, read.spec(), &names)?,
+        Some(line) if !needs_python(line, read.spec()) => fields_of(py, line, read.spec())?,
         _ => return Ok(None),
     };
     let interned = Bound::new(py, read)?.into_any();
@@ -63,44 +60,46 @@ fn needs_python(line: &Map, spec: &GroupSpec) -> bool {
             .any(|topic| topic.topic_id.is_some())
 }
 
-fn fields_of<'py>(
-    line: &Map,
-    spec: &GroupSpec,
-    (group, topic, member): &(Names<'py>, Names<'py>, Names<'py>),
-) -> PyResult<Vec<Object<'py>>> {
-    let py = group.py();
-    let class = TOPIC.import(py, "kafka_rebalance.group.model", "Topic")?;
+fn fields_of<'py>(py: Python<'py>, line: &Map, spec: &GroupSpec) -> PyResult<Vec<Object<'py>>> {
+    let topic = TOPIC.import(py, "kafka_rebalance.group.model", "Topic")?;
+    let topics = objects(line, "topics").map(|line| {
+        let racks = |partition| list(py, partition, |rack| scalar(py, Some(rack)));
+        instance(
+            topic,
+            [
+                (intern!(py, "name"), scalar(py, line.get("name"))?),
+                (
+                    intern!(py, "partitions"),
+                    scalar(py, line.get("partitions"))?,
+                ),
+                (
+                    intern!(py, "racks"),
+                    optional_list(py, line.get("racks"), racks)?,
+                ),
+                (intern!(py, "topic_id"), scalar(py, line.get("topic_id"))?),
+                (
+                    intern!(py, "initialized"),
+                    optional_list(py, line.get("initialized"), |one| scalar(py, Some(one)))?,
+                ),
+            ],
+        )
+    });
+    let topics = PyTuple::new(py, topics.collect::<PyResult<Vec<_>>>()?)?;
     let mut members = Members::new(py, spec)?;
-    let value = |name: &str| match name {
-        "topics" => {
-            let topics = objects(line, name)
-                .map(|line| instance(class, topic, |name| topic_field(py, name, line.get(name))));
-            Ok(PyTuple::new(py, topics.collect::<PyResult<Vec<_>>>()?)?.into_any())
-        }
-        "members" => {
-            let made = objects(line, name).zip(0..);
-            let made = made.map(|(line, m)| members.make(line, m, member));
-            Ok(PyTuple::new(py, made.collect::<PyResult<Vec<_>>>()?)?.into_any())
-        }
-        _ => plain(py, line.get(name)),
-    };
-    values(group, value)
-        .map(|value| value.map(|(_, value)| value))
-        .collect()
-}
-
-/// A field of a topic. In `racks`, null is read as a partition without racks.
-fn topic_field<'py>(py: Python<'py>, name: &str, value: Option<&Value>) -> PyResult<Object<'py>> {
-    match (name, value) {
-        ("racks", Some(Value::Array(partitions))) => {
-            let racks = partitions.iter().map(|racks| match racks {
-                Value::Null => Ok(PyTuple::empty(py).into_any()),
-                racks => plain(py, Some(racks)),
-            });
-            Ok(PyTuple::new(py, racks.collect::<PyResult<Vec<_>>>()?)?.into_any())
-        }
-        (_, value) => plain(py, value),
-    }
+    let made = objects(line, "members").zip(0..);
+    let made = made.map(|(line, m)| members.make(line, m));
+    let members = PyTuple::new(py, made.collect::<PyResult<Vec<_>>>()?)?;
+    let text = |name| scalar(py, line.get(name));
+    Ok(vec![
+        text("group_id")?,
+        topics.into_any(),
+        members.into_any(),
+        text("assignor")?,
+        text("generation_id")?,
+        text("leader_library")?,
+        text("leader")?,
+        text("rebalance_protocol")?,
+    ])
 }
 
 /// Makes the members of a group, and their lists from the numbers of `spec`.
@@ -131,30 +130,49 @@ impl<'s, 'a, 'py> Members<'s, 'a, 'py> {
         })
     }
 
-    fn make(&mut self, line: &Map, member: MemberId, names: &Names<'py>) -> PyResult<Object<'py>> {
+    fn make(&mut self, line: &Map, member: MemberId) -> PyResult<Object<'py>> {
         let py = self.class.py();
         let topics = self.spec.subscription(member);
         if !std::ptr::eq(topics, self.topics.0) {
             let names = topics.iter().map(|&topic| &self.names[topic as usize]);
             self.topics = (topics, PyTuple::new(py, names)?);
         }
-        instance(self.class, names, |name| match name {
-            "topics" => Ok(self.topics.1.clone().into_any()),
-            "owned_partitions" => {
-                let owned = self.spec.owned(member).iter().map(|tp| {
-                    let topic = &self.names[tp.topic as usize];
-                    self.maker.make(topic, tp.partition)
-                });
-                Ok(PyTuple::new(py, owned.collect::<PyResult<Vec<_>>>()?)?.into_any())
-            }
-            "owned_topics" => {
-                let topics = self.spec.owned_topics(member).iter();
-                let names = topics.map(|&topic| &self.names[topic as usize]);
-                Ok(PyTuple::new(py, names.collect::<Vec<_>>())?.into_any())
-            }
-            "streams" => Ok(py.None().into_bound(py)),
-            _ => plain(py, line.get(name)),
-        })
+        let owned = self.spec.owned(member).iter();
+        let owned = owned.map(|tp| {
+            self.maker
+                .make(&self.names[tp.topic as usize], tp.partition)
+        });
+        let owned = PyTuple::new(py, owned.collect::<PyResult<Vec<_>>>()?)?;
+        let owned_topics = self.spec.owned_topics(member).iter();
+        let owned_topics = owned_topics.map(|&topic| &self.names[topic as usize]);
+        let owned_topics = PyTuple::new(py, owned_topics.collect::<Vec<_>>())?;
+        let field = |name| scalar(py, line.get(name));
+        let generation = intern!(py, "user_data_generation_id");
+        instance(
+            self.class,
+            [
+                (intern!(py, "member_id"), field("member_id")?),
+                (intern!(py, "topics"), self.topics.1.clone().into_any()),
+                (
+                    intern!(py, "group_instance_id"),
+                    field("group_instance_id")?,
+                ),
+                (intern!(py, "client_id"), field("client_id")?),
+                (intern!(py, "client_host"), field("client_host")?),
+                (intern!(py, "owned_partitions"), owned.into_any()),
+                (intern!(py, "owned_topics"), owned_topics.into_any()),
+                (intern!(py, "generation_id"), field("generation_id")?),
+                (intern!(py, "rack_id"), field("rack_id")?),
+                (
+                    intern!(py, "subscription_version"),
+                    field("subscription_version")?,
+                ),
+                (intern!(py, "user_data"), field("user_data")?),
+                (generation, field("user_data_generation_id")?),
+                (intern!(py, "client_library"), field("client_library")?),
+                (intern!(py, "streams"), py.None().into_bound(py)),
+            ],
+        )
     }
 }
 
@@ -164,44 +182,45 @@ fn objects<'v>(line: &'v Map, name: &str) -> impl Iterator<Item = &'v Map> {
     values.into_iter().flatten().filter_map(Value::as_object)
 }
 
-/// A text, a whole number or a tuple of such; else None.
-fn plain<'py>(py: Python<'py>, value: Option<&Value>) -> PyResult<Object<'py>> {
+/// A text or a whole number; None if there is neither.
+fn scalar<'py>(py: Python<'py>, value: Option<&Value>) -> PyResult<Object<'py>> {
     Ok(match value {
         Some(Value::String(text)) => PyString::new(py, text.as_str()).into_any(),
         Some(Value::Number(number)) => number.as_i64().into_pyobject(py)?,
-        Some(Value::Bool(flag)) => flag.into_pyobject(py)?.to_owned().into_any(),
-        Some(Value::Array(values)) => {
-            let values = values.iter().map(|value| plain(py, Some(value)));
-            PyTuple::new(py, values.collect::<PyResult<Vec<_>>>()?)?.into_any()
-        }
         _ => py.None().into_bound(py),
     })
 }
 
-/// The names, each with the value that `value` returns for it.
-fn values<'n, 'py>(
-    names: &'n Names<'py>,
-    mut value: impl FnMut(&str) -> PyResult<Object<'py>>,
-) -> impl Iterator<Item = PyResult<(Bound<'py, PyString>, Object<'py>)>> {
-    names.iter_borrowed().map(move |name| {
-        let name = name.cast::<PyString>()?.to_owned();
-        let value = value(name.to_str()?)?;
-        Ok((name, value))
-    })
+fn list<'v, 'py>(
+    py: Python<'py>,
+    value: &'v Value,
+    item: impl Fn(&'v Value) -> PyResult<Object<'py>>,
+) -> PyResult<Object<'py>> {
+    let values = value.as_array().into_iter().flatten().map(item);
+    Ok(PyTuple::new(py, values.collect::<PyResult<Vec<_>>>()?)?.into_any())
+}
+
+fn optional_list<'v, 'py>(
+    py: Python<'py>,
+    value: Option<&'v Value>,
+    item: impl Fn(&'v Value) -> PyResult<Object<'py>>,
+) -> PyResult<Object<'py>> {
+    match value {
+        Some(value) if !value.is_null() => list(py, value, item),
+        _ => Ok(py.None().into_bound(py)),
+    }
 }
 
 /// Makes a frozen dataclass without its constructor, which takes several times longer.
-fn instance<'py>(
+fn instance<'py, const N: usize>(
     class: &Bound<'py, PyType>,
-    names: &Names<'py>,
-    value: impl FnMut(&str) -> PyResult<Object<'py>>,
+    fields: [(&Bound<'py, PyString>, Object<'py>); N],
 ) -> PyResult<Object<'py>> {
     let py = class.py();
     let made = py
         .get_type::<PyAny>()
         .call_method1(intern!(py, "__new__"), (class,))?;
-    for field in values(names, value) {
-        let (name, value) = field?;
+    for (name, value) in fields {
         // SAFETY: all three are objects. This is `object.__setattr__`, which the constructor of a
         // frozen dataclass calls, too.
         let set =

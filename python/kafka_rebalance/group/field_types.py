@@ -148,6 +148,8 @@ class List(Text):
             self.item.check(one, f"{at}[{i}]")
 
     def write(self, value: Any) -> Any:
+        if not isinstance(self.item, List | OrNull | Record):
+            return list(value)
         return [self.item.write(one) for one in value]
 
     def exact(self) -> tuple[Any, ...]:

@@ -186,12 +186,6 @@ def rows(record: Record = GROUP, at: str = "") -> Iterator[tuple[str, bool]]:
             yield from rows(entry, f"{at}{one.name}[].")
 
 
-NAMES = tuple(
-    tuple(one.name for one in (*record.fields, *record.attributes))
-    for record in (GROUP, TOPIC, MEMBER)
-)
-"""The attributes of a group, of a topic and of a member, for `_core.read_line`."""
-
 _TYPES = _core.FieldTypes(GROUP.exact_fields())
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 import kafka_rebalance as kr
+import kafka_rebalance.wire as wire
 from kafka_rebalance.cli import main
 from kafka_rebalance.clients.caller import log
 from kafka_rebalance.errors import GroupError
@@ -32,6 +33,7 @@ from kafka_rebalance.report.plans.streams_group import print_streams_group
 from kafka_rebalance.report.text.names import shell_option
 from kafka_rebalance.report.text.tables import table_lines, text_width
 from kafka_rebalance.report.text.terminal import shown_streams
+from kafka_rebalance.testing import RunningBroker
 from kafka_rebalance.wire.connect_protocol import (
     ConnectAssignment,
     ConnectMetadata,
@@ -46,7 +48,9 @@ from kafka_rebalance.wire.group_records import (
     encode_key,
     encode_value,
 )
+from tests.support.hostile_listeners import broker_commands
 from tests.support.hostile_names import PIECES, check, dangerous, hostile_group, names
+from tests.support.live_members import join_by_hand
 from tests.support.streams_descriptions import GROUP as STREAMS
 from tests.support.terminal import open_terminal, read_terminal
 from tests.test_describe_assigned_by_broker import MODERN
@@ -127,6 +131,25 @@ def test_every_command(tmp_path: Path, capfd: pytest.CaptureFixture[str], seed: 
         if command == ["assign", "FILE"]:
             answers = [json.loads(line) for line in seen.out.splitlines()]
             assert [answer["group_id"] for answer in answers] == [one.group_id for one in groups]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_every_command_that_reads_a_broker(capfd: pytest.CaptureFixture[str], seed: int) -> None:
+    """The broker's group has a hostile id, and a member that subscribes to hostile topics."""
+    group_id, topic = islice(names(seed), 10, 12)
+    subscription = wire.encode_subscription(wire.Subscription(("t", topic)))
+    given = wire.encode_assignment(wire.AssignmentData((kr.TopicPartition("t", 0),)))
+    with RunningBroker({"t": 2, "__consumer_offsets": 4}) as broker:
+        join_by_hand(broker.address, group_id, subscription, assignment=given)
+        server = ["--bootstrap-server", broker.address, "--timeout", "5"]
+        for words in broker_commands().values():
+            asked = [f"--group={group_id}" if word == "g" else word for word in words]
+            main([*(word for word in asked if word != "--group"), *server])
+            seen = capfd.readouterr()
+            assert seen.out or seen.err
+            check(seen.out)
+            check(seen.err)
+            assert "Traceback" not in seen.err
 
 
 def test_the_scripts_of_connect_and_the_traces(

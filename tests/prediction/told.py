@@ -347,7 +347,10 @@ class RealIds(MadeUp):
 def _with_real_ids(
     plan: RebalancePlan, joined: Sequence[str], topics: Sequence[Topic]
 ) -> RebalancePlan | None:
-    """Plans again with the real ids and racks; None if the number of new members differs."""
+    """Plans again with the real ids and racks.
+
+    None if the number of new members differs, or if this leader's assignor would throw.
+    """
     if len(joined) != len(plan.newcomers):
         return None
     if plan.places_guessed:  # the only change is that of the partitions
@@ -355,4 +358,7 @@ def _with_real_ids(
         grown = plan.group.edited(topics=tuple(one for one in topics if one.name in names))
         return kr.plan(grown, plan.assignor, engine=plan.engine)
     ids = RealIds(plan.group.group_id, joined, plan.newcomers)
-    return played(plan.group, parse_changes(plan.changes), plan.engine, ids)
+    try:
+        return played(plan.group, parse_changes(plan.changes), plan.engine, ids)
+    except kr.AssignorThrows:
+        return None

@@ -110,7 +110,7 @@ mod _core {
     #[pymodule_export]
     use super::contract::read_line;
     #[pymodule_export]
-    use super::field_types::has_its_types;
+    use super::field_types::FieldTypes;
     #[pymodule_export]
     use super::group::{Interned, intern};
     #[pymodule_export]

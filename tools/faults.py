@@ -79,7 +79,7 @@ FAULTS = (
         "return names[topic] if isinstance(topic, int)",
         "return names[0] if isinstance(topic, int)",
     ),
-    Fault("tracing", 'if absent and answer.get("err") ==', 'if absent and answer.get("err") !='),
+    Fault("playback", 'if absent and answer.get("err") ==', 'if absent and answer.get("err") !='),
     Fault("wire", "since.first <= version <= since.last", "since.first < version <= since.last"),
     Fault(
         "src/assignors",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the generated tables of docs/behaviour, which come from tables in the code.
+"""Writes the generated tables of docs/contract.md and docs/behaviour, from tables in the code.
 
     python -m tools.tables
 
@@ -16,12 +16,14 @@ from typing import TypeVar
 
 from kafka_rebalance.coordinator.classic_group import group as states
 from kafka_rebalance.coordinator.classic_group.member_checks import ERROR_BY_STATE
+from kafka_rebalance.group import group_fields as fields
 from kafka_rebalance.member import reactions
 from kafka_rebalance.member import states as member_states
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.group_states import GroupState
 
-PAGES = sorted((Path(__file__).resolve().parent.parent / "docs" / "behaviour").glob("*.md"))
+_DOCS = Path(__file__).resolve().parent.parent / "docs"
+PAGES = [_DOCS / "contract.md", *sorted((_DOCS / "behaviour").glob("*.md"))]
 _State = TypeVar("_State", bound=Enum)
 
 _BLOCK = re.compile(r"(<!-- generated: ([\w ]+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
@@ -77,21 +79,31 @@ def member_reactions() -> str:
     return table(["", *columns], rows)
 
 
+def group_fields(block: str) -> str:
+    """Returns the table of a group's fields. Its meanings are those of the present block."""
+    meanings = dict(re.findall(r"^\| (`.*?`) \|.*\| (.*) \|$", block, re.MULTILINE))
+    named = [[f"`{path}`", "required" * is_required] for path, is_required in fields.rows()]
+    rows = [[name, needed, meanings.get(name, "")] for name, needed in named]
+    return table(["field", "", "meaning"], rows)
+
+
 def _name(reaction: reactions.Reaction | None) -> str:
     return "" if reaction is None else reaction.name
 
 
-BLOCKS: dict[str, Callable[[], str]] = {
-    "legal transitions": lambda: transitions(states.LEGAL_PREDECESSORS),
-    "errors by state": errors_by_state,
-    "legal transitions of a member": lambda: transitions(member_states.LEGAL_PREDECESSORS),
-    "member reactions": member_reactions,
+BLOCKS: dict[str, Callable[[str], str]] = {
+    "legal transitions": lambda _: transitions(states.LEGAL_PREDECESSORS),
+    "errors by state": lambda _: errors_by_state(),
+    "legal transitions of a member": lambda _: transitions(member_states.LEGAL_PREDECESSORS),
+    "member reactions": lambda _: member_reactions(),
+    "fields of a group": group_fields,
 }
+"""By name: a function that returns the block, from the block that is on the page."""
 
 
 def rewritten(text: str) -> str:
     """Returns a page's text with current blocks. Raises KeyError for an unknown block."""
-    return _BLOCK.sub(lambda found: found[1] + BLOCKS[found[2]]() + found[3], text)
+    return _BLOCK.sub(lambda found: found[1] + BLOCKS[found[2]](found[0]) + found[3], text)
 
 
 def blocks(text: str) -> list[str]:

@@ -2,7 +2,7 @@
 """The compiled core. It is not public: use the functions of `kafka_rebalance` that call it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Literal, final
+from typing import Any, Final, Literal, Self, final
 
 from kafka_rebalance.assignors.connect.memory import Memory
 from kafka_rebalance.assignors.connect.spec import ConnectSpec, Result
@@ -140,10 +140,14 @@ class DecodedUserData:
     generation_id: Final[int | None]
 
 @final
+class FieldTypes:
+    def __new__(cls, fields: object) -> Self: ...
+    def fit(self, group: object) -> bool: ...
+
+@final
 class Interned:
     member_ids: Final[tuple[str, ...]]
 
-def has_its_types(group: object, topic: type, member: type, pair: type) -> bool: ...
 def intern(group: GroupSpec) -> Interned: ...
 def read_line(line: object, max_partitions: object) -> list[Any] | None: ...
 def topic_partitions(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `group/contract.py`: reads a group from a contract line (docs/contract.md), and writes
-//! an answer as a result line. The order of the checks and the texts of errors are those of the
-//! Python module, except for the JSON parser's own texts.
+//! Mirror of `group/contract.py` and `group/group_fields.py`: reads a group from a contract line
+//! (docs/contract.md), and writes an answer as a result line. The order of the checks and the texts
+//! of errors are those of the Python modules, except for the JSON parser's own texts.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -36,6 +36,9 @@ pub fn from_value(value: &Value, max_partitions: u64) -> Result<GroupSpec<'_>> {
     generation(fields, "generation_id", "")?;
     let assignor = optional_string(fields, "assignor", "")?;
     let mut builder = GroupBuilder::new(group_id, assignor);
+    builder.leader_library(optional_string(fields, "leader_library", "")?);
+    optional_string(fields, "leader", "")?;
+    let protocol = optional_string(fields, "rebalance_protocol", "")?;
     for_each(fields, "topics", "", |value, at| {
         topic(&mut builder, value, at)
     })?;
@@ -43,15 +46,13 @@ pub fn from_value(value: &Value, max_partitions: u64) -> Result<GroupSpec<'_>> {
     for_each(fields, "members", "", |value, at| {
         member(&mut builder, &mut ids, value, at)
     })?;
+    topology(&mut builder, fields)?;
     for (path, topic, topic_id) in ids {
         let wrong = |problem| GroupError::new(path, problem);
         let topic = builder.owned_id(topic);
         builder.id_beside_owned(topic, topic_id).map_err(wrong)?;
     }
-    builder.leader_library(optional_string(fields, "leader_library", "")?);
-    optional_string(fields, "leader", "")?;
-    builder.rebalance_protocol(optional_string(fields, "rebalance_protocol", "")?)?;
-    topology(&mut builder, fields)?;
+    builder.rebalance_protocol(protocol)?;
     builder.finish(max_partitions)
 }
 
@@ -124,15 +125,15 @@ fn member<'a>(
         for_each(fields, "owned_partitions", at, |value, at| {
             let fields = object(value, at)?;
             let topic = string(fields, "topic", at)?;
-            if let Some(topic_id) = optional_string(fields, "topic_id", at)? {
-                ids.push((path(at, "topic_id"), topic, topic_id));
-            }
             let before = owned.len();
             owned_topics.push(topic);
             each_partition(fields, "partitions", at, |partition| {
                 owned.push((topic, partition))
             })?;
             is_whole &= owned.len() > before;
+            if let Some(topic_id) = optional_string(fields, "topic_id", at)? {
+                ids.push((path(at, "topic_id"), topic, topic_id));
+            }
             Ok(())
         })?;
     }
@@ -159,7 +160,7 @@ fn member<'a>(
     streams_member(builder, fields, at)
 }
 
-/// Mirror of `read_topology` in `group/streams.py`.
+/// Reads the fields of a topology.
 fn topology<'a>(builder: &mut GroupBuilder<'a>, fields: &'a Fields) -> Result<()> {
     if present(fields, "subtopologies").is_some() {
         builder.topology();
@@ -184,7 +185,7 @@ fn topology<'a>(builder: &mut GroupBuilder<'a>, fields: &'a Fields) -> Result<()
     Ok(())
 }
 
-/// Mirror of `read_member` in `group/streams.py`.
+/// Reads `STREAMS` of `group/group_fields.py`, which stands beside the fields of the member.
 fn streams_member<'a>(builder: &mut GroupBuilder<'a>, fields: &'a Fields, at: &str) -> Result<()> {
     let Some(process_id) = optional_string(fields, "process_id", at)? else {
         return Ok(());

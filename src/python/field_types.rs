@@ -1,129 +1,119 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Checks quickly, for `group/field_types.py`, whether a Python group has exactly the types that
-//! `group/model.py` declares. If not, the Python module searches for a wrong field.
+//! Checks quickly whether a Python group has exactly the types of the table in
+//! `group/group_fields.py`. If not, the Python module searches for a wrong field.
 
-use pyo3::intern;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyInt, PyList, PyString, PyTuple, PyType};
+use pyo3::types::{PyBool, PyInt, PyList, PyString, PyTuple, PyType};
 
-/// The classes of `model`.
-struct Classes<'c, 'py> {
-    topic: &'c Bound<'py, PyType>,
-    member: &'c Bound<'py, PyType>,
-    pair: &'c Bound<'py, PyType>,
+/// A type, as `exact` of `group/field_types.py` returns it.
+enum Kind {
+    /// A text; one of these, if there are any.
+    Text(Vec<String>),
+    Whole(i64, i64),
+    Flag,
+    Optional(Box<Kind>),
+    List(Box<Kind>),
+    /// A named tuple of a text and a partition.
+    Pair(Py<PyType>),
+    Object(Py<PyType>, Fields),
 }
 
-/// Returns true only if every value has the exact declared type and the fields of streams groups
-/// are None. If not, the values may still be allowed, so the Python check decides.
-#[pyfunction]
-pub fn has_its_types<'py>(
-    group: &Bound<'py, PyAny>,
-    topic: &Bound<'py, PyType>,
-    member: &Bound<'py, PyType>,
-    pair: &Bound<'py, PyType>,
-) -> bool {
-    let classes = Classes {
-        topic,
-        member,
-        pair,
+type Fields = Vec<(Py<PyString>, Kind)>;
+
+/// The types of a group's fields.
+#[pyclass(frozen, module = "kafka_rebalance._core")]
+pub struct FieldTypes(Fields);
+
+#[pymethods]
+impl FieldTypes {
+    #[new]
+    fn new(fields: &Bound<'_, PyAny>) -> PyResult<Self> {
+        fields_of(fields).map(Self)
+    }
+
+    /// Returns true only if every value has the exact type. If not, the values may still be
+    /// allowed, so the Python check decides.
+    fn fit(&self, group: &Bound<'_, PyAny>) -> bool {
+        // An error means that an attribute is missing.
+        all_fit(&self.0, group).unwrap_or(false)
+    }
+}
+
+fn fields_of(fields: &Bound<'_, PyAny>) -> PyResult<Fields> {
+    let read = |field: PyResult<Bound<'_, PyAny>>| {
+        let (name, kind): (Bound<'_, PyString>, Bound<'_, PyTuple>) = field?.extract()?;
+        Ok((name.unbind(), kind_of(&kind)?))
     };
-    // An error means that an attribute is missing.
-    classes.group(group).unwrap_or(false)
+    fields.try_iter()?.map(read).collect()
 }
 
-impl Classes<'_, '_> {
-    fn group(&self, group: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let py = group.py();
-        Ok(is_text(&group.getattr(intern!(py, "group_id"))?)
-            && is_none_or(&group.getattr(intern!(py, "assignor"))?, is_text)
-            && is_none_or(&group.getattr(intern!(py, "leader_library"))?, is_text)
-            && is_none_or(&group.getattr(intern!(py, "leader"))?, is_text)
-            && is_none_or(&group.getattr(intern!(py, "rebalance_protocol"))?, is_text)
-            && is_none_or(&group.getattr(intern!(py, "generation_id"))?, is_integer)
-            && group.getattr(intern!(py, "subtopologies"))?.is_none()
-            && group
-                .getattr(intern!(py, "num_standby_replicas"))?
-                .is_none()
-            && all(&group.getattr(intern!(py, "topics"))?, |t| self.topic(t))?
-            && all(&group.getattr(intern!(py, "members"))?, |m| self.member(m))?)
-    }
-
-    fn topic(&self, topic: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let py = topic.py();
-        if !topic.get_type().is(self.topic) {
-            return Ok(false);
-        }
-        let racks = topic.getattr(intern!(py, "racks"))?;
-        let initialized = topic.getattr(intern!(py, "initialized"))?;
-        let is_rack = |rack: &Bound<'_, PyAny>| Ok(is_none_or(rack, is_text));
-        Ok(is_text(&topic.getattr(intern!(py, "name"))?)
-            && is_integer(&topic.getattr(intern!(py, "partitions"))?)
-            && (racks.is_none() || all(&racks, |replicas| all(replicas, is_rack))?)
-            && is_none_or(&topic.getattr(intern!(py, "topic_id"))?, is_text)
-            && (initialized.is_none() || all(&initialized, |p| Ok(is_integer(p)))?))
-    }
-
-    fn member(&self, member: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let py = member.py();
-        if !member.get_type().is(self.member) {
-            return Ok(false);
-        }
-        let field = |name| member.getattr(name);
-        Ok(is_text(&field(intern!(py, "member_id"))?)
-            && all(&field(intern!(py, "topics"))?, |topic| Ok(is_text(topic)))?
-            && is_none_or(&field(intern!(py, "group_instance_id"))?, is_text)
-            && is_none_or(&field(intern!(py, "client_id"))?, is_text)
-            && is_none_or(&field(intern!(py, "client_host"))?, is_text)
-            && is_none_or(&field(intern!(py, "rack_id"))?, is_text)
-            && is_none_or(&field(intern!(py, "generation_id"))?, is_integer)
-            && is_none_or(&field(intern!(py, "subscription_version"))?, is_integer)
-            && is_none_or(&field(intern!(py, "user_data"))?, is_text)
-            && is_none_or(&field(intern!(py, "user_data_generation_id"))?, is_integer)
-            && is_none_or(&field(intern!(py, "client_library"))?, is_text)
-            && field(intern!(py, "streams"))?.is_none()
-            && all(&field(intern!(py, "owned_partitions"))?, |tp| self.pair(tp))?)
-    }
-
-    fn pair(&self, pair: &Bound<'_, PyAny>) -> PyResult<bool> {
-        if !pair.get_type().is(self.pair) {
-            return Ok(false);
-        }
-        let pair = pair.cast::<PyTuple>()?;
-        let partition = pair.get_item(1)?;
-        let in_range = |number: i64| (0..=i64::from(i32::MAX)).contains(&number);
-        Ok(is_text(&pair.get_item(0)?)
-            && is_integer(&partition)
-            && partition.extract().is_ok_and(in_range))
-    }
+fn kind_of(kind: &Bound<'_, PyTuple>) -> PyResult<Kind> {
+    let item = |i| kind.get_item(i);
+    let inner = || PyResult::Ok(Box::new(kind_of(item(1)?.cast()?)?));
+    let name: String = item(0)?.extract()?;
+    Ok(match name.as_str() {
+        "text" => Kind::Text(kind.get_slice(1, kind.len()).extract()?),
+        "whole" => Kind::Whole(item(1)?.extract()?, item(2)?.extract()?),
+        "flag" => Kind::Flag,
+        "optional" => Kind::Optional(inner()?),
+        "list" => Kind::List(inner()?),
+        "pair" => Kind::Pair(item(1)?.extract()?),
+        "object" => Kind::Object(item(1)?.extract()?, fields_of(&item(2)?)?),
+        _ => return Err(PyValueError::new_err(name)),
+    })
 }
 
-/// Whether the value is a str without unpaired surrogates, which UTF-8 cannot encode.
-fn is_text(value: &Bound<'_, PyAny>) -> bool {
-    let text = value.cast_exact::<PyString>();
-    text.is_ok_and(|text| text.to_str().is_ok())
-}
-
-/// Whether the value is an int; True and False are not, because their type is a subclass of int.
-fn is_integer(value: &Bound<'_, PyAny>) -> bool {
-    value.is_exact_instance_of::<PyInt>()
-}
-
-fn is_none_or(value: &Bound<'_, PyAny>, check: fn(&Bound<'_, PyAny>) -> bool) -> bool {
-    value.is_none() || check(value)
-}
-
-/// Whether the value is a tuple or a list whose entries all pass the check.
-fn all<'py>(
-    values: &Bound<'py, PyAny>,
-    check: impl Fn(&Bound<'py, PyAny>) -> PyResult<bool>,
-) -> PyResult<bool> {
-    if !values.is_exact_instance_of::<PyTuple>() && !values.is_exact_instance_of::<PyList>() {
-        return Ok(false);
-    }
-    for value in values.try_iter()? {
-        if !check(&value?)? {
+fn all_fit(fields: &Fields, object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    for (name, kind) in fields {
+        if !kind.fits(&object.getattr(name)?)? {
             return Ok(false);
         }
     }
     Ok(true)
+}
+
+impl Kind {
+    fn fits(&self, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+        Ok(match self {
+            // A str with unpaired surrogates has no UTF-8.
+            Self::Text(choices) => match value.cast_exact::<PyString>().map(|text| text.to_str()) {
+                Ok(Ok(text)) => choices.is_empty() || choices.iter().any(|one| one == text),
+                _ => false,
+            },
+            Self::Whole(least, most) => is_whole(value, *least, *most),
+            Self::Flag => value.is_exact_instance_of::<PyBool>(),
+            Self::Optional(kind) => value.is_none() || kind.fits(value)?,
+            Self::List(kind) => {
+                if !value.is_exact_instance_of::<PyTuple>()
+                    && !value.is_exact_instance_of::<PyList>()
+                {
+                    return Ok(false);
+                }
+                for one in value.try_iter()? {
+                    if !kind.fits(&one?)? {
+                        return Ok(false);
+                    }
+                }
+                true
+            }
+            Self::Pair(class) => {
+                value.get_type().is(class) && {
+                    let pair = value.cast::<PyTuple>()?;
+                    let text = pair.get_item(0)?;
+                    let text = text.cast_exact::<PyString>();
+                    text.is_ok_and(|text| text.to_str().is_ok())
+                        && is_whole(&pair.get_item(1)?, 0, i32::MAX.into())
+                }
+            }
+            Self::Object(class, fields) => value.get_type().is(class) && all_fit(fields, value)?,
+        })
+    }
+}
+
+/// Whether the value is an int in these bounds; True and False are not, because their type is a
+/// subclass of int.
+fn is_whole(value: &Bound<'_, PyAny>, least: i64, most: i64) -> bool {
+    let in_bounds = |number: i64| (least..=most).contains(&number);
+    value.is_exact_instance_of::<PyInt>() && value.extract().is_ok_and(in_bounds)
 }

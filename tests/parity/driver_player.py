@@ -9,7 +9,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any, Self
 
-from kafka_rebalance.tracing.driver import Driver
+from kafka_rebalance.playback.driver import Driver
 from tests.support.processes import end_by_closing_stdin
 
 from .scenarios import CONFIG

@@ -10,20 +10,19 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
+from kafka_rebalance.group.group_fields import GROUP, MEMBER, TOPIC
 from kafka_rebalance.report.text.sentences import print_note
 
-_GROUP = (
-    "group_id assignor generation_id leader_library leader rebalance_protocol topics members "
-    "subtopologies num_standby_replicas cluster error changes assignment_epoch"
-)
-_TOPIC = "name partitions racks topic_id initialized leaderless"
-_MEMBER = (
-    "member_id topics group_instance_id client_id client_host owned_partitions generation_id "
-    "rack_id subscription_version user_data user_data_generation_id client_library process_id "
-    "active_tasks standby_tasks task_offsets assigned_partitions topic_regex is_classic "
-    "target_active_tasks target_standby_tasks client_tags"
-)
-FIELDS = {"": _GROUP.split(), "topics": _TOPIC.split(), "members": _MEMBER.split()}
+_OTHERS = {
+    "": "cluster error changes assignment_epoch",
+    "topics": "leaderless",
+    "members": "assigned_partitions topic_regex is_classic target_active_tasks "
+    "target_standby_tasks client_tags",
+}
+FIELDS = {
+    place: [*(one.name for one in record.in_lines()), *_OTHERS[place].split()]
+    for place, record in (("", GROUP), ("topics", TOPIC), ("members", MEMBER))
+}
 """The fields of docs/contract.md, those for people too, by the list that contains them."""
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that the fields of a dataclass have their declared types, which Python does not check.
 
-`field_types.py` checks groups, which are made in large numbers; this module reads the types from
+`group_fields.py` checks groups, which are made in large numbers; this module reads the types from
 the class, and suits objects of which there is one for each member at most.
 """
 

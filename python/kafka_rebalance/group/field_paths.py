@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads fields of parsed JSON, and checks their types; errors have the field's path."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from kafka_rebalance.errors import GroupError
@@ -62,6 +62,34 @@ def array(value: Any, at: str) -> list[Any] | tuple[Any, ...]:
     return value
 
 
+def objects(values: Any, at: str, expected: type, example: str) -> Sequence[Any]:
+    """Returns the list, if each entry is an `expected`; `example` is the text that makes one."""
+    for i, value in enumerate(list_or_tuple(values, at)):
+        if not isinstance(value, expected):
+            raise wrong(value, f"{at}[{i}]", expected.__name__, example)
+    return values  # type: ignore[no-any-return]
+
+
+def list_or_tuple(values: Any, at: str) -> Sequence[Any]:
+    """Returns the list or tuple that Python code gave."""
+    if not isinstance(values, list | tuple):
+        what = f"{values!r} is a string" if isinstance(values, str) else of_python(values)
+        raise GroupError(at, f"{what}, not a tuple; give a tuple")
+    return values
+
+
+def wrong(value: Any, at: str, noun: str, example: str) -> GroupError:
+    """Returns the error of a value that Python code gave."""
+    return GroupError(at, f"{of_python(value)} is not a {noun}; give {example}")
+
+
+def of_python(value: Any) -> str:
+    """Returns the type of a value in words: `kind`, but None and a tuple have Python's names."""
+    if isinstance(value, tuple):
+        return "a tuple"
+    return "None" if value is None else kind(value)
+
+
 def text(value: Any, at: str) -> str:
     if not isinstance(value, str):
         raise GroupError(at, f"{kind(value)} is not a string")
@@ -80,18 +108,6 @@ def integer(value: Any, at: str, noun: str, least: int = 0, most: int = MAX_INT3
     if not least <= value <= most:
         raise GroupError(at, f"{value} is not a {noun} from {least} to {most}")
     return value
-
-
-def optional_integer(
-    fields: Mapping[str, Any],
-    name: str,
-    at: str,
-    noun: str,
-    least: int = 0,
-    most: int = MAX_INT32,
-) -> int | None:
-    value = fields.get(name)
-    return None if value is None else integer(value, path(at, name), noun, least, most)
 
 
 def kind(value: Any) -> str:

@@ -1,145 +1,287 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the types of the fields of a group that Python code made.
-
-The core accepts a group that has exactly the types of `model.py`. For any other group, this module
-looks for the first wrong field, and raises an error with its path. If it finds none, the group is
-accepted: it may have lists, or subclasses of the types. (`group/contract.py` checks JSON lines.)
+"""The kinds of fields of a group: each reads a contract line's value, checks the value that Python
+code gave, and writes a line's. Errors have the field's path. `group_fields.py` is their table.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-import kafka_rebalance._core as _core
 from kafka_rebalance.errors import GroupError
 
-from .field_paths import MAX_INT32, kind, text
-from .model import StreamsMember, Subtopology, TaskOffset
-from .streams import MAX_INT64, MIN_INT64
+from .field_paths import (
+    MAX_INT32,
+    array,
+    integer,
+    kind,
+    list_or_tuple,
+    object_,
+    objects,
+    path,
+    required,
+    text,
+    wrong,
+)
+from .model import (
+    USER_DATA,
+    TopicPartition,
+    in_runs,
+    quoted,
+)
 
-A_MEMBER = "Member(member_id, topics)"
-
-_TEXTS_OF_MEMBER = (
-    "group_instance_id", "client_id", "client_host", "rack_id", "user_data", "client_library"
-)  # fmt: skip
-_GENERATIONS_OF_MEMBER = ("generation_id", "user_data_generation_id")
-
-
-def check_types(group: Any, topic: type, member: type, pair: type) -> None:
-    """Raises a GroupError with the path of the first field whose type is not that of `model.py`."""
-    if not _core.has_its_types(group, topic, member, pair):
-        _walk(group, topic, member, pair)
-
-
-def _walk(group: Any, topic: type, member: type, pair: type) -> None:
-    _text(group.group_id, "group_id")
-    for name in ("assignor", "leader_library", "leader", "rebalance_protocol"):
-        _unless_none(_text, getattr(group, name), name)
-    _unless_none(_integer, group.generation_id, "generation_id", "generation")
-    for i, one in enumerate(objects(group.topics, "topics", topic, "Topic(name, partitions)")):
-        _text(one.name, f"topics[{i}].name")
-        _integer(one.partitions, f"topics[{i}].partitions", "count")
-        if one.racks is not None:
-            for p, racks in enumerate(_list(one.racks, f"topics[{i}].racks")):
-                for r, rack in enumerate(_list(racks, f"topics[{i}].racks[{p}]")):
-                    _unless_none(_text, rack, f"topics[{i}].racks[{p}][{r}]")
-        _unless_none(_text, one.topic_id, f"topics[{i}].topic_id")
-        if one.initialized is not None:
-            for n, partition in enumerate(_list(one.initialized, f"topics[{i}].initialized")):
-                _integer(partition, f"topics[{i}].initialized[{n}]", "partition")
-    for i, one in enumerate(objects(group.members, "members", member, A_MEMBER)):
-        _walk_member(one, f"members[{i}]", pair)
-    _unless_none(_integer, group.num_standby_replicas, "num_standby_replicas", "count")
-    if group.subtopologies is not None:
-        example = "Subtopology(subtopology_id, tasks)"
-        listed = objects(group.subtopologies, "subtopologies", Subtopology, example)
-        for i, one in enumerate(listed):
-            _text(one.subtopology_id, f"subtopologies[{i}].subtopology_id")
-            _integer(one.tasks, f"subtopologies[{i}].tasks", "count")
-            if not isinstance(one.stateful, bool):
-                raise _wrong(one.stateful, f"subtopologies[{i}].stateful", "boolean", "a bool")
-            for n, name in enumerate(_list(one.source_topics, f"subtopologies[{i}].source_topics")):
-                _text(name, f"subtopologies[{i}].source_topics[{n}]")
+MIN_INT32 = -(2**31)
+MIN_INT64, MAX_INT64 = -(2**63), 2**63 - 1
 
 
-def _walk_member(member: Any, at: str, pair: type) -> None:
-    _text(member.member_id, f"{at}.member_id")
-    for name in _TEXTS_OF_MEMBER:
-        _unless_none(_text, getattr(member, name), f"{at}.{name}")
-    for i, topic in enumerate(_list(member.topics, f"{at}.topics")):
-        _text(topic, f"{at}.topics[{i}]")
-    _walk_partitions(member.owned_partitions, f"{at}.owned_partitions", pair)
-    for i, topic in enumerate(_list(member.owned_topics, f"{at}.owned_topics")):
-        _text(topic, f"{at}.owned_topics[{i}]")
-    for name in _GENERATIONS_OF_MEMBER:
-        _unless_none(_integer, getattr(member, name), f"{at}.{name}", "generation")
-    version, noun = member.subscription_version, "subscription version"
-    _unless_none(_integer, version, f"{at}.subscription_version", noun)
-    if member.streams is not None:
-        _walk_streams(member.streams, f"{at}.streams", pair)
+class Text:
+    """A string."""
+
+    spark = "string"
+
+    def read(self, value: Any, at: str) -> Any:
+        """Returns the value of a contract line's field. Errors: GroupError."""
+        return text(value, at)
+
+    def check(self, value: Any, at: str) -> None:
+        """Raises a GroupError if Python code gave a value of another type."""
+        if not isinstance(value, str):
+            raise wrong(value, at, "string", "a str")
+        self.read(value, at)
+
+    def write(self, value: Any) -> Any:
+        """Returns the value for a contract line."""
+        return value
+
+    def exact(self) -> tuple[Any, ...]:
+        """Returns the type for `_core.FieldTypes`, which accepts values of exactly this type."""
+        return ("text",)
 
 
-def _walk_streams(member: Any, at: str, pair: type) -> None:
-    if not isinstance(member, StreamsMember):
-        raise _wrong(member, at, "StreamsMember", "StreamsMember(process_id)")
-    _text(member.process_id, f"{at}.process_id")
-    for name in ("active_tasks", "standby_tasks"):
-        _walk_partitions(getattr(member, name), f"{at}.{name}", pair)
-    offsets, example = member.task_offsets, "TaskOffset(task, offset)"
-    for i, one in enumerate(objects(offsets, f"{at}.task_offsets", TaskOffset, example)):
-        place = f"{at}.task_offsets[{i}]"
-        _walk_partitions((one.task,), f"{place}.task", pair)
-        _integer(one.offset, f"{place}.offset", "task offset")
-        if not MIN_INT64 <= one.offset <= MAX_INT64:
-            problem = f"{one.offset} is not a task offset from {MIN_INT64} to {MAX_INT64}"
-            raise GroupError(f"{place}.offset", problem)
+class UserDataName(Text):
+    """One of `USER_DATA`."""
+
+    def read(self, value: Any, at: str) -> Any:
+        if text(value, at) not in USER_DATA:
+            raise GroupError(at, f"{quoted(value)} is not {' or '.join(map(quoted, USER_DATA))}")
+        return value
+
+    def exact(self) -> tuple[Any, ...]:
+        return "text", *USER_DATA
 
 
-def _walk_partitions(partitions: Any, at: str, pair: type) -> None:
-    example = "TopicPartition(topic, partition)"
-    for i, one in enumerate(objects(partitions, at, pair, example)):
-        _text(one.topic, f"{at}[{i}].topic")
-        _integer(one.partition, f"{at}[{i}].partition", "partition")
-        if not 0 <= one.partition <= MAX_INT32:
-            problem = f"{one.partition} is not a partition from 0 to {MAX_INT32}"
-            raise GroupError(f"{at}[{i}]", problem)
+@dataclass(frozen=True, slots=True)
+class Whole(Text):
+    """A whole number, and its noun in errors."""
+
+    noun: str
+    least: int = 0
+    most: int = MAX_INT32
+
+    @property
+    def spark(self) -> str:  # type: ignore[override]
+        return "int" if self.most <= MAX_INT32 else "bigint"
+
+    def read(self, value: Any, at: str) -> Any:
+        return integer(value, at, self.noun, self.least, self.most)
+
+    def check(self, value: Any, at: str) -> None:
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise wrong(value, at, self.noun, "an int")
+        self.read(value, at)
+
+    def exact(self) -> tuple[Any, ...]:
+        return "whole", self.least, self.most
 
 
-def objects(values: Any, at: str, expected: type, example: str) -> Sequence[Any]:
-    """Returns the list, if each entry is an `expected`; `example` is the text that makes one."""
-    for i, value in enumerate(_list(values, at)):
-        if not isinstance(value, expected):
-            raise _wrong(value, f"{at}[{i}]", expected.__name__, example)
-    return values  # type: ignore[no-any-return]
+@dataclass(frozen=True, slots=True)
+class Flag(Text):
+    """True or false."""
+
+    spark = "boolean"
+
+    def read(self, value: Any, at: str) -> Any:
+        if not isinstance(value, bool):
+            raise GroupError(at, f"{kind(value)} is not true or false")
+        return value
+
+    def check(self, value: Any, at: str) -> None:
+        if not isinstance(value, bool):
+            raise wrong(value, at, "boolean", "a bool")
+
+    def exact(self) -> tuple[Any, ...]:
+        return ("flag",)
 
 
-def _list(values: Any, at: str) -> Sequence[Any]:
-    if not isinstance(values, list | tuple):
-        what = f"{values!r} is a string" if isinstance(values, str) else f"{_kind(values)}"
-        raise GroupError(at, f"{what}, not a tuple; give a tuple")
-    return values
+@dataclass(frozen=True, slots=True)
+class OrNull(Text):
+    """A list's entry that may be null, which is read as `null`."""
+
+    item: Text
+    null: Any = None
+
+    def read(self, value: Any, at: str) -> Any:
+        return self.null if value is None else self.item.read(value, at)
+
+    def check(self, value: Any, at: str) -> None:
+        if value is not None or self.null is not None:
+            self.item.check(value, at)
+
+    def write(self, value: Any) -> Any:
+        return self.item.write(value)
+
+    def exact(self) -> tuple[Any, ...]:
+        return self.item.exact() if self.null is not None else ("optional", self.item.exact())
 
 
-def _text(value: Any, at: str) -> None:
-    if not isinstance(value, str):
-        raise _wrong(value, at, "string", "a str")
-    text(value, at)
+@dataclass(frozen=True, slots=True)
+class List(Text):
+    """A list; in Python, a tuple of the items."""
+
+    item: Text
+
+    def read(self, value: Any, at: str) -> Any:
+        read = self.item.read
+        return tuple([read(one, f"{at}[{i}]") for i, one in enumerate(array(value, at))])
+
+    def check(self, value: Any, at: str) -> None:
+        for i, one in enumerate(list_or_tuple(value, at)):
+            self.item.check(one, f"{at}[{i}]")
+
+    def write(self, value: Any) -> Any:
+        if not isinstance(self.item, List | OrNull | Record):
+            return list(value)
+        return [self.item.write(one) for one in value]
+
+    def exact(self) -> tuple[Any, ...]:
+        return "list", self.item.exact()
 
 
-def _unless_none(check: Callable[..., None], value: Any, *place: str) -> None:
-    if value is not None:
-        check(value, *place)
+class UnreadNames(List):
+    """A list of strings on which no answer depends: in a line, one of another form is ignored."""
+
+    def read(self, value: Any, at: str) -> Any:
+        names = value if isinstance(value, list) else []
+        return tuple(names) if all(isinstance(name, str) for name in names) else ()
 
 
-def _integer(value: Any, at: str, noun: str) -> None:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise _wrong(value, at, noun, "an int")
+class Field(NamedTuple):
+    """A field of an object in a contract line, and the attribute of the Python object."""
+
+    name: str
+    kind: Text
+    required: bool = False
+    default: Any = None
+    """The attribute's value if the field is absent. Such a value is not written."""
+    spark: str = "input all recorded"
+    """In which of Spark's schemas the field is a column."""
 
 
-def _wrong(value: Any, at: str, noun: str, example: str) -> GroupError:
-    return GroupError(at, f"{_kind(value)} is not a {noun}; give {example}")
+@dataclass(frozen=True, slots=True)
+class Record(Text):
+    """An object with these fields; `example` is the text that makes one in Python."""
+
+    fields: tuple[Field, ...]
+    of: type
+    example: str
+    attributes: tuple[Field, ...] = ()
+    """Attributes of the Python object that stand elsewhere in a line."""
+
+    def read(self, value: Any, at: str) -> Any:
+        return self.of(**self.values(object_(value, at), at))
+
+    def values(self, given: Mapping[str, Any], at: str) -> dict[str, Any]:
+        """Returns the values of all fields, read in their order."""
+        found = {}
+        for one in self.fields:
+            value = given.get(one.name)
+            if value is not None:
+                found[one.name] = one.kind.read(value, path(at, one.name))
+            else:
+                found[one.name] = required(given, one.name, at) if one.required else one.default
+        return found
+
+    def check(self, value: Any, at: str) -> None:
+        if not isinstance(value, self.of):
+            raise wrong(value, at, self.of.__name__, self.example)
+        self.check_fields(value, at)
+
+    def check_fields(self, value: Any, at: str) -> None:
+        for one in (*self.fields, *self.attributes):
+            given = getattr(value, one.name)
+            if given is not None or one.required or one.default is not None:
+                one.kind.check(given, path(at, one.name))
+
+    def write(self, value: Any) -> Any:
+        line = {}
+        for one in self.fields:
+            given = self.given(value, one.name)
+            if one.required or not (given is None or (one.default == () and not given)):
+                line[one.name] = one.kind.write(given)
+        return line
+
+    def given(self, value: Any, name: str) -> Any:
+        """Returns what a contract line has for a field of the Python object `value`."""
+        return getattr(value, name)
+
+    def in_lines(self) -> tuple[Field, ...]:
+        """Returns the fields that the object has in a contract line."""
+        return self.fields
+
+    def exact(self) -> tuple[Any, ...]:
+        return "object", self.of, self.exact_fields()
+
+    def exact_fields(self) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+        def exact(one: Field) -> tuple[Any, ...]:
+            is_optional = not one.required and one.default is None
+            return ("optional", one.kind.exact()) if is_optional else one.kind.exact()
+
+        return tuple((one.name, exact(one)) for one in (*self.fields, *self.attributes))
 
 
-def _kind(value: Any) -> str:
-    if isinstance(value, tuple):
-        return "a tuple"  # `kind` has JSON's name
-    return "None" if value is None else kind(value)
+class Entry(Record):
+    """A run of partitions of one topic, or of tasks of one subtopology."""
+
+    def read(self, value: Any, at: str) -> Any:
+        found = self.values(object_(value, at), at)
+        return found[self.fields[0].name], found["partitions"]
+
+
+class Runs(List):
+    """Partitions or tasks: in a line a list of runs, in Python a tuple of TopicPartition."""
+
+    item: Entry
+
+    def read(self, value: Any, at: str) -> Any:
+        runs = List.read(self, value, at)
+        return tuple([TopicPartition(topic, p) for topic, numbers in runs for p in numbers])
+
+    def check(self, value: Any, at: str) -> None:
+        check_pairs(value, at)
+
+    def write(self, value: Any) -> Any:
+        return in_runs(value, self.item.fields[0].name)
+
+    def exact(self) -> tuple[Any, ...]:
+        return "list", ("pair", TopicPartition)
+
+
+class OwnedRuns(Runs):
+    """As `Runs`, but read as runs, because a run of owned partitions may be empty."""
+
+    def read(self, value: Any, at: str) -> Any:
+        return List.read(self, value, at)
+
+    def write(self, value: Any) -> Any:
+        return value
+
+
+TEXT, PARTITION = Text(), Whole("partition")
+
+
+def check_pairs(pairs: Any, at: str) -> None:
+    """Raises a GroupError for the first that is not a TopicPartition of right types."""
+    for i, one in enumerate(objects(pairs, at, TopicPartition, "TopicPartition(topic, partition)")):
+        TEXT.check(one.topic, f"{at}[{i}].topic")
+        if not isinstance(one.partition, int) or isinstance(one.partition, bool):
+            raise wrong(one.partition, f"{at}[{i}].partition", "partition", "an int")
+        PARTITION.read(one.partition, f"{at}[{i}]")

@@ -210,10 +210,6 @@ def uuid_of(topic_id: str) -> tuple[int, int]:
     return most, least
 
 
-def unknown_user_data(text: str) -> str:
-    return f"{quoted(text)} is not {' or '.join(map(quoted, USER_DATA))}"
-
-
 _OF_CLIENTS = ("", "librdkafka", "kafka-python", "aiokafka")
 
 

@@ -15,20 +15,18 @@ import kafka_rebalance._core as _core
 from kafka_rebalance.errors import GroupError
 
 from . import contract, streams
-from .field_paths import MAX_INT32, a_type, integer
-from .field_types import A_MEMBER, check_types, objects
+from .field_paths import a_type, integer, objects
+from .field_types import MAX_INT64
+from .group_fields import MEMBER, check_types
 from .html_tables import MOST_CHARACTERS, clipped, small_table
 from .model import (
     MAX_PARTITIONS,
-    NEWEST_SUBSCRIPTION,
-    USER_DATA,
     Member,
     RebalanceProtocolName,
     Subtopology,
     Topic,
     TopicPartition,
     quoted,
-    unknown_user_data,
 )
 
 
@@ -144,7 +142,7 @@ class GroupSpec:
             rebalance_protocol = self.rebalance_protocol
         leader = self.leader if leader is None else leader
         if members is not None:
-            there = objects(members, "members", Member, A_MEMBER)
+            there = objects(members, "members", Member, MEMBER.example)
             leader = leader if any(member.member_id == leader for member in there) else None
         return GroupSpec(
             self.group_id,
@@ -242,30 +240,17 @@ def _running(
     return replace(member, streams=tasks)
 
 
-def _validate_member(member: Member, at: str) -> None:
-    for name in ("generation_id", "user_data_generation_id"):
-        generation_id = getattr(member, name)
-        if generation_id is not None and not -MAX_INT32 - 1 <= generation_id <= MAX_INT32:
-            problem = f"{generation_id} is not a generation from {-MAX_INT32 - 1} to {MAX_INT32}"
-            raise GroupError(f"{at}.{name}", problem)
-    if not 0 <= member.version <= NEWEST_SUBSCRIPTION:
-        problem = f"{member.version} is not a subscription version from 0 to {NEWEST_SUBSCRIPTION}"
-        raise GroupError(f"{at}.subscription_version", problem)
-    if member.user_data is not None and member.user_data not in USER_DATA:
-        raise GroupError(f"{at}.user_data", unknown_user_data(member.user_data))
-
-
 def _validate_broker_fields(topic: Topic, at: str) -> None:
     if topic.topic_id is not None:
         contract.check_topic_id(topic.topic_id, f"{at}.topic_id")
     for n, partition in enumerate(topic.initialized or ()):
-        if not 0 <= partition < topic.partitions:
+        if partition >= topic.partitions:
             problem = f"{partition} is not one of the topic's {topic.partitions} partitions"
             raise GroupError(f"{at}.initialized[{n}]", problem)
 
 
 def _validate(group: GroupSpec, max_partitions: int) -> None:
-    check_types(group, Topic, Member, TopicPartition)
+    check_types(group)
     contract.check_protocol(group.rebalance_protocol, group.assignor)
     names: dict[str, int] = {}
     ids: dict[str, int] = {}
@@ -274,10 +259,6 @@ def _validate(group: GroupSpec, max_partitions: int) -> None:
         if (first := names.setdefault(topic.name, i)) != i:
             problem = f"{quoted(topic.name)} is already the name of topics[{first}]"
             raise GroupError(f"{at}.name", problem)
-        if not 0 <= topic.partitions <= MAX_INT32:
-            raise GroupError(
-                f"{at}.partitions", f"{topic.partitions} is not a count from 0 to {MAX_INT32}"
-            )
         if topic.racks is not None and len(topic.racks) != topic.partitions:
             raise GroupError(
                 f"{at}.racks",
@@ -303,7 +284,6 @@ def _validate(group: GroupSpec, max_partitions: int) -> None:
         if (first := ids.setdefault(member.member_id, i)) != i:
             problem = f"{quoted(member.member_id)} is already the id of members[{first}]"
             raise GroupError(f"{at}.member_id", problem)
-        _validate_member(member, at)
     streams.check_topology(group.subtopologies or (), group.num_standby_replicas, max_partitions)
 
 
@@ -318,7 +298,7 @@ def require_group(group: object) -> None:
 
 def checked_limit(max_partitions: int) -> int:
     """Returns the limit. Errors: GroupError for anything but a number from 0 on."""
-    return integer(max_partitions, "max_partitions", "number", 0, streams.MAX_INT64)
+    return integer(max_partitions, "max_partitions", "number", 0, MAX_INT64)
 
 
 def counted(number: int, noun: str) -> str:

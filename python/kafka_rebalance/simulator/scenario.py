@@ -14,8 +14,7 @@ from kafka_rebalance.coordinator import CoordinatorConfig
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.contract import check_topic_id
 from kafka_rebalance.group.declared_types import check_fields, check_times
-from kafka_rebalance.group.field_paths import a_type
-from kafka_rebalance.group.field_types import objects
+from kafka_rebalance.group.field_paths import a_type, objects
 from kafka_rebalance.member import ConsumerConfig, WorkerConfig
 from kafka_rebalance.member.config import CLASSIC, CONSUMER
 

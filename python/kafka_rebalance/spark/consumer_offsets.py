@@ -28,21 +28,13 @@ from .compaction import (
     with_cluster,
 )
 from .group_records import GroupRecords
+from .schema import as_text, contract
 from .workers import map_in_workers
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-GROUPS_SCHEMA = (
-    "kind string, state string, group_id string, generation_id int, assignor string, "
-    "leader_library string, "
-    "topics array<struct<name: string, partitions: int, racks: array<array<string>>>>, "
-    "members array<struct<member_id: string, group_instance_id: string, client_id: string, "
-    "client_host: string, topics: array<string>, "
-    "owned_partitions: array<struct<topic: string, partitions: array<int>>>, "
-    "generation_id: int, rack_id: string, subscription_version: int, user_data: string>>, "
-    "error string"
-)
+GROUPS_SCHEMA = f"kind string, state string, {as_text(contract('recorded'))}, error string"
 """The columns of `current_groups`, after `cluster string` if the records have that column.
 
 `kind` is the group's protocol type: "consumer", "connect" or another one; only consumer groups have

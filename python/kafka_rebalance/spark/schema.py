@@ -2,21 +2,49 @@
 """The fields of a contract line as Spark columns, and a check that a DataFrame has them."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from pyspark.sql import types as t
 
 from kafka_rebalance.errors import SchemaError
+from kafka_rebalance.group.field_types import Field, List, OrNull, Record, Text
+from kafka_rebalance.group.group_fields import GROUP, rows
 
-INPUT_SCHEMA = (
-    "group_id string, assignor string, "
-    "topics array<struct<name: string, partitions: int, racks: array<array<string>>>>, "
-    "members array<struct<member_id: string, group_instance_id: string, client_id: string, "
-    "topics: array<string>, "
-    "owned_partitions: array<struct<topic: string, partitions: array<int>>>, "
-    "generation_id: int, rack_id: string, "
-    "subscription_version: int, user_data: string, user_data_generation_id: int>>"
-)
+
+def contract(of: str = "all") -> t.StructType:
+    """Returns the contract's columns: `all`, those of INPUT_SCHEMA (`input`) or of groups that are
+    read from records (`recorded`).
+    """
+    return _struct(GROUP.in_lines(), of)
+
+
+def _struct(found: Iterable[Field], of: str) -> t.StructType:
+    named = [one for one in found if of in one.spark.split()]
+    return t.StructType([t.StructField(one.name, _column(one.kind, of)) for one in named])
+
+
+def _column(kind: Text, of: str) -> t.DataType:
+    if isinstance(kind, OrNull):
+        return _column(kind.item, of)
+    if isinstance(kind, List):
+        return t.ArrayType(_column(kind.item, of))
+    return _struct(kind.in_lines(), of) if isinstance(kind, Record) else _PLAIN[kind.spark]
+
+
+def as_text(columns: t.StructType) -> str:
+    """Returns columns as Spark's functions take them: `group_id string, assignor string, …`."""
+    names = (f"{one.name} {one.dataType.simpleString()}" for one in columns)
+    return ",".join(names).replace(",", ", ").replace(":", ": ")
+
+
+_PLAIN: dict[str, t.DataType] = {
+    "string": t.StringType(),
+    "int": t.IntegerType(),
+    "bigint": t.LongType(),
+    "boolean": t.BooleanType(),
+}
+
+INPUT_SCHEMA = as_text(contract("input"))
 """The columns of input. Integers may be bigint; optional fields may be absent; others are ignored.
 
 `members[].topics` may be array<int> and `owned_partitions[].topic` int: indexes into the group's
@@ -123,117 +151,7 @@ HISTOGRAM_SCHEMA = "figure string, low bigint, high bigint, groups bigint"
 """The columns of `fleet_histogram`, after `change` where the plans have it: the number of groups
 whose figure is from `low` to `high`, both included."""
 
-_OPTIONAL = {
-    "assignor",
-    "rebalance_protocol",
-    "leader_library",
-    "topics[].racks",
-    "topics[].topic_id",
-    "topics[].initialized",
-    "members[].group_instance_id",
-    "members[].client_id",
-    "members[].owned_partitions",
-    "members[].owned_partitions[].topic_id",
-    "members[].generation_id",
-    "members[].rack_id",
-    "members[].subscription_version",
-    "members[].user_data",
-    "members[].user_data_generation_id",
-    "members[].client_library",
-    "subtopologies",
-    "subtopologies[].stateful",
-    "num_standby_replicas",
-    "members[].process_id",
-    "members[].active_tasks",
-    "members[].standby_tasks",
-    "members[].task_offsets",
-}
-
-
 _PLACES = {"members[].topics[]", "members[].owned_partitions[].topic"}
-
-
-def contract() -> t.StructType:
-    """Returns INPUT_SCHEMA as a type, with the fields of the brokers' assignors and libraries."""
-    racks = t.ArrayType(t.ArrayType(t.StringType()))
-    topic = t.StructType(
-        [
-            t.StructField("name", t.StringType()),
-            t.StructField("partitions", t.IntegerType()),
-            t.StructField("racks", racks),
-            t.StructField("topic_id", t.StringType()),
-            t.StructField("initialized", t.ArrayType(t.IntegerType())),
-        ]
-    )
-    owned = t.StructType(
-        [
-            t.StructField("topic", t.StringType()),
-            t.StructField("partitions", t.ArrayType(t.IntegerType())),
-            t.StructField("topic_id", t.StringType()),
-        ]
-    )
-    member = t.StructType(
-        [
-            t.StructField("member_id", t.StringType()),
-            t.StructField("group_instance_id", t.StringType()),
-            t.StructField("client_id", t.StringType()),
-            t.StructField("topics", t.ArrayType(t.StringType())),
-            t.StructField("owned_partitions", t.ArrayType(owned)),
-            t.StructField("generation_id", t.IntegerType()),
-            t.StructField("rack_id", t.StringType()),
-            t.StructField("subscription_version", t.IntegerType()),
-            t.StructField("user_data", t.StringType()),
-            t.StructField("user_data_generation_id", t.IntegerType()),
-            t.StructField("client_library", t.StringType()),
-            *_tasks(),
-        ]
-    )
-    return t.StructType(
-        [
-            t.StructField("group_id", t.StringType()),
-            t.StructField("assignor", t.StringType()),
-            t.StructField("rebalance_protocol", t.StringType()),
-            t.StructField("leader_library", t.StringType()),
-            t.StructField("topics", t.ArrayType(topic)),
-            t.StructField("members", t.ArrayType(member)),
-            *_topology(),
-        ]
-    )
-
-
-def _topology() -> list[t.StructField]:
-    """Returns the columns that only streams groups have."""
-    subtopology = t.StructType(
-        [
-            t.StructField("subtopology_id", t.StringType()),
-            t.StructField("tasks", t.IntegerType()),
-            t.StructField("stateful", t.BooleanType()),
-        ]
-    )
-    return [
-        t.StructField("subtopologies", t.ArrayType(subtopology)),
-        t.StructField("num_standby_replicas", t.IntegerType()),
-    ]
-
-
-def _tasks() -> list[t.StructField]:
-    """Returns the fields of a streams group's member."""
-    subtopology_id = t.StructField("subtopology_id", t.StringType())
-    partitions = t.StructField("partitions", t.ArrayType(t.IntegerType()))
-    lists = t.ArrayType(t.StructType([subtopology_id, partitions]))
-    offset = t.StructType(
-        [
-            subtopology_id,
-            t.StructField("partition", t.IntegerType()),
-            t.StructField("offset", t.LongType()),
-        ]
-    )
-    return [
-        t.StructField("process_id", t.StringType()),
-        t.StructField("active_tasks", lists),
-        t.StructField("standby_tasks", lists),
-        t.StructField("task_offsets", t.ArrayType(offset)),
-    ]
 
 
 def leaf_paths(drop: set[str]) -> Iterator[str]:
@@ -345,8 +263,13 @@ def _check_fields(expected: t.StructType, found: t.StructType, at: str) -> None:
         path = f"{at}{field.name}"
         if field.name in types:
             _check_type(field.dataType, types[field.name], path)
-        elif path not in _OPTIONAL:
+        elif path not in _optional():
             raise SchemaError(f"{path}: missing; expected {field.dataType.simpleString()}")
+
+
+def _optional() -> set[str]:
+    found = {path.removesuffix("[]") for path, is_required in rows(GROUP) if not is_required}
+    return found | {"members[].owned_partitions[].topic_id"}
 
 
 def _check_type(expected: t.DataType, found: t.DataType, path: str) -> None:

@@ -116,6 +116,10 @@ impl<'a> Groups<'a> {
         let group_id = text(&self.group_id, row, || "group_id".into())?;
         let assignor = optional_text(&self.assignor, row, || "assignor".into())?;
         let mut builder = GroupBuilder::new(group_id, assignor);
+        let path = || "leader_library".into();
+        builder.leader_library(optional_text(&self.leader_library, row, path)?);
+        let path = || "rebalance_protocol".into();
+        let protocol = optional_text(&self.rebalance_protocol, row, path)?;
         for (i, at) in required(self.topics.get(row), || "topics".into())?.enumerate() {
             self.topic(&mut builder, i, at)?;
         }
@@ -123,15 +127,12 @@ impl<'a> Groups<'a> {
         for (i, at) in required(self.members.get(row), || "members".into())?.enumerate() {
             self.member(&mut builder, &mut ids, i, at)?;
         }
+        self.topology.read(&mut builder, row)?;
         for (path, topic, topic_id) in ids {
             let wrong = |problem| GroupError::new(path, problem);
             builder.id_beside_owned(topic, topic_id).map_err(wrong)?;
         }
-        let path = || "leader_library".into();
-        builder.leader_library(optional_text(&self.leader_library, row, path)?);
-        let path = || "rebalance_protocol".into();
-        builder.rebalance_protocol(optional_text(&self.rebalance_protocol, row, path)?)?;
-        self.topology.read(&mut builder, row)?;
+        builder.rebalance_protocol(protocol)?;
         builder.finish(max_partitions)
     }
 
@@ -214,10 +215,6 @@ impl<'a> Groups<'a> {
                 )?,
                 path,
             )?;
-            let path = || entry_path("topic_id");
-            if let Some(topic_id) = optional_text(&self.owned_topic_id, entry, path)? {
-                ids.push((path(), topic, topic_id));
-            }
             let partitions = self.owned_partitions.get(entry);
             let partitions = required(partitions, || entry_path("partitions"))?;
             owned_topics.push(topic);
@@ -226,6 +223,10 @@ impl<'a> Groups<'a> {
                 let path = || format!("{}[{p}]", entry_path("partitions"));
                 let partition = element(self.owned_partition.get(at), "partition", path)?;
                 builder.own(topic, count(partition, "partition", path)?);
+            }
+            let path = || entry_path("topic_id");
+            if let Some(topic_id) = optional_text(&self.owned_topic_id, entry, path)? {
+                ids.push((path(), topic, topic_id));
             }
         }
         if !is_whole {

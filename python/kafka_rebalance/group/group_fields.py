@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fields of a group, each stated once: name, type, bounds, who may leave it out, its sentence.
+
+From this table come the reader and the writer of contract lines (`contract.py`), the check of
+groups that Python code made, Spark's columns (`spark/schema.py`), the names that may be misspelt
+(`cli/misspelt.py`), and the table of docs/contract.md. The order is that of a written line; the
+first wrong field in this order is reported. `src/group/contract.rs` reads lines in this order, too.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import kafka_rebalance._core as _core
+
+from .field_paths import object_
+from .field_types import (
+    MAX_INT64,
+    MIN_INT32,
+    MIN_INT64,
+    PARTITION,
+    TEXT,
+    Entry,
+    Field,
+    Flag,
+    List,
+    OrNull,
+    OwnedRuns,
+    Record,
+    Runs,
+    UnreadNames,
+    UserDataName,
+    Whole,
+    check_pairs,
+)
+from .model import (
+    NEWEST_SUBSCRIPTION,
+    Member,
+    StreamsMember,
+    Subtopology,
+    TaskOffset,
+    Topic,
+    TopicPartition,
+    in_runs,
+)
+
+
+class OffsetRecord(Record):
+    """A TaskOffset, whose task is two fields of a line."""
+
+    def read(self, value: Any, at: str) -> Any:
+        subtopology_id, partition, offset = self.values(object_(value, at), at).values()
+        return TaskOffset(TopicPartition(subtopology_id, partition), offset)
+
+    def check_fields(self, value: Any, at: str) -> None:
+        check_pairs((value.task,), f"{at}.task")
+        self.fields[2].kind.check(value.offset, f"{at}.offset")
+
+    def write(self, value: Any) -> Any:
+        values = (*value.task, value.offset)
+        return {field.name: one for field, one in zip(self.fields, values, strict=True)}
+
+    def exact_fields(self) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+        return ("task", ("pair", TopicPartition)), ("offset", self.fields[2].kind.exact())
+
+
+class MemberRecord(Record):
+    """A member. In a line, the fields of `STREAMS` stand beside its own."""
+
+    def values(self, given: Mapping[str, Any], at: str) -> dict[str, Any]:
+        found = super().values(given, at)
+        runs = found["owned_partitions"]
+        is_whole = all(numbers for _, numbers in runs)
+        found["owned_partitions"] = tuple([TopicPartition(t, p) for t, of in runs for p in of])
+        found["owned_topics"] = () if is_whole else tuple(dict.fromkeys(t for t, _ in runs))
+        has_process = given.get("process_id") is not None
+        return found | {"streams": STREAMS.read(given, at) if has_process else None}
+
+    def given(self, value: Any, name: str) -> Any:
+        if name != "owned_partitions":
+            return getattr(value, name)
+        return in_runs(value.owned_partitions, topics=value.owned_topics)
+
+    def write(self, value: Any) -> Any:
+        line = super().write(value)
+        return line if value.streams is None else line | STREAMS.write(value.streams)
+
+    def in_lines(self) -> tuple[Field, ...]:
+        return *self.fields, *(one._replace(required=False) for one in STREAMS.fields)
+
+
+GENERATION, COUNT = Whole("generation", MIN_INT32), Whole("count")
+PARTITIONS = Field("partitions", List(PARTITION), required=True)
+
+TOPIC = Record(
+    (
+        Field("name", TEXT, required=True),
+        Field("partitions", COUNT, required=True),
+        Field("racks", List(OrNull(List(OrNull(TEXT)), ()))),
+        Field("topic_id", TEXT, spark="all"),
+        Field("initialized", List(PARTITION), spark="all"),
+    ),
+    Topic,
+    "Topic(name, partitions)",
+)
+
+_TASKS = Entry((Field("subtopology_id", TEXT, required=True), PARTITIONS), tuple, "")
+
+_OFFSET = OffsetRecord(
+    (
+        _TASKS.fields[0],
+        Field("partition", PARTITION, required=True),
+        Field("offset", Whole("task offset", MIN_INT64, MAX_INT64), required=True),
+    ),
+    TaskOffset,
+    "TaskOffset(task, offset)",
+)
+
+STREAMS = Record(
+    (
+        Field("process_id", TEXT, required=True, spark="all"),
+        Field("active_tasks", Runs(_TASKS), default=(), spark="all"),
+        Field("standby_tasks", Runs(_TASKS), default=(), spark="all"),
+        Field("task_offsets", List(_OFFSET), default=(), spark="all"),
+    ),
+    StreamsMember,
+    "StreamsMember(process_id)",
+)
+
+_OWNED = (Field("topic", TEXT, required=True), PARTITIONS, Field("topic_id", TEXT, spark="all"))
+
+MEMBER = MemberRecord(
+    (
+        Field("member_id", TEXT, required=True),
+        Field("group_instance_id", TEXT),
+        Field("client_id", TEXT),
+        Field("client_host", TEXT, spark="recorded"),
+        Field("topics", List(TEXT), required=True),
+        Field("owned_partitions", OwnedRuns(Entry(_OWNED, tuple, "")), default=()),
+        Field("generation_id", GENERATION),
+        Field("rack_id", TEXT),
+        Field("subscription_version", Whole("subscription version", 0, NEWEST_SUBSCRIPTION)),
+        Field("user_data", UserDataName()),
+        Field("user_data_generation_id", GENERATION, spark="input all"),
+        Field("client_library", TEXT, spark="all"),
+    ),
+    Member,
+    "Member(member_id, topics)",
+    (Field("owned_topics", List(TEXT), default=()), Field("streams", STREAMS)),
+)
+
+SUBTOPOLOGY = Record(
+    (
+        Field("subtopology_id", TEXT, required=True, spark="all"),
+        Field("tasks", Whole("count", 1), required=True, spark="all"),
+        Field("stateful", Flag(), default=False, spark="all"),
+        Field("source_topics", UnreadNames(TEXT), default=(), spark=""),
+    ),
+    Subtopology,
+    "Subtopology(subtopology_id, tasks)",
+)
+
+GROUP = Record(
+    (
+        Field("group_id", TEXT, required=True),
+        Field("generation_id", GENERATION, spark="recorded"),
+        Field("assignor", TEXT),
+        Field("leader_library", TEXT, spark="all recorded"),
+        Field("leader", TEXT, spark=""),
+        Field("rebalance_protocol", TEXT, spark="all"),
+        Field("topics", List(TOPIC), required=True),
+        Field("members", List(MEMBER), required=True),
+        Field("subtopologies", List(SUBTOPOLOGY), spark="all"),
+        Field("num_standby_replicas", COUNT, spark="all"),
+    ),
+    object,
+    "",
+)
+
+
+def rows(record: Record = GROUP, at: str = "") -> Iterator[tuple[str, bool]]:
+    """Yields the path of each field, and whether it is required."""
+    for one in record.in_lines():
+        entry = one.kind.item if isinstance(one.kind, List) else None
+        yield f"{at}{one.name}{'[]' * isinstance(entry, Record)}", one.required
+        if isinstance(entry, Record) and not isinstance(entry, Entry | OffsetRecord):
+            yield from rows(entry, f"{at}{one.name}[].")
+
+
+_TYPES = _core.FieldTypes(GROUP.exact_fields())
+
+
+def check_types(group: object) -> None:
+    """Raises a GroupError for the first field whose value is of a wrong type or out of bounds.
+
+    The core accepts a group of exactly these types. Another one may have lists, or subclasses.
+    """
+    if not _TYPES.fit(group):
+        GROUP.check_fields(group, "")

@@ -8,3 +8,4 @@ pub mod figures;
 pub mod possible;
 pub mod rebalance_plan;
 pub mod rounds;
+pub mod samples;

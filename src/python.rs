@@ -118,7 +118,9 @@ mod _core {
     #[pymodule_export]
     use super::partitions::{owned_partitions, topic_partitions};
     #[pymodule_export]
-    use super::plan::{Delta, Newcomer, Plan, PlanRound, PlanStep, Unavailable, plan};
+    use super::plan::{
+        Delta, Ends, Newcomer, Plan, PlanRound, PlanStep, Unavailable, plan, sample,
+    };
     #[pymodule_export]
     use super::possible::{Level, Possible, best_possible};
     #[pymodule_export]

@@ -3,12 +3,21 @@
 
 from __future__ import annotations
 
+import pickle
+from collections import Counter
+from typing import TYPE_CHECKING
+
 import pytest
 
 import kafka_rebalance as kr
+import kafka_rebalance._core as _core
 from kafka_rebalance import GroupSpec, Member, Topic
+from kafka_rebalance.cli import main
 from kafka_rebalance.report.plans.plan import print_plan
 from tests.support.planned_groups import captured, pair
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_what_depends_on_ids_is_found() -> None:
@@ -117,3 +126,39 @@ def test_changes_may_name_made_up_members() -> None:
     plan = kr.plan(pair("range"), None, ["add-members=1", f"remove-member={new}"])
     assert len(plan.final.members) == 2
     assert plan.sample(5).depends == frozenset()
+
+
+@pytest.mark.parametrize("assignor", ["range", "cooperative-sticky"])
+def test_the_core_counts_draws_as_python_does(assignor: str) -> None:
+    topics = tuple(Topic(name, 5, racks=(("a",),) * 5) for name in ("t", "u"))
+    members = (Member("b-0", ("t", "u"), rack_id="a"), Member("z", ("t",), rack_id="b"))
+    group = GroupSpec("g", topics, members, assignor)
+    plan = kr.plan(group, None, ["add-members=2", "bounce-members=*", "remove-topics=u"])
+    in_core, in_python = plan.sample(12), pickle.loads(pickle.dumps(plan)).sample(12)
+    assert in_core == in_python
+    assert [*in_core.moved.items()] == [*in_python.moved.items()]
+    for tp, ends in in_core.ends.items():
+        assert ends.most_common() == in_python.ends[tp].most_common()
+
+
+def test_the_command_plays_a_plan_once_and_all_draws_in_one_call(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calls: Counter[str] = Counter()
+
+    def counts(name: str) -> None:
+        original = getattr(_core, name)
+
+        def call(*arguments: object) -> object:
+            calls[name] += 1
+            return original(*arguments)
+
+        monkeypatch.setattr(_core, name, call)
+
+    for name in ("plan", "sample", "assign"):
+        counts(name)
+    path = tmp_path / "groups.jsonl"
+    path.write_text(pair("cooperative-sticky").to_json() + "\n")
+    assert main(["plan", "--add-members", "1", str(path)]) == 0
+    assert "draws of" in capsys.readouterr().out
+    assert calls == {"plan": 1, "sample": 1}

@@ -97,6 +97,14 @@ class Unavailable:
     rounds: Final[bytes]
 
 @final
+class Ends:
+    moves: Final[list[int]]
+    partitions: Final[Partitions]
+    offsets: Final[bytes]
+    owners: Final[bytes]
+    draws: Final[bytes]
+
+@final
 class Newcomer:
     member_id: Final[str]
     name: Final[str]
@@ -172,6 +180,13 @@ def plan(
     changes: Sequence[Change],
     draw: Draw,
 ) -> Plan | None: ...
+def sample(
+    group: Interned,
+    generation_id: int | None,
+    assignor: str,
+    changes: Sequence[Change],
+    draws: Sequence[Draw],
+) -> Ends: ...
 def assign_lines(
     lines: Sequence[bytes],
     first: int,

@@ -175,6 +175,12 @@ impl<'i> Tally<'i> {
     pub fn keeping(interrupt: &'i Interrupt) -> Self {
         Self {
             kept: Some(Kept::default()),
+            ..Self::counting(interrupt)
+        }
+    }
+
+    pub fn counting(interrupt: &'i Interrupt) -> Self {
+        Self {
             interrupt: Some(interrupt),
             ..Self::default()
         }

@@ -24,6 +24,7 @@ use crate::plans::figures::rack_share;
 use crate::plans::possible::optimum;
 use crate::plans::rebalance_plan::{Played, at};
 use crate::plans::rounds::{Kept, Round, Step, Tally, held_by_all};
+use crate::plans::samples;
 
 /// A change, read from an object of one of the subclasses of Python's `changes.Change`.
 struct AnyChange(Change);
@@ -367,6 +368,23 @@ impl Outcome {
     }
 }
 
+/// Returns None for a change that does not fit Rust's types.
+fn read_changes(changes: &Bound<'_, PyAny>) -> Option<Vec<Change>> {
+    let changes: Vec<AnyChange> = listed(changes).ok()?;
+    Some(changes.into_iter().map(|AnyChange(one)| one).collect())
+}
+
+impl From<DrawFields> for Draw {
+    fn from(draw: DrawFields) -> Self {
+        let instead_of = draw.instead_of.into_iter();
+        Self {
+            number: draw.number,
+            of: draw.of,
+            instead_of: instead_of.map(|one| (one.member_id, one.name)).collect(),
+        }
+    }
+}
+
 /// Plans changes with the made-up ids of `draw`. Returns None if a change does not fit Rust's
 /// types; then the Python implementation reports the error.
 #[pyfunction]
@@ -379,18 +397,11 @@ pub fn plan(
     draw: DrawFields,
 ) -> PyResult<Option<Plan>> {
     let assignor = by_name(py, assignor)?;
-    let Ok(changes) = listed::<AnyChange>(changes) else {
+    let Some(changes) = read_changes(changes) else {
         return Ok(None);
     };
-    let changes: Vec<Change> = changes.into_iter().map(|AnyChange(one)| one).collect();
     let spec = group.get().spec();
-    let instead_of = draw.instead_of.into_iter();
-    let instead_of = instead_of.map(|one| (one.member_id, one.name));
-    let draw = Draw {
-        number: draw.number,
-        of: draw.of,
-        instead_of: instead_of.collect(),
-    };
+    let draw = Draw::from(draw);
     let is_draw = draw.number > 0;
     // One change may cause a rebalance for each member, or more.
     let size = spec.size() * (spec.members.len() + 1);
@@ -402,4 +413,56 @@ pub fn plan(
         Ok(Outcome::of(spec, played, is_draw))
     })?;
     outcome.record(py).map(Some)
+}
+
+/// The fields of `samples::Ends`; the owners of partition i are at `offsets[i]..offsets[i + 1]`. An
+/// owner is an index of the given group's members, or `u32::MAX` for a new member.
+#[pyclass(frozen, get_all, module = "kafka_rebalance._core")]
+pub struct Ends {
+    moves: Vec<u64>,
+    partitions: Py<Partitions>,
+    offsets: Py<PyBytes>,
+    owners: Py<PyBytes>,
+    draws: Py<PyBytes>,
+}
+
+/// Plays a plan that `plan` could play with the made-up ids of each draw, and counts the ends.
+#[pyfunction]
+pub fn sample(
+    py: Python<'_>,
+    group: &Bound<'_, Interned>,
+    generation_id: Option<i32>,
+    assignor: &str,
+    changes: &Bound<'_, PyAny>,
+    draws: &Bound<'_, PyAny>,
+) -> PyResult<Ends> {
+    let assignor = by_name(py, assignor)?;
+    let changes = read_changes(changes).ok_or_else(|| PyTypeError::new_err("not changes"))?;
+    let draws = listed::<DrawFields>(draws)?.into_iter().map(Draw::from);
+    let draws: Vec<Draw> = draws.collect();
+    let spec = group.get().spec();
+    let size = spec.size() * (spec.members.len() + 1) * draws.len();
+    let ends = interruptibly(py, size, |interrupt| {
+        let mut ends = samples::Ends::default();
+        for draw in draws {
+            let tally = Tally::counting(interrupt);
+            let ids = MadeUp::new(spec.group_id, draw);
+            let played = Played::of(spec, assignor, &changes, generation_id, ids, tally);
+            ends.add(&played.map_err(|(place, error)| at(error, place))?);
+        }
+        Ok(ends)
+    })?;
+    let topics = PyTuple::new(py, &ends.topics)?.unbind();
+    let offsets = ends.owners.iter().scan(0, |end, owners| {
+        *end += owners.len() as u32;
+        Some(*end)
+    });
+    let pairs = || ends.owners.iter().flatten();
+    Ok(Ends {
+        partitions: Py::new(py, Partitions::of(py, &topics, &ends.partitions))?,
+        offsets: native(py, std::iter::once(0).chain(offsets)),
+        owners: native(py, pairs().map(|pair| pair.0)),
+        draws: native(py, pairs().map(|pair| pair.1)),
+        moves: ends.moves,
+    })
 }

@@ -46,7 +46,7 @@ from kafka_rebalance.assignors.registry import (
     check_engine,
     protocol_name,
 )
-from kafka_rebalance.errors import GroupError
+from kafka_rebalance.errors import AssignorThrows, GroupError
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.html_tables import clipped, small_table
 from kafka_rebalance.group.model import TopicPartition, quoted
@@ -65,7 +65,7 @@ from .playing import at_change, play_changes
 from .possible import Possible
 from .possible.optimum import from_core
 from .rounds import Round, Step, protocol_of
-from .samples import Samples, count_ends, enough_draws
+from .samples import Samples, count_ends, counted_in_core, enough_draws
 from .sticky_facts import count
 
 
@@ -240,9 +240,15 @@ class RebalancePlan:
             raise TypeError(f"draws: {draws!r} is not an int")
         if draws < 1:
             raise GroupError("draws", f"{draws} is not a number of draws from 1 on")
-        chosen = (Draw(number, draws, self.newcomers) for number in range(1, draws + 1))
-        where = (self.group, self.changes, self.engine)
-        return count_ends(self, (partial(replay, *where, one, self.possible) for one in chosen))
+        chosen = [Draw(number, draws, self.newcomers) for number in range(1, draws + 1)]
+        if self._core is not None:
+            where = (self.group.generation_id, self.assignor, self.changes, chosen)
+            try:
+                return counted_in_core(self, _core.sample(self.group.interned(), *where))
+            except AssignorThrows:  # Python counts such draws, and the others
+                pass
+        played = (self.group, self.changes, self.engine)
+        return count_ends(self, (partial(replay, *played, one, self.possible) for one in chosen))
 
     def explain(self, partition: TopicPartition | str) -> list[str]:
         """Returns lines that explain, round by round, why a partition such as `t-3` got its owner.

@@ -16,14 +16,18 @@ the topics of new subscriptions in another order, if the answer can depend on it
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from kafka_rebalance.assignors.assigning import partitions_from
 from kafka_rebalance.errors import AssignorThrows
 from kafka_rebalance.group.model import TopicPartition
 
 if TYPE_CHECKING:
+    import kafka_rebalance._core as _core
+
     from .rebalance_plan import RebalancePlan
 
 NEW = "a new member"
@@ -107,10 +111,7 @@ def enough_draws(plan: "RebalancePlan") -> int:
 
 def count_ends(plan: "RebalancePlan", draws: Iterable["Callable[[], RebalancePlan]"]) -> Samples:
     """Counts where partitions end in `draws`: each plays the plan with other made-up ids."""
-    began = {tp: member_id for member_id, owned in plan.before.items() for tp in owned}
-    planned = _ends(plan)
-    moved: Counter[TopicPartition] = Counter()
-    ends: dict[TopicPartition, Counter[str]] = {tp: Counter() for tp in planned}
+    ends: dict[TopicPartition, Counter[str]] = {}
     moves, throws = [], []
     for play in draws:
         try:
@@ -121,12 +122,39 @@ def count_ends(plan: "RebalancePlan", draws: Iterable["Callable[[], RebalancePla
         moves.append(played.moves)
         for tp, end in _ends(played).items():
             ends.setdefault(tp, Counter())[end] += 1
-            moved[tp] += began.get(tp) != end
+    return _samples(plan, moves, ends, throws)
+
+
+def counted_in_core(plan: "RebalancePlan", core: "_core.Ends") -> Samples:
+    """Returns the counts of draws that the core played: those of `count_ends`."""
+    names = [member.member_id for member in plan.group.members]
+    offsets, owners, draws = (
+        memoryview(column).cast("I") for column in (core.offsets, core.owners, core.draws)
+    )
+    named = [names[owner] if owner < len(names) else NEW for owner in owners]
+    partitions, between = partitions_from(core.partitions), pairwise(offsets)
+    ends = {
+        tp: Counter(dict(zip(named[start:end], draws[start:end], strict=True)))
+        for tp, (start, end) in zip(partitions, between, strict=True)
+    }
+    return _samples(plan, core.moves, ends)
+
+
+def _samples(
+    plan: "RebalancePlan",
+    moves: Sequence[int],
+    drawn: dict[TopicPartition, Counter[str]],
+    throws: Sequence[str] = (),
+) -> Samples:
+    began = {tp: member_id for member_id, owned in plan.before.items() for tp in owned}
+    planned = _ends(plan)
+    ends = {tp: drawn.get(tp) or Counter() for tp in (planned | drawn)}
+    moved = {tp: sum(each.values()) - each.get(began.get(tp, ""), 0) for tp, each in ends.items()}
     return Samples(
         len(moves),
         any(newcomer.basis.is_guess for newcomer in plan.newcomers),
         planned,
-        {tp: moved[tp] for tp in ends},
+        moved,
         ends,
         tuple(moves),
         bool(plan.newcomers),

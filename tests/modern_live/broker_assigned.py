@@ -223,6 +223,7 @@ def _resubscribe(
     there = sorted(topic.name for topic in group.topics)
     topics = sorted(random.sample(there, random.randint(1, len(there))))
     stage.clients[name] = topics
+    clients.described[name]["topics"] = topics  # if it restarts
     clients.send(subscribe={name: topics})
     await_topics(clients.server, stage.group_id, name, topics)
     return group, [f"resubscribe={_id(group, name)}:{','.join(topics)}"]

@@ -29,6 +29,7 @@ Source   TargetAssignmentBuilder, CurrentAssignmentBuilder; KIP-848, KIP-932, KI
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import partial
 
 from kafka_rebalance.assignors import RebalanceProtocol, assign
 from kafka_rebalance.assignors.registry import Engine, assigns_tasks, shares_partitions
@@ -41,30 +42,35 @@ from .rounds import Played, Round, next_generation, without_reader
 
 
 def play_by_broker(
-    group: GroupSpec, *, eager: Collection[str], engine: Engine, held: Assignment | None = None
+    group: GroupSpec,
+    *,
+    eager: Collection[str],
+    engine: Engine,
+    held: Assignment | None = None,
+    most: int = 0,
 ) -> Played:
     """Plays a round for each new member, or one round if no member is new.
 
-    A new member has no generation. `eager` are members of the classic protocol that stop all
-    partitions in each round. `held` is what members hold, if the group does not show it: a member
-    that has just come back.
+    A new member has no generation. `most` is the most members that the group has had. `eager` are
+    members of the classic protocol that stop all partitions in each round. `held` is what members
+    hold, if the group does not show it: a member that has just come back.
     """
     new = [member for member in group.members if member.generation_id is None]
     known = [member for member in group.members if member.generation_id is not None]
     rounds = []
     if not known or not new:
         last = _round(group, eager, engine, held)
-        return Played((last,), _settled(last, new[::-1]), settled=True)
+        return Played((last,), _settled(last, new[::-1], most), settled=True)
     after = group.edited(members=tuple(known))
     for one in new:
-        seen = after.edited(members=_with_new(after, one))
+        seen = after.edited(members=_with_new(after, one, most))
         rounds.append(_round(seen, eager, engine, held if len(new) == 1 else None))
-        after = _settled(rounds[-1], [one])
+        after = _settled(rounds[-1], [one], most)
     return Played(tuple(rounds), after, settled=True)
 
 
 def play_shared(
-    before: GroupSpec, group: GroupSpec, *, engine: Engine, held: Assignment | None
+    before: GroupSpec, group: GroupSpec, *, engine: Engine, held: Assignment | None, most: int
 ) -> Played:
     """Plays a change of a share group, which was `before` until it happened.
 
@@ -82,13 +88,12 @@ def play_shared(
         first.append(replace(topic, initialized=ready))
         last.append(replace(topic, initialized=None) if topic.name in reads else first[-1])
     later = any(one.name in reads and len(one.initialized or ()) < one.partitions for one in first)
-    played = play_by_broker(
-        group.edited(topics=tuple(first if later else last)), eager=(), engine=engine, held=held
-    )
+    play = partial(play_by_broker, eager=(), engine=engine, most=most)
+    played = play(group.edited(topics=tuple(first if later else last)), held=held)
     if not later:
         return played
     rounds = [one for one in played.rounds if one.moves or any(one.revoked.values())]
-    after = play_by_broker(played.group.edited(topics=tuple(last)), eager=(), engine=engine)
+    after = play(played.group.edited(topics=tuple(last)))
     return Played((*rounds, *after.rounds), after.group, settled=True)
 
 
@@ -97,10 +102,10 @@ def _read_counts(group: GroupSpec) -> dict[str, int]:
     return {topic.name: topic.partitions for topic in group.topics if topic.name in read}
 
 
-def _with_new(group: GroupSpec, new: Member) -> tuple[Member, ...]:
+def _with_new(group: GroupSpec, new: Member, most: int) -> tuple[Member, ...]:
     """Returns the members as the assignor sees them when a new one has joined."""
     if shares_partitions(group.assignor) and not assigns_tasks(group.assignor):
-        return tuple(in_table_order([new, *group.members], has_joined=False))
+        return tuple(in_table_order([new, *group.members], has_joined=False, most=most))
     return (*group.members, new)
 
 
@@ -151,7 +156,7 @@ def _round(
     )
 
 
-def _settled(one: Round, newest_first: Sequence[Member]) -> GroupSpec:
+def _settled(one: Round, newest_first: Sequence[Member], most: int = 0) -> GroupSpec:
     """Returns the group with its new targets, in the order of the broker's table.
 
     `newest_first` are the members that have joined; the round may have them in any order.
@@ -160,7 +165,7 @@ def _settled(one: Round, newest_first: Sequence[Member]) -> GroupSpec:
     # 5.
     by_id = {member.member_id: member for member in owning.members}
     newest = [by_id.pop(member.member_id) for member in newest_first]
-    return owning.edited(members=tuple(in_table_order([*newest, *by_id.values()])))
+    return owning.edited(members=tuple(in_table_order([*newest, *by_id.values()], most=most)))
 
 
 def _with_target(one: Round) -> GroupSpec:

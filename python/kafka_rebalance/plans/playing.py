@@ -38,16 +38,18 @@ def play_changes(
     origins = {member.member_id: member.member_id for member in group.members}
     state = group
     steps: list[Step] = []
+    most = len(group.members)
     _check_plays(group, changes)
     # 1.
     if not changes:
-        steps.append(_step_of(AS_IT_IS, state, ids, origins, engine))
+        steps.append(_step_of(AS_IT_IS, state, ids, origins, engine, most))
     for i, change in enumerate(changes):
         try:
             events = change.renamed(ids).events(state)
             for event in events:
-                steps.append(_step_of(event, state, ids, origins, engine))
+                steps.append(_step_of(event, state, ids, origins, engine, most))
                 state, origins = steps[-1].after, steps[-1].origins
+                most = max(most, len(state.members))
                 if isinstance(change, SwitchProtocol):
                     state = _as_sent(state, steps[-1])
         except GroupError as error:
@@ -94,7 +96,12 @@ def _shared(steps: Sequence[Step]) -> Possible:
 
 
 def _step_of(
-    event: GroupEvent, group: GroupSpec, ids: MadeUp, origins: dict[str, str], engine: Engine
+    event: GroupEvent,
+    group: GroupSpec,
+    ids: MadeUp,
+    origins: dict[str, str],
+    engine: Engine,
+    most: int,
 ) -> Step:
     edited = event.edit(group, ids)
     origins = origins | {new: origins[old] for new, old in edited.renamed.items() if old in origins}
@@ -103,10 +110,10 @@ def _step_of(
     if edited.rebalances:
         assignor = edited.group.assignor or ""
         if shares_partitions(assignor) and not assigns_tasks(assignor):
-            played = play_shared(group, edited.group, engine=engine, held=edited.held)
+            played = play_shared(group, edited.group, engine=engine, held=edited.held, most=most)
         elif assignor in SERVER_SIDE:
             played = play_by_broker(
-                edited.group, eager=edited.eager, engine=engine, held=edited.held
+                edited.group, eager=edited.eager, engine=engine, held=edited.held, most=most
             )
         else:
             played = play(

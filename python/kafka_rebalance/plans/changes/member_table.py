@@ -6,9 +6,10 @@ table doubles before a member is put into it, if one member more would be too ma
 member is there already and only its entry is replaced, as at each new epoch. So the number of
 members plus one decides, not the number of members.
 
-The table never shrinks. So a table that had more members once than it has now uses more bits, and a
-member that joins may have another place than this module returns. That can only matter among
-members that share a slot of the assignor's own hash map.
+The table never shrinks. A plan knows the most members that the group had since the plan began
+(`most`). If the group had more before, the table uses more bits, and a member that joins may have
+another place than this module returns. That can only matter among members that share a slot of the
+assignor's own hash map.
 
 Source   BaseHashTable: baseAddOrReplace, findSlot; SnapshottableHashTable (Kafka 4.4.0).
 """
@@ -22,14 +23,16 @@ _GOLDEN = 0x9E3779B97F4A7C15
 SMALLEST, LOAD = 2, 0.75
 
 
-def in_table_order(members: Sequence[Member], *, has_joined: bool = True) -> list[Member]:
+def in_table_order(
+    members: Sequence[Member], *, has_joined: bool = True, most: int = 0
+) -> list[Member]:
     """Returns members, newest first, in the order of the broker's table.
 
     `has_joined` is False while the first of them is in the table, but not yet replaced by its
-    record.
+    record. `most` is the most members that the table is known to have had.
     """
     slots = SMALLEST
-    while (len(members) + has_joined) * LOAD > slots:
+    while max(len(members) + has_joined, most + 1) * LOAD > slots:
         slots *= 2
     shift = 65 - slots.bit_length()
 

@@ -31,7 +31,7 @@ test: need-python need-cargo need-java $(VENV)/built browser ## all tests but `m
 	  echo "Maven is not here: the tests against Kafka's own classes and a real broker are skipped." \
 	       "Install it, for example with 'apt-get install maven'." >&2
 	cargo test --quiet
-	$(PYTEST) --whole
+	$(PYTEST) --whole $(FIRST_SEED:%=--first-seed %)
 
 lint: lint-rust lint-python lint-types ## formatters, linters, type checker, over the whole tree
 

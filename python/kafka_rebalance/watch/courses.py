@@ -4,9 +4,9 @@
     possible_ends: two states -> Owners for each course of events
 
 Each change between the two states (`changes_between.py`) has an epoch, and mostly a target, of its
-own (`plans/broker_rounds.py`). Two states show neither the order of the changes, nor which of them were there
-when the next target was computed: a target is computed once in an assignment interval, and a member
-that leaves has none until the next heartbeat of another one. These courses are tried:
+own (`plans/broker_rounds.py`). Two states show neither the order of the changes, nor which of them
+were there when the next target was computed: a target is computed once in an assignment interval,
+and a member that leaves has none until the next heartbeat of another one. These courses are tried:
 
 1. The changes in each order, one or several at once, with a target after each of these parts.
    First of all, each has a target of its own, in the order of `changes_between.py`: for a single

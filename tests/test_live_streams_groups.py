@@ -12,6 +12,7 @@ import pytest
 import kafka_rebalance as kr
 from kafka_rebalance import Description, TopicPartition, live
 from kafka_rebalance.cli import main
+from kafka_rebalance.errors import WireError
 from kafka_rebalance.group.model import TaskOffset
 from kafka_rebalance.live.broker_groups import DESCRIBE_APIS
 from kafka_rebalance.live.streams_groups import StreamsSettings, streams_line, streams_settings
@@ -66,7 +67,7 @@ def test_a_description_is_read_as_kafkas_schema_has_it(group: DescribedStreamsGr
 def test_bytes_that_end_early_are_an_error() -> None:
     data = _response_of(GROUP)
     for end in range(len(data)):
-        with pytest.raises(kr.WireError, match="response"):
+        with pytest.raises(WireError, match="response"):
             STREAMS.read(0, data[:end])
 
 

@@ -15,7 +15,7 @@ from kafka_rebalance.group.line_files import MAX_LINE_BYTES, TOO_LONG, read_line
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.notes.grown_sources import STOPS, check_sources, may_stop
 from kafka_rebalance.notes.never_ends import Endless, endless
-from kafka_rebalance.plans import as_far_as_affected
+from kafka_rebalance.plans.affected import as_far_as_affected
 from kafka_rebalance.plans.changes import Change, RemoveMembers, apply
 from kafka_rebalance.plans.changes import text as changes_text
 from kafka_rebalance.plans.leaders import named_leader

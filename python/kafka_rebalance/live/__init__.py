@@ -11,13 +11,6 @@ from .other_groups import other_group
 from .recorded_leaders import group_leaders
 
 __all__ = [
-    "ClusterError",
-    "Progress",
-    "client_configs",
-    "group_lags",
-    "group_leaders",
-    "offsets_records",
-    "other_group",
-    "read_properties",
-    "snapshot",
-]
+    "ClusterError", "Progress", "client_configs", "group_lags", "group_leaders", "offsets_records",
+    "other_group", "read_properties", "snapshot",
+]  # fmt: skip

@@ -258,16 +258,9 @@ def _differences(
             ]
             texts = (f"{one}: {_text(expected.get(one))} is {_text(found.get(one))}" for one in who)
             yield f"wrong after {step.cause}: {'; '.join(texts)} (before: {plan.group.to_json()})"
-        # The generation of a classic group is unknown. A share group has another epoch when its new
-        # partitions are initialised, which the notes of a plan state.
-        knows = plan.group.assignor in SERVER_SIDE and not (
-            plan.group.assignor == "share/simple" and step.cause.startswith("partitions ")
-        )
-        if (
-            knows
-            and group.assignor in SERVER_SIDE
-            and group.generation_id != step.after.generation_id
-        ):
+        # The generation of a classic group is unknown.
+        by_broker = plan.group.assignor in SERVER_SIDE and group.assignor in SERVER_SIDE
+        if by_broker and group.generation_id != step.after.generation_id:
             epochs = f"{step.after.generation_id} is {group.generation_id}"
             yield f"wrong group epoch after {step.cause}: {epochs}"
         if group.assignor != (step.after.assignor or "").removeprefix("librdkafka/"):

@@ -28,6 +28,7 @@ quick: need-python need-cargo $(VENV)/built ## the tests that start no process, 
 
 # Laws draw fresh seeds, and print the first; `make test FIRST_SEED=N` draws those from N on.
 FIRST_SEED ?=
+test: WORKERS := 4  # live tests and Spark's occupy three of them, and mostly wait
 test: need-python need-cargo need-java $(VENV)/built browser ## all tests but `make frames`; those against Kafka's own classes need Maven
 	@command -v mvn >/dev/null && $(MAKE) --no-print-directory judges || \
 	  echo "Maven is not here: the tests against Kafka's own classes and a real broker are skipped." \

@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 
 NOT_QUICK = ("process", "oracle", "live", "spark", "soak")
 STARTERS = ("subprocess", "multiprocessing")
+SLOW_LIVE = (
+    "test_modern_live",
+    "test_plug_ins",
+    "test_predictions",
+    "test_reality",
+    "test_topic_changes",
+)
 OURS = tuple(str(Path(__file__).parents[2] / room) for room in ("tests", "tools", "benches"))
 
 
@@ -35,6 +42,18 @@ def marks(item: pytest.Item) -> Iterator[str]:
         fixtures = [found[-1].func for name, found in definitions.items() if name != "request"]
         if any(_reaches_a_process(one) for one in (function, *fixtures)):
             yield "process"
+
+
+def group(item: pytest.Item) -> str | None:
+    """Returns the name of the tests with which a test shares a process; None if it needs none.
+
+    Spark's tests share a session. Live tests mostly wait: they run in two processes, of about the
+    same duration, so that at most two of them use a broker at a time.
+    """
+    room = item.path.parent.name
+    if room == "live":
+        return "live, slow" if item.path.stem in SLOW_LIVE else "live"
+    return room if room == "spark" else None
 
 
 def is_quick(item: pytest.Item) -> bool:

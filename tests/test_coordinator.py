@@ -18,7 +18,7 @@ from kafka_rebalance.coordinator import (
     Group,
     IllegalTransition,
 )
-from kafka_rebalance.coordinator.classic_group.group import LEGAL_PREDECESSORS
+from kafka_rebalance.coordinator.classic_group.group import LEGAL_PREDECESSORS, STATES
 from kafka_rebalance.wire.classic_groups import FindCoordinator, JoinGroupProtocol
 from kafka_rebalance.wire.coordinator_lookup import (
     Node,
@@ -27,10 +27,10 @@ from kafka_rebalance.wire.coordinator_lookup import (
     partition_for,
 )
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.group_states import GroupState
+from kafka_rebalance.wire.messages import GroupState
 from tests.support.coordinators import ask
 
-EMPTY, PREPARING, COMPLETING, STABLE, DEAD = GroupState
+EMPTY, PREPARING, COMPLETING, STABLE, DEAD = STATES
 
 
 def _member(
@@ -56,11 +56,11 @@ LEGAL = {
     (COMPLETING, PREPARING),
     (COMPLETING, STABLE),
     (STABLE, PREPARING),
-    *((state, DEAD) for state in GroupState),
+    *((state, DEAD) for state in STATES),
 }
 
 
-@pytest.mark.parametrize(("before", "after"), list(itertools.product(GroupState, GroupState)))
+@pytest.mark.parametrize(("before", "after"), list(itertools.product(STATES, STATES)))
 def test_only_legal_transitions_of_all_25_happen(before: GroupState, after: GroupState) -> None:
     group = Group("g", 5, state=before)
     if (before, after) in LEGAL:
@@ -73,7 +73,7 @@ def test_only_legal_transitions_of_all_25_happen(before: GroupState, after: Grou
 
 
 def test_which_states_can_begin_a_rebalance() -> None:
-    able = {state for state in GroupState if Group("g", 0, state=state).can_rebalance()}
+    able = {state for state in STATES if Group("g", 0, state=state).can_rebalance()}
     assert able == {EMPTY, COMPLETING, STABLE} == LEGAL_PREDECESSORS[PREPARING]
 
 

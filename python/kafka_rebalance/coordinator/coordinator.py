@@ -71,7 +71,6 @@ from .consumer_group.kind import ConsumerGroups
 from .consumer_group.patterns import resolve
 from .machine import appends, events, loading
 from .machine.deadlines import DeadlineKey
-from .machine.refusals import refuse
 from .machine.state import AnyGroup, CoordinatorState, GroupKind, Ownership, of_kind
 from .offsets import commit as offset_commit
 from .offsets import delete as offset_delete
@@ -217,7 +216,7 @@ def _receive(state: CoordinatorState, event: events.Received) -> None:
     request = event.request
     refusal = _gate(state, request, event.api_version)
     if refusal is not None:
-        response = refuse(request, refusal)
+        response = request.refused(refusal)
         if isinstance(request, JoinGroup) and refusal in _ECHOES_ID:
             response = JoinGroupResponse(error_code=refusal, member_id=request.member_id)
         if isinstance(request, ListGroups) and refusal is ErrorCode.NOT_COORDINATOR:
@@ -232,7 +231,7 @@ def _receive(state: CoordinatorState, event: events.Received) -> None:
     try:
         _handle(state, event, request)
     except RequestRefused as refused:
-        state.respond(event.request_id, refuse(request, refused.error))
+        state.respond(event.request_id, request.refused(refused.error))
 
 
 def _handle(state: CoordinatorState, event: events.Received, request: Request) -> None:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 
 import kafka_rebalance.coordinator as c
 from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
-from kafka_rebalance.coordinator.machine.refusals import refuse
 from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeat
 from kafka_rebalance.wire.classic_groups import (
     FindCoordinator,
@@ -56,7 +55,7 @@ class Broker:
         if isinstance(request, FindCoordinator):
             self.respond(event.request_id, self._found())
         elif node != self.node:
-            self.respond(event.request_id, refuse(request, ErrorCode.NOT_COORDINATOR))
+            self.respond(event.request_id, request.refused(ErrorCode.NOT_COORDINATOR))
         else:
             if isinstance(request, OffsetCommit) and request.offsets:
                 event, request = self._without_unknown(event, request)

@@ -18,7 +18,7 @@ from enum import IntEnum
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
-from kafka_rebalance.wire.group_states import ConsumerGroupState, StreamsGroupState
+from kafka_rebalance.wire.messages import GroupState
 
 
 class IllegalRecord(ValueError):
@@ -91,7 +91,7 @@ class AssigningGroup(Generic[_Member, _Target]):
         return (self.members,)
 
     @property
-    def state(self) -> ConsumerGroupState | StreamsGroupState:
+    def state(self) -> GroupState:
         raise NotImplementedError
 
     @property

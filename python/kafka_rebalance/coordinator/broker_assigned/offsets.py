@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeVar
 
 from kafka_rebalance.wire.classic_groups import NO_GENERATION, UNKNOWN_MEMBER
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.offsets import OffsetCommit, OffsetFetch, TxnOffsetCommit
+from kafka_rebalance.wire.offsets import CommitRequest, OffsetFetch, TxnOffsetCommit
 
 from .group import AssigningGroup
 
@@ -33,7 +33,7 @@ _Fetching = TypeVar("_Fetching", bound=_HasEpoch)
 
 
 def committing_member(
-    group: AssigningGroup[_Member, Any], request: OffsetCommit | TxnOffsetCommit
+    group: AssigningGroup[_Member, Any], request: CommitRequest
 ) -> _Member | ErrorCode:
     """Returns the member whose epoch is to be checked; else the result: NONE or the error."""
     ids = (request.generation_id, request.member_id, request.group_instance_id)

@@ -17,7 +17,7 @@ from kafka_rebalance.wire.classic_groups import (
     ListGroupsResponse,
 )
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.group_states import GroupState, StreamsGroupState
+from kafka_rebalance.wire.messages import GroupState
 
 from ..machine.events import Received
 from ..machine.state import AnyGroup, CoordinatorState, of_kind
@@ -83,7 +83,7 @@ def list_groups(state: CoordinatorState, event: Received, request: ListGroups) -
 
 def _filter_name(group: ListedGroup) -> str:
     """Returns how a filter must name the group's state. Quirk: NotReady is `not_ready` there."""
-    is_not_ready = group.state is StreamsGroupState.NOT_READY
+    is_not_ready = group.state is GroupState.NOT_READY
     return "not_ready" if is_not_ready else group.state.value.lower()
 
 

@@ -34,11 +34,12 @@ from kafka_rebalance.errors import KafkaRebalanceError, WireError
 from kafka_rebalance.wire import decode_subscription
 from kafka_rebalance.wire.classic_groups import JoinedMember, JoinGroupProtocol
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.group_states import GroupState
+from kafka_rebalance.wire.messages import GroupState
 
 from .members import ClassicGroupMember
 
 _S = GroupState
+STATES = (_S.EMPTY, _S.PREPARING_REBALANCE, _S.COMPLETING_REBALANCE, _S.STABLE, _S.DEAD)
 
 # Each state, with the states from which a group can enter it.
 LEGAL_PREDECESSORS: dict[GroupState, frozenset[GroupState]] = {
@@ -46,7 +47,7 @@ LEGAL_PREDECESSORS: dict[GroupState, frozenset[GroupState]] = {
     _S.PREPARING_REBALANCE: frozenset({_S.EMPTY, _S.COMPLETING_REBALANCE, _S.STABLE}),
     _S.COMPLETING_REBALANCE: frozenset({_S.PREPARING_REBALANCE}),
     _S.STABLE: frozenset({_S.COMPLETING_REBALANCE}),
-    _S.DEAD: frozenset(_S),
+    _S.DEAD: frozenset(STATES),
 }
 
 

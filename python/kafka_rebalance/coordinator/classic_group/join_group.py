@@ -27,7 +27,7 @@ from kafka_rebalance.wire.classic_groups import (
     SyncGroupResponse,
 )
 from kafka_rebalance.wire.error_codes import ErrorCode, of_append_error
-from kafka_rebalance.wire.group_states import GroupState
+from kafka_rebalance.wire.messages import GroupState
 
 from ..config import NEW_MEMBER_JOIN_TIMEOUT_MS
 from ..machine.continuations import ReplaceStatic

@@ -3,7 +3,7 @@
 
 from kafka_rebalance.wire.classic_groups import DeleteGroups
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.group_states import GroupState
+from kafka_rebalance.wire.messages import GroupState
 from kafka_rebalance.wire.offsets import OffsetDelete
 
 from ..machine.deadlines import INITIAL_REBALANCE, MEMBER_KINDS, DeadlineKey

@@ -15,7 +15,7 @@ from kafka_rebalance.wire.classic_groups import (
     MemberIdentity,
 )
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.group_states import GroupState
+from kafka_rebalance.wire.messages import GroupState
 
 from ..machine.events import Received
 from ..machine.state import CoordinatorState

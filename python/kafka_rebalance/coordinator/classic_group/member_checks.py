@@ -18,9 +18,8 @@ from kafka_rebalance.wire.classic_groups import (
     SyncGroup,
 )
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.group_states import GroupState
-from kafka_rebalance.wire.messages import Request
-from kafka_rebalance.wire.offsets import OffsetCommit, OffsetDelete, TxnOffsetCommit
+from kafka_rebalance.wire.messages import GroupState, Request
+from kafka_rebalance.wire.offsets import CommitRequest, OffsetCommit, OffsetDelete, TxnOffsetCommit
 
 from .group import Group
 
@@ -54,7 +53,7 @@ def refuse_in_state(group: Group | None, request: Request) -> ErrorCode:
 
 def refuse_member(
     group: Group | None,
-    request: SyncGroup | Heartbeat | OffsetCommit | TxnOffsetCommit,
+    request: SyncGroup | Heartbeat | CommitRequest,
 ) -> ErrorCode:
     """Returns the error for a request of a member: checks 1 to 4; NONE if it may proceed."""
     error = refuse_in_state(group, request)

@@ -16,7 +16,7 @@ Source   GroupMetadataManager.java (prepareRebalance, completeClassicGroupJoin, 
 
 from kafka_rebalance.wire.classic_groups import JoinedMember, JoinGroupResponse, SyncGroupResponse
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.group_states import GroupState
+from kafka_rebalance.wire.messages import GroupState
 
 from ..machine.state import CoordinatorState, Write
 from .group import Group

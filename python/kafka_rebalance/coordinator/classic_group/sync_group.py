@@ -11,7 +11,7 @@ Source   GroupMetadataManager.classicGroupSync; docs/behaviour/coordinator.md#5-
 
 from kafka_rebalance.wire.classic_groups import SyncGroup, SyncGroupResponse
 from kafka_rebalance.wire.error_codes import ErrorCode, of_append_error
-from kafka_rebalance.wire.group_states import GroupState
+from kafka_rebalance.wire.messages import GroupState
 
 from ..machine.continuations import StoreAssignment
 from ..machine.events import Received

@@ -23,7 +23,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from kafka_rebalance.java.hash_map import HashMap, Uuid
 from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
-from kafka_rebalance.wire.group_states import ConsumerGroupState
+from kafka_rebalance.wire.messages import GroupState
 
 from ..broker_assigned.group import GroupWithStaticMembers, Names, OwnedTwice
 from ..broker_assigned.table_order import copied_counts, recount, step_count
@@ -78,15 +78,15 @@ class ConsumerGroup(GroupWithStaticMembers[ConsumerGroupMember, Target]):
     # Facts ----------------------------------------------------------------------------------------
 
     @property
-    def state(self) -> ConsumerGroupState:
+    def state(self) -> GroupState:
         if self.is_empty:
-            return ConsumerGroupState.EMPTY
+            return GroupState.EMPTY
         if self.epoch > self.assignment_epoch:
-            return ConsumerGroupState.ASSIGNING
+            return GroupState.ASSIGNING
         for member in self.members.values():
             if not member.is_reconciled_to(self.assignment_epoch):
-                return ConsumerGroupState.RECONCILING
-        return ConsumerGroupState.STABLE
+                return GroupState.RECONCILING
+        return GroupState.STABLE
 
     def target_of(self, member_id: str, instance_id: str | None) -> Target:
         """Returns the target of a member; a static member's id may be new."""

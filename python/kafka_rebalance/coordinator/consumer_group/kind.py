@@ -42,7 +42,13 @@ from kafka_rebalance.wire.broker_groups import (
 from kafka_rebalance.wire.broker_records import BrokerRecord, RecordType
 from kafka_rebalance.wire.classic_groups import Heartbeat, LeaveGroup, SyncGroup
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.offsets import OffsetCommit, OffsetFetch, OffsetToCommit, TxnOffsetCommit
+from kafka_rebalance.wire.offsets import (
+    CommitRequest,
+    OffsetCommit,
+    OffsetFetch,
+    OffsetToCommit,
+    TxnOffsetCommit,
+)
 
 from ..broker_assigned import log
 from ..broker_assigned.group import ReconciliationState
@@ -70,7 +76,7 @@ from .records import (
 from .subscription_counts import count_names
 
 _CLASSIC, _CONSUMER = 0, 1
-_KNOWS_EPOCHS = {OffsetCommit: 9, TxnOffsetCommit: 6}
+_KNOWS_EPOCHS: dict[type[CommitRequest], int] = {OffsetCommit: 9, TxnOffsetCommit: 6}
 _T = RecordType
 
 
@@ -157,7 +163,7 @@ class ConsumerGroups(BrokerAssigned):
         state: CoordinatorState,
         event: Received,
         group: ConsumerGroup,
-        request: OffsetCommit | TxnOffsetCommit,
+        request: CommitRequest,
         offsets: Iterable[OffsetToCommit],
     ) -> ErrorCode:
         epoch, is_transaction = request.generation_id, isinstance(request, TxnOffsetCommit)

@@ -7,5 +7,4 @@ appends            the result of an append; `continuations` has what follows it
 loading            the replay of the log
 deadlines          timers
 cluster            the topics
-refusals           responses that contain only an error
 """

@@ -3,7 +3,7 @@
 
 from kafka_rebalance.wire.classic_groups import JoinGroupResponse, SyncGroupResponse
 from kafka_rebalance.wire.error_codes import ErrorCode, of_append_error, of_operation_error
-from kafka_rebalance.wire.group_states import GroupState
+from kafka_rebalance.wire.messages import GroupState
 
 from ..broker_assigned import log
 from ..classic_group.group import Group
@@ -19,7 +19,6 @@ from .continuations import (
     SendResponse,
     StoreAssignment,
 )
-from .refusals import refuse
 from .state import CoordinatorState, Created, Write, of_kind
 
 _RETRY_MS = 500
@@ -74,7 +73,7 @@ def refuse_all(state: CoordinatorState, error: ErrorCode) -> None:
     for write in list(state.writes.values()):
         _refuse(state, write, error)
     for request_id, one in waiting:
-        state.respond(request_id, refuse(one.request, error))
+        state.respond(request_id, one.request.refused(error))
 
 
 def _refuse(state: CoordinatorState, write: Write, error: ErrorCode) -> None:
@@ -85,7 +84,7 @@ def _refuse(state: CoordinatorState, write: Write, error: ErrorCode) -> None:
         case ReplaceStatic() as then:
             not_replaced(state, then, error)
         case SendResponse() | AnswerClassicMember() | ContinueDeletion() as then:
-            state.respond(then.request_id, refuse(then.request, of_operation_error(error)))
+            state.respond(then.request_id, then.request.refused(of_operation_error(error)))
         case Retry(key, revocation) if error is not ErrorCode.NOT_COORDINATOR:
             state.deadlines.arm(key, state.now_ms + _RETRY_MS)
             if revocation is not None:

@@ -20,8 +20,7 @@ from typing import NamedTuple
 
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.group_states import GroupState
-from kafka_rebalance.wire.messages import Request, Response, Tick
+from kafka_rebalance.wire.messages import GroupState, Request, Response, Tick
 
 from .deadlines import DeadlineKey
 

@@ -20,7 +20,7 @@ from kafka_rebalance.wire.classic_groups import (
     SyncGroupResponse,
 )
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.group_states import GroupState
+from kafka_rebalance.wire.messages import GroupState
 
 from ..broker_assigned import log
 from ..broker_assigned.group import IllegalRecord

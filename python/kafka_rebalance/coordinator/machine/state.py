@@ -17,14 +17,12 @@ from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire.broker_records import BrokerRecord
 from kafka_rebalance.wire.classic_groups import DeleteGroups, JoinGroupResponse, SyncGroupResponse
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.group_states import GroupState
-from kafka_rebalance.wire.messages import Request, Response
+from kafka_rebalance.wire.messages import GroupState, Request, Response
 from kafka_rebalance.wire.offsets import (
-    OffsetCommit,
+    CommitRequest,
     OffsetDelete,
     OffsetFetch,
     OffsetToCommit,
-    TxnOffsetCommit,
 )
 
 from ..broker_assigned.group import AssigningGroup
@@ -389,7 +387,7 @@ class GroupKind:
         state: CoordinatorState,
         event: Received,
         group: Any,
-        request: OffsetCommit | TxnOffsetCommit,
+        request: CommitRequest,
         offsets: Iterable[OffsetToCommit],
     ) -> ErrorCode:
         """Returns the error of the whole request, else NONE; `offsets` are those to be stored."""

@@ -19,9 +19,10 @@ Source   OffsetMetadataManager.java, ClassicGroup.validateOffsetCommit;
 """
 
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.group_states import GroupState
+from kafka_rebalance.wire.messages import GroupState
 from kafka_rebalance.wire.offsets import (
     NO_RETENTION,
+    CommitRequest,
     EndTransaction,
     EndTransactionResponse,
     OffsetCommit,
@@ -36,20 +37,17 @@ from ..classic_group.member_checks import refuse_in_state, refuse_member
 from ..classic_group.records import offset_record
 from ..machine.continuations import SendResponse
 from ..machine.events import Received
-from ..machine.refusals import refuse
 from ..machine.state import CoordinatorState, Write, of_kind
 from .order import Commit, CommittedOffset, Marker
 
-_Commit = OffsetCommit | TxnOffsetCommit
-
 # For each request, the first version whose error for an absent group is GROUP_ID_NOT_FOUND.
-_ABSENT_IS_NOT_FOUND: dict[type[_Commit], int] = {
+_ABSENT_IS_NOT_FOUND: dict[type[CommitRequest], int] = {
     OffsetCommit: 9,
     TxnOffsetCommit: 6,
 }
 
 
-def offset_commit(state: CoordinatorState, event: Received, request: _Commit) -> None:
+def offset_commit(state: CoordinatorState, event: Received, request: CommitRequest) -> None:
     """Stages offsets; the response is sent when the append is durable."""
     group = state.groups.get(request.group_id)
     classic = of_kind(group, Group)
@@ -59,7 +57,7 @@ def offset_commit(state: CoordinatorState, event: Received, request: _Commit) ->
         stored = [one for one in request.offsets if not _is_too_large(state, one)]
         error = state.kind(group).refuse_commit(state, event, group, request, stored)
     if error is not ErrorCode.NONE:
-        state.respond(event.request_id, refuse(request, error))
+        state.respond(event.request_id, request.refused(error))
         return
     if isinstance(request, TxnOffsetCommit):
         _commit(state, event, request, None, request.producer_id)
@@ -68,10 +66,11 @@ def offset_commit(state: CoordinatorState, event: Received, request: _Commit) ->
     renewing = (GroupState.STABLE, GroupState.PREPARING_REBALANCE)
     if classic is not None and classic.is_(*renewing):
         state.renew_session(classic, classic.get(request.member_id))
-    _commit(state, event, request, request.retention_ms, None)
+    retention_ms = request.retention_ms if isinstance(request, OffsetCommit) else None
+    _commit(state, event, request, retention_ms, None)
 
 
-def _check(event: Received, group: Group | None, request: _Commit) -> ErrorCode:
+def _check(event: Received, group: Group | None, request: CommitRequest) -> ErrorCode:
     if request.generation_id < 0 and (group is None or group.is_(GroupState.EMPTY)):
         return ErrorCode.NONE
     if group is None:
@@ -89,7 +88,7 @@ def _check(event: Received, group: Group | None, request: _Commit) -> ErrorCode:
 def _commit(
     state: CoordinatorState,
     event: Received,
-    request: _Commit,
+    request: CommitRequest,
     retention_ms: int | None,
     producer_id: int | None,
 ) -> None:

@@ -16,7 +16,7 @@ Source   OffsetMetadataManager.cleanupExpiredOffsets, ClassicGroup.offsetExpirat
          docs/behaviour/coordinator.md#86-expiry.
 """
 
-from kafka_rebalance.wire.group_states import GroupState
+from kafka_rebalance.wire.messages import GroupState
 
 from ..classic_group.group import CONSUMER, Group
 from ..classic_group.records import offset_tombstone

@@ -6,7 +6,7 @@ Source   OffsetMetadataManager.fetchOffsets; docs/behaviour/coordinator.md#84-of
 """
 
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.group_states import GroupState
+from kafka_rebalance.wire.messages import GroupState
 from kafka_rebalance.wire.offsets import FetchedOffset, OffsetFetch, OffsetFetchResponse
 
 from ..machine.events import Received

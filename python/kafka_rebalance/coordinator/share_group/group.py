@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 
 from kafka_rebalance.java.hash_map import HashMap, Uuid
 from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
-from kafka_rebalance.wire.group_states import ConsumerGroupState
+from kafka_rebalance.wire.messages import GroupState
 
 from ..broker_assigned.group import AssigningGroup, Names, ReconciliationState
 from ..broker_assigned.table_order import copied_counts, recount, step_count
@@ -81,8 +81,8 @@ class ShareGroup(AssigningGroup[ShareGroupMember, Target]):
     # Facts ----------------------------------------------------------------------------------------
 
     @property
-    def state(self) -> ConsumerGroupState:
-        return ConsumerGroupState.EMPTY if self.is_empty else ConsumerGroupState.STABLE
+    def state(self) -> GroupState:
+        return GroupState.EMPTY if self.is_empty else GroupState.STABLE
 
     @property
     def is_homogeneous(self) -> bool:

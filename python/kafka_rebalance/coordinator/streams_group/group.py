@@ -24,7 +24,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, NamedTuple
 
-from kafka_rebalance.wire.group_states import StreamsGroupState
+from kafka_rebalance.wire.messages import GroupState
 from kafka_rebalance.wire.streams_topology import StreamsTopology
 
 from ..broker_assigned.group import GroupWithStaticMembers
@@ -93,16 +93,16 @@ class StreamsGroup(GroupWithStaticMembers[StreamsGroupMember, GroupTasks]):
     # Facts ----------------------------------------------------------------------------------------
 
     @property
-    def state(self) -> StreamsGroupState:
+    def state(self) -> GroupState:
         if self.is_empty:
-            return StreamsGroupState.EMPTY
+            return GroupState.EMPTY
         if self.topology is None or self.topology.epoch != self.validated_topology_epoch:
-            return StreamsGroupState.NOT_READY
+            return GroupState.NOT_READY
         if self.epoch > self.assignment_epoch:
-            return StreamsGroupState.ASSIGNING
+            return GroupState.ASSIGNING
         if all(one.is_reconciled_to(self.assignment_epoch) for one in self.members.values()):
-            return StreamsGroupState.STABLE
-        return StreamsGroupState.RECONCILING
+            return GroupState.STABLE
+        return GroupState.RECONCILING
 
     def is_subscribed(self, topic: str) -> bool:
         """Returns whether members process the topic, so that its offsets are kept."""

@@ -27,7 +27,7 @@ from dataclasses import replace
 
 from kafka_rebalance.wire.broker_groups import JOIN_EPOCH, LEAVE_STATIC_EPOCH
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.group_states import StreamsGroupState
+from kafka_rebalance.wire.messages import GroupState
 from kafka_rebalance.wire.streams_groups import (
     StreamsGroupHeartbeat,
     StreamsGroupHeartbeatResponse,
@@ -243,7 +243,7 @@ def _change(
         configs[TAGS] = ",".join(config.group_streams_rack_aware_assignment_tags)
     is_new |= topology.validated_epoch != group.validated_topology_epoch
     is_new |= configs != group.assignment_configs
-    if is_new or group.state is not StreamsGroupState.STABLE:
+    if is_new or group.state is not GroupState.STABLE:
         return StreamsChange(group, group.epoch + is_new, topology, configs, new)
     # Kafka 4.4 does not refine targets: the refined targets of a Stable group are its targets.
     own = group.targets.get(new.member_id, NOTHING)

@@ -26,7 +26,12 @@ from kafka_rebalance.wire.broker_records import (
     Role,
 )
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.offsets import OffsetCommit, OffsetFetch, OffsetToCommit, TxnOffsetCommit
+from kafka_rebalance.wire.offsets import (
+    CommitRequest,
+    OffsetFetch,
+    OffsetToCommit,
+    TxnOffsetCommit,
+)
 from kafka_rebalance.wire.streams_groups import (
     DescribedStreamsGroup,
     DescribedStreamsMember,
@@ -100,7 +105,7 @@ class StreamsGroups(BrokerAssigned):
         state: CoordinatorState,
         event: Received,
         group: StreamsGroup,
-        request: OffsetCommit | TxnOffsetCommit,
+        request: CommitRequest,
         offsets: Iterable[OffsetToCommit],
     ) -> ErrorCode:
         epoch, is_transaction = request.generation_id, isinstance(request, TxnOffsetCommit)

@@ -24,9 +24,9 @@ Transition
 Respond
 """
 
+from .classic_group.group import ClassicGroupMember as ClassicGroupMember
 from .classic_group.group import Group as Group
 from .classic_group.group import IllegalTransition as IllegalTransition
-from .classic_group.members import ClassicGroupMember as ClassicGroupMember
 from .config import CoordinatorConfig as CoordinatorConfig
 from .coordinator import Coordinator as Coordinator
 from .coordinator import counted_ids as counted_ids

@@ -61,12 +61,12 @@ from kafka_rebalance.wire.offsets import (
 from kafka_rebalance.wire.streams_groups import StreamsGroupDescribe, StreamsGroupHeartbeat
 
 from .broker_assigned.group import AssigningGroup
+from .broker_assigned.kind import BrokerAssigned
 from .broker_assigned.members import RequestRefused
-from .classic_group import describe, heartbeat, join_group, leave_group, sync_group
+from .classic_group import describe, heartbeat_leave, join_group, sync_group
 from .classic_group.group import Group
 from .classic_group.kind import ClassicGroups
 from .config import CoordinatorConfig
-from .consumer_group.heartbeat import refuse_fields
 from .consumer_group.kind import ConsumerGroups
 from .consumer_group.patterns import resolve
 from .machine import appends, events, loading
@@ -74,12 +74,9 @@ from .machine.deadlines import DeadlineKey
 from .machine.state import AnyGroup, CoordinatorState, GroupKind, Ownership, of_kind
 from .offsets import commit as offset_commit
 from .offsets import delete as offset_delete
-from .offsets import expiry
 from .offsets import fetch as offset_fetch
-from .share_group.heartbeat import refuse_share_fields
 from .share_group.initialization import share_state_initialized
 from .share_group.kind import ShareGroups
-from .streams_group.heartbeat import refuse_streams_fields
 from .streams_group.kind import StreamsGroups
 
 
@@ -171,7 +168,7 @@ class Coordinator:
             case events.ShareStateDue():
                 share_state_initialized(state, event)
             case events.Sweep():
-                expiry.sweep(state)
+                offset_delete.sweep(state)
             case events.Silent():
                 _fall_silent(state, event)
             case events.Heard(group_id, member_id):
@@ -188,13 +185,19 @@ KINDS: dict[str, GroupKind] = {
     "streams": _STREAMS,
 }
 
+_HEARTBEATS: dict[type[Request], BrokerAssigned] = {
+    ConsumerGroupHeartbeat: _CONSUMER,
+    ShareGroupHeartbeat: _SHARE,
+    StreamsGroupHeartbeat: _STREAMS,
+}
+
 _Handler = Callable[[CoordinatorState, events.Received, Any], None]
 
 _HANDLERS: dict[type[Request], _Handler] = {
     JoinGroup: join_group.join_group,
     SyncGroup: sync_group.sync_group,
-    Heartbeat: heartbeat.heartbeat,
-    LeaveGroup: leave_group.leave_group,
+    Heartbeat: heartbeat_leave.heartbeat,
+    LeaveGroup: heartbeat_leave.leave_group,
     OffsetCommit: offset_commit.offset_commit,
     TxnOffsetCommit: offset_commit.offset_commit,
     EndTransaction: offset_commit.end_transaction,
@@ -203,11 +206,9 @@ _HANDLERS: dict[type[Request], _Handler] = {
     DeleteGroups: offset_delete.delete_groups,
     DescribeGroups: describe.describe_groups,
     ListGroups: describe.list_groups,
-    ConsumerGroupHeartbeat: _CONSUMER.heartbeat,
+    **{request: kind.heartbeat for request, kind in _HEARTBEATS.items()},
     ConsumerGroupDescribe: _CONSUMER.describe,
-    ShareGroupHeartbeat: _SHARE.heartbeat,
     ShareGroupDescribe: _SHARE.describe,
-    StreamsGroupHeartbeat: _STREAMS.heartbeat,
     StreamsGroupDescribe: _STREAMS.describe,
 }
 
@@ -257,16 +258,8 @@ _ECHOES_ID = (ErrorCode.INVALID_GROUP_ID, ErrorCode.INVALID_SESSION_TIMEOUT)
 
 def _gate(state: CoordinatorState, request: Request, version: int | None) -> ErrorCode | None:
     """Returns the error that refuses a request before its group is read, else None."""
-    if isinstance(request, ConsumerGroupHeartbeat):
-        error = refuse_fields(state, request, version)
-        if error is not ErrorCode.NONE:
-            return error
-    if isinstance(request, ShareGroupHeartbeat):
-        error = refuse_share_fields(request)
-        if error is not ErrorCode.NONE:
-            return error
-    if isinstance(request, StreamsGroupHeartbeat):
-        error = refuse_streams_fields(request)
+    if type(request) in _HEARTBEATS:
+        error = _HEARTBEATS[type(request)].refuse_fields(state, request, version)
         if error is not ErrorCode.NONE:
             return error
     if type(request) in _NEEDS_GROUP_ID and getattr(request, "group_id", "") == "":

@@ -20,8 +20,12 @@ from kafka_rebalance.coordinator.consumer_group.member import ConsumerGroupMembe
 from kafka_rebalance.coordinator.machine import events as interface
 from kafka_rebalance.coordinator.share_group.group import ShareGroup, ShareGroupMember
 from kafka_rebalance.coordinator.streams_group.group import StreamsGroup
-from kafka_rebalance.coordinator.streams_group.member import StreamsGroupMember
-from kafka_rebalance.coordinator.streams_group.tasks import NOTHING, MemberTasks, task_list
+from kafka_rebalance.coordinator.streams_group.member import (
+    NOTHING,
+    MemberTasks,
+    StreamsGroupMember,
+    task_list,
+)
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire import group_records as wire
 from kafka_rebalance.wire.broker_groups import (

@@ -19,6 +19,8 @@ from typing import Annotated, Any, NamedTuple
 
 from kafka_rebalance.java.hash_map import Uuid
 
+from .broker_groups import DescribedPartitions, TopicPartitions
+from .classic_groups import JoinGroupProtocol
 from .layout import (
     VERSION_BYTES,
     Int8,
@@ -91,18 +93,11 @@ class OldMetadataValue:
     body: Rest
 
 
-class ClassicProtocol(NamedTuple):
-    """A protocol that a member using the classic protocol lists."""
-
-    name: str
-    metadata: bytes
-
-
 class ClassicMetadata(NamedTuple):
     """Fields of a member that uses the classic protocol."""
 
     session_timeout_ms: Int32
-    protocols: Annotated[tuple[ClassicProtocol, ...], Name("supportedProtocols")]
+    protocols: Annotated[tuple[JoinGroupProtocol, ...], Name("supportedProtocols")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,18 +125,11 @@ class TargetEpochValue:
     assignment_timestamp_ms: Annotated[Int64, Tag(0), Name("assignmentTimestamp")] = 0
 
 
-class TargetTopic(NamedTuple):
-    """The partitions of one topic in a member's target."""
-
-    topic_id: Uuid
-    partitions: tuple[Int32, ...]
-
-
 @dataclass(frozen=True, slots=True)
 class TargetValue:
     """A member's target."""
 
-    topics: Annotated[tuple[TargetTopic, ...], Name("topicPartitions")]
+    topics: Annotated[tuple[TopicPartitions, ...], Name("topicPartitions")]
 
 
 class CurrentTopic(NamedTuple):
@@ -200,15 +188,7 @@ class ShareCurrentValue:
     member_epoch: Int32
     previous_member_epoch: Int32
     state: Int8
-    assigned: Annotated[tuple[TargetTopic, ...], Name("topicPartitions")]
-
-
-class ShareStateTopic(NamedTuple):
-    """Partitions of one topic, with the topic's name."""
-
-    topic_id: Uuid
-    topic_name: str
-    partitions: tuple[Int32, ...]
+    assigned: Annotated[tuple[TopicPartitions, ...], Name("topicPartitions")]
 
 
 class DeletingTopic(NamedTuple):
@@ -222,8 +202,8 @@ class DeletingTopic(NamedTuple):
 class ShareStateValue:
     """The partitions whose share state is initialised or is to be, and the topics to delete."""
 
-    initializing: Annotated[tuple[ShareStateTopic, ...], Name("initializingTopics")] = ()
-    initialized: Annotated[tuple[ShareStateTopic, ...], Name("initializedTopics")] = ()
+    initializing: Annotated[tuple[DescribedPartitions, ...], Name("initializingTopics")] = ()
+    initialized: Annotated[tuple[DescribedPartitions, ...], Name("initializedTopics")] = ()
     deleting: Annotated[tuple[DeletingTopic, ...], Name("deletingTopics")] = ()
 
 

@@ -33,9 +33,8 @@ from ..config import NEW_MEMBER_JOIN_TIMEOUT_MS
 from ..machine.continuations import ReplaceStatic
 from ..machine.events import LogRecord, Received
 from ..machine.state import CoordinatorState, Write
-from .group import Group
+from .group import ClassicGroupMember, Group, without_repeats
 from .member_checks import refuse_in_state
-from .members import ClassicGroupMember, without_repeats
 from .rebalance import joined, prepare, rebalance_or_complete, try_complete_join
 from .records import group_record, new_group_record
 

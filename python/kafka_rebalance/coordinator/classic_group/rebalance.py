@@ -19,8 +19,7 @@ from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import GroupState
 
 from ..machine.state import CoordinatorState, Write
-from .group import Group
-from .members import ClassicGroupMember
+from .group import ClassicGroupMember, Group
 from .records import group_record
 
 

@@ -12,11 +12,12 @@ Source   GroupMetadataManager.classicGroup…ToConsumerGroup (Kafka 4.4.0).
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.wire import Subscription, by_topic, decode_subscription
 from kafka_rebalance.wire.broker_groups import TopicPartitions
-from kafka_rebalance.wire.broker_records import ClassicMetadata, ClassicProtocol
+from kafka_rebalance.wire.broker_records import ClassicMetadata
 from kafka_rebalance.wire.classic_groups import (
     UNKNOWN_MEMBER,
     Heartbeat,
@@ -34,6 +35,7 @@ from kafka_rebalance.wire.error_codes import ErrorCode
 
 from ..broker_assigned import log
 from ..broker_assigned.group import ReconciliationState
+from ..broker_assigned.kind import BrokerAssigned
 from ..broker_assigned.members import (
     UNCHANGED_MS,
     RequestRefused,
@@ -44,29 +46,29 @@ from ..broker_assigned.members import (
 )
 from ..broker_assigned.table_order import in_copied_set, name_set
 from ..broker_assigned.timeouts import arm_session
-from ..classic_group.group import CONSUMER
+from ..classic_group.group import CONSUMER, without_repeats
 from ..classic_group.join_group import REQUIRES_KNOWN_ID, version_of
-from ..classic_group.members import without_repeats
 from ..machine.cluster import ClusterTopics
 from ..machine.continuations import AnswerClassicMember, SendResponse
 from ..machine.deadlines import JOIN, SESSION, SYNC, DeadlineKey
 from ..machine.events import Received
 from ..machine.state import CoordinatorState
 from . import patterns
-from .epochs import next_epoch
-from .group import ConsumerGroup
+from .group import RECORDS, ConsumerGroup
 from .heartbeat import reconciled, stepped
 from .member import ConsumerGroupMember
-from .members import take_over
 from .migration import can_downgrade_with, downgrade_with, encode_partitions
 from .patterns import PatternChange
 from .reconciliation import Owned
-from .records import member_record
-from .target import EpochChange
+from .target import EpochChange, next_epoch
 
 
 def join_group(
-    state: CoordinatorState, event: Received, request: JoinGroup, group: ConsumerGroup
+    kind: BrokerAssigned,
+    state: CoordinatorState,
+    event: Received,
+    request: JoinGroup,
+    group: ConsumerGroup,
 ) -> None:
     """Handles a JoinGroup. Errors: RequestRefused."""
     if state.config.group_consumer_migration_policy == "disabled":
@@ -87,7 +89,10 @@ def join_group(
         required = JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id)
         state.respond(event.request_id, required)
         return
-    _join(state, event, replace(request, member_id=member_id), group, is_unknown=is_unknown)
+    request = replace(request, member_id=member_id)
+    records: log.Records = []
+    old = _find(kind, group, request, records, is_unknown=is_unknown)
+    _join(state, event, request, group, old, records)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +109,9 @@ def _join(
     event: Received,
     request: JoinGroup,
     group: ConsumerGroup,
-    *,
-    is_unknown: bool,
+    old: ConsumerGroupMember,
+    records: log.Records,
 ) -> None:
-    records: log.Records = []
-    old = _find(group, request, records, is_unknown=is_unknown)
     holder = group.static_member(request.group_instance_id)
     downgrades = holder is not None and can_downgrade_with(state, group, holder)
     subscription = _subscription(request)
@@ -116,7 +119,7 @@ def _join(
     joining = _Joining(old, new, _owned(subscription, state.cluster))
     is_changed = new.subscribed_topic_names != old.subscribed_topic_names
     if new != old:
-        records.append(member_record(group.group_id, new))
+        records.append(RECORDS.member_record(group.group_id, new))
     pattern = patterns.update(state, group, old, new, records)
     is_changed |= pattern.change is not PatternChange.NONE
     change = EpochChange(group, new, group.epoch, group.is_homogeneous)
@@ -133,17 +136,21 @@ def _join(
 
 
 def _find(
-    group: ConsumerGroup, request: JoinGroup, records: log.Records, *, is_unknown: bool
-) -> ConsumerGroupMember:
+    kind: BrokerAssigned,
+    group: ConsumerGroup,
+    request: JoinGroup,
+    records: log.Records,
+    *,
+    is_unknown: bool,
+) -> Any:
     member_id, instance_id = request.member_id, request.group_instance_id
     if instance_id is not None:
         if not is_unknown:
             return known_static(group, member_id, instance_id)
         holder = group.static_member(instance_id)
         if holder is not None:
-            return take_over(group, holder, member_id, records)
-    known = group.members.get(member_id)
-    return ConsumerGroupMember(member_id) if known is None else known
+            return kind.take_over(group, holder, member_id, records)
+    return kind.member_of(group, member_id)
 
 
 def _subscription(request: JoinGroup) -> Subscription:
@@ -178,10 +185,7 @@ def _updated(
         subscribed_topic_regex="",
         client_id=event.client_id,
         client_host=event.client_host,
-        classic=ClassicMetadata(
-            request.session_timeout_ms,
-            tuple(ClassicProtocol(*one) for one in request.protocols),
-        ),
+        classic=ClassicMetadata(request.session_timeout_ms, request.protocols),
     )
 
 

@@ -10,26 +10,38 @@
     Reconciling   a member is not STABLE in the assignment epoch
     Stable        all members have their targets
 
-Only records change a group: `replay.py`. A heartbeat computes records from the group's present
+Only records change a group. A heartbeat computes records from the group's present
 state.
 
 Source   ConsumerGroup.java, ModernGroup.java (Kafka 4.4.0); KIP-848.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
 from kafka_rebalance.java.hash_map import HashMap, Uuid
+from kafka_rebalance.java.order import by_name
 from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
+from kafka_rebalance.wire import broker_records as wire
+from kafka_rebalance.wire.broker_records import BrokerRecord as Record
+from kafka_rebalance.wire.broker_records import RecordKey, RecordType
 from kafka_rebalance.wire.messages import GroupState
 
 from ..broker_assigned.group import GroupWithStaticMembers, Names, OwnedTwice
+from ..broker_assigned.records import record_types, target_topics
 from ..broker_assigned.table_order import copied_counts, recount, step_count
 from ..broker_assigned.target import NO_TARGET, Target
-from .member import ConsumerGroupMember, PartitionEpochs
-from .subscription_counts import Counts, count_names, count_pattern, is_homogeneous, most_named
+from .member import (
+    ConsumerGroupMember,
+    Counts,
+    PartitionEpochs,
+    count_names,
+    count_pattern,
+    is_homogeneous,
+    most_named,
+)
 
 
 class ResolvedPattern(NamedTuple):
@@ -209,3 +221,63 @@ class ConsumerGroup(GroupWithStaticMembers[ConsumerGroupMember, Target]):
                         del epochs[partition]
                 if not epochs:
                     self.owner_epochs.pop(topic, None)
+
+
+# Records ------------------------------------------------------------------------------------------
+
+
+def _held(member: ConsumerGroupMember) -> Iterable[tuple[wire.CurrentTopic, ...]]:
+    for partitions in (member.assigned, member.pending_revocation):
+        yield tuple(
+            wire.CurrentTopic(topic, tuple(epochs), tuple(epochs.values()))
+            for topic, epochs in partitions.items()
+        )
+
+
+RECORDS = record_types(
+    "CONSUMER",
+    lambda target: [target_topics(target)],
+    _held,
+    before=(RecordType.CONSUMER_GROUP_PARTITION_METADATA,),
+)
+
+
+def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> Record:
+    return Record(RecordKey(RECORDS.epoch, group_id), wire.EpochValue(epoch, metadata_hash))
+
+
+def pattern_record(group_id: str, pattern: str, resolved: ResolvedPattern | None) -> Record:
+    """Returns the record of a pattern; None for a tombstone."""
+    key = RecordKey(RecordType.CONSUMER_GROUP_REGULAR_EXPRESSION, group_id, pattern)
+    if resolved is None:
+        return Record(key)
+    topics = tuple(by_name(resolved.topics))
+    return Record(key, wire.PatternValue(topics, resolved.version, resolved.timestamp_ms))
+
+
+def old_metadata_tombstone(group_id: str) -> Record:
+    return Record(RecordKey(RecordType.CONSUMER_GROUP_PARTITION_METADATA, group_id))
+
+
+def group_tombstones(
+    group: ConsumerGroup, renamed: Mapping[str, str] | None = None
+) -> list[Record]:
+    """Returns the tombstones of the whole group; `renamed` replaces a member id by a newer id."""
+    patterns = [pattern_record(group.group_id, pattern, None) for pattern in group.resolved]
+    return RECORDS.group_tombstones(group, patterns, renamed)
+
+
+def group_records(group: ConsumerGroup) -> list[Record]:
+    """Returns the records of a whole group that was a classic group before."""
+    group_id, members = group.group_id, group.members.values()
+    epoch, timestamp_ms = group.assignment_epoch, group.assignment_timestamp_ms
+    return [
+        *(RECORDS.member_record(group_id, one) for one in members),
+        epoch_record(group_id, group.epoch, group.metadata_hash),
+        *(
+            RECORDS.target_record(group_id, one.member_id, group.targets[one.member_id])
+            for one in members
+        ),
+        RECORDS.target_epoch_record(group_id, epoch, timestamp_ms),
+        *(RECORDS.current_record(group_id, one) for one in members),
+    ]

@@ -4,9 +4,9 @@
     1. the request's fields                        INVALID_REQUEST, UNSUPPORTED_ASSIGNOR
     2. the group; epoch 0 creates or converts it   GROUP_ID_NOT_FOUND
     3. room for a new member                       GROUP_MAX_SIZE_REACHED
-    4. the member and its epoch                    `members.py`
+    4. the member and its epoch                    `find_member`
     5. the member's fields, and its pattern        `patterns.py`
-    6. the group's epoch and the targets           `epochs.py`
+    6. the group's epoch and the targets           `target.py`
     7. this member's reconciliation                `reconciliation.py`
 
 The response has an assignment if the member joins, sends all its fields, or has got others. It
@@ -38,14 +38,11 @@ from ..machine.continuations import SendResponse
 from ..machine.events import Received
 from ..machine.state import CoordinatorState
 from . import patterns
-from .epochs import next_epoch, target_for
-from .group import ConsumerGroup
+from .group import RECORDS, ConsumerGroup
 from .member import ConsumerGroupMember
-from .members import find_dynamic, find_static
 from .patterns import PatternChange
 from .reconciliation import Owned, Reconciliation
-from .records import current_record, member_record
-from .target import EpochChange, subscribed_names
+from .target import EpochChange, next_epoch, subscribed_names, target_for
 
 _FIELDS = (
     "instance_id",
@@ -92,15 +89,12 @@ def beat(
         raise RequestRefused(ErrorCode.GROUP_MAX_SIZE_REACHED)
     # 4.
     asked = replace(request, member_id=member_id)
-    if request.instance_id is None:
-        old = find_dynamic(group, asked)
-    else:
-        old = find_static(group, asked, records)
+    old = kind.find_member(group, asked, records)
     # 5. and 6.
     new = _updated(event, asked, old)
     is_changed = new.subscribed_topic_names != old.subscribed_topic_names
     if new != old:
-        records.append(member_record(group.group_id, new))
+        records.append(RECORDS.member_record(group.group_id, new))
     pattern = patterns.update(state, group, old, new, records)
     change = _epoch(state, group, old, new, records, is_changed, pattern.change)
     has_changed = is_changed or pattern.change is not PatternChange.NONE
@@ -173,7 +167,7 @@ def stepped(
     steps = Reconciliation(group, *target, names, topics, has_changed_subscription, owned)
     new = steps.next(member)
     if new != member:
-        records.append(current_record(group.group_id, new))
+        records.append(RECORDS.current_record(group.group_id, new))
         if new.classic is None:
             arm_or_cancel_rebalance(state, group.group_id, new)
     return new

@@ -27,12 +27,8 @@ from kafka_rebalance.wire import (
     decode_subscription,
     encode_assignment,
 )
-from kafka_rebalance.wire.broker_records import BrokerRecord, ClassicMetadata, ClassicProtocol
-from kafka_rebalance.wire.classic_groups import (
-    JoinGroupProtocol,
-    JoinGroupResponse,
-    SyncGroupResponse,
-)
+from kafka_rebalance.wire.broker_records import BrokerRecord, ClassicMetadata
+from kafka_rebalance.wire.classic_groups import JoinGroupResponse, SyncGroupResponse
 from kafka_rebalance.wire.consumer_protocol import HIGHEST_VERSION
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import GroupState
@@ -43,17 +39,15 @@ from ..broker_assigned.members import RequestRefused
 from ..broker_assigned.table_order import in_copied_set, in_new_map, name_set, topic_map
 from ..broker_assigned.target import Target
 from ..broker_assigned.timeouts import arm_session
-from ..classic_group.group import CONSUMER, Group
-from ..classic_group.members import ClassicGroupMember
+from ..classic_group.group import CONSUMER, ClassicGroupMember, Group
 from ..classic_group.rebalance import prepare
 from ..classic_group.records import group_record, group_tombstone
 from ..machine.cluster import ClusterTopics
 from ..machine.continuations import Continuation
 from ..machine.events import LogRecord
 from ..machine.state import CoordinatorState
-from .group import ConsumerGroup
+from .group import ConsumerGroup, group_records, group_tombstones
 from .member import ConsumerGroupMember
-from .records import group_records, group_tombstones
 
 
 def upgrade(state: CoordinatorState, classic: Group, records: log.Records) -> ConsumerGroup:
@@ -131,10 +125,7 @@ def _consumer_member(
         assigned={
             topic: dict.fromkeys(in_new_map(numbers), epoch) for topic, numbers in target.items()
         },
-        classic=ClassicMetadata(
-            member.session_timeout_ms,
-            tuple(ClassicProtocol(*one) for one in member.protocols),
-        ),
+        classic=ClassicMetadata(member.session_timeout_ms, member.protocols),
     )
 
 
@@ -229,7 +220,6 @@ def _replace(
 
 def _add(group: Group, member: ConsumerGroupMember) -> None:
     assert member.classic is not None  # only classic members remain
-    protocols = tuple(JoinGroupProtocol(*one) for one in member.classic.protocols)
     classic = ClassicGroupMember(
         member_id=member.member_id,
         group_instance_id=member.instance_id,
@@ -238,7 +228,7 @@ def _add(group: Group, member: ConsumerGroupMember) -> None:
         rebalance_timeout_ms=member.rebalance_timeout_ms,
         session_timeout_ms=member.classic.session_timeout_ms,
         protocol_type=CONSUMER,
-        protocols=protocols,
+        protocols=member.classic.protocols,
     )
     group.add(classic)
 

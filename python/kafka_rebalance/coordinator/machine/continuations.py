@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from kafka_rebalance.wire.classic_groups import DeleteGroups
 from kafka_rebalance.wire.messages import Request, Response
 
-from ..classic_group.group import Group
-from ..classic_group.members import ClassicGroupMember
+from ..classic_group.group import ClassicGroupMember, Group
 from .deadlines import DeadlineKey
 from .events import ShareStateDue
 

@@ -26,8 +26,7 @@ from kafka_rebalance.wire.offsets import (
 )
 
 from ..broker_assigned.group import AssigningGroup
-from ..classic_group.group import Group
-from ..classic_group.members import ClassicGroupMember
+from ..classic_group.group import ClassicGroupMember, Group
 from ..config import CoordinatorConfig
 from ..offsets.order import OffsetChange
 from ..offsets.store import GroupOffsets, Offsets, OffsetValue

@@ -4,30 +4,89 @@
     epoch, members, …   those of every group whose broker assigns: `broker_assigned/group.py`
     counts              how many members name a topic
 
-A group is Empty without members, else Stable.
+A group is Empty without members, else Stable. A member is STABLE at each step: it never waits for
+other members; an update makes a new member.
 
-Source   ShareGroup.java, ModernGroup.java (Kafka 4.4.0); KIP-932.
+A partition can be assigned only after the share coordinator has initialised its share state, which
+has the offsets of the records that are in flight or acknowledged.
 
-A member of a share group, as the broker keeps it; an update makes a new member.
+    initializing   the share coordinator was asked, but has not answered
+    initialized    these partitions can be assigned
+    deleting       topics whose share state is being deleted with the group
 
-A member is STABLE at each step: it never waits for other members. Dicts have the iteration order of
-Kafka's hash tables, and compare without order.
+Dicts and sets have the order of Kafka's hash tables, and compare without order.
 
-Source   ShareGroupMember.java, ModernGroupMember.java (Kafka 4.4.0).
+Source   ShareGroup.java, ModernGroup.java, ShareGroupMember.java, ModernGroupMember.java,
+         ShareGroup.ShareGroupStatePartitionMetadataInfo, InitMapValue,
+         GroupMetadataManager.combineInitMaps (Kafka 4.4.0); KIP-932.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
-from kafka_rebalance.java.hash_map import HashMap, Uuid
+from kafka_rebalance.java.hash_map import HashMap, HashSet, Uuid, integer_hash, uuid_hash
 from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
+from kafka_rebalance.wire import broker_records as wire
+from kafka_rebalance.wire.broker_groups import DescribedPartitions
+from kafka_rebalance.wire.broker_records import BrokerRecord, RecordKey, RecordType
 from kafka_rebalance.wire.messages import GroupState
 
 from ..broker_assigned.group import AssigningGroup, Names, ReconciliationState
+from ..broker_assigned.records import record_types, target_topics
 from ..broker_assigned.table_order import copied_counts, recount, step_count
 from ..broker_assigned.target import NO_TARGET, Target
-from .share_state import ShareState
+
+
+class NamedPartitions(NamedTuple):
+    """The name of a topic, and some of its partitions."""
+
+    name: str
+    partitions: tuple[int, ...]
+
+
+StateTopics = Mapping[Uuid, NamedPartitions]
+
+
+@dataclass(frozen=True, slots=True)
+class ShareState:
+    """The share state; `since_ms` is the time of the record from which this was read."""
+
+    initializing: StateTopics
+    initialized: StateTopics
+    deleting: tuple[Uuid, ...]
+    since_ms: int
+
+
+def combined(first: StateTopics, second: StateTopics) -> StateTopics:
+    """Returns the partitions of both."""
+    every = HashSet.copied(uuid_hash, first)
+    for topic in second:
+        every.add(topic)
+    table = HashMap[Uuid, NamedPartitions](uuid_hash)
+    for topic in every:
+        name, numbers = "", HashSet[int](integer_hash)
+        if topic in first:
+            name = first[topic].name
+            numbers = HashSet.copied(integer_hash, first[topic].partitions)
+        if topic in second:
+            name = second[topic].name
+            for number in second[topic].partitions:
+                numbers.add(number)
+        table.put(topic, NamedPartitions(name, tuple(numbers)))
+    return dict(table.items())
+
+
+def without_partitions(topics: StateTopics, gone: Mapping[Uuid, Iterable[int]]) -> StateTopics:
+    """Returns the topics without these partitions, and without topics that have none left."""
+    table = HashMap[Uuid, NamedPartitions](uuid_hash)
+    for topic, (name, numbers) in topics.items():
+        lost = set(gone.get(topic, ()))
+        left = tuple(number for number in numbers if number not in lost)
+        if left:
+            table.put(topic, NamedPartitions(name, left))
+    return dict(table.items())
+
 
 Partitions = Mapping[Uuid, Mapping[int, None]]
 """Partitions by topic id."""
@@ -143,3 +202,37 @@ class ShareGroup(AssigningGroup[ShareGroupMember, Target]):
 def is_homogeneous(counts: Iterable[int], members: int) -> bool:
     """Returns whether all members name the same topics."""
     return all(count == members for count in counts)
+
+
+# Records ------------------------------------------------------------------------------------------
+
+RECORDS = record_types(
+    "SHARE",
+    lambda target: [target_topics(target)],
+    lambda member: [target_topics(member.assigned)],
+    before=(RecordType.SHARE_GROUP_STATE_PARTITION_METADATA,),
+)
+
+
+def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> BrokerRecord:
+    value = wire.ShareEpochValue(epoch, metadata_hash)
+    return BrokerRecord(RecordKey(RECORDS.epoch, group_id), value)
+
+
+def share_state_record(
+    group_id: str,
+    initializing: StateTopics,
+    initialized: StateTopics,
+    deleting: Mapping[Uuid, str],
+) -> BrokerRecord:
+    key = RecordKey(RecordType.SHARE_GROUP_STATE_PARTITION_METADATA, group_id)
+    value = wire.ShareStateValue(
+        _state_topics(initializing),
+        _state_topics(initialized),
+        tuple(wire.DeletingTopic(*one) for one in deleting.items()),
+    )
+    return BrokerRecord(key, value)
+
+
+def _state_topics(topics: StateTopics) -> tuple[DescribedPartitions, ...]:
+    return tuple(DescribedPartitions(topic, *named) for topic, named in topics.items())

@@ -44,9 +44,8 @@ from ..broker_assigned.timeouts import arm_session
 from ..machine.continuations import SendResponse
 from ..machine.events import Received
 from ..machine.state import CoordinatorState
-from .group import Partitions, ShareGroup, ShareGroupMember
+from .group import RECORDS, Partitions, ShareGroup, ShareGroupMember
 from .initialization import ask_for_share_state
-from .records import current_record, member_record
 from .target import next_share_epoch, share_target_for
 
 
@@ -83,7 +82,9 @@ def _selected(target: Target, topics: Collection[Uuid]) -> Partitions:
     return {topic: partitions[topic] for topic in table if topic in topics}
 
 
-def refuse_share_fields(request: ShareGroupHeartbeat) -> ErrorCode:
+def refuse_fields(
+    _state: CoordinatorState, request: ShareGroupHeartbeat, _version: int | None
+) -> ErrorCode:
     """Returns the error of a request whose fields do not fit together, else NONE."""
     # 1.
     texts = (request.member_id, request.group_id, request.rack_id)
@@ -130,7 +131,7 @@ def _answer(
     old = joined.members[request.member_id]
     new = _updated(event, request, old)
     if new != old:
-        records.append(member_record(group.group_id, new))
+        records.append(RECORDS.member_record(group.group_id, new))
     change = next_share_epoch(state, joined, old, new, records)
     group.refresh_at = joined.refresh_at
     epoch, target = share_target_for(state, change, records)
@@ -138,7 +139,7 @@ def _answer(
     topics = frozenset(state.cluster.ids(new.subscribed_topic_names))
     stepped = share_step(new, epoch, target, topics, is_new_epoch=change.is_new)
     if stepped != new:
-        records.append(current_record(group.group_id, stepped))
+        records.append(RECORDS.current_record(group.group_id, stepped))
     arm_session(state, group.group_id, new.member_id, state.config.group_share_session_timeout_ms)
     # 5.
     due = ask_for_share_state(state, joined, change.topics, records)

@@ -35,9 +35,15 @@ from ..broker_assigned.table_order import copied_map_slots
 from ..machine.continuations import ContinueDeletion, ForgetInitializing
 from ..machine.events import ShareStateDue
 from ..machine.state import CoordinatorState, of_kind
-from .group import ShareGroup
-from .records import share_state_record
-from .share_state import NamedPartitions, ShareState, StateTopics, combined, without_partitions
+from .group import (
+    NamedPartitions,
+    ShareGroup,
+    ShareState,
+    StateTopics,
+    combined,
+    share_state_record,
+    without_partitions,
+)
 
 
 def mark_share_state(

@@ -3,7 +3,7 @@
 
 1. A changed subscription, initialised partitions that no target contains, or changed metadata of
    the topics makes a new epoch; one request makes one at most. The metadata is looked at as in
-   `consumer_group/epochs.py`.
+   `consumer_group/target.py`.
 2. Targets are computed if the group's epoch is larger than theirs, but not within the assignment
    interval after the last targets.
 3. The members have the order of the group's table, in which a new member has its place already.
@@ -28,8 +28,7 @@ from ..broker_assigned import log
 from ..broker_assigned.members import RequestRefused
 from ..broker_assigned.target import Target, group_view, has_changed, table_of, target_in
 from ..machine.state import CoordinatorState
-from .group import ShareGroup, ShareGroupMember, is_homogeneous
-from .records import epoch_record, target_epoch_record, target_record
+from .group import RECORDS, ShareGroup, ShareGroupMember, epoch_record, is_homogeneous
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +104,8 @@ def _computed(state: CoordinatorState, change: ShareEpochChange, records: log.Re
     # 4.
     new = {member_id: target_in(answer, member_id) for member_id in order}
     changed = [one for one in order if has_changed(group.targets.get(one), new[one])]
-    records += [target_record(group.group_id, one, new[one]) for one in changed]
-    records.append(target_epoch_record(group.group_id, change.epoch, state.now_ms))
+    records += [RECORDS.target_record(group.group_id, one, new[one]) for one in changed]
+    records.append(RECORDS.target_epoch_record(group.group_id, change.epoch, state.now_ms))
     return new[change.member.member_id]
 
 

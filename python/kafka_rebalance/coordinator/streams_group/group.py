@@ -14,22 +14,31 @@
     Reconciling   a member is not STABLE in the assignment epoch
     Stable        all members have their targets
 
-Records change a group: `replay.py`. These fields are in no record: `unlogged`; `refresh_at`;
+Records change a group. These fields are in no record: `unlogged`; `refresh_at`;
 `shutdown_member_id`, the first member that asked to shut the application down.
 
 Source   StreamsGroup.java (Kafka 4.4.0); KIP-1071.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, NamedTuple
 
+from kafka_rebalance.wire import broker_records as wire
+from kafka_rebalance.wire.broker_records import BrokerRecord, RecordKey, RecordType, Role
 from kafka_rebalance.wire.messages import GroupState
 from kafka_rebalance.wire.streams_topology import StreamsTopology
 
 from ..broker_assigned.group import GroupWithStaticMembers
-from .member import NO_TOPOLOGY_EPOCH, StreamsGroupMember
-from .tasks import GroupTasks, MemberTasks, Task
+from ..broker_assigned.records import record_types, sorted_pairs
+from .member import (
+    NO_TOPOLOGY_EPOCH,
+    GroupTasks,
+    MemberTasks,
+    StreamsGroupMember,
+    Task,
+    task_list,
+)
 from .topology import ConfiguredTopology, required_topics, sources_by_name
 
 Owners = dict[Task, set[str]]
@@ -174,3 +183,46 @@ class StreamsGroup(GroupWithStaticMembers[StreamsGroupMember, GroupTasks]):
         for owners, others in ((self.standby, before.standby), (self.warmup, before.warmup)):
             for task in owners:
                 owners[task] = set(others.get(task, owners[task]))
+
+
+# Records; tasks are sorted by subtopology and partition -------------------------------------------
+
+
+def _role(tasks: Collection[Task]) -> Role:
+    return tuple(wire.TaskIds(*one) for one in task_list(tasks))
+
+
+def _held(member: StreamsGroupMember) -> Iterable[Role]:
+    for active, standby, warmup in (member.assigned, member.pending_revocation):
+        yield tuple(
+            wire.TaskIds(name, numbers, tuple(active[name, number] for number in numbers))
+            for name, numbers in task_list(active)
+        )
+        yield _role(standby)
+        yield _role(warmup)
+
+
+RECORDS = record_types(
+    "STREAMS",
+    lambda target: map(_role, target),
+    _held,
+    after=(RecordType.STREAMS_GROUP_TOPOLOGY,),
+)
+
+
+def epoch_record(
+    group: StreamsGroup,
+    epoch: int,
+    metadata_hash: int,
+    validated_topology_epoch: int,
+    configs: Mapping[str, str],
+) -> BrokerRecord:
+    settings = sorted_pairs(configs)
+    value = wire.StreamsEpochValue(
+        epoch, metadata_hash, validated_topology_epoch, settings, *group.description_epochs
+    )
+    return BrokerRecord(RecordKey(RECORDS.epoch, group.group_id), value)
+
+
+def topology_record(group_id: str, topology: StreamsTopology) -> BrokerRecord:
+    return BrokerRecord(RecordKey(RecordType.STREAMS_GROUP_TOPOLOGY, group_id), topology)

@@ -5,7 +5,7 @@
        and changelogs with numbers of partitions
     2. the group; epoch 0 creates it                GROUP_ID_NOT_FOUND
     3. room for a member that joins                 GROUP_MAX_SIZE_REACHED
-    4. the member and its epoch                     `members.py`
+    4. the member and its epoch                     `find_member`
     5. the topology: the first one stays; an older  INVALID_REQUEST, STREAMS_INVALID_TOPOLOGY
        epoch of it is STALE_TOPOLOGY, any other
        change is refused; then the tasks it has
@@ -17,8 +17,12 @@ topology epoch, rack, client tags or process; if the topics' metadata has anothe
 topology became ready, or no longer is; if the settings of the assignment changed; and if a Stable
 group's member does not have its refined assignment.
 
-Source   GroupCoordinatorService.streamsGroupHeartbeat, GroupMetadataManager.streamsGroupHeartbeat
-         (Kafka 4.4.0); docs/behaviour/streams-groups.md; KIP-1071.
+Quirk    a request with an instance id and another member id moves the remembered target to that id
+         even if it is refused. In a group that is not Stable, the holder of the instance id then
+         loses its tasks at its next heartbeat; when the group is Stable again, it gets them back.
+Source   GroupCoordinatorService.streamsGroupHeartbeat, GroupMetadataManager.streamsGroupHeartbeat,
+         getOrMaybeCreate…StreamsGroupMember (Kafka 4.4.0); KIP-1071;
+         docs/behaviour/streams-groups.md.
 
 The response has the member's tasks, if it joins or has got others, and the statuses.
 """
@@ -43,13 +47,10 @@ from ..broker_assigned.timeouts import arm_or_cancel_rebalance, arm_session
 from ..machine.continuations import SendResponse
 from ..machine.events import Received
 from ..machine.state import CoordinatorState
-from .group import RefinedTargets, StreamsGroup
-from .member import StreamsGroupMember
-from .members import find_member
+from .group import RECORDS, RefinedTargets, StreamsGroup, epoch_record, topology_record
+from .member import NOTHING, GroupTasks, StreamsGroupMember, task_list, task_set
 from .reconciliation import TaskReconciliation
-from .records import current_record, epoch_record, member_record, topology_record
 from .target import NUM_STANDBY_REPLICAS, StreamsChange, initial_key, targets_for
-from .tasks import NOTHING, GroupTasks, task_list, task_set
 from .topology import ConfiguredTopology, configure, is_same, required_topics
 
 TAGS = "rack.aware.assignment.tags"
@@ -98,7 +99,9 @@ def response_of(
 _FIELDS = ("instance_id", "rack_id", "rebalance_timeout_ms", "process_id", "client_tags")
 
 
-def refuse_streams_fields(request: StreamsGroupHeartbeat) -> ErrorCode:
+def refuse_fields(
+    _state: CoordinatorState, request: StreamsGroupHeartbeat, _version: int | None
+) -> ErrorCode:
     """Returns the error of a request whose fields do not fit together, else NONE."""
     # 1.
     epoch, joins = request.member_epoch, request.member_epoch == JOIN_EPOCH
@@ -132,11 +135,14 @@ def beat(
     if joins and not has_room(group, size, request.member_id, request.instance_id):
         raise RequestRefused(ErrorCode.GROUP_MAX_SIZE_REACHED)
     # 4.
-    old = find_member(state, group, request, records)
+    holder = group.static_member(request.instance_id)
+    if holder is not None and holder.member_id != request.member_id:
+        _relabel(state, group, holder.member_id, request.member_id)
+    old = kind.find_member(group, request, records)
     new = _updated(event, request, old)
     is_new = False
     if new != old:
-        records.append(member_record(group.group_id, new))
+        records.append(RECORDS.member_record(group.group_id, new))
         is_new = request.instance_id is None or not new.is_assigned_alike(old)
     # 5.
     topology = _topology(group, request, records)
@@ -164,6 +170,16 @@ def beat(
     response = response_of(state, request, (old, new), configured, status)
     then = SendResponse(event.request_id, response, request)
     log.write(state, group.group_id, records, then, converted=converted)
+
+
+def _relabel(state: CoordinatorState, group: StreamsGroup, old_id: str, new_id: str) -> None:
+    """Gives the remembered target of a static member's old id to its new id."""
+    refined = group.unlogged.refined
+    targets = dict(refined.targets)
+    target = targets.pop(old_id, None)
+    if target is not None:
+        moved = refined._replace(targets={**targets, new_id: target})
+        group.set_unlogged(group.unlogged._replace(refined=moved), state.num_appends)
 
 
 def _arm_initial(state: CoordinatorState, group: StreamsGroup) -> None:
@@ -275,7 +291,7 @@ def _reconciled(
     target = refined.get(member.member_id, NOTHING)
     new = TaskReconciliation(group, found.epoch, target, _owned(request)).next(member)
     if new != member:
-        records.append(current_record(group.group_id, new))
+        records.append(RECORDS.current_record(group.group_id, new))
         arm_or_cancel_rebalance(state, group.group_id, new)
     return new
 

@@ -27,10 +27,8 @@ from kafka_rebalance.wire.streams_groups import StreamsStatus
 
 from ..machine.deadlines import INITIAL_REBALANCE, DeadlineKey
 from ..machine.state import CoordinatorState
-from .group import StreamsGroup
-from .member import StreamsGroupMember
-from .records import target_epoch_record, target_record
-from .tasks import NOTHING, GroupTasks, Task
+from .group import RECORDS, StreamsGroup
+from .member import NOTHING, GroupTasks, StreamsGroupMember, Task
 from .topology import ConfiguredTopology
 
 NUM_STANDBY_REPLICAS = "num.standby.replicas"
@@ -78,7 +76,7 @@ def targets_for(state: CoordinatorState, change: StreamsChange) -> Targets:
     if epoch >= change.epoch:
         return Targets(epoch, present)
     if change.refined is not None and epoch >= group.epoch:
-        record = target_epoch_record(group_id, change.epoch, group.assignment_timestamp_ms)
+        record = RECORDS.target_epoch_record(group_id, change.epoch, group.assignment_timestamp_ms)
         return Targets(change.epoch, present, (record,))
     # 3.
     interval = state.config.group_streams_assignment_interval_ms
@@ -88,11 +86,11 @@ def targets_for(state: CoordinatorState, change: StreamsChange) -> Targets:
     order = java_hash_order(list(members := _members(change)))
     new = _computed(change, [members[one] for one in order])
     records = [
-        target_record(group_id, member_id, new[member_id])
+        RECORDS.target_record(group_id, member_id, new[member_id])
         for member_id in order
         if present.get(member_id) != new[member_id]
     ]
-    records.append(target_epoch_record(group_id, change.epoch, state.now_ms))
+    records.append(RECORDS.target_epoch_record(group_id, change.epoch, state.now_ms))
     return Targets(change.epoch, new, tuple(records))
 
 

@@ -1,14 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LeaveGroup: members leave, or an administrator removes them by instance id.
+"""Heartbeat and LeaveGroup: a member stays, or members leave.
 
-All members of the request are removed first; then at most one rebalance starts.
+A heartbeat renews the member's session, and informs the member of a rebalance: `member_checks` has
+the error of each state. In PreparingRebalance, it renews the session although its response is
+REBALANCE_IN_PROGRESS. This holds for members that have rejoined, too.
 
-Source   GroupMetadataManager.classicGroupLeave;
-         docs/behaviour/coordinator.md#7-leavegroup; KIP-345 (batches).
+Members leave, or an administrator removes them by instance id. All members of the request are
+removed first; then at most one rebalance starts.
+
+Source   GroupMetadataManager.classicGroupHeartbeat, classicGroupLeave;
+         docs/behaviour/coordinator.md#6-heartbeat, docs/behaviour/coordinator.md#7-leavegroup;
+         KIP-345 (batches).
 """
 
 from kafka_rebalance.wire.classic_groups import (
     UNKNOWN_MEMBER,
+    Heartbeat,
+    HeartbeatResponse,
     LeaveGroup,
     LeaveGroupResponse,
     LeftMember,
@@ -20,8 +28,20 @@ from kafka_rebalance.wire.messages import GroupState
 from ..machine.events import Received
 from ..machine.state import CoordinatorState
 from .group import Group
-from .member_checks import refuse_in_state
+from .member_checks import refuse_in_state, refuse_member
 from .rebalance import prepare, remove, try_complete_join
+
+
+def heartbeat(state: CoordinatorState, event: Received, request: Heartbeat) -> None:
+    """Answers a Heartbeat; a refused Heartbeat does not renew the session."""
+    group = state.classic(request.group_id)
+    error = refuse_member(group, request)
+    response = HeartbeatResponse(error_code=error)
+    if group is not None and error in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS):
+        state.renew_session(group, group.get(request.member_id))
+        state.respond_when_durable(event.request_id, request, response)
+    else:
+        state.respond(event.request_id, response)
 
 
 def leave_group(state: CoordinatorState, event: Received, request: LeaveGroup) -> None:

@@ -63,7 +63,7 @@ from kafka_rebalance.wire.streams_groups import StreamsGroupDescribe, StreamsGro
 from .broker_assigned.group import AssigningGroup
 from .broker_assigned.kind import BrokerAssigned
 from .broker_assigned.members import RequestRefused
-from .classic_group import describe, heartbeat_leave, join_group, sync_group
+from .classic_group import describe, join_group, member_requests
 from .classic_group.group import Group
 from .classic_group.kind import ClassicGroups
 from .config import CoordinatorConfig
@@ -195,9 +195,9 @@ _Handler = Callable[[CoordinatorState, events.Received, Any], None]
 
 _HANDLERS: dict[type[Request], _Handler] = {
     JoinGroup: join_group.join_group,
-    SyncGroup: sync_group.sync_group,
-    Heartbeat: heartbeat_leave.heartbeat,
-    LeaveGroup: heartbeat_leave.leave_group,
+    SyncGroup: member_requests.sync_group,
+    Heartbeat: member_requests.heartbeat,
+    LeaveGroup: member_requests.leave_group,
     OffsetCommit: offset_commit.offset_commit,
     TxnOffsetCommit: offset_commit.offset_commit,
     EndTransaction: offset_commit.end_transaction,

@@ -222,7 +222,7 @@ class BrokerAssigned(Recorded):
         raise NotImplementedError
 
     def remove(
-        self, state: CoordinatorState, group: Any, members: list[Any], then: Continuation
+        self, state: CoordinatorState, group: Any, members: list[Any], then: Continuation | None
     ) -> None:
         """Removes members, and makes the group's next epoch."""
         group_id, records = group.group_id, log.Records()

@@ -30,7 +30,7 @@ def write(
     state: CoordinatorState,
     group_id: str,
     records: Sequence[BrokerRecord | LogRecord],
-    then: Continuation,
+    then: Continuation | None,
     *,
     converted: AnyGroup | None = None,
 ) -> None:
@@ -73,7 +73,7 @@ def append_replacement(
     state: CoordinatorState,
     new: Group,
     records: Sequence[BrokerRecord | LogRecord],
-    then: Continuation,
+    then: Continuation | None,
 ) -> None:
     """Appends the records of a conversion to `new`, which do not change the groups."""
     _append(state, records, Write(then, group_id=new.group_id, after=new))

@@ -18,7 +18,7 @@ Source   GroupMetadataManager.classicGroupJoin; docs/behaviour/coordinator.md#3-
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from kafka_rebalance.wire.classic_groups import (
     UNKNOWN_MEMBER,
@@ -30,7 +30,7 @@ from kafka_rebalance.wire.error_codes import ErrorCode, of_append_error
 from kafka_rebalance.wire.messages import GroupState
 
 from ..config import NEW_MEMBER_JOIN_TIMEOUT_MS
-from ..machine.continuations import ReplaceStatic
+from ..machine.continuations import Continuation
 from ..machine.events import LogRecord, Received
 from ..machine.state import CoordinatorState, Write
 from .group import ClassicGroupMember, Group, without_repeats
@@ -206,45 +206,59 @@ def _take_over(
         rebalance_or_complete(state, group)
 
 
-def replaced(state: CoordinatorState, then: ReplaceStatic) -> None:
-    """Answers the JoinGroup when the new id is in the log; the member keeps its assignment."""
-    group, member = then.group, _waiting_member(then)
-    if member is None or group.not_(GroupState.STABLE):
-        return  # a new rebalance has begun, and will answer the JoinGroup
-    leads = group.is_leader(member.member_id)
-    if then.knows_skipping:
-        response = replace(joined(group, member, group.joined_members()), skip_assignment=leads)
-    else:
-        # A client that does not know `skip_assignment` would assign again if it were the leader. So
-        # the response has the leader id from before, and the member acts as a follower.
-        response = replace(joined(group, member), leader=then.old_leader or "")
-    state.answer_join(group, member, response)
+@dataclass(frozen=True, slots=True)
+class ReplaceStatic(Continuation):
+    """After the append, a static member has a new id, but there is no rebalance.
 
+    `before` is the member with its old id.
+    """
 
-def not_replaced(state: CoordinatorState, then: ReplaceStatic, error: ErrorCode) -> None:
-    """Makes the old id valid again, because the append failed."""
-    group, before, member = then.group, then.before, _waiting_member(then)
-    if member is None:
-        return
-    response = JoinGroupResponse(
-        error_code=of_append_error(error),
-        generation_id=group.generation_id,
-        protocol_type=group.protocol_type,
-        protocol_name=group.protocol_name,
-        leader=then.old_leader or "",
-    )
-    state.answer_join(group, member, response)
-    timeouts = (before.rebalance_timeout_ms, before.session_timeout_ms)
-    group.update(member, before.protocols, *timeouts)
-    group.replace_static(before.group_instance_id or "", before.member_id)
-    state.renew_session(group, member)
+    group: Group
+    before: ClassicGroupMember
+    old_leader: str | None
+    request_id: int
+    knows_skipping: bool
 
+    def done(self, state: CoordinatorState) -> None:
+        """Answers the JoinGroup when the new id is in the log; the member keeps its assignment."""
+        group, member = self.group, self._waiting_member()
+        if member is None or group.not_(GroupState.STABLE):
+            return  # a new rebalance has begun, and will answer the JoinGroup
+        leads = group.is_leader(member.member_id)
+        if self.knows_skipping:
+            response = joined(group, member, group.joined_members())
+            response = replace(response, skip_assignment=leads)
+        else:
+            # A client that does not know `skip_assignment` would assign again if it were the
+            # leader. So the response has the leader id from before, and the member acts as a
+            # follower.
+            response = replace(joined(group, member), leader=self.old_leader or "")
+        state.answer_join(group, member, response)
 
-def _waiting_member(then: ReplaceStatic) -> ClassicGroupMember | None:
-    """Returns the static member; None if it was removed, or its JoinGroup was answered."""
-    group, instance = then.group, then.before.group_instance_id or ""
-    member = group.members.get(group.static_members.get(instance, ""))
-    return member if member is not None and member.parked_join == then.request_id else None
+    def failed(self, state: CoordinatorState, error: ErrorCode) -> None:
+        """Makes the old id valid again."""
+        group, before, member = self.group, self.before, self._waiting_member()
+        if member is None:
+            return
+        response = JoinGroupResponse(
+            error_code=of_append_error(error),
+            generation_id=group.generation_id,
+            protocol_type=group.protocol_type,
+            protocol_name=group.protocol_name,
+            leader=self.old_leader or "",
+        )
+        state.answer_join(group, member, response)
+        timeouts = (before.rebalance_timeout_ms, before.session_timeout_ms)
+        group.update(member, before.protocols, *timeouts)
+        group.replace_static(before.group_instance_id or "", before.member_id)
+        state.renew_session(group, member)
+
+    def _waiting_member(self) -> ClassicGroupMember | None:
+        """Returns the static member; None if it was removed, or its JoinGroup was answered."""
+        group, instance = self.group, self.before.group_instance_id or ""
+        member = group.members.get(group.static_members.get(instance, ""))
+        waits = member is not None and member.parked_join == self.request_id
+        return member if waits else None
 
 
 def version_of(event: Received) -> int:

@@ -94,7 +94,7 @@ class ConsumerGroups(BrokerAssigned):
         state: CoordinatorState,
         group: ConsumerGroup,
         members: list[ConsumerGroupMember],
-        then: Continuation,
+        then: Continuation | None,
     ) -> None:
         """Removes members, and makes the group's next epoch; or turns it into a classic group."""
         if not members:

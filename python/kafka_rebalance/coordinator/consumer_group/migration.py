@@ -156,7 +156,7 @@ def downgrade(
     state: CoordinatorState,
     group: ConsumerGroup,
     leaving: Iterable[ConsumerGroupMember],
-    then: Continuation,
+    then: Continuation | None,
 ) -> None:
     """Makes a classic group of the members that do not leave, and starts a rebalance."""
     gone = {one.member_id for one in leaving}
@@ -170,7 +170,7 @@ def downgrade_with(
     group: ConsumerGroup,
     joining: ConsumerGroupMember,
     records: log.Records,
-    then: Continuation,
+    then: Continuation | None,
     *,
     rebalances: bool,
 ) -> None:
@@ -190,7 +190,7 @@ def _replace(
     members: dict[str, ConsumerGroupMember],
     targets: dict[str, Target],
     records: Iterable[BrokerRecord | LogRecord],
-    then: Continuation,
+    then: Continuation | None,
     *,
     rebalances: bool,
 ) -> None:

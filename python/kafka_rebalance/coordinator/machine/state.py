@@ -31,9 +31,9 @@ from ..config import CoordinatorConfig
 from ..offsets.order import OffsetChange
 from ..offsets.store import GroupOffsets, Offsets, OffsetValue
 from .cluster import ClusterTopics
-from .continuations import AnswerClassicMember, Continuation, SendResponse
+from .continuations import Answer, AnswerClassicMember, Continuation, SendResponse
 from .deadlines import INITIAL_REBALANCE, SESSION, DeadlineKey, Deadlines
-from .events import Append, Drop, Effect, LogRecord, Received, Respond, ShareStateDue, Transition
+from .events import Append, Drop, Effect, LogRecord, Received, Respond, Transition
 
 
 class Ownership(Enum):
@@ -73,7 +73,7 @@ class Write:
     at `now_ms`; `after` is the classic group that is in its place already.
     """
 
-    then: Continuation
+    then: Continuation | None
     created: tuple[Created, ...] = ()
     deleted: tuple[AnyGroup, ...] = ()
     group_id: str | None = None
@@ -328,11 +328,11 @@ class CoordinatorState:
         `changes` are the changes to offsets that are staged until the append is durable.
         """
         if not records and committed is None:
-            if isinstance(write.then, SendResponse):
+            if isinstance(write.then, AnswerClassicMember):
+                self._answer_when_durable(write.then)
+            elif isinstance(write.then, Answer):
                 then = write.then
                 self.respond_when_durable(then.request_id, then.request, then.response)
-            elif isinstance(write.then, AnswerClassicMember):
-                self._answer_when_durable(write.then)
             return
         append_id = self.num_appends
         log_epoch = self.log_epoch
@@ -415,6 +415,3 @@ class GroupKind:
 
     def topics_deleted(self, state: CoordinatorState, topic_ids: tuple[Uuid, ...]) -> None:
         """Forgets deleted topics."""
-
-    def forget_initializing(self, state: CoordinatorState, group: Any, due: ShareStateDue) -> None:
-        """Forgets partitions whose initialisation could not be written down."""

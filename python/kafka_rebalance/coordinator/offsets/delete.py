@@ -17,15 +17,17 @@ Source   OffsetMetadataManager (cleanupExpiredOffsets, …), ClassicGroup.offset
          docs/behaviour/coordinator.md#86-expiry; KIP-496 (OffsetDelete).
 """
 
+from dataclasses import dataclass
+
 from kafka_rebalance.wire.classic_groups import DeleteGroups, DeleteGroupsResponse
-from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.error_codes import ErrorCode, of_operation_error
 from kafka_rebalance.wire.messages import GroupState
 from kafka_rebalance.wire.offsets import OffsetDelete, OffsetDeleteResponse, PartitionError
 
 from ..classic_group.group import CONSUMER, Group
 from ..classic_group.member_checks import refuse_in_state
 from ..classic_group.records import offset_tombstone
-from ..machine.continuations import SendResponse
+from ..machine.continuations import Continuation, SendResponse
 from ..machine.events import PartitionsDeleted, Received
 from ..machine.state import AnyGroup, CoordinatorState, Write, of_kind
 from .order import CommittedOffset, Forget, OffsetChange, Partition
@@ -61,34 +63,44 @@ def _refuse(
 
 def delete_groups(state: CoordinatorState, event: Received, request: DeleteGroups) -> None:
     """Deletes empty groups and their offsets; a repeated group id has one result."""
-    continue_deletion(state, event.request_id, request, tuple(dict.fromkeys(request.group_ids)))
+    group_ids = tuple(dict.fromkeys(request.group_ids))
+    ContinueDeletion(event.request_id, request, group_ids).done(state)
 
 
-def continue_deletion(
-    state: CoordinatorState,
-    request_id: int,
-    request: DeleteGroups,
-    group_ids: tuple[str, ...],
-) -> None:
-    """Marks the share state of these groups one by one, then deletes all groups of the request."""
-    for kind in state.kinds.values():
-        if kind.starts_deletion(state, request_id, request, group_ids):
-            return
-    codes, records, changes, deleted = [], [], list[OffsetChange](), []
-    for group_id in dict.fromkeys(request.group_ids):
-        group = state.groups.get(group_id)
-        error = _refuse(state, group, request)
-        codes.append((group_id, error))
-        if group is not None and error is ErrorCode.NONE:
-            forgotten = [Forget(group_id, one) for one in state.offsets.partitions(group_id)]
-            records += [offset_tombstone(*one) for one in forgotten]
-            records += state.kind(group).tombstones(group)
-            changes += forgotten
-            deleted.append(group)
-            state.forget(group)
-    response = DeleteGroupsResponse(groups=tuple(codes))
-    then = SendResponse(request_id, response, request)
-    state.append(records, Write(then, deleted=tuple(deleted)), changes)
+@dataclass(frozen=True, slots=True)
+class ContinueDeletion(Continuation):
+    """The deletion goes on: first `group_ids` are examined for share state, then all are deleted.
+
+    The share state of groups is marked as being deleted in an append for each of them.
+    """
+
+    request_id: int
+    request: DeleteGroups
+    group_ids: tuple[str, ...]
+
+    def done(self, state: CoordinatorState) -> None:
+        request = self.request
+        for kind in state.kinds.values():
+            if kind.starts_deletion(state, self.request_id, request, self.group_ids):
+                return
+        codes, records, changes, deleted = [], [], list[OffsetChange](), []
+        for group_id in dict.fromkeys(request.group_ids):
+            group = state.groups.get(group_id)
+            error = _refuse(state, group, request)
+            codes.append((group_id, error))
+            if group is not None and error is ErrorCode.NONE:
+                forgotten = [Forget(group_id, one) for one in state.offsets.partitions(group_id)]
+                records += [offset_tombstone(*one) for one in forgotten]
+                records += state.kind(group).tombstones(group)
+                changes += forgotten
+                deleted.append(group)
+                state.forget(group)
+        response = DeleteGroupsResponse(groups=tuple(codes))
+        then = SendResponse(self.request_id, response, request)
+        state.append(records, Write(then, deleted=tuple(deleted)), changes)
+
+    def failed(self, state: CoordinatorState, error: ErrorCode) -> None:
+        state.respond(self.request_id, self.request.refused(of_operation_error(error)))
 
 
 def partitions_deleted(state: CoordinatorState, event: PartitionsDeleted) -> None:

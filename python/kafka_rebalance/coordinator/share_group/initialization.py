@@ -23,18 +23,23 @@ Source   GroupCoordinatorShard.sharePartitionDeleteRequests,
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 
 from kafka_rebalance.java.hash_map import HashMap, HashSet, Uuid, integer_hash, uuid_hash
 from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
+from kafka_rebalance.wire.broker_records import BrokerRecord
 from kafka_rebalance.wire.classic_groups import DeleteGroups
+from kafka_rebalance.wire.error_codes import ErrorCode
 
 from ..broker_assigned import log
 from ..broker_assigned.members import RequestRefused
 from ..broker_assigned.table_order import copied_map_slots
-from ..machine.continuations import ContinueDeletion, ForgetInitializing
+from ..machine.continuations import Continuation
 from ..machine.events import ShareStateDue
 from ..machine.state import CoordinatorState, of_kind
+from ..offsets.delete import ContinueDeletion
 from .group import (
     NamedPartitions,
     ShareGroup,
@@ -133,7 +138,7 @@ def share_state_initialized(state: CoordinatorState, due: ShareStateDue) -> None
     left = without_partitions(known.initializing, dict(due.partitions))
     named = _deleting_names(state, known.deleting)
     record = share_state_record(due.group_id, left, initialized, named)
-    _write(state, group, [record], ForgetInitializing(due))
+    _write(state, due.group_id, record, ForgetInitializing(due))
 
 
 def _done(state: CoordinatorState, due: ShareStateDue) -> StateTopics:
@@ -150,14 +155,21 @@ def _done(state: CoordinatorState, due: ShareStateDue) -> StateTopics:
     return dict(table.items())
 
 
-def forget_initializing(state: CoordinatorState, group: ShareGroup, due: ShareStateDue) -> None:
-    """Forgets partitions whose initialisation could not be written down."""
-    known = group.share_state
-    if known is None or not known.initializing:
-        return
-    left = without_partitions(known.initializing, dict(due.partitions))
-    named = _deleting_names(state, known.deleting)
-    _write(state, group, [share_state_record(due.group_id, left, known.initialized, named)], None)
+@dataclass(frozen=True, slots=True)
+class ForgetInitializing(Continuation):
+    """If the append fails, the share state of `due` counts as not initialised."""
+
+    due: ShareStateDue
+
+    def failed(self, state: CoordinatorState, error: ErrorCode) -> None:
+        group = of_kind(state.groups.get(self.due.group_id), ShareGroup)
+        known = None if group is None else group.share_state
+        if error is ErrorCode.NOT_COORDINATOR or known is None or not known.initializing:
+            return
+        left = without_partitions(known.initializing, dict(self.due.partitions))
+        named = _deleting_names(state, known.deleting)
+        record = share_state_record(self.due.group_id, left, known.initialized, named)
+        _write(state, self.due.group_id, record, None)
 
 
 def forget_topics(state: CoordinatorState, topic_ids: Collection[Uuid]) -> None:
@@ -177,7 +189,7 @@ def forget_topics(state: CoordinatorState, topic_ids: Collection[Uuid]) -> None:
         initializing = _without_topics(known.initializing, topic_ids)
         initialized = _without_topics(known.initialized, topic_ids)
         record = share_state_record(group.group_id, initializing, initialized, named)
-        _write(state, group, [record], None)
+        _write(state, group.group_id, record, None)
 
 
 def _without_topics(topics: StateTopics, gone: Collection[Uuid]) -> StateTopics:
@@ -201,12 +213,7 @@ def _name(state: CoordinatorState, topic: Uuid) -> str:
 
 
 def _write(
-    state: CoordinatorState,
-    group: ShareGroup,
-    records: log.Records,
-    then: ForgetInitializing | None,
+    state: CoordinatorState, group_id: str, record: BrokerRecord, then: Continuation | None
 ) -> None:
-    try:
-        log.write(state, group.group_id, records, then)
-    except RequestRefused:
-        return
+    with suppress(RequestRefused):
+        log.write(state, group_id, [record], then)

@@ -34,7 +34,7 @@ from .group import (
     epoch_record,
 )
 from .heartbeat import beat, refuse_fields
-from .initialization import forget_initializing, forget_topics, mark_share_state
+from .initialization import forget_topics, mark_share_state
 
 _ASSIGNOR = "simple"
 
@@ -53,7 +53,6 @@ class ShareGroups(BrokerAssigned):
     beat = beat
     starts_deletion = staticmethod(mark_share_state)
     topics_deleted = staticmethod(forget_topics)
-    forget_initializing = staticmethod(forget_initializing)
 
     def epoch_without(
         self, state: CoordinatorState, group: ShareGroup, members: list[ShareGroupMember]

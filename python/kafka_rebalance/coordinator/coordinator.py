@@ -72,9 +72,8 @@ from .consumer_group.patterns import resolve
 from .machine import appends, events, loading
 from .machine.deadlines import DeadlineKey
 from .machine.state import AnyGroup, CoordinatorState, GroupKind, Ownership, of_kind
-from .offsets import commit as offset_commit
 from .offsets import delete as offset_delete
-from .offsets import fetch as offset_fetch
+from .offsets import requests as offset_requests
 from .share_group.initialization import share_state_initialized
 from .share_group.kind import ShareGroups
 from .streams_group.kind import StreamsGroups
@@ -198,10 +197,10 @@ _HANDLERS: dict[type[Request], _Handler] = {
     SyncGroup: member_requests.sync_group,
     Heartbeat: member_requests.heartbeat,
     LeaveGroup: member_requests.leave_group,
-    OffsetCommit: offset_commit.offset_commit,
-    TxnOffsetCommit: offset_commit.offset_commit,
-    EndTransaction: offset_commit.end_transaction,
-    OffsetFetch: offset_fetch.offset_fetch,
+    OffsetCommit: offset_requests.offset_commit,
+    TxnOffsetCommit: offset_requests.offset_commit,
+    EndTransaction: offset_requests.end_transaction,
+    OffsetFetch: offset_requests.offset_fetch,
     OffsetDelete: offset_delete.offset_delete,
     DeleteGroups: offset_delete.delete_groups,
     DescribeGroups: describe.describe_groups,

@@ -3,8 +3,7 @@
 
 kind                  who may send a request; leaving, deadlines, offsets, descriptions
 group, records        epochs, members and targets; static members; records and their replay
-members               the errors of requests that are refused
+members               the errors of requests that are refused; sessions and other deadlines
 log                   appends, and what happens if one fails
-timeouts              sessions, and the deadline for a revocation
 target, table_order   targets of partitions; the orders of Kafka's tables
 """

@@ -72,10 +72,17 @@ from ..machine.events import Received
 from ..machine.state import CoordinatorState, of_kind
 from . import log
 from .group import NOT_ASSIGNED_MS
-from .members import RequestRefused, check_epoch, known_sender
+from .members import (
+    RequestRefused,
+    arm_rebalance,
+    arm_session,
+    cancel_all,
+    check_epoch,
+    known_sender,
+    overdue_member,
+)
 from .records import Forms, Recorded, converted, key_values
 from .target import NO_TARGET
-from .timeouts import arm_rebalance, arm_session, cancel_all, overdue_member
 
 # The first versions whose requests have a member's epoch.
 _KNOWS_EPOCHS: dict[type[CommitRequest], int] = {OffsetCommit: 9, TxnOffsetCommit: 6}

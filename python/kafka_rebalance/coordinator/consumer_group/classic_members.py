@@ -39,13 +39,13 @@ from ..broker_assigned.kind import BrokerAssigned
 from ..broker_assigned.members import (
     UNCHANGED_MS,
     RequestRefused,
+    arm_session,
     has_room,
     known_member,
     known_sender,
     known_static,
 )
 from ..broker_assigned.table_order import in_copied_set, name_set
-from ..broker_assigned.timeouts import arm_session
 from ..classic_group.group import CONSUMER, without_repeats
 from ..classic_group.join_group import REQUIRES_KNOWN_ID, version_of
 from ..machine.cluster import ClusterTopics

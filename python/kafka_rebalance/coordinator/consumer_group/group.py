@@ -18,7 +18,7 @@ Source   ConsumerGroup.java, ModernGroup.java (Kafka 4.4.0); KIP-848.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 from kafka_rebalance.java.hash_map import HashMap, Uuid
@@ -29,7 +29,7 @@ from kafka_rebalance.wire.broker_records import BrokerRecord as Record
 from kafka_rebalance.wire.broker_records import RecordKey, RecordType
 from kafka_rebalance.wire.messages import GroupState
 
-from ..broker_assigned.group import GroupWithStaticMembers, Names, OwnedTwice
+from ..broker_assigned.group import AssigningGroup, Names, OwnedTwice
 from ..broker_assigned.records import record_types, target_topics
 from ..broker_assigned.table_order import copied_counts, recount, step_count
 from ..broker_assigned.target import NO_TARGET, Target
@@ -53,10 +53,11 @@ class ResolvedPattern(NamedTuple):
 
 
 @dataclass(slots=True)
-class ConsumerGroup(GroupWithStaticMembers[ConsumerGroupMember, Target]):
+class ConsumerGroup(AssigningGroup[ConsumerGroupMember, Target]):
     """A group; its methods return facts, or change the group as one record does."""
 
     group_type: ClassVar[str] = "consumer"
+    nested: ClassVar[tuple[str, ...]] = ("owner_epochs",)
 
     assignors: TimelineHashMap[str, int] = field(default_factory=TimelineHashMap)
     patterns: TimelineHashMap[str, int] = field(default_factory=TimelineHashMap)
@@ -67,21 +68,6 @@ class ConsumerGroup(GroupWithStaticMembers[ConsumerGroupMember, Target]):
     classic_protocols: Counter[str] = field(default_factory=Counter)
     num_classic_members: int = 0
     has_old_metadata: bool = False
-
-    def copy(self) -> "ConsumerGroup":
-        """Returns a copy that can be changed; both share the immutable members and targets."""
-        return replace(
-            self,
-            members=self.members.copy(),
-            targets=dict(self.targets),
-            static_members=dict(self.static_members),
-            assignors=self.assignors.copy(),
-            patterns=self.patterns.copy(),
-            resolved=self.resolved.copy(),
-            counts=dict(self.counts),
-            owner_epochs={topic: dict(epochs) for topic, epochs in self.owner_epochs.items()},
-            classic_protocols=self.classic_protocols.copy(),
-        )
 
     @property
     def tables(self) -> tuple[TimelineHashMap[str, Any], ...]:
@@ -163,23 +149,13 @@ class ConsumerGroup(GroupWithStaticMembers[ConsumerGroupMember, Target]):
 
     # Changes, one for each kind of record ---------------------------------------------------------
 
-    def update(self, new: ConsumerGroupMember) -> None:
-        """Adds or replaces a member. Errors: OwnedTwice; the group must then be dropped."""
-        old = self.members.get(new.member_id)
-        self.members.put(new.member_id, new)
+    def _replaced(self, old: ConsumerGroupMember | None, new: ConsumerGroupMember | None) -> None:
         self._recount(old, new)
         if old is not None:
             self._disown(old)
-        for partitions in (new.assigned, new.pending_revocation):
-            self._own(partitions, new.member_epoch)
-        self._hold_instance(old, new)
-
-    def remove(self, member_id: str) -> None:
-        old = self.members.remove(member_id)
-        if old is not None:
-            self._recount(old, None)
-            self._disown(old)
-            self._hold_instance(old, None)
+        if new is not None:
+            for partitions in (new.assigned, new.pending_revocation):
+                self._own(partitions, new.member_epoch)
 
     def resolve(self, pattern: str, resolved: ResolvedPattern | None) -> None:
         """Sets the topics of a pattern; None removes them."""

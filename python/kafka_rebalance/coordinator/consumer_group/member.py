@@ -24,7 +24,7 @@ from typing import NamedTuple
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire.broker_records import ClassicMetadata
 
-from ..broker_assigned.group import Names, ReconciliationState
+from ..broker_assigned.group import AssignedMember, Names, ReconciliationState
 
 PartitionEpochs = Mapping[Uuid, Mapping[int, int]]
 """Partitions by topic id, each with the assignment epoch in which the member got it."""
@@ -34,18 +34,9 @@ NO_PARTITIONS: PartitionEpochs = {}
 
 
 @dataclass(frozen=True, slots=True)
-class ConsumerGroupMember:
+class ConsumerGroupMember(AssignedMember):
     """A member; `classic` is None if it uses the consumer protocol."""
 
-    member_id: str
-    member_epoch: int = 0
-    previous_member_epoch: int = -1
-    state: ReconciliationState = ReconciliationState.STABLE
-    instance_id: str | None = None
-    rack_id: str | None = None
-    rebalance_timeout_ms: int = -1
-    client_id: str = ""
-    client_host: str = ""
     subscribed_topic_names: Names = field(default_factory=dict)
     subscribed_topic_regex: str | None = ""
     server_assignor: str | None = None
@@ -61,9 +52,6 @@ class ConsumerGroupMember:
     @property
     def is_revoking(self) -> bool:
         return self.state is ReconciliationState.UNREVOKED_PARTITIONS
-
-    def is_reconciled_to(self, epoch: int) -> bool:
-        return self.state is ReconciliationState.STABLE and self.member_epoch == epoch
 
     def assignment_epoch(self, topic_id: Uuid, partition: int) -> int | None:
         """Returns the epoch of a partition that is assigned or pending revocation."""

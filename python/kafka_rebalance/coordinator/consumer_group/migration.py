@@ -35,10 +35,9 @@ from kafka_rebalance.wire.messages import GroupState
 
 from ..broker_assigned import log
 from ..broker_assigned.group import OwnedTwice
-from ..broker_assigned.members import RequestRefused
+from ..broker_assigned.members import RequestRefused, arm_session
 from ..broker_assigned.table_order import in_copied_set, in_new_map, name_set, topic_map
 from ..broker_assigned.target import Target
-from ..broker_assigned.timeouts import arm_session
 from ..classic_group.group import CONSUMER, ClassicGroupMember, Group
 from ..classic_group.rebalance import prepare
 from ..classic_group.records import group_record, group_tombstone

@@ -22,7 +22,7 @@ Source   ShareGroup.java, ModernGroup.java, ShareGroupMember.java, ModernGroupMe
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 from kafka_rebalance.java.hash_map import HashMap, HashSet, Uuid, integer_hash, uuid_hash
@@ -32,7 +32,7 @@ from kafka_rebalance.wire.broker_groups import DescribedPartitions
 from kafka_rebalance.wire.broker_records import BrokerRecord, RecordKey, RecordType
 from kafka_rebalance.wire.messages import GroupState
 
-from ..broker_assigned.group import AssigningGroup, Names, ReconciliationState
+from ..broker_assigned.group import AssignedMember, AssigningGroup, Names
 from ..broker_assigned.records import record_types, target_topics
 from ..broker_assigned.table_order import copied_counts, recount, step_count
 from ..broker_assigned.target import NO_TARGET, Target
@@ -93,25 +93,11 @@ Partitions = Mapping[Uuid, Mapping[int, None]]
 
 
 @dataclass(frozen=True, slots=True)
-class ShareGroupMember:
+class ShareGroupMember(AssignedMember):
     """A member; its assigned partitions can be assigned to other members, too."""
 
-    member_id: str
-    member_epoch: int = 0
-    previous_member_epoch: int = -1
-    state: ReconciliationState = ReconciliationState.STABLE
-    rack_id: str | None = None
-    client_id: str = ""
-    client_host: str = ""
     subscribed_topic_names: Names = field(default_factory=dict)
     assigned: Partitions = field(default_factory=dict)
-
-    @property
-    def is_revoking(self) -> bool:
-        return False
-
-    def is_reconciled_to(self, epoch: int) -> bool:
-        return self.state is ReconciliationState.STABLE and self.member_epoch == epoch
 
 
 @dataclass(slots=True)
@@ -123,15 +109,6 @@ class ShareGroup(AssigningGroup[ShareGroupMember, Target]):
 
     counts: TimelineHashMap[str, int] = field(default_factory=TimelineHashMap)
     share_state: ShareState | None = None
-
-    def copy(self) -> "ShareGroup":
-        """Returns a copy that can be changed; both share the immutable members and targets."""
-        return replace(
-            self,
-            members=self.members.copy(),
-            targets=dict(self.targets),
-            counts=self.counts.copy(),
-        )
 
     @property
     def tables(self) -> tuple[TimelineHashMap[str, Any], ...]:
@@ -184,19 +161,10 @@ class ShareGroup(AssigningGroup[ShareGroupMember, Target]):
             self.update(known)
         return known
 
-    def update(self, new: ShareGroupMember) -> None:
-        """Adds or replaces a member."""
-        old = self.members.get(new.member_id)
-        self.members.put(new.member_id, new)
-        self._recount(old, -1)
-        self._recount(new, 1)
-
-    def remove(self, member_id: str) -> None:
-        self._recount(self.members.remove(member_id), -1)
-
-    def _recount(self, member: ShareGroupMember | None, step: int) -> None:
-        for name in () if member is None else member.subscribed_topic_names:
-            step_count(self.counts, name, step)
+    def _replaced(self, old: ShareGroupMember | None, new: ShareGroupMember | None) -> None:
+        for member, step in ((old, -1), (new, 1)):
+            for name in () if member is None else member.subscribed_topic_names:
+                step_count(self.counts, name, step)
 
 
 def is_homogeneous(counts: Iterable[int], members: int) -> bool:

@@ -37,10 +37,16 @@ from kafka_rebalance.wire.error_codes import ErrorCode
 from ..broker_assigned import log
 from ..broker_assigned.group import ReconciliationState
 from ..broker_assigned.kind import BrokerAssigned
-from ..broker_assigned.members import RequestRefused, check_epoch, is_blank, known_member, updated
+from ..broker_assigned.members import (
+    RequestRefused,
+    arm_session,
+    check_epoch,
+    is_blank,
+    known_member,
+    updated,
+)
 from ..broker_assigned.table_order import copied_map_slots, name_set
 from ..broker_assigned.target import Target
-from ..broker_assigned.timeouts import arm_session
 from ..machine.continuations import SendResponse
 from ..machine.events import Received
 from ..machine.state import CoordinatorState

@@ -21,7 +21,7 @@ Source   StreamsGroup.java (Kafka 4.4.0); KIP-1071.
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
 from kafka_rebalance.wire import broker_records as wire
@@ -29,7 +29,7 @@ from kafka_rebalance.wire.broker_records import BrokerRecord, RecordKey, RecordT
 from kafka_rebalance.wire.messages import GroupState
 from kafka_rebalance.wire.streams_topology import StreamsTopology
 
-from ..broker_assigned.group import GroupWithStaticMembers
+from ..broker_assigned.group import AssigningGroup
 from ..broker_assigned.records import record_types, sorted_pairs
 from .member import (
     NO_TOPOLOGY_EPOCH,
@@ -66,7 +66,7 @@ _NOTHING_UNLOGGED = Unlogged()
 
 
 @dataclass(slots=True)
-class StreamsGroup(GroupWithStaticMembers[StreamsGroupMember, GroupTasks]):
+class StreamsGroup(AssigningGroup[StreamsGroupMember, GroupTasks]):
     """A group; its methods return facts, or change the group as one record does.
 
     `unlogged_before` has the id of the append that followed the last change of `unlogged`, and the
@@ -75,6 +75,7 @@ class StreamsGroup(GroupWithStaticMembers[StreamsGroupMember, GroupTasks]):
 
     group_type: ClassVar[str] = "streams"
     delays_first_targets: ClassVar[bool] = True
+    nested: ClassVar[tuple[str, ...]] = ("standby", "warmup")
 
     validated_topology_epoch: int = NO_TOPOLOGY_EPOCH
     assignment_configs: Mapping[str, str] = field(default_factory=dict)
@@ -86,18 +87,6 @@ class StreamsGroup(GroupWithStaticMembers[StreamsGroupMember, GroupTasks]):
     unlogged: Unlogged = _NOTHING_UNLOGGED
     unlogged_before: tuple[int, Unlogged] = (-1, _NOTHING_UNLOGGED)
     shutdown_member_id: str | None = None
-
-    def copy(self) -> "StreamsGroup":
-        """Returns a copy that can be changed; both share the immutable members and targets."""
-        return replace(
-            self,
-            members=self.members.copy(),
-            targets=dict(self.targets),
-            static_members=dict(self.static_members),
-            active=dict(self.active),
-            standby={task: set(owners) for task, owners in self.standby.items()},
-            warmup={task: set(owners) for task, owners in self.warmup.items()},
-        )
 
     # Facts ----------------------------------------------------------------------------------------
 
@@ -126,22 +115,12 @@ class StreamsGroup(GroupWithStaticMembers[StreamsGroupMember, GroupTasks]):
 
     # Changes, one for each kind of record ---------------------------------------------------------
 
-    def update(self, new: StreamsGroupMember) -> None:
-        """Adds or replaces a member."""
-        old = self.members.get(new.member_id)
-        self.members.put(new.member_id, new)
+    def _replaced(self, old: StreamsGroupMember | None, new: StreamsGroupMember | None) -> None:
         if old is not None:
             self._disown(old)
-        for tasks in (new.assigned, new.pending_revocation):
-            self._own(tasks, new.process_id)
-        self._hold_instance(old, new)
-
-    def remove(self, member_id: str) -> None:
-        old = self.members.remove(member_id)
-        if old is None:
-            return
-        self._disown(old)
-        self._hold_instance(old, None)
+        if new is not None:
+            for tasks in (new.assigned, new.pending_revocation):
+                self._own(tasks, new.process_id)
         if self.is_empty:
             self.shutdown_member_id = None
 

@@ -42,8 +42,15 @@ from kafka_rebalance.wire.streams_topology import StreamsTopology
 
 from ..broker_assigned import log
 from ..broker_assigned.kind import BrokerAssigned
-from ..broker_assigned.members import UNCHANGED_MS, RequestRefused, has_room, is_blank, updated
-from ..broker_assigned.timeouts import arm_or_cancel_rebalance, arm_session
+from ..broker_assigned.members import (
+    UNCHANGED_MS,
+    RequestRefused,
+    arm_or_cancel_rebalance,
+    arm_session,
+    has_room,
+    is_blank,
+    updated,
+)
 from ..machine.continuations import SendResponse
 from ..machine.events import Received
 from ..machine.state import CoordinatorState

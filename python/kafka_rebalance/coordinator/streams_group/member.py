@@ -25,6 +25,8 @@ from kafka_rebalance.wire.broker_records import Role
 from kafka_rebalance.wire.streams_groups import SubtopologyTasks, TaskList
 from kafka_rebalance.wire.streams_topology import UserEndpoint
 
+from ..broker_assigned.group import AssignedMember
+
 Task = tuple[str, int]
 NO_TASKS = frozenset[Task]()
 
@@ -95,18 +97,11 @@ class TasksState(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class StreamsGroupMember:
+class StreamsGroupMember(AssignedMember):
     """A member; all members of one process have its `process_id`."""
 
-    member_id: str
-    member_epoch: int = 0
     previous_member_epoch: int = 0
     state: TasksState = TasksState.STABLE
-    instance_id: str | None = None
-    rack_id: str | None = None
-    rebalance_timeout_ms: int = -1
-    client_id: str = ""
-    client_host: str = ""
     topology_epoch: int = NO_TOPOLOGY_EPOCH
     process_id: str = ""
     user_endpoint: UserEndpoint | None = None
@@ -117,9 +112,6 @@ class StreamsGroupMember:
     @property
     def is_revoking(self) -> bool:
         return self.state is TasksState.UNREVOKED_TASKS
-
-    def is_reconciled_to(self, epoch: int) -> bool:
-        return self.state is TasksState.STABLE and self.member_epoch == epoch
 
     def is_assigned_alike(self, other: "StreamsGroupMember") -> bool:
         """Returns whether no field has changed on which the assignment of tasks may depend."""

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OffsetCommit, TxnOffsetCommit and the end of a transaction.
+"""OffsetCommit, TxnOffsetCommit, the end of a transaction, and OffsetFetch.
 
-The first row that matches decides who may commit:
+A fetch returns durable offsets at once, or stable offsets after the appends in flight. For commits,
+the first row that matches decides:
 
     no generation, group Empty or absent          accepted, without a check of the ids
     a share group                                 GROUP_ID_NOT_FOUND
@@ -13,9 +14,10 @@ The first row that matches decides who may commit:
 
 Commits of the current generation are accepted in PreparingRebalance.
 
-Source   OffsetMetadataManager.java, ClassicGroup.validateOffsetCommit;
+Source   OffsetMetadataManager (fetchOffsets, …), ClassicGroup.validateOffsetCommit;
          docs/behaviour/coordinator.md#82-who-may-commit,
-         docs/behaviour/coordinator.md#83-commits-and-transactions; KIP-447 (transactions).
+         docs/behaviour/coordinator.md#83-commits-and-transactions,
+         docs/behaviour/coordinator.md#84-offsetfetch; KIP-447 (transactions, stable offsets).
 """
 
 from kafka_rebalance.wire.error_codes import ErrorCode
@@ -25,8 +27,11 @@ from kafka_rebalance.wire.offsets import (
     CommitRequest,
     EndTransaction,
     EndTransactionResponse,
+    FetchedOffset,
     OffsetCommit,
     OffsetCommitResponse,
+    OffsetFetch,
+    OffsetFetchResponse,
     OffsetToCommit,
     PartitionError,
     TxnOffsetCommit,
@@ -37,8 +42,9 @@ from ..classic_group.member_checks import refuse_in_state, refuse_member
 from ..classic_group.records import offset_record
 from ..machine.continuations import SendResponse
 from ..machine.events import Received
-from ..machine.state import CoordinatorState, Write, of_kind
+from ..machine.state import AnyGroup, CoordinatorState, Write, of_kind
 from .order import Commit, CommittedOffset, Marker
+from .store import GroupOffsets
 
 # For each request, the first version whose error for an absent group is GROUP_ID_NOT_FOUND.
 _ABSENT_IS_NOT_FOUND: dict[type[CommitRequest], int] = {
@@ -128,3 +134,41 @@ def end_transaction(state: CoordinatorState, event: Received, request: EndTransa
     then = SendResponse(event.request_id, EndTransactionResponse(), request)
     marker = Marker(request.producer_id, request.committed)
     state.append([], Write(then), [marker], request.producer_id, request.committed)
+
+
+def offset_fetch(state: CoordinatorState, event: Received, request: OffsetFetch) -> None:
+    """Returns durable offsets; with `require_stable`, the latest ones, once they are durable."""
+    if request.require_stable:
+        offsets = state.offsets.latest(request.group_id)
+        response = _fetched(state, state.groups.get(request.group_id), offsets, request)
+        state.respond_when_durable(event.request_id, request, response)
+    else:
+        offsets = state.offsets.durable(request.group_id)
+        group = state.durable_group(request.group_id)
+        state.respond(event.request_id, _fetched(state, group, offsets, request))
+
+
+def _fetched(
+    state: CoordinatorState, group: AnyGroup | None, offsets: GroupOffsets, request: OffsetFetch
+) -> OffsetFetchResponse:
+    error = ErrorCode.NONE if group is None else state.kind(group).refuse_fetch(group, request)
+    if error is not ErrorCode.NONE:
+        return OffsetFetchResponse(error_code=error)
+    # Committed offsets of a removed group are ignored, but its open transactions still matter.
+    is_absent = group is None or group.state is GroupState.DEAD or not group.has_offsets
+    wanted = request.partitions
+    if wanted is None:
+        there = () if is_absent else offsets.values()
+        wanted = tuple(sorted(partition for partition, _ in there))
+    found = []
+    for partition in wanted:
+        value = None if is_absent else offsets.value(partition)
+        if request.require_stable and offsets.is_pending(partition):
+            unstable = ErrorCode.UNSTABLE_OFFSET_COMMIT
+            found.append(FetchedOffset(*partition, error_code=unstable))
+        elif value is None:
+            found.append(FetchedOffset(*partition))
+        else:
+            epoch = -1 if value.leader_epoch is None else value.leader_epoch
+            found.append(FetchedOffset(*partition, value.offset, epoch, value.metadata))
+    return OffsetFetchResponse(offsets=tuple(found))

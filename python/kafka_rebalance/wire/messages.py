@@ -3,6 +3,7 @@
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 from .error_codes import ErrorCode
 
@@ -22,6 +23,11 @@ class Request:
     def refused(self, error: ErrorCode) -> Response:
         """Returns the response that contains only `error`."""
         return self.response(error_code=error)  # type: ignore[call-arg]
+
+
+def field_names(kind: Any) -> tuple[str, ...]:
+    """Returns the fields of a message's class, for its form as an object; else none."""
+    return tuple(getattr(kind, "_fields", getattr(kind, "__dataclass_fields__", ())))
 
 
 @dataclass(frozen=True, slots=True)

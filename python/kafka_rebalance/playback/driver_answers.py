@@ -2,9 +2,9 @@
 """Writes responses, records and states of groups as JSON, for the answers of `driver.py`.
 
 `_KEYS` lists, for each class by its name, the keys of its JSON: `gen=generation_id` shows a field
-under a short key, `asg=assignment:topics` shows it in the form `topics` of `_FORMS`. A class that is
-not listed has the names of its fields. All records have their bytes: `kb`, `vb`; the value null is
-a tombstone.
+under a short key, `asg=assignment:topics` shows it in the form `topics` of `_FORMS`. A class that
+is not listed has the names of its fields. All records have their bytes: `kb`, `vb`; the value null
+is a tombstone.
 """
 
 from collections.abc import Callable, Iterable

@@ -68,7 +68,7 @@ from ..classic_group.records import group_tombstone
 from ..machine.cluster import ClusterTopics
 from ..machine.continuations import Continuation, SendResponse
 from ..machine.deadlines import REBALANCE, SESSION, DeadlineKey
-from ..machine.events import Received
+from ..machine.events import Received, ShareStateDue
 from ..machine.state import CoordinatorState, of_kind
 from . import log
 from .group import NOT_ASSIGNED_MS
@@ -153,6 +153,39 @@ class BrokerAssigned(Recorded):
         records.append(self.records.target_record(group_id, member_id, target))
         records.append(self.records.current_record(group_id, member))
         return member
+
+    def check_room(
+        self, state: CoordinatorState, group: Any, member_id: str, instance_id: str | None = None
+    ) -> None:
+        """Refuses a new member if the group is full."""
+        is_known = instance_id in group.static_members or member_id in group.members
+        if not is_known and len(group.members) >= self.setting(state, "max_size"):
+            raise RequestRefused(ErrorCode.GROUP_MAX_SIZE_REACHED)
+
+    def answer(
+        self,
+        state: CoordinatorState,
+        event: Received,
+        group: Any,
+        member: Any,
+        records: log.Records,
+        *,
+        converted: Group | None = None,
+        due: ShareStateDue | None = None,
+        **fields: Any,
+    ) -> None:
+        """Starts the session of a member anew, and answers its heartbeat with these fields."""
+        group_id, member_id = group.group_id, member.member_id
+        arm_session(state, group_id, member_id, self.setting(state, "session_timeout_ms"))
+        request: Any = event.request
+        response = request.response(
+            member_id=member_id,
+            member_epoch=member.member_epoch,
+            heartbeat_interval_ms=self.setting(state, "heartbeat_interval_ms"),
+            **fields,
+        )
+        then = SendResponse(event.request_id, response, request, due)
+        log.write(state, group_id, records, then, converted=converted)
 
     def is_classic(self, member: Any) -> bool:
         """Returns whether the member uses the classic protocol."""

@@ -37,17 +37,6 @@ from .group import AssignedMember, AssigningGroup
 _Member = TypeVar("_Member", bound=AssignedMember)
 
 
-def has_room(
-    group: AssigningGroup[Any, Any], size: int, member_id: str, instance_id: str | None
-) -> bool:
-    """Returns whether the member is in the group already, or the group has less than `size`."""
-    return (
-        instance_id in group.static_members
-        or len(group.members) < size
-        or member_id in group.members
-    )
-
-
 def known_member(group: AssigningGroup[_Member, Any], member_id: str) -> _Member:
     member = group.members.get(member_id)
     if member is None:

@@ -11,7 +11,7 @@
 Source   GroupMetadataManager.classicGroup…ToConsumerGroup (Kafka 4.4.0).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from kafka_rebalance.errors import WireError
@@ -40,7 +40,6 @@ from ..broker_assigned.members import (
     UNCHANGED_MS,
     RequestRefused,
     arm_session,
-    has_room,
     known_member,
     known_sender,
     known_static,
@@ -76,9 +75,7 @@ def join_group(
     request = replace(request, protocols=without_repeats(request.protocols))
     is_unknown = request.member_id == UNKNOWN_MEMBER
     member_id = state.new_member_id() if is_unknown else request.member_id
-    size = state.config.group_consumer_max_size
-    if not has_room(group, size, member_id, request.group_instance_id):
-        raise RequestRefused(ErrorCode.GROUP_MAX_SIZE_REACHED)
+    kind.check_room(state, group, member_id, request.group_instance_id)
     names = [one.name for one in request.protocols]
     if request.protocol_type != CONSUMER or not group.supports(names):
         raise RequestRefused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
@@ -95,15 +92,6 @@ def join_group(
     _join(state, event, request, group, old, records)
 
 
-@dataclass(frozen=True, slots=True)
-class _Joining:
-    """A JoinGroup: the member before and after it, and what the member owns."""
-
-    old: ConsumerGroupMember
-    new: ConsumerGroupMember
-    owned: Owned
-
-
 def _join(
     state: CoordinatorState,
     event: Received,
@@ -116,7 +104,7 @@ def _join(
     downgrades = holder is not None and can_downgrade_with(state, group, holder)
     subscription = _subscription(request)
     new = _updated(event, request, old, subscription)
-    joining = _Joining(old, new, _owned(subscription, state.cluster))
+    owned = _owned(subscription, state.cluster)
     is_changed = new.subscribed_topic_names != old.subscribed_topic_names
     if new != old:
         records.append(RECORDS.member_record(group.group_id, new))
@@ -127,9 +115,9 @@ def _join(
         change = next_epoch(state, change, old, records, is_new=is_changed)
     try:
         if downgrades:
-            _downgrade(state, event, request, change, joining, records, is_changed)
+            _downgrade(state, event, request, change, owned, records, is_changed)
             return
-        done = reconciled(state, change, old, records, is_changed, joining.owned)
+        done = reconciled(state, change, old, records, is_changed, owned)
         log.write(state, group.group_id, records, _answer(event, request, done, _armed(request)))
     finally:
         patterns.ask(state, group.group_id, pattern.to_resolve)
@@ -194,7 +182,7 @@ def _downgrade(
     event: Received,
     request: JoinGroup,
     change: EpochChange,
-    joining: _Joining,
+    owned: Owned,
     records: log.Records,
     is_changed: bool,
 ) -> None:
@@ -203,7 +191,7 @@ def _downgrade(
     rebalances = group.assignment_epoch < change.epoch
     if not rebalances:
         target = (group.assignment_epoch, group.target_of(new.member_id, new.instance_id))
-        new = stepped(state, change, target, records, is_changed, joining.owned)
+        new = stepped(state, change, target, records, is_changed, owned)
     then = _answer(event, request, new, ())
     downgrade_with(state, group, new, records, then, rebalances=rebalances)
 

@@ -23,7 +23,6 @@ from kafka_rebalance.wire.broker_groups import (
     LEAVE_EPOCH,
     LEAVE_STATIC_EPOCH,
     ConsumerGroupHeartbeat,
-    ConsumerGroupHeartbeatResponse,
     TopicPartitions,
 )
 from kafka_rebalance.wire.error_codes import ErrorCode
@@ -32,16 +31,13 @@ from ..broker_assigned import log
 from ..broker_assigned.kind import BrokerAssigned
 from ..broker_assigned.members import (
     UNCHANGED_MS,
-    RequestRefused,
     arm_or_cancel_rebalance,
-    arm_session,
-    has_room,
     is_blank,
     updated,
 )
+from ..broker_assigned.records import target_topics
 from ..broker_assigned.table_order import name_set
 from ..broker_assigned.target import Target
-from ..machine.continuations import SendResponse
 from ..machine.events import Received
 from ..machine.state import CoordinatorState
 from . import patterns
@@ -91,9 +87,7 @@ def beat(
     # 2. and 3.
     group, converted = kind.group_for(state, request, records)
     member_id = request.member_id or state.new_member_id()
-    size = state.config.group_consumer_max_size
-    if not has_room(group, size, member_id, request.instance_id):
-        raise RequestRefused(ErrorCode.GROUP_MAX_SIZE_REACHED)
+    kind.check_room(state, group, member_id, request.instance_id)
     # 4.
     asked = replace(request, member_id=member_id)
     old = kind.find_member(group, asked, records)
@@ -107,12 +101,8 @@ def beat(
     has_changed = is_changed or pattern.change is not PatternChange.NONE
     try:
         new = reconciled(state, change, old, records, has_changed, request.topic_partitions)
-        arm_session(
-            state, group.group_id, member_id, state.config.group_consumer_session_timeout_ms
-        )
-        response = _response(state, request, old, new)
-        then = SendResponse(event.request_id, response, request)
-        log.write(state, group.group_id, records, then, converted=converted)
+        shown = _shown(request, old, new)
+        kind.answer(state, event, group, new, records, converted=converted, assignment=shown)
     finally:
         patterns.ask(state, group.group_id, pattern.to_resolve)
 
@@ -180,12 +170,10 @@ def stepped(
     return new
 
 
-def _response(
-    state: CoordinatorState,
-    request: ConsumerGroupHeartbeat,
-    old: ConsumerGroupMember,
-    new: ConsumerGroupMember,
-) -> ConsumerGroupHeartbeatResponse:
+def _shown(
+    request: ConsumerGroupHeartbeat, old: ConsumerGroupMember, new: ConsumerGroupMember
+) -> tuple[TopicPartitions, ...] | None:
+    """Returns the assignment of the response; None for none."""
     subscription = (request.subscribed_topic_names, request.subscribed_topic_regex)
     is_full = (
         request.rebalance_timeout_ms != UNCHANGED_MS
@@ -193,12 +181,4 @@ def _response(
         and request.topic_partitions is not None
     )
     shows = request.member_epoch == JOIN_EPOCH or is_full or old.assigned != new.assigned
-    assignment = tuple(
-        TopicPartitions(topic, tuple(partitions)) for topic, partitions in new.assigned.items()
-    )
-    return ConsumerGroupHeartbeatResponse(
-        member_id=new.member_id,
-        member_epoch=new.member_epoch,
-        heartbeat_interval_ms=state.config.group_consumer_heartbeat_interval_ms,
-        assignment=assignment if shows else None,
-    )
+    return target_topics(new.assigned) if shows else None

@@ -28,7 +28,7 @@ from kafka_rebalance.wire.offsets import OffsetToCommit
 
 from ..broker_assigned import log
 from ..broker_assigned.kind import BrokerAssigned
-from ..broker_assigned.table_order import in_copied_set, in_new_map, name_set, topic_map
+from ..broker_assigned.table_order import by_topic_id, in_copied_set, in_new_map, name_set
 from ..broker_assigned.target import NO_TARGET, Target, described_partitions
 from ..machine.cluster import ClusterTopics
 from ..machine.continuations import Continuation
@@ -163,8 +163,7 @@ class ConsumerGroups(BrokerAssigned):
         }
 
     def target_of_record(self, value: wire.TargetValue) -> Target:
-        read = {topic: in_copied_set(partitions) for topic, partitions in value.topics}
-        return {topic: tuple(read[topic]) for topic in topic_map(read)}
+        return by_topic_id({topic: tuple(in_copied_set(each)) for topic, each in value.topics})
 
     def replay_other(self, group: ConsumerGroup, name: str | None, value: Any, now_ms: int) -> None:
         match value:
@@ -211,4 +210,4 @@ def _partition_epochs(topics: tuple[wire.CurrentTopic, ...], without: int) -> Pa
         listed = zip(partitions, epochs or (), strict=True) if fits else None
         found = dict.fromkeys(partitions, without) if listed is None else dict(listed)
         read[topic] = {partition: found[partition] for partition in in_new_map(found)}
-    return {topic: read[topic] for topic in topic_map(read)}
+    return by_topic_id(read)

@@ -36,7 +36,7 @@ from kafka_rebalance.wire.messages import GroupState
 from ..broker_assigned import log
 from ..broker_assigned.group import OwnedTwice
 from ..broker_assigned.members import RequestRefused, arm_session
-from ..broker_assigned.table_order import in_copied_set, in_new_map, name_set, topic_map
+from ..broker_assigned.table_order import by_topic_id, in_copied_set, in_new_map, name_set
 from ..broker_assigned.target import Target
 from ..classic_group.group import CONSUMER, ClassicGroupMember, Group
 from ..classic_group.rebalance import prepare
@@ -102,7 +102,7 @@ def _assigned(member: ClassicGroupMember, cluster: ClusterTopics) -> Target:
         for topic, numbers in by_topic(data.partitions).items()
         if topic in cluster.topics
     }
-    return {topic: found[topic] for topic in topic_map(found)}
+    return by_topic_id(found)
 
 
 def _consumer_member(

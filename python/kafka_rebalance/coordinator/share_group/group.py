@@ -34,7 +34,7 @@ from kafka_rebalance.wire.messages import GroupState
 
 from ..broker_assigned.group import AssignedMember, AssigningGroup, Names
 from ..broker_assigned.records import record_types, target_topics
-from ..broker_assigned.table_order import copied_counts, recount, step_count
+from ..broker_assigned.table_order import by_topic_id, copied_counts, recount, step_count
 from ..broker_assigned.target import NO_TARGET, Target
 
 
@@ -63,7 +63,7 @@ def combined(first: StateTopics, second: StateTopics) -> StateTopics:
     every = HashSet.copied(uuid_hash, first)
     for topic in second:
         every.add(topic)
-    table = HashMap[Uuid, NamedPartitions](uuid_hash)
+    found: dict[Uuid, NamedPartitions] = {}
     for topic in every:
         name, numbers = "", HashSet[int](integer_hash)
         if topic in first:
@@ -73,19 +73,19 @@ def combined(first: StateTopics, second: StateTopics) -> StateTopics:
             name = second[topic].name
             for number in second[topic].partitions:
                 numbers.add(number)
-        table.put(topic, NamedPartitions(name, tuple(numbers)))
-    return dict(table.items())
+        found[topic] = NamedPartitions(name, tuple(numbers))
+    return by_topic_id(found)
 
 
 def without_partitions(topics: StateTopics, gone: Mapping[Uuid, Iterable[int]]) -> StateTopics:
     """Returns the topics without these partitions, and without topics that have none left."""
-    table = HashMap[Uuid, NamedPartitions](uuid_hash)
+    found: dict[Uuid, NamedPartitions] = {}
     for topic, (name, numbers) in topics.items():
         lost = set(gone.get(topic, ()))
         left = tuple(number for number in numbers if number not in lost)
         if left:
-            table.put(topic, NamedPartitions(name, left))
-    return dict(table.items())
+            found[topic] = NamedPartitions(name, left)
+    return by_topic_id(found)
 
 
 Partitions = Mapping[Uuid, Mapping[int, None]]

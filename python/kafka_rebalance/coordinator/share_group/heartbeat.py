@@ -24,13 +24,11 @@ Source   ShareGroupAssignmentBuilder (Kafka 4.4.0).
 from collections.abc import Collection
 from dataclasses import replace
 
-from kafka_rebalance.java.hash_map import HashMap, Uuid, uuid_hash
+from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire.broker_groups import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
     ShareGroupHeartbeat,
-    ShareGroupHeartbeatResponse,
-    TopicPartitions,
 )
 from kafka_rebalance.wire.error_codes import ErrorCode
 
@@ -39,15 +37,14 @@ from ..broker_assigned.group import ReconciliationState
 from ..broker_assigned.kind import BrokerAssigned
 from ..broker_assigned.members import (
     RequestRefused,
-    arm_session,
     check_epoch,
     is_blank,
     known_member,
     updated,
 )
-from ..broker_assigned.table_order import copied_map_slots, name_set
+from ..broker_assigned.records import target_topics
+from ..broker_assigned.table_order import by_topic_id, copied_map_slots, name_set
 from ..broker_assigned.target import Target
-from ..machine.continuations import SendResponse
 from ..machine.events import Received
 from ..machine.state import CoordinatorState
 from .group import RECORDS, Partitions, ShareGroup, ShareGroupMember
@@ -82,10 +79,8 @@ def _selected(target: Target, topics: Collection[Uuid]) -> Partitions:
     partitions = {topic: dict.fromkeys(numbers) for topic, numbers in target.items()}
     if all(topic in topics for topic in partitions):
         return partitions
-    table = HashMap[Uuid, None](uuid_hash, copied_map_slots(len(partitions)))
-    for topic in partitions:
-        table.put(topic, None)
-    return {topic: partitions[topic] for topic in table if topic in topics}
+    copied = by_topic_id(partitions, copied_map_slots(len(partitions)))
+    return {topic: each for topic, each in copied.items() if topic in topics}
 
 
 def refuse_fields(
@@ -107,17 +102,16 @@ def beat(
     # 2.
     group, _ = kind.group_for(state, request, [])
     member_id = request.member_id
-    if len(group.members) >= state.config.group_share_max_size and member_id not in group.members:
-        raise RequestRefused(ErrorCode.GROUP_MAX_SIZE_REACHED)
+    kind.check_room(state, group, member_id)
     if request.member_epoch != JOIN_EPOCH:
         check_epoch(known_member(group, member_id), request.member_epoch)
     if member_id in group.members:
-        _answer(state, event, request, group, group)
+        _answer(kind, state, event, request, group, group)
         return
     joined = group.copy()
     joined.member(member_id)
     try:
-        _answer(state, event, request, group, joined)
+        _answer(kind, state, event, request, group, joined)
     except RequestRefused:
         # Quirk: if the assignor throws, the new member is in the group, but not in the log.
         group.member(member_id)
@@ -125,6 +119,7 @@ def beat(
 
 
 def _answer(
+    kind: BrokerAssigned,
     state: CoordinatorState,
     event: Received,
     request: ShareGroupHeartbeat,
@@ -146,13 +141,12 @@ def _answer(
     stepped = share_step(new, epoch, target, topics, is_new_epoch=change.is_new)
     if stepped != new:
         records.append(RECORDS.current_record(group.group_id, stepped))
-    arm_session(state, group.group_id, new.member_id, state.config.group_share_session_timeout_ms)
     # 5.
     due = ask_for_share_state(state, joined, change.topics, records)
-    response = _response(state, request, old, stepped)
-    log.write(
-        state, group.group_id, records, SendResponse(event.request_id, response, request, due)
-    )
+    has_names = request.subscribed_topic_names is not None
+    shows = request.member_epoch == JOIN_EPOCH or has_names or old.assigned != stepped.assigned
+    shown = target_topics(stepped.assigned) if shows else None
+    kind.answer(state, event, group, stepped, records, due=due, assignment=shown)
 
 
 def _updated(
@@ -162,22 +156,3 @@ def _updated(
     names = request.subscribed_topic_names
     kept = old.subscribed_topic_names if names is None else name_set(names)
     return updated(old, event, request, ("rack_id",), subscribed_topic_names=kept)
-
-
-def _response(
-    state: CoordinatorState,
-    request: ShareGroupHeartbeat,
-    old: ShareGroupMember,
-    new: ShareGroupMember,
-) -> ShareGroupHeartbeatResponse:
-    names = request.subscribed_topic_names
-    shows = request.member_epoch == JOIN_EPOCH or names is not None or old.assigned != new.assigned
-    assignment = tuple(
-        TopicPartitions(topic, tuple(partitions)) for topic, partitions in new.assigned.items()
-    )
-    return ShareGroupHeartbeatResponse(
-        member_id=new.member_id,
-        member_epoch=new.member_epoch,
-        heartbeat_interval_ms=state.config.group_share_heartbeat_interval_ms,
-        assignment=assignment if shows else None,
-    )

@@ -27,7 +27,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
-from kafka_rebalance.java.hash_map import HashMap, HashSet, Uuid, integer_hash, uuid_hash
+from kafka_rebalance.java.hash_map import HashMap, Uuid, uuid_hash
 from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
 from kafka_rebalance.wire.broker_records import BrokerRecord
 from kafka_rebalance.wire.classic_groups import DeleteGroups
@@ -35,7 +35,7 @@ from kafka_rebalance.wire.error_codes import ErrorCode
 
 from ..broker_assigned import log
 from ..broker_assigned.members import RequestRefused
-from ..broker_assigned.table_order import copied_map_slots
+from ..broker_assigned.table_order import by_topic_id, copied_map_slots, in_new_map
 from ..machine.continuations import Continuation
 from ..machine.events import ShareStateDue
 from ..machine.state import CoordinatorState, of_kind
@@ -74,16 +74,13 @@ def _topics(state: CoordinatorState, group: ShareGroup) -> dict[Uuid, str]:
     if known is None:
         return {}
     topics = combined(known.initialized, known.initializing)
-    again = HashMap[Uuid, NamedPartitions](uuid_hash)
-    for topic in known.deleting:
-        if topic in state.cluster.by_id:
-            again.put(topic, NamedPartitions(state.cluster.by_id[topic].name, ()))
-    if len(again):
-        topics = combined(topics, dict(again.items()))
-    table = HashMap[Uuid, str](uuid_hash)
-    for topic, named in topics.items():
-        table.put(topic, named.name)
-    return dict(table.items())
+    by_id = state.cluster.by_id
+    again = {
+        topic: NamedPartitions(by_id[topic].name, ()) for topic in known.deleting if topic in by_id
+    }
+    if again:
+        topics = combined(topics, by_topic_id(again))
+    return by_topic_id({topic: named.name for topic, named in topics.items()})
 
 
 _UNKNOWN_NAME = "<UNKNOWN>"
@@ -143,16 +140,10 @@ def share_state_initialized(state: CoordinatorState, due: ShareStateDue) -> None
 
 def _done(state: CoordinatorState, due: ShareStateDue) -> StateTopics:
     """Returns the partitions with the present names of their topics, in two tables' order."""
-    sets = HashMap[Uuid, tuple[int, ...]](uuid_hash)
-    for topic, partitions in due.partitions:
-        numbers = HashSet[int](integer_hash)
-        for number in partitions:
-            numbers.add(number)
-        sets.put(topic, tuple(numbers))
-    table = HashMap[Uuid, NamedPartitions](uuid_hash)
-    for topic, in_order in sets.items():
-        table.put(topic, NamedPartitions(_name(state, topic), in_order))
-    return dict(table.items())
+    sets = by_topic_id({topic: in_new_map(partitions) for topic, partitions in due.partitions})
+    return by_topic_id(
+        {topic: NamedPartitions(_name(state, topic), tuple(one)) for topic, one in sets.items()}
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,18 +184,13 @@ def forget_topics(state: CoordinatorState, topic_ids: Collection[Uuid]) -> None:
 
 
 def _without_topics(topics: StateTopics, gone: Collection[Uuid]) -> StateTopics:
-    table = HashMap[Uuid, NamedPartitions](uuid_hash, copied_map_slots(len(topics)))
-    for topic, named in topics.items():
-        table.put(topic, named)
-    return {topic: named for topic, named in table.items() if topic not in gone}
+    copied = by_topic_id(topics, copied_map_slots(len(topics)))
+    return {topic: named for topic, named in copied.items() if topic not in gone}
 
 
 def _deleting_names(state: CoordinatorState, topics: Iterable[Uuid]) -> Mapping[Uuid, str]:
     """Returns the present names of topics."""
-    table = HashMap[Uuid, str](uuid_hash)
-    for topic in topics:
-        table.put(topic, _name(state, topic))
-    return dict(table.items())
+    return by_topic_id({topic: _name(state, topic) for topic in topics})
 
 
 def _name(state: CoordinatorState, topic: Uuid) -> str:

@@ -10,7 +10,7 @@ Source   ShareGroup.asDescribedGroup, GroupMetadataManager (replay, shareGroupLe
 
 from typing import Any, ClassVar
 
-from kafka_rebalance.java.hash_map import HashMap, HashSet, Uuid, uuid_hash
+from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire import broker_records as wire
 from kafka_rebalance.wire.broker_groups import (
     DescribedPartitions,
@@ -20,7 +20,7 @@ from kafka_rebalance.wire.broker_groups import (
 from kafka_rebalance.wire.broker_records import BrokerRecord, RecordType
 
 from ..broker_assigned.kind import BrokerAssigned
-from ..broker_assigned.table_order import in_copied_set, topic_map
+from ..broker_assigned.table_order import by_topic_id, in_copied_set
 from ..broker_assigned.target import Target, described_partitions
 from ..machine.deadlines import SESSION
 from ..machine.state import CoordinatorState
@@ -95,20 +95,16 @@ class ShareGroups(BrokerAssigned):
 
 
 def _partitions(topics: tuple[TopicPartitions, ...]) -> dict[Uuid, list[int]]:
-    read = {topic: in_copied_set(partitions) for topic, partitions in topics}
-    return {topic: read[topic] for topic in topic_map(read)}
+    return by_topic_id({topic: in_copied_set(partitions) for topic, partitions in topics})
 
 
 def _share_state(value: wire.ShareStateValue, now_ms: int) -> ShareState:
-    deleting = HashSet[Uuid](uuid_hash)
-    for topic, _ in value.deleting:
-        deleting.add(topic)
+    deleting = by_topic_id(dict(value.deleting))
     initializing, initialized = _state_topics(value.initializing), _state_topics(value.initialized)
     return ShareState(initializing, initialized, tuple(deleting), now_ms)
 
 
 def _state_topics(topics: tuple[DescribedPartitions, ...]) -> StateTopics:
-    table = HashMap[Uuid, NamedPartitions](uuid_hash)
-    for topic, name, partitions in topics:
-        table.put(topic, NamedPartitions(name, tuple(in_copied_set(partitions))))
-    return dict(table.items())
+    return by_topic_id(
+        {topic: NamedPartitions(name, tuple(in_copied_set(each))) for topic, name, each in topics}
+    )

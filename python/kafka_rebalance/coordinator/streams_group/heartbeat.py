@@ -27,14 +27,13 @@ Source   GroupCoordinatorService.streamsGroupHeartbeat, GroupMetadataManager.str
 The response has the member's tasks, if it joins or has got others, and the statuses.
 """
 
-from dataclasses import replace
+from typing import Any
 
 from kafka_rebalance.wire.broker_groups import JOIN_EPOCH, LEAVE_STATIC_EPOCH
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import GroupState
 from kafka_rebalance.wire.streams_groups import (
     StreamsGroupHeartbeat,
-    StreamsGroupHeartbeatResponse,
     StreamsStatus,
     TaskList,
 )
@@ -46,12 +45,9 @@ from ..broker_assigned.members import (
     UNCHANGED_MS,
     RequestRefused,
     arm_or_cancel_rebalance,
-    arm_session,
-    has_room,
     is_blank,
     updated,
 )
-from ..machine.continuations import SendResponse
 from ..machine.events import Received
 from ..machine.state import CoordinatorState
 from .group import RECORDS, RefinedTargets, StreamsGroup, epoch_record, topology_record
@@ -79,28 +75,6 @@ def group_status(
     if knows and any(tag not in member.client_tags for tag in tags):
         status.append(StreamsStatus.MISSING_CLIENT_TAGS)
     return status
-
-
-def response_of(
-    state: CoordinatorState,
-    request: StreamsGroupHeartbeat,
-    members: tuple[StreamsGroupMember, StreamsGroupMember],
-    topology: ConfiguredTopology,
-    status: list[StreamsStatus],
-) -> StreamsGroupHeartbeatResponse:
-    """Returns the response; `members` is the member before and after the heartbeat."""
-    old, new = members
-    response = StreamsGroupHeartbeatResponse(
-        member_id=new.member_id,
-        member_epoch=new.member_epoch,
-        heartbeat_interval_ms=state.config.group_streams_heartbeat_interval_ms,
-        status=tuple(status),
-        creatable_topics=topology.creatable_topics,
-    )
-    if request.member_epoch != JOIN_EPOCH and old.assigned == new.assigned:
-        return response
-    active, standby, warmup = map(task_list, new.assigned)
-    return replace(response, active_tasks=active, standby_tasks=standby, warmup_tasks=warmup)
 
 
 _FIELDS = ("instance_id", "rack_id", "rebalance_timeout_ms", "process_id", "client_tags")
@@ -137,10 +111,9 @@ def beat(
     records: log.Records = []
     # 2. and 3.
     group, converted = kind.group_for(state, request, records)
-    size = state.config.group_streams_max_size
     joins = request.member_epoch == JOIN_EPOCH
-    if joins and not has_room(group, size, request.member_id, request.instance_id):
-        raise RequestRefused(ErrorCode.GROUP_MAX_SIZE_REACHED)
+    if joins:
+        kind.check_room(state, group, request.member_id, request.instance_id)
     # 4.
     holder = group.static_member(request.instance_id)
     if holder is not None and holder.member_id != request.member_id:
@@ -170,13 +143,14 @@ def beat(
     _arm_initial(state, group)
     # 7.
     new = _reconciled(state, change, new, request, records, status)
-    timeout_ms = state.config.group_streams_session_timeout_ms
-    arm_session(state, group.group_id, new.member_id, timeout_ms)
     ask_shutdown(group, request)
     status += group_status(event, group, change, new)
-    response = response_of(state, request, (old, new), configured, status)
-    then = SendResponse(event.request_id, response, request)
-    log.write(state, group.group_id, records, then, converted=converted)
+    fields: dict[str, Any] = {"status": tuple(status)}
+    if joins or old.assigned != new.assigned:
+        roles = ("active_tasks", "standby_tasks", "warmup_tasks")
+        fields |= zip(roles, map(task_list, new.assigned), strict=True)
+    fields["creatable_topics"] = configured.creatable_topics
+    kind.answer(state, event, group, new, records, converted=converted, **fields)
 
 
 def _relabel(state: CoordinatorState, group: StreamsGroup, old_id: str, new_id: str) -> None:

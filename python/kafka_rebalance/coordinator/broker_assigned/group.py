@@ -192,6 +192,18 @@ class AssigningGroup(Generic[_Member, _Target]):
         known = None if instance_id is None else self.static_members.get(instance_id)
         return None if known is None else self.members.get(known)
 
+    def target_of(self, member: _Member) -> _Target | None:
+        """Returns the target of a member; a static member's id may be new."""
+        instance_id = member.instance_id
+        known = member.member_id if instance_id is None else self.static_members.get(instance_id)
+        return None if known is None else self.targets.get(known)
+
+    def members_with(self, new: _Member) -> dict[str, _Member]:
+        """Returns the members as if `new` had replaced that of its id or instance id."""
+        replaced = self.replaced_id(new)
+        members = {one: self.members[one] for one in self.members if one != replaced}
+        return {**members, new.member_id: new}
+
     def replaced_id(self, new: _Member) -> str | None:
         """Returns the id of another member with the instance id of `new`, which replaces it."""
         known = None if new.instance_id is None else self.static_members.get(new.instance_id)

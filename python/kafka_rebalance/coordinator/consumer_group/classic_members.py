@@ -45,6 +45,7 @@ from ..broker_assigned.members import (
     known_static,
 )
 from ..broker_assigned.table_order import in_copied_set, name_set
+from ..broker_assigned.target import NO_TARGET, EpochChange
 from ..classic_group.group import CONSUMER, without_repeats
 from ..classic_group.join_group import REQUIRES_KNOWN_ID, version_of
 from ..machine.cluster import ClusterTopics
@@ -59,7 +60,7 @@ from .member import ConsumerGroupMember
 from .migration import can_downgrade_with, downgrade_with, encode_partitions
 from .patterns import PatternChange
 from .reconciliation import Owned
-from .target import EpochChange, next_epoch
+from .target import next_epoch
 
 
 def join_group(
@@ -190,7 +191,7 @@ def _downgrade(
     group, new = change.group, change.member
     rebalances = group.assignment_epoch < change.epoch
     if not rebalances:
-        target = (group.assignment_epoch, group.target_of(new.member_id, new.instance_id))
+        target = (group.assignment_epoch, group.target_of(new) or NO_TARGET)
         new = stepped(state, change, target, records, is_changed, owned)
     then = _answer(event, request, new, ())
     downgrade_with(state, group, new, records, then, rebalances=rebalances)

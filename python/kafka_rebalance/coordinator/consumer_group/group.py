@@ -86,11 +86,6 @@ class ConsumerGroup(AssigningGroup[ConsumerGroupMember, Target]):
                 return GroupState.RECONCILING
         return GroupState.STABLE
 
-    def target_of(self, member_id: str, instance_id: str | None) -> Target:
-        """Returns the target of a member; a static member's id may be new."""
-        known = member_id if instance_id is None else self.static_members.get(instance_id, "")
-        return self.targets.get(known, NO_TARGET)
-
     def is_subscribed(self, topic: str) -> bool:
         return topic in self.counts
 

@@ -17,6 +17,7 @@ Source   GroupCoordinatorService.consumerGroupHeartbeat, GroupMetadataManager.co
 """
 
 from dataclasses import replace
+from functools import partial
 
 from kafka_rebalance.wire.broker_groups import (
     JOIN_EPOCH,
@@ -37,7 +38,7 @@ from ..broker_assigned.members import (
 )
 from ..broker_assigned.records import target_topics
 from ..broker_assigned.table_order import name_set
-from ..broker_assigned.target import Target
+from ..broker_assigned.target import EpochChange, Target, target_for
 from ..machine.events import Received
 from ..machine.state import CoordinatorState
 from . import patterns
@@ -45,7 +46,7 @@ from .group import RECORDS, ConsumerGroup
 from .member import ConsumerGroupMember
 from .patterns import PatternChange
 from .reconciliation import Owned, Reconciliation
-from .target import EpochChange, next_epoch, subscribed_names, target_for
+from .target import next_epoch, subscribed_names, targets_of
 
 _FIELDS = (
     "instance_id",
@@ -145,8 +146,9 @@ def reconciled(
 ) -> ConsumerGroupMember:
     """Returns the changed member, moved toward its target."""
     # 6. and 7.
-    epoch, target = target_for(state, change, old, records)
-    return stepped(state, change, (epoch, target), records, has_changed_subscription, owned)
+    computed = partial(targets_of, state, change, old)
+    target = target_for(state, change, RECORDS, computed, records)
+    return stepped(state, change, target, records, has_changed_subscription, owned)
 
 
 def stepped(

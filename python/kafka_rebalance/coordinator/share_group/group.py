@@ -35,7 +35,7 @@ from kafka_rebalance.wire.messages import GroupState
 from ..broker_assigned.group import AssignedMember, AssigningGroup, Names
 from ..broker_assigned.records import record_types, target_topics
 from ..broker_assigned.table_order import by_topic_id, copied_counts, recount, step_count
-from ..broker_assigned.target import NO_TARGET, Target
+from ..broker_assigned.target import Target
 
 
 class NamedPartitions(NamedTuple):
@@ -126,9 +126,6 @@ class ShareGroup(AssigningGroup[ShareGroupMember, Target]):
 
     def is_subscribed(self, topic: str) -> bool:
         return topic in self.counts
-
-    def target_of(self, member_id: str) -> Target:
-        return self.targets.get(member_id, NO_TARGET)
 
     def counts_with(self, old: ShareGroupMember, new: ShareGroupMember | None) -> HashMap[str, int]:
         """Returns the counts of topics as if `new` had replaced `old`; None: `old` leaves."""

@@ -23,6 +23,7 @@ Source   ShareGroupAssignmentBuilder (Kafka 4.4.0).
 
 from collections.abc import Collection
 from dataclasses import replace
+from functools import partial
 
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire.broker_groups import (
@@ -44,12 +45,12 @@ from ..broker_assigned.members import (
 )
 from ..broker_assigned.records import target_topics
 from ..broker_assigned.table_order import by_topic_id, copied_map_slots, name_set
-from ..broker_assigned.target import Target
+from ..broker_assigned.target import Target, target_for
 from ..machine.events import Received
 from ..machine.state import CoordinatorState
 from .group import RECORDS, Partitions, ShareGroup, ShareGroupMember
 from .initialization import ask_for_share_state
-from .target import next_share_epoch, share_target_for
+from .target import next_epoch, targets_of
 
 
 def share_step(
@@ -133,9 +134,10 @@ def _answer(
     new = _updated(event, request, old)
     if new != old:
         records.append(RECORDS.member_record(group.group_id, new))
-    change = next_share_epoch(state, joined, old, new, records)
+    change = next_epoch(state, joined, old, new, records)
     group.refresh_at = joined.refresh_at
-    epoch, target = share_target_for(state, change, records)
+    computed = partial(targets_of, state, change)
+    epoch, target = target_for(state, change, RECORDS, computed, records)
     # 4.
     topics = frozenset(state.cluster.ids(new.subscribed_topic_names))
     stepped = share_step(new, epoch, target, topics, is_new_epoch=change.is_new)

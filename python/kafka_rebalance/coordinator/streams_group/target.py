@@ -83,7 +83,9 @@ def targets_for(state: CoordinatorState, change: StreamsChange) -> Targets:
     if group.has_recent_targets(interval, state.now_ms):
         return Targets(epoch, present, status=delayed)
     # 4.
-    order = java_hash_order(list(members := _members(change)))
+    member = change.member
+    members = dict(group.members.items()) if member is None else group.members_with(member)
+    order = java_hash_order(list(members))
     new = _computed(change, [members[one] for one in order])
     records = [
         RECORDS.target_record(group_id, member_id, new[member_id])
@@ -94,22 +96,13 @@ def targets_for(state: CoordinatorState, change: StreamsChange) -> Targets:
     return Targets(change.epoch, new, tuple(records))
 
 
-def _members(change: StreamsChange) -> dict[str, StreamsGroupMember]:
-    new, replaced = change.member, _replaced_id(change)
-    members = {one: change.group.members[one] for one in change.group.members if one != replaced}
-    return members if new is None else {**members, new.member_id: new}
-
-
 def _present(change: StreamsChange) -> dict[str, GroupTasks]:
     """Returns the present targets, that of a replaced static member under its new id."""
-    targets, replaced = dict(change.group.targets), _replaced_id(change)
-    if change.member is not None and replaced in targets:
-        targets[change.member.member_id] = targets.pop(replaced)
+    targets, new = dict(change.group.targets), change.member
+    replaced = None if new is None else change.group.replaced_id(new)
+    if new is not None and replaced in targets:
+        targets[new.member_id] = targets.pop(replaced)
     return targets
-
-
-def _replaced_id(change: StreamsChange) -> str | None:
-    return None if change.member is None else change.group.replaced_id(change.member)
 
 
 def _computed(change: StreamsChange, members: list[StreamsGroupMember]) -> dict[str, GroupTasks]:

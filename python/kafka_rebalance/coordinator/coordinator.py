@@ -30,42 +30,18 @@ from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
-from kafka_rebalance.wire.broker_groups import (
-    ConsumerGroupDescribe,
-    ConsumerGroupHeartbeat,
-    ShareGroupDescribe,
-    ShareGroupHeartbeat,
-)
-from kafka_rebalance.wire.classic_groups import (
-    DeleteGroups,
-    DescribeGroups,
-    FindCoordinator,
-    Heartbeat,
-    HeartbeatResponse,
-    JoinGroup,
-    JoinGroupResponse,
-    LeaveGroup,
-    ListGroups,
-    ListGroupsResponse,
-    SyncGroup,
-)
+from kafka_rebalance.wire import broker_groups, offsets
+from kafka_rebalance.wire import classic_groups as classic
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import Request, Tick
-from kafka_rebalance.wire.offsets import (
-    EndTransaction,
-    OffsetCommit,
-    OffsetDelete,
-    OffsetFetch,
-    TxnOffsetCommit,
-)
 from kafka_rebalance.wire.streams_groups import StreamsGroupDescribe, StreamsGroupHeartbeat
 
 from .broker_assigned.group import AssigningGroup
 from .broker_assigned.kind import BrokerAssigned
 from .broker_assigned.members import RequestRefused
-from .classic_group import describe, join_group, member_requests
+from .classic_group import join_group, member_requests
 from .classic_group.group import Group
-from .classic_group.kind import ClassicGroups
+from .classic_group.kind import ClassicGroups, describe_groups, list_groups
 from .config import CoordinatorConfig
 from .consumer_group.kind import ConsumerGroups
 from .consumer_group.patterns import resolve
@@ -185,29 +161,29 @@ KINDS: dict[str, GroupKind] = {
 }
 
 _HEARTBEATS: dict[type[Request], BrokerAssigned] = {
-    ConsumerGroupHeartbeat: _CONSUMER,
-    ShareGroupHeartbeat: _SHARE,
+    broker_groups.ConsumerGroupHeartbeat: _CONSUMER,
+    broker_groups.ShareGroupHeartbeat: _SHARE,
     StreamsGroupHeartbeat: _STREAMS,
 }
 
 _Handler = Callable[[CoordinatorState, events.Received, Any], None]
 
 _HANDLERS: dict[type[Request], _Handler] = {
-    JoinGroup: join_group.join_group,
-    SyncGroup: member_requests.sync_group,
-    Heartbeat: member_requests.heartbeat,
-    LeaveGroup: member_requests.leave_group,
-    OffsetCommit: offset_requests.offset_commit,
-    TxnOffsetCommit: offset_requests.offset_commit,
-    EndTransaction: offset_requests.end_transaction,
-    OffsetFetch: offset_requests.offset_fetch,
-    OffsetDelete: offset_delete.offset_delete,
-    DeleteGroups: offset_delete.delete_groups,
-    DescribeGroups: describe.describe_groups,
-    ListGroups: describe.list_groups,
+    classic.JoinGroup: join_group.join_group,
+    classic.SyncGroup: member_requests.sync_group,
+    classic.Heartbeat: member_requests.heartbeat,
+    classic.LeaveGroup: member_requests.leave_group,
+    offsets.OffsetCommit: offset_requests.offset_commit,
+    offsets.TxnOffsetCommit: offset_requests.offset_commit,
+    offsets.EndTransaction: offset_requests.end_transaction,
+    offsets.OffsetFetch: offset_requests.offset_fetch,
+    offsets.OffsetDelete: offset_delete.offset_delete,
+    classic.DeleteGroups: offset_delete.delete_groups,
+    classic.DescribeGroups: describe_groups,
+    classic.ListGroups: list_groups,
     **{request: kind.heartbeat for request, kind in _HEARTBEATS.items()},
-    ConsumerGroupDescribe: _CONSUMER.describe,
-    ShareGroupDescribe: _SHARE.describe,
+    broker_groups.ConsumerGroupDescribe: _CONSUMER.describe,
+    broker_groups.ShareGroupDescribe: _SHARE.describe,
     StreamsGroupDescribe: _STREAMS.describe,
 }
 
@@ -217,16 +193,16 @@ def _receive(state: CoordinatorState, event: events.Received) -> None:
     refusal = _gate(state, request, event.api_version)
     if refusal is not None:
         response = request.refused(refusal)
-        if isinstance(request, JoinGroup) and refusal in _ECHOES_ID:
-            response = JoinGroupResponse(error_code=refusal, member_id=request.member_id)
-        if isinstance(request, ListGroups) and refusal is ErrorCode.NOT_COORDINATOR:
-            response = ListGroupsResponse()  # this coordinator has no groups
+        if isinstance(request, classic.JoinGroup) and refusal in _ECHOES_ID:
+            response = classic.JoinGroupResponse(error_code=refusal, member_id=request.member_id)
+        if isinstance(request, classic.ListGroups) and refusal is ErrorCode.NOT_COORDINATOR:
+            response = classic.ListGroupsResponse()  # this coordinator has no groups
         is_loading = refusal is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-        if isinstance(request, Heartbeat) and is_loading:
-            response = HeartbeatResponse()  # sessions do not end during the load
+        if isinstance(request, classic.Heartbeat) and is_loading:
+            response = classic.HeartbeatResponse()  # sessions do not end during the load
         state.respond(event.request_id, response)
         return
-    if isinstance(request, FindCoordinator):
+    if isinstance(request, classic.FindCoordinator):
         raise ValueError("any broker answers FindCoordinator: see find_coordinator()")
     try:
         _handle(state, event, request)
@@ -245,12 +221,12 @@ def _handle(state: CoordinatorState, event: events.Received, request: Request) -
 
 
 _NEEDS_GROUP_ID = {
-    JoinGroup,
-    SyncGroup,
-    Heartbeat,
-    LeaveGroup,
-    TxnOffsetCommit,
-    OffsetDelete,
+    classic.JoinGroup,
+    classic.SyncGroup,
+    classic.Heartbeat,
+    classic.LeaveGroup,
+    offsets.TxnOffsetCommit,
+    offsets.OffsetDelete,
 }
 _ECHOES_ID = (ErrorCode.INVALID_GROUP_ID, ErrorCode.INVALID_SESSION_TIMEOUT)
 
@@ -263,7 +239,7 @@ def _gate(state: CoordinatorState, request: Request, version: int | None) -> Err
             return error
     if type(request) in _NEEDS_GROUP_ID and getattr(request, "group_id", "") == "":
         return ErrorCode.INVALID_GROUP_ID
-    if isinstance(request, JoinGroup):
+    if isinstance(request, classic.JoinGroup):
         least = state.config.group_min_session_timeout_ms
         most = state.config.group_max_session_timeout_ms
         if not least <= request.session_timeout_ms <= most:

@@ -10,23 +10,7 @@ from datetime import timedelta
 from itertools import groupby
 from typing import Any
 
-from kafka_rebalance.wire.classic_groups import (
-    NO_GENERATION,
-    DeleteGroups,
-    DeleteGroupsResponse,
-    DescribedGroup,
-    DescribeGroups,
-    DescribeGroupsResponse,
-    Heartbeat,
-    JoinGroup,
-    JoinGroupProtocol,
-    JoinGroupResponse,
-    LeaveGroup,
-    LeaveGroupResponse,
-    ListGroups,
-    MemberIdentity,
-    SyncGroup,
-)
+from kafka_rebalance.wire import classic_groups as classic
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import GroupState, Request, Response, field_names
 from kafka_rebalance.wire.offsets import (
@@ -63,13 +47,13 @@ async def answered(asked: Asked, ask: Ask, has: Has) -> Mapping[str, Any] | None
 # Requests -----------------------------------------------------------------------------------------
 
 _REQUESTS: dict[str, type[Request]] = {
-    "join_group": JoinGroup,
-    "sync_group": SyncGroup,
-    "heartbeat": Heartbeat,
-    "leave_group": LeaveGroup,
-    "delete_groups": DeleteGroups,
-    "describe_groups": DescribeGroups,
-    "list_groups": ListGroups,
+    "join_group": classic.JoinGroup,
+    "sync_group": classic.SyncGroup,
+    "heartbeat": classic.Heartbeat,
+    "leave_group": classic.LeaveGroup,
+    "delete_groups": classic.DeleteGroups,
+    "describe_groups": classic.DescribeGroups,
+    "list_groups": classic.ListGroups,
     "offset_commit": OffsetCommit,
     "txn_offset_commit": TxnOffsetCommit,
     "offset_delete": OffsetDelete,
@@ -84,9 +68,11 @@ _KIO_NAMES = {
     "types": "types_filter",
 }
 _ENTRIES: dict[str, Callable[[Any], tuple[Any, ...]]] = {
-    "protocols": lambda one: JoinGroupProtocol(one.name, one.metadata),
+    "protocols": lambda one: classic.JoinGroupProtocol(one.name, one.metadata),
     "assignments": lambda one: (one.member_id, one.assignment),
-    "members": lambda one: MemberIdentity(one.member_id, getattr(one, "group_instance_id", None)),
+    "members": lambda one: classic.MemberIdentity(
+        one.member_id, getattr(one, "group_instance_id", None)
+    ),
 }
 
 
@@ -108,7 +94,7 @@ def _different(asked: Asked) -> dict[str, Any]:
     """Returns the fields of a request that kio has in another form."""
     match asked.api:
         case "leave_group" if not hasattr(asked.body, "members"):  # up to version 2: one member
-            return {"members": (MemberIdentity(asked.body.member_id),)}
+            return {"members": (classic.MemberIdentity(asked.body.member_id),)}
         case "delete_groups":
             return {"group_ids": tuple(asked.body.groups_names)}
         case "describe_groups":
@@ -166,7 +152,7 @@ async def _offset_fetch(asked: Asked, ask: Ask) -> Mapping[str, Any]:
             partitions=partitions,
             require_stable=getattr(body, "require_stable", False),
             member_id=getattr(one, "member_id", None),
-            member_epoch=getattr(one, "member_epoch", NO_GENERATION),
+            member_epoch=getattr(one, "member_epoch", classic.NO_GENERATION),
         )
         groups.append({**_fetched(await ask(request)), "group_id": one.group_id})
     return {"groups": groups} if several is not None else groups[0]
@@ -200,19 +186,19 @@ def _fields(message: Any) -> dict[str, Any]:
 def _response(asked: Asked, response: Response) -> dict[str, Any]:
     fields = _fields(response)
     match response:
-        case JoinGroupResponse() if asked.version < 7:  # the field cannot be null
+        case classic.JoinGroupResponse() if asked.version < 7:  # the field cannot be null
             fields["protocol_name"] = response.protocol_name or ""
-        case LeaveGroupResponse(members=(first, *_)) if asked.version < 3:
+        case classic.LeaveGroupResponse(members=(first, *_)) if asked.version < 3:
             fields["error_code"] = first.error_code
-        case DeleteGroupsResponse(groups=groups):
+        case classic.DeleteGroupsResponse(groups=groups):
             results = [{"group_id": one, "error_code": code} for one, code in groups]
             return {"results": results}
-        case DescribeGroupsResponse(groups=groups):
+        case classic.DescribeGroupsResponse(groups=groups):
             return {"groups": [_described(one) for one in groups]}
     return fields
 
 
-def _described(one: DescribedGroup) -> dict[str, Any]:
+def _described(one: classic.DescribedGroup) -> dict[str, Any]:
     return {
         **_fields(one),
         "error_message": None if one.error_code is ErrorCode.NONE else str(one.error_code),

@@ -43,6 +43,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
+from kafka_rebalance.wire import offsets as wire
 from kafka_rebalance.wire.broker_groups import JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH
 from kafka_rebalance.wire.broker_records import BrokerRecord
 from kafka_rebalance.wire.classic_groups import (
@@ -53,14 +54,6 @@ from kafka_rebalance.wire.classic_groups import (
     JoinGroupResponse,
 )
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.offsets import (
-    CommitRequest,
-    OffsetCommit,
-    OffsetDelete,
-    OffsetFetch,
-    OffsetToCommit,
-    TxnOffsetCommit,
-)
 
 from ..classic_group.group import Group
 from ..classic_group.join_group import join_group
@@ -85,7 +78,7 @@ from .records import Forms, Recorded, converted, key_values
 from .target import NO_TARGET
 
 # The first versions whose requests have a member's epoch.
-_KNOWS_EPOCHS: dict[type[CommitRequest], int] = {OffsetCommit: 9, TxnOffsetCommit: 6}
+_KNOWS_EPOCHS: dict[type[wire.CommitRequest], int] = {wire.OffsetCommit: 9, wire.TxnOffsetCommit: 6}
 _SHOWN: Forms = {"subscribed_topic_names": tuple, "client_tags": key_values}
 """Fields that descriptions have in another form than members."""
 
@@ -324,12 +317,12 @@ class BrokerAssigned(Recorded):
         state: CoordinatorState,
         event: Received,
         group: Any,
-        request: CommitRequest,
-        offsets: Iterable[OffsetToCommit],
+        request: wire.CommitRequest,
+        offsets: Iterable[wire.OffsetToCommit],
     ) -> ErrorCode:
         if not group.has_offsets:
             return ErrorCode.GROUP_ID_NOT_FOUND
-        epoch, is_transaction = request.generation_id, isinstance(request, TxnOffsetCommit)
+        epoch, is_transaction = request.generation_id, isinstance(request, wire.TxnOffsetCommit)
         ids = (epoch, request.member_id, request.group_instance_id)
         if epoch < 0 and group.is_empty:
             return ErrorCode.NONE
@@ -355,7 +348,7 @@ class BrokerAssigned(Recorded):
         return self.stale(member, is_old=is_transaction and is_old)
 
     def held_since(
-        self, group: Any, member: Any, offset: OffsetToCommit, cluster: ClusterTopics
+        self, group: Any, member: Any, offset: wire.OffsetToCommit, cluster: ClusterTopics
     ) -> int | None:
         """Returns the epoch since which a member has the partition of an offset."""
         raise NotImplementedError
@@ -364,7 +357,7 @@ class BrokerAssigned(Recorded):
         """Returns the error for another epoch than the member's."""
         return ErrorCode.STALE_MEMBER_EPOCH
 
-    def refuse_fetch(self, group: Any, request: OffsetFetch) -> ErrorCode:
+    def refuse_fetch(self, group: Any, request: wire.OffsetFetch) -> ErrorCode:
         if not group.has_offsets or (request.member_id is None and request.member_epoch < 0):
             return ErrorCode.NONE
         member = group.members.get(request.member_id or UNKNOWN_MEMBER)
@@ -410,7 +403,7 @@ class BrokerAssigned(Recorded):
             member, retry = overdue
             self.remove(state, group, [member], retry)
 
-    def refuse_deletion(self, group: Any, request: DeleteGroups | OffsetDelete) -> ErrorCode:
+    def refuse_deletion(self, group: Any, request: DeleteGroups | wire.OffsetDelete) -> ErrorCode:
         if type(request) is DeleteGroups:
             return ErrorCode.NONE if group.is_empty else ErrorCode.NON_EMPTY_GROUP
         return ErrorCode.NONE if group.has_offsets else ErrorCode.GROUP_ID_NOT_FOUND

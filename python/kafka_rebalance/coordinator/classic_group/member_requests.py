@@ -22,17 +22,7 @@ Source   GroupMetadataManager.classicGroupSync, classicGroupHeartbeat, classicGr
 
 from dataclasses import dataclass
 
-from kafka_rebalance.wire.classic_groups import (
-    UNKNOWN_MEMBER,
-    Heartbeat,
-    HeartbeatResponse,
-    LeaveGroup,
-    LeaveGroupResponse,
-    LeftMember,
-    MemberIdentity,
-    SyncGroup,
-    SyncGroupResponse,
-)
+from kafka_rebalance.wire import classic_groups as wire
 from kafka_rebalance.wire.error_codes import ErrorCode, of_append_error
 from kafka_rebalance.wire.messages import GroupState
 
@@ -81,12 +71,12 @@ class StoreAssignment(Continuation):
         return is_same and self.group.is_(GroupState.COMPLETING_REBALANCE)
 
 
-def sync_group(state: CoordinatorState, event: Received, request: SyncGroup) -> None:
+def sync_group(state: CoordinatorState, event: Received, request: wire.SyncGroup) -> None:
     """Answers a SyncGroup, or parks it until the leader's assignment is stored."""
     group = state.classic(request.group_id)
     error = _check(event, request, group)
     if group is None or error is not ErrorCode.NONE:
-        state.respond(event.request_id, SyncGroupResponse(error_code=error))
+        state.respond(event.request_id, wire.SyncGroupResponse(error_code=error))
         return
     member = group.get(request.member_id)
     group.pending_sync.pop(member.member_id, None)
@@ -95,7 +85,7 @@ def sync_group(state: CoordinatorState, event: Received, request: SyncGroup) -> 
     state.park_sync(member, event.request_id)
     if group.is_(GroupState.STABLE):
         # `hand_out` would renew the session; Kafka does not renew it for this SyncGroup.
-        response = SyncGroupResponse(
+        response = wire.SyncGroupResponse(
             protocol_type=group.protocol_type,
             protocol_name=group.protocol_name,
             assignment=member.assignment,
@@ -108,7 +98,7 @@ def sync_group(state: CoordinatorState, event: Received, request: SyncGroup) -> 
         state.append([group_record(group, assignment)], Write(then))
 
 
-def _check(event: Received, request: SyncGroup, group: Group | None) -> ErrorCode:
+def _check(event: Received, request: wire.SyncGroup, group: Group | None) -> ErrorCode:
     version = _NAMES_ITS_PROTOCOL if event.api_version is None else event.api_version
     sent_type, sent_name = request.protocol_type, request.protocol_name
     if version >= _NAMES_ITS_PROTOCOL and (sent_type is None or sent_name is None):
@@ -127,11 +117,11 @@ def _differ(sent: str | None, own: str | None) -> bool:
     return sent is not None and own is not None and sent != own
 
 
-def heartbeat(state: CoordinatorState, event: Received, request: Heartbeat) -> None:
+def heartbeat(state: CoordinatorState, event: Received, request: wire.Heartbeat) -> None:
     """Answers a Heartbeat; a refused Heartbeat does not renew the session."""
     group = state.classic(request.group_id)
     error = refuse_member(group, request)
-    response = HeartbeatResponse(error_code=error)
+    response = wire.HeartbeatResponse(error_code=error)
     if group is not None and error in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS):
         state.renew_session(group, group.get(request.member_id))
         state.respond_when_durable(event.request_id, request, response)
@@ -139,19 +129,21 @@ def heartbeat(state: CoordinatorState, event: Received, request: Heartbeat) -> N
         state.respond(event.request_id, response)
 
 
-def leave_group(state: CoordinatorState, event: Received, request: LeaveGroup) -> None:
+def leave_group(state: CoordinatorState, event: Received, request: wire.LeaveGroup) -> None:
     """Removes members; the response is sent when the append of this step, if any, is durable."""
     group = state.classic(request.group_id)
     error = refuse_in_state(group, request)
     if group is None:
-        entries = tuple(LeftMember(*entry, error) for entry in request.members)
-        state.respond(event.request_id, LeaveGroupResponse(members=entries))
+        entries = tuple(wire.LeftMember(*entry, error) for entry in request.members)
+        state.respond(event.request_id, wire.LeaveGroupResponse(members=entries))
         return
     if error is not ErrorCode.NONE:
-        state.respond(event.request_id, LeaveGroupResponse(error_code=error))
+        state.respond(event.request_id, wire.LeaveGroupResponse(error_code=error))
         return
-    entries = tuple(LeftMember(*entry, _take_out(state, group, entry)) for entry in request.members)
-    with state.answering(event.request_id, request, LeaveGroupResponse(members=entries)):
+    entries = tuple(
+        wire.LeftMember(*entry, _take_out(state, group, entry)) for entry in request.members
+    )
+    with state.answering(event.request_id, request, wire.LeaveGroupResponse(members=entries)):
         if all(entry.error_code is not ErrorCode.NONE for entry in entries):
             return
         if group.is_(GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
@@ -160,11 +152,11 @@ def leave_group(state: CoordinatorState, event: Received, request: LeaveGroup) -
             try_complete_join(state, group)
 
 
-def _take_out(state: CoordinatorState, group: Group, entry: MemberIdentity) -> ErrorCode:
+def _take_out(state: CoordinatorState, group: Group, entry: wire.MemberIdentity) -> ErrorCode:
     member_id, instance = entry
-    if member_id == UNKNOWN_MEMBER:
-        member_id = group.static_members.get(instance or "", UNKNOWN_MEMBER)
-        if member_id == UNKNOWN_MEMBER:
+    if member_id == wire.UNKNOWN_MEMBER:
+        member_id = group.static_members.get(instance or "", wire.UNKNOWN_MEMBER)
+        if member_id == wire.UNKNOWN_MEMBER:
             return ErrorCode.UNKNOWN_MEMBER_ID
     elif member_id in group.pending:
         group.remove(member_id)

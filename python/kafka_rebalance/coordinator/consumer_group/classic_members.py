@@ -16,21 +16,9 @@ from typing import Any
 
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.wire import Subscription, by_topic, decode_subscription
+from kafka_rebalance.wire import classic_groups as wire
 from kafka_rebalance.wire.broker_groups import TopicPartitions
 from kafka_rebalance.wire.broker_records import ClassicMetadata
-from kafka_rebalance.wire.classic_groups import (
-    UNKNOWN_MEMBER,
-    Heartbeat,
-    HeartbeatResponse,
-    JoinGroup,
-    JoinGroupResponse,
-    LeaveGroup,
-    LeaveGroupResponse,
-    LeftMember,
-    MemberIdentity,
-    SyncGroup,
-    SyncGroupResponse,
-)
 from kafka_rebalance.wire.error_codes import ErrorCode
 
 from ..broker_assigned import log
@@ -67,14 +55,14 @@ def join_group(
     kind: BrokerAssigned,
     state: CoordinatorState,
     event: Received,
-    request: JoinGroup,
+    request: wire.JoinGroup,
     group: ConsumerGroup,
 ) -> None:
     """Handles a JoinGroup. Errors: RequestRefused."""
     if state.config.group_consumer_migration_policy == "disabled":
         raise RequestRefused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     request = replace(request, protocols=without_repeats(request.protocols))
-    is_unknown = request.member_id == UNKNOWN_MEMBER
+    is_unknown = request.member_id == wire.UNKNOWN_MEMBER
     member_id = state.new_member_id() if is_unknown else request.member_id
     kind.check_room(state, group, member_id, request.group_instance_id)
     names = [one.name for one in request.protocols]
@@ -84,7 +72,9 @@ def join_group(
     if version == 0:
         request = replace(request, rebalance_timeout_ms=request.session_timeout_ms)
     if is_unknown and request.group_instance_id is None and version >= REQUIRES_KNOWN_ID:
-        required = JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id)
+        required = wire.JoinGroupResponse(
+            error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id
+        )
         state.respond(event.request_id, required)
         return
     request = replace(request, member_id=member_id)
@@ -96,7 +86,7 @@ def join_group(
 def _join(
     state: CoordinatorState,
     event: Received,
-    request: JoinGroup,
+    request: wire.JoinGroup,
     group: ConsumerGroup,
     old: ConsumerGroupMember,
     records: log.Records,
@@ -127,7 +117,7 @@ def _join(
 def _find(
     kind: BrokerAssigned,
     group: ConsumerGroup,
-    request: JoinGroup,
+    request: wire.JoinGroup,
     records: log.Records,
     *,
     is_unknown: bool,
@@ -142,7 +132,7 @@ def _find(
     return kind.member_of(group, member_id)
 
 
-def _subscription(request: JoinGroup) -> Subscription:
+def _subscription(request: wire.JoinGroup) -> Subscription:
     """Returns the subscription for the first protocol that the member lists."""
     try:
         return decode_subscription(request.protocols[0].metadata)
@@ -159,7 +149,7 @@ def _owned(subscription: Subscription, cluster: ClusterTopics) -> Owned:
 
 
 def _updated(
-    event: Received, request: JoinGroup, old: ConsumerGroupMember, subscription: Subscription
+    event: Received, request: wire.JoinGroup, old: ConsumerGroupMember, subscription: Subscription
 ) -> ConsumerGroupMember:
     timeout_ms = request.rebalance_timeout_ms
     kept_ms = old.rebalance_timeout_ms
@@ -181,7 +171,7 @@ def _updated(
 def _downgrade(
     state: CoordinatorState,
     event: Received,
-    request: JoinGroup,
+    request: wire.JoinGroup,
     change: EpochChange,
     owned: Owned,
     records: log.Records,
@@ -199,11 +189,11 @@ def _downgrade(
 
 def _answer(
     event: Received,
-    request: JoinGroup,
+    request: wire.JoinGroup,
     member: ConsumerGroupMember,
     armed: tuple[tuple[DeadlineKey, int], ...],
 ) -> AnswerClassicMember:
-    response = JoinGroupResponse(
+    response = wire.JoinGroupResponse(
         generation_id=member.member_epoch,
         protocol_type=CONSUMER,
         protocol_name=request.protocols[0].name,
@@ -213,7 +203,7 @@ def _answer(
     return AnswerClassicMember(event.request_id, response, request, cancelled, armed)
 
 
-def _armed(request: JoinGroup) -> tuple[tuple[DeadlineKey, int], ...]:
+def _armed(request: wire.JoinGroup) -> tuple[tuple[DeadlineKey, int], ...]:
     group_id, member_id = request.group_id, request.member_id
     return (
         (DeadlineKey(SESSION, group_id, member_id), request.session_timeout_ms),
@@ -222,7 +212,7 @@ def _armed(request: JoinGroup) -> tuple[tuple[DeadlineKey, int], ...]:
 
 
 def sync_group(
-    state: CoordinatorState, event: Received, request: SyncGroup, group: ConsumerGroup
+    state: CoordinatorState, event: Received, request: wire.SyncGroup, group: ConsumerGroup
 ) -> None:
     """Handles a SyncGroup. Errors: RequestRefused."""
     member, classic = _classic_member(group, request)
@@ -235,7 +225,7 @@ def sync_group(
         _arm_join_if_absent(state, group.group_id, member)
         raise RequestRefused(ErrorCode.REBALANCE_IN_PROGRESS)
     assigned = {topic: tuple(in_copied_set(epochs)) for topic, epochs in member.assigned.items()}
-    response = SyncGroupResponse(
+    response = wire.SyncGroupResponse(
         protocol_type=request.protocol_type,
         protocol_name=request.protocol_name,
         assignment=encode_partitions(assigned, metadata, state.cluster),
@@ -248,7 +238,7 @@ def sync_group(
 
 
 def _classic_member(
-    group: ConsumerGroup, request: SyncGroup | Heartbeat
+    group: ConsumerGroup, request: wire.SyncGroup | wire.Heartbeat
 ) -> tuple[ConsumerGroupMember, ClassicMetadata]:
     member = known_sender(group, request.member_id, request.group_instance_id)
     if member.classic is None:
@@ -259,7 +249,7 @@ def _classic_member(
 
 
 def heartbeat(
-    state: CoordinatorState, event: Received, request: Heartbeat, group: ConsumerGroup
+    state: CoordinatorState, event: Received, request: wire.Heartbeat, group: ConsumerGroup
 ) -> None:
     """Handles a Heartbeat. Errors: RequestRefused."""
     member, classic = _classic_member(group, request)
@@ -273,12 +263,12 @@ def heartbeat(
     ):
         error = ErrorCode.REBALANCE_IN_PROGRESS
         _arm_join_if_absent(state, group.group_id, member)
-    response = HeartbeatResponse(error_code=error)
+    response = wire.HeartbeatResponse(error_code=error)
     state.respond_when_durable(event.request_id, request, response)
 
 
 def members_that_leave(
-    event: Received, request: LeaveGroup, group: ConsumerGroup
+    event: Received, request: wire.LeaveGroup, group: ConsumerGroup
 ) -> tuple[list[ConsumerGroupMember], SendResponse]:
     """Returns the members to remove, and the response; members of both protocols can leave."""
     leaving: dict[str, ConsumerGroupMember] = {}
@@ -287,20 +277,20 @@ def members_that_leave(
         try:
             member = _leaving(group, entry)
         except RequestRefused as refused:
-            entries.append(LeftMember(*entry, refused.error))
+            entries.append(wire.LeftMember(*entry, refused.error))
             continue
         leaving[member.member_id] = member
-        entries.append(LeftMember(*entry, ErrorCode.NONE))
-    response = LeaveGroupResponse(members=tuple(entries))
+        entries.append(wire.LeftMember(*entry, ErrorCode.NONE))
+    response = wire.LeaveGroupResponse(members=tuple(entries))
     return list(leaving.values()), SendResponse(event.request_id, response, request)
 
 
-def _leaving(group: ConsumerGroup, entry: MemberIdentity) -> ConsumerGroupMember:
+def _leaving(group: ConsumerGroup, entry: wire.MemberIdentity) -> ConsumerGroupMember:
     if entry.group_instance_id is None:
         return known_member(group, entry.member_id)
     member_id = entry.member_id
-    if member_id == UNKNOWN_MEMBER:
-        member_id = group.static_members.get(entry.group_instance_id, UNKNOWN_MEMBER)
+    if member_id == wire.UNKNOWN_MEMBER:
+        member_id = group.static_members.get(entry.group_instance_id, wire.UNKNOWN_MEMBER)
     return known_static(group, member_id, entry.group_instance_id)
 
 

@@ -20,22 +20,9 @@ Source   OffsetMetadataManager (fetchOffsets, …), ClassicGroup.validateOffsetC
          docs/behaviour/coordinator.md#84-offsetfetch; KIP-447 (transactions, stable offsets).
 """
 
+from kafka_rebalance.wire import offsets as wire
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import GroupState
-from kafka_rebalance.wire.offsets import (
-    NO_RETENTION,
-    CommitRequest,
-    EndTransaction,
-    EndTransactionResponse,
-    FetchedOffset,
-    OffsetCommit,
-    OffsetCommitResponse,
-    OffsetFetch,
-    OffsetFetchResponse,
-    OffsetToCommit,
-    PartitionError,
-    TxnOffsetCommit,
-)
 
 from ..classic_group.group import Group
 from ..classic_group.member_checks import refuse_in_state, refuse_member
@@ -47,13 +34,13 @@ from .order import Commit, CommittedOffset, Marker
 from .store import GroupOffsets
 
 # For each request, the first version whose error for an absent group is GROUP_ID_NOT_FOUND.
-_ABSENT_IS_NOT_FOUND: dict[type[CommitRequest], int] = {
-    OffsetCommit: 9,
-    TxnOffsetCommit: 6,
+_ABSENT_IS_NOT_FOUND: dict[type[wire.CommitRequest], int] = {
+    wire.OffsetCommit: 9,
+    wire.TxnOffsetCommit: 6,
 }
 
 
-def offset_commit(state: CoordinatorState, event: Received, request: CommitRequest) -> None:
+def offset_commit(state: CoordinatorState, event: Received, request: wire.CommitRequest) -> None:
     """Stages offsets; the response is sent when the append is durable."""
     group = state.groups.get(request.group_id)
     classic = of_kind(group, Group)
@@ -65,18 +52,18 @@ def offset_commit(state: CoordinatorState, event: Received, request: CommitReque
     if error is not ErrorCode.NONE:
         state.respond(event.request_id, request.refused(error))
         return
-    if isinstance(request, TxnOffsetCommit):
+    if isinstance(request, wire.TxnOffsetCommit):
         _commit(state, event, request, None, request.producer_id)
         return
     # Only a commit outside a transaction renews the member's session.
     renewing = (GroupState.STABLE, GroupState.PREPARING_REBALANCE)
     if classic is not None and classic.is_(*renewing):
         state.renew_session(classic, classic.get(request.member_id))
-    retention_ms = request.retention_ms if isinstance(request, OffsetCommit) else None
+    retention_ms = request.retention_ms if isinstance(request, wire.OffsetCommit) else None
     _commit(state, event, request, retention_ms, None)
 
 
-def _check(event: Received, group: Group | None, request: CommitRequest) -> ErrorCode:
+def _check(event: Received, group: Group | None, request: wire.CommitRequest) -> ErrorCode:
     if request.generation_id < 0 and (group is None or group.is_(GroupState.EMPTY)):
         return ErrorCode.NONE
     if group is None:
@@ -86,7 +73,7 @@ def _check(event: Received, group: Group | None, request: CommitRequest) -> Erro
     has_ids = request.member_id or request.group_instance_id is not None
     if request.generation_id >= 0 or has_ids:
         return refuse_member(group, request)
-    if isinstance(request, TxnOffsetCommit) or group.is_(GroupState.DEAD):
+    if isinstance(request, wire.TxnOffsetCommit) or group.is_(GroupState.DEAD):
         return refuse_in_state(group, request)
     return ErrorCode.UNKNOWN_MEMBER_ID
 
@@ -94,23 +81,23 @@ def _check(event: Received, group: Group | None, request: CommitRequest) -> Erro
 def _commit(
     state: CoordinatorState,
     event: Received,
-    request: CommitRequest,
+    request: wire.CommitRequest,
     retention_ms: int | None,
     producer_id: int | None,
 ) -> None:
-    expires = None if retention_ms in (None, NO_RETENTION) else state.now_ms + retention_ms
+    expires = None if retention_ms in (None, wire.NO_RETENTION) else state.now_ms + retention_ms
     commits, codes = [], []
     for one in request.offsets:
         too_large = _is_too_large(state, one)
         code = ErrorCode.OFFSET_METADATA_TOO_LARGE if too_large else ErrorCode.NONE
-        codes.append(PartitionError(one.topic, one.partition, code))
+        codes.append(wire.PartitionError(one.topic, one.partition, code))
         if not too_large:
             epoch = None if one.leader_epoch == -1 else one.leader_epoch
             text = one.metadata or ""
             value = CommittedOffset(one.offset, text, state.now_ms, epoch, expires)
             partition = (one.topic, one.partition)
             commits.append(Commit(request.group_id, partition, value, producer_id))
-    response = OffsetCommitResponse(partitions=tuple(codes))
+    response = wire.OffsetCommitResponse(partitions=tuple(codes))
     if request.group_id not in state.groups:
         # The new group has only offsets. Kafka creates the group even if no offset is stored.
         state.create(request.group_id)
@@ -121,7 +108,7 @@ def _commit(
     state.append(records, Write(then), commits, producer_id)
 
 
-def _is_too_large(state: CoordinatorState, one: OffsetToCommit) -> bool:
+def _is_too_large(state: CoordinatorState, one: wire.OffsetToCommit) -> bool:
     if not one.metadata:
         return False
     # Kafka compares Java's String.length, in UTF-16 units, with this limit in bytes.
@@ -129,14 +116,14 @@ def _is_too_large(state: CoordinatorState, one: OffsetToCommit) -> bool:
     return units > state.config.offset_metadata_max_bytes
 
 
-def end_transaction(state: CoordinatorState, event: Received, request: EndTransaction) -> None:
+def end_transaction(state: CoordinatorState, event: Received, request: wire.EndTransaction) -> None:
     """Appends the marker that ends the producer's transaction."""
-    then = SendResponse(event.request_id, EndTransactionResponse(), request)
+    then = SendResponse(event.request_id, wire.EndTransactionResponse(), request)
     marker = Marker(request.producer_id, request.committed)
     state.append([], Write(then), [marker], request.producer_id, request.committed)
 
 
-def offset_fetch(state: CoordinatorState, event: Received, request: OffsetFetch) -> None:
+def offset_fetch(state: CoordinatorState, event: Received, request: wire.OffsetFetch) -> None:
     """Returns durable offsets; with `require_stable`, the latest ones, once they are durable."""
     if request.require_stable:
         offsets = state.offsets.latest(request.group_id)
@@ -149,11 +136,14 @@ def offset_fetch(state: CoordinatorState, event: Received, request: OffsetFetch)
 
 
 def _fetched(
-    state: CoordinatorState, group: AnyGroup | None, offsets: GroupOffsets, request: OffsetFetch
-) -> OffsetFetchResponse:
+    state: CoordinatorState,
+    group: AnyGroup | None,
+    offsets: GroupOffsets,
+    request: wire.OffsetFetch,
+) -> wire.OffsetFetchResponse:
     error = ErrorCode.NONE if group is None else state.kind(group).refuse_fetch(group, request)
     if error is not ErrorCode.NONE:
-        return OffsetFetchResponse(error_code=error)
+        return wire.OffsetFetchResponse(error_code=error)
     # Committed offsets of a removed group are ignored, but its open transactions still matter.
     is_absent = group is None or group.state is GroupState.DEAD or not group.has_offsets
     wanted = request.partitions
@@ -165,10 +155,10 @@ def _fetched(
         value = None if is_absent else offsets.value(partition)
         if request.require_stable and offsets.is_pending(partition):
             unstable = ErrorCode.UNSTABLE_OFFSET_COMMIT
-            found.append(FetchedOffset(*partition, error_code=unstable))
+            found.append(wire.FetchedOffset(*partition, error_code=unstable))
         elif value is None:
-            found.append(FetchedOffset(*partition))
+            found.append(wire.FetchedOffset(*partition))
         else:
             epoch = -1 if value.leader_epoch is None else value.leader_epoch
-            found.append(FetchedOffset(*partition, value.offset, epoch, value.metadata))
-    return OffsetFetchResponse(offsets=tuple(found))
+            found.append(wire.FetchedOffset(*partition, value.offset, epoch, value.metadata))
+    return wire.OffsetFetchResponse(offsets=tuple(found))

@@ -3,29 +3,35 @@
 
     1. the request's fields                            INVALID_REQUEST
     2. the group, room for the member, its epoch
-    3. the member's fields, the group's epoch and the targets           `target.py`
+    3. the member's fields, the group's epoch and the targets
     4. this member's step to its target
     5. partitions whose share state is not initialised                  `initialization.py`
 
+3. A changed subscription, initialised partitions that no target contains, or changed metadata of
+   the topics makes a new epoch; one request makes one at most. The metadata is looked at as in
+   `consumer_group/target.py`. The assignor is `share/simple`. It sees the members in the order of
+   the group's table, in which a new member has its place already. Only initialised partitions are
+   assigned anew. `broker_assigned/target.py` has when targets are computed and written.
+4. The member enters the target's epoch with all partitions of the target whose topics it subscribes
+   to. If it is in that epoch already, and the request makes a new epoch of the group, its
+   partitions are selected again. Other members do not matter, because partitions are shared.
+
 The response has an assignment if the member joins, sends names, or has got other partitions.
 
-Source   GroupCoordinatorService.shareGroupHeartbeat, GroupMetadataManager.shareGroupHeartbeat
-         (Kafka 4.4.0); docs/behaviour/share-groups.md#2-heartbeats; KIP-932.
-
-Moves one member to its target, at its heartbeat, in one step.
-
-The member enters the target's epoch with all partitions of the target whose topics it subscribes
-to. If it is in that epoch already, and the request makes a new epoch of the group, its partitions
-are selected again. Other members do not matter, because partitions are shared.
-
-Source   ShareGroupAssignmentBuilder (Kafka 4.4.0).
+Source   GroupCoordinatorService.shareGroupHeartbeat, GroupMetadataManager (shareGroupHeartbeat,
+         initializedAssignmentPending), ShareGroupAssignmentBuilder (Kafka 4.4.0);
+         docs/behaviour/share-groups.md#2-heartbeats; KIP-932.
 """
 
 from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
 
+from kafka_rebalance.assignors.consumer import targets
+from kafka_rebalance.assignors.share import simple
+from kafka_rebalance.group.model import Member
 from kafka_rebalance.java.hash_map import Uuid
+from kafka_rebalance.java.order import java_hash_order
 from kafka_rebalance.wire.broker_groups import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
@@ -45,12 +51,26 @@ from ..broker_assigned.members import (
 )
 from ..broker_assigned.records import target_topics
 from ..broker_assigned.table_order import by_topic_id, copied_map_slots, name_set
-from ..broker_assigned.target import Target, target_for
+from ..broker_assigned.target import (
+    NO_TARGET,
+    Answer,
+    EpochChange,
+    Target,
+    group_view,
+    table_of,
+    target_for,
+)
 from ..machine.events import Received
 from ..machine.state import CoordinatorState
-from .group import RECORDS, Partitions, ShareGroup, ShareGroupMember
+from .group import (
+    RECORDS,
+    Partitions,
+    ShareGroup,
+    ShareGroupMember,
+    epoch_record,
+    is_homogeneous,
+)
 from .initialization import ask_for_share_state
-from .target import next_epoch, targets_of
 
 
 def share_step(
@@ -158,3 +178,60 @@ def _updated(
     names = request.subscribed_topic_names
     kept = old.subscribed_topic_names if names is None else name_set(names)
     return updated(old, event, request, ("rack_id",), subscribed_topic_names=kept)
+
+
+# Epochs and targets -------------------------------------------------------------------------------
+
+
+def next_epoch(
+    state: CoordinatorState,
+    group: ShareGroup,
+    old: ShareGroupMember,
+    new: ShareGroupMember,
+    records: log.Records,
+) -> EpochChange:
+    """Returns the change of the group by the member's new fields."""
+    # 3.
+    is_new = new.subscribed_topic_names != old.subscribed_topic_names
+    if group.assignment_epoch >= group.epoch:
+        is_new |= group.misses_initialized_partitions()
+    if not is_new and not group.must_refresh(state.now_ms):
+        every = group.is_homogeneous
+        return EpochChange(group, new, group.epoch, every, group.counts, is_new)
+    counts = group.counts_with(old, new)
+    metadata_hash = state.cluster.hash_of(counts)
+    is_new |= metadata_hash != group.metadata_hash
+    epoch = group.epoch
+    if is_new:
+        epoch += 1
+        records.append(epoch_record(group.group_id, epoch, metadata_hash))
+    group.refreshed(state.now_ms, epoch)
+    every = is_homogeneous((count for _, count in counts.items()), len(group.members))
+    return EpochChange(group, new, epoch, every, counts, is_new)
+
+
+def targets_of(
+    state: CoordinatorState, change: EpochChange
+) -> tuple[Answer, dict[str, Target | None]]:
+    """Returns the new targets, and the present ones in the same order. Errors: AssignorThrows."""
+    group, cluster = change.group, state.cluster
+    order = java_hash_order(list(group.members))
+    views = [_view(state, change, member_id) for member_id in order]
+    view = group_view(views, cluster, change.is_homogeneous)
+    initialized = {} if group.share_state is None else group.share_state.initialized
+    assignable = {
+        topic: [p for p in range(one.partitions) if p in initialized[topic].partitions]
+        for topic, one in cluster.by_id.items()
+        if topic in initialized
+    }
+    return simple.targets_of(view, assignable), {one: group.targets.get(one) for one in order}
+
+
+def _view(state: CoordinatorState, change: EpochChange, member_id: str) -> targets.MemberView:
+    group, new = change.group, change.member
+    member = new if member_id == new.member_id else group.members[member_id]
+    names = member.subscribed_topic_names
+    ids = tuple(state.cluster.ids(names))
+    return targets.MemberView(
+        Member(member_id, ()), len(names), ids, table_of(group.targets.get(member_id, NO_TARGET))
+    )

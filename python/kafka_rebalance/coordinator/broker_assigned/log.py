@@ -60,7 +60,7 @@ def write(
         raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR) from error
     deleted = () if converted is None else (converted,)
     change = Write(then, deleted=deleted, group_id=group_id, batch=batch, now_ms=state.now_ms)
-    _append(state, records, change)
+    state.append(_encoded(records), change)
 
 
 def replace_group(state: CoordinatorState, new: Group) -> None:
@@ -76,7 +76,7 @@ def append_replacement(
     then: Continuation | None,
 ) -> None:
     """Appends the records of a conversion to `new`, which do not change the groups."""
-    _append(state, records, Write(then, group_id=new.group_id, after=new))
+    state.append(_encoded(records), Write(then, group_id=new.group_id, after=new))
 
 
 def replay_any(state: CoordinatorState, groups: Groups, record: BrokerRecord, now_ms: int) -> None:
@@ -84,14 +84,10 @@ def replay_any(state: CoordinatorState, groups: Groups, record: BrokerRecord, no
     state.kinds[record.key.type.group_type].replay(groups, record, now_ms)
 
 
-def _append(
-    state: CoordinatorState, records: Sequence[BrokerRecord | LogRecord], write: Write
-) -> None:
-    state.append([_encoded(one) for one in records], write)
-
-
-def _encoded(record: BrokerRecord | LogRecord) -> LogRecord:
-    return record if isinstance(record, LogRecord) else LogRecord(*encode_record(record))
+def _encoded(records: Sequence[BrokerRecord | LogRecord]) -> list[LogRecord]:
+    return [
+        one if isinstance(one, LogRecord) else LogRecord(*encode_record(one)) for one in records
+    ]
 
 
 def completed(state: CoordinatorState, write: Write) -> None:

@@ -33,6 +33,7 @@ from ..machine.deadlines import MEMBER_KINDS, REBALANCE, SESSION, DeadlineKey
 from ..machine.events import Received
 from ..machine.state import CoordinatorState
 from .group import AssignedMember, AssigningGroup
+from .table_order import name_set
 
 _Member = TypeVar("_Member", bound=AssignedMember)
 
@@ -114,6 +115,8 @@ def updated(
     changed = {name: value for name, value in sent.items() if value is not None}
     if changed.get("rebalance_timeout_ms") == UNCHANGED_MS:
         del changed["rebalance_timeout_ms"]
+    if "subscribed_topic_names" in changed:
+        changed["subscribed_topic_names"] = name_set(changed["subscribed_topic_names"])
     changed |= new
     return replace(member, client_id=event.client_id, client_host=event.client_host, **changed)
 

@@ -43,12 +43,11 @@ from ..machine.events import Received
 from ..machine.state import CoordinatorState
 from . import patterns
 from .group import RECORDS, ConsumerGroup
-from .heartbeat import reconciled, stepped
+from .heartbeat import next_epoch, reconciled, stepped
 from .member import ConsumerGroupMember
-from .migration import can_downgrade_with, downgrade_with, encode_partitions
+from .migration import can_downgrade_with, downgrade, encode_partitions
 from .patterns import PatternChange
 from .reconciliation import Owned
-from .target import next_epoch
 
 
 def join_group(
@@ -184,7 +183,8 @@ def _downgrade(
         target = (group.assignment_epoch, group.target_of(new) or NO_TARGET)
         new = stepped(state, change, target, records, is_changed, owned)
     then = _answer(event, request, new, ())
-    downgrade_with(state, group, new, records, then, rebalances=rebalances)
+    replaced = group.members[group.static_members[new.instance_id or ""]]
+    downgrade(state, group, [replaced], then, joining=new, records=records, rebalances=rebalances)
 
 
 def _answer(

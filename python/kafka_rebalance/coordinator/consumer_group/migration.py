@@ -27,7 +27,7 @@ from kafka_rebalance.wire import (
     decode_subscription,
     encode_assignment,
 )
-from kafka_rebalance.wire.broker_records import BrokerRecord, ClassicMetadata
+from kafka_rebalance.wire.broker_records import ClassicMetadata
 from kafka_rebalance.wire.classic_groups import JoinGroupResponse, SyncGroupResponse
 from kafka_rebalance.wire.consumer_protocol import HIGHEST_VERSION
 from kafka_rebalance.wire.error_codes import ErrorCode
@@ -43,7 +43,6 @@ from ..classic_group.rebalance import prepare
 from ..classic_group.records import group_record, group_tombstone
 from ..machine.cluster import ClusterTopics
 from ..machine.continuations import Continuation
-from ..machine.events import LogRecord
 from ..machine.state import CoordinatorState
 from .group import ConsumerGroup, group_records, group_tombstones
 from .member import ConsumerGroupMember
@@ -156,43 +155,24 @@ def downgrade(
     group: ConsumerGroup,
     leaving: Iterable[ConsumerGroupMember],
     then: Continuation | None,
+    *,
+    joining: ConsumerGroupMember | None = None,
+    records: log.Records | None = None,
+    rebalances: bool = True,
 ) -> None:
-    """Makes a classic group of the members that do not leave, and starts a rebalance."""
+    """Makes a classic group of the members that do not leave.
+
+    If a member is `joining`, it replaces the only one that leaves, the last of the new protocol.
+    """
     gone = {one.member_id for one in leaving}
     members = {one.member_id: one for one in group.members.values() if one.member_id not in gone}
     targets = {member_id: group.targets.get(member_id, {}) for member_id in members}
-    _replace(state, group, members, targets, group_tombstones(group), then, rebalances=True)
-
-
-def downgrade_with(
-    state: CoordinatorState,
-    group: ConsumerGroup,
-    joining: ConsumerGroupMember,
-    records: log.Records,
-    then: Continuation | None,
-    *,
-    rebalances: bool,
-) -> None:
-    """Makes a classic group in which `joining` replaces the last member of the new protocol."""
-    old_id = group.static_members[joining.instance_id or ""]
-    members = {one.member_id: one for one in group.members.values() if one.member_id != old_id}
-    targets = {member_id: group.targets.get(member_id, {}) for member_id in members}
-    members[joining.member_id] = joining
-    targets[joining.member_id] = group.targets.get(old_id, {})
-    tombstones = group_tombstones(group, {old_id: joining.member_id})
-    _replace(state, group, members, targets, [*records, *tombstones], then, rebalances=rebalances)
-
-
-def _replace(
-    state: CoordinatorState,
-    group: ConsumerGroup,
-    members: dict[str, ConsumerGroupMember],
-    targets: dict[str, Target],
-    records: Iterable[BrokerRecord | LogRecord],
-    then: Continuation | None,
-    *,
-    rebalances: bool,
-) -> None:
+    renamed = {}
+    if joining is not None:
+        (old_id,) = gone
+        members[joining.member_id] = joining
+        targets[joining.member_id] = group.targets.get(old_id, {})
+        renamed[old_id] = joining.member_id
     new = Group(
         group.group_id,
         state.now_ms,
@@ -208,7 +188,7 @@ def _replace(
         metadata = member.metadata(new.protocol_name)
         member.assignment = encode_partitions(targets[member.member_id], metadata, state.cluster)
     assignment = {one.member_id: one.assignment for one in new.members.values()}
-    written = [*records, group_record(new, assignment)]
+    written = [*(records or ()), *group_tombstones(group, renamed), group_record(new, assignment)]
     log.replace_group(state, new)
     for member in new.members.values():
         state.renew_session(new, member)

@@ -9,9 +9,9 @@
 
 3. A changed subscription, initialised partitions that no target contains, or changed metadata of
    the topics makes a new epoch; one request makes one at most. The metadata is looked at as in
-   `consumer_group/target.py`. The assignor is `share/simple`. It sees the members in the order of
-   the group's table, in which a new member has its place already. Only initialised partitions are
-   assigned anew. `broker_assigned/target.py` has when targets are computed and written.
+   `consumer_group/heartbeat.py`. The assignor is `share/simple`. It sees the members in the order
+   of the group's table, in which a new member has its place already. Only initialised partitions
+   are assigned again. `broker_assigned/target.py` has when targets are computed and written.
 4. The member enters the target's epoch with all partitions of the target whose topics it subscribes
    to. If it is in that epoch already, and the request makes a new epoch of the group, its
    partitions are selected again. Other members do not matter, because partitions are shared.
@@ -50,7 +50,7 @@ from ..broker_assigned.members import (
     updated,
 )
 from ..broker_assigned.records import target_topics
-from ..broker_assigned.table_order import by_topic_id, copied_map_slots, name_set
+from ..broker_assigned.table_order import by_topic_id, copied_map_slots
 from ..broker_assigned.target import (
     NO_TARGET,
     Answer,
@@ -151,7 +151,7 @@ def _answer(
     records: log.Records = []
     # 3.
     old = joined.members[request.member_id]
-    new = _updated(event, request, old)
+    new = updated(old, event, request, ("rack_id", "subscribed_topic_names"))
     if new != old:
         records.append(RECORDS.member_record(group.group_id, new))
     change = next_epoch(state, joined, old, new, records)
@@ -169,15 +169,6 @@ def _answer(
     shows = request.member_epoch == JOIN_EPOCH or has_names or old.assigned != stepped.assigned
     shown = target_topics(stepped.assigned) if shows else None
     kind.answer(state, event, group, stepped, records, due=due, assignment=shown)
-
-
-def _updated(
-    event: Received, request: ShareGroupHeartbeat, old: ShareGroupMember
-) -> ShareGroupMember:
-    """Returns the member with the fields of the request; None keeps a field."""
-    names = request.subscribed_topic_names
-    kept = old.subscribed_topic_names if names is None else name_set(names)
-    return updated(old, event, request, ("rack_id",), subscribed_topic_names=kept)
 
 
 # Epochs and targets -------------------------------------------------------------------------------

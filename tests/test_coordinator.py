@@ -120,7 +120,7 @@ def test_leadership_passes_on_when_the_leader_leaves() -> None:
     assert group.leader_id == "a"
     group.remove("a")
     assert group.leader_id is None
-    assert group.size == 0
+    assert not group.members
 
 
 def test_the_longest_rebalance_timeout_of_all_members_counts() -> None:
@@ -147,8 +147,8 @@ def test_an_instance_id_or_member_id_is_taken_once() -> None:
 def test_the_first_member_sets_the_type_and_leads() -> None:
     group = _group(_member("a"), _member("b"))
     assert (group.protocol_type, group.leader_id) == ("consumer", "a")
-    assert group.has("b")
-    assert group.get("b").member_id == "b"
+    assert "b" in group.members
+    assert group.members["b"].member_id == "b"
     group.transition_to(PREPARING, 0)
     assert not group.supports("connect", ("range",))
 
@@ -156,7 +156,7 @@ def test_the_first_member_sets_the_type_and_leads() -> None:
 @pytest.mark.parametrize("metadata", [b"", b"\0", b"\xff\xff", b"\0\0\x7f\xff\xff\xff"])
 def test_broken_metadata_is_a_subscription_that_is_not_known(metadata: bytes) -> None:
     group = _group(_member("a"))
-    group.get("a").protocols = (JoinGroupProtocol("range", metadata),)
+    group.members["a"].protocols = (JoinGroupProtocol("range", metadata),)
     group.transition_to(PREPARING, 0)
     group.next_generation(0)
     assert group.subscribed_topics is None

@@ -341,9 +341,9 @@ class Server:
     def _heartbeat(self, key: DeadlineKey) -> bool:
         """Handles a heartbeat in a connected member's name; returns whether its deadline moved."""
         group = self.coordinator.classic_group(key.group_id)
-        if key.kind != "heartbeat" or group is None or not group.has(key.member_id):
+        if key.kind != "heartbeat" or group is None or key.member_id not in group.members:
             return False
-        if not self.connections.has_client(group.get(key.member_id).client_id):
+        if not self.connections.has_client(group.members[key.member_id].client_id):
             return False
         request = Heartbeat(
             group_id=key.group_id, member_id=key.member_id, generation_id=group.generation_id

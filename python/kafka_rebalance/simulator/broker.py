@@ -99,7 +99,8 @@ class Broker:
         if isinstance(request, JoinGroup):
             group = self.coordinator.classic_group(request.group_id)
             known = group is not None and (
-                group.has(request.member_id) or request.group_instance_id in group.static_members
+                request.member_id in group.members
+                or request.group_instance_id in group.static_members
             )
             return f"{sender} {'rejoins' if known else 'joins'}"
         if isinstance(request, ConsumerGroupHeartbeat):

@@ -42,7 +42,7 @@ class Liveness:
             isinstance(group, Group)
             and group.state is GroupState.STABLE
             and group.generation_id == member.generation_id
-            and group.has(member.member_id)
+            and member.member_id in group.members
         )
 
     def _is_settled(self, group: ConsumerGroup, member: AnyMember) -> bool:

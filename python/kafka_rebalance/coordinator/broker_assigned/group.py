@@ -161,8 +161,7 @@ class AssigningGroup(Generic[_Member, _Target]):
         """Takes back what was set since the append before the one that failed."""
 
     def keep_unlogged(self, before: Any) -> None:
-        """Takes over what no record has, after a failed append."""
-        self.refresh_at = before.refresh_at
+        """Takes over what no record has, after a failed append, besides `refresh_at`."""
 
     # The topics' metadata -------------------------------------------------------------------------
 

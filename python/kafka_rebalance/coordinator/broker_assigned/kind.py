@@ -59,7 +59,7 @@ from ..classic_group.group import Group
 from ..classic_group.join_group import join_group
 from ..classic_group.records import group_tombstone
 from ..machine.cluster import ClusterTopics
-from ..machine.continuations import Continuation, SendResponse
+from ..machine.continuations import Continuation, Retry, SendResponse
 from ..machine.deadlines import REBALANCE, SESSION, DeadlineKey
 from ..machine.events import Received, ShareStateDue
 from ..machine.state import CoordinatorState, of_kind
@@ -72,7 +72,6 @@ from .members import (
     cancel_all,
     check_epoch,
     known_sender,
-    overdue_member,
 )
 from .records import Forms, Recorded, converted, key_values
 from .target import NO_TARGET
@@ -369,10 +368,7 @@ class BrokerAssigned(Recorded):
     # Deadlines ------------------------------------------------------------------------------------
 
     def start_members(self, state: CoordinatorState, group: Any) -> None:
-        """Arms the deadlines of the members of a group that was loaded.
-
-        Quirk: a classic member gets the session timeout of the consumer protocol.
-        """
+        """Quirk: a classic member gets the session timeout of the consumer protocol."""
         timeout_ms = self.setting(state, "session_timeout_ms")
         for member in group.members.values():
             arm_session(state, group.group_id, member.member_id, timeout_ms)
@@ -386,7 +382,6 @@ class BrokerAssigned(Recorded):
     def fall_silent(
         self, state: CoordinatorState, group: Any, member_id: str, since_ms: int
     ) -> None:
-        """Starts the session timeout of a silent member at `since_ms`."""
         member = group.members.get(member_id)
         if member is not None:
             key = DeadlineKey(SESSION, group.group_id, member_id)
@@ -398,10 +393,11 @@ class BrokerAssigned(Recorded):
 
         A deadline that only other kinds of groups have is void.
         """
-        overdue = overdue_member(state, group, key) if key.kind in self.deadline_kinds else None
-        if overdue is not None:
-            member, retry = overdue
-            self.remove(state, group, [member], retry)
+        epoch = state.revocations.pop(key, None) if key.kind in self.deadline_kinds else None
+        member = group.members.get(key.member_id)
+        is_void = key.kind not in self.deadline_kinds or member is None
+        if not is_void and (key.kind != REBALANCE or member.member_epoch == epoch):
+            self.remove(state, group, [member], Retry(key, epoch))
 
     def refuse_deletion(self, group: Any, request: DeleteGroups | wire.OffsetDelete) -> ErrorCode:
         if type(request) is DeleteGroups:

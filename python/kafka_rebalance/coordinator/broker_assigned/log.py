@@ -10,7 +10,6 @@ Source   CoordinatorRuntime, SnapshottableCoordinator (Kafka 4.4.0).
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 from kafka_rebalance.wire.broker_records import BrokerRecord, encode_record
 from kafka_rebalance.wire.error_codes import ErrorCode
@@ -138,12 +137,8 @@ def restore(state: CoordinatorState, group_id: str) -> None:
 
 def _keep_durable(state: CoordinatorState, group_id: str) -> None:
     if group_id not in state.durable:
-        state.durable[group_id] = _copied(state.groups.get(group_id))
-
-
-def _copied(group: AnyGroup | None) -> AssigningGroup[Any, Any] | None:
-    assigning = of_kind(group, AssigningGroup)
-    return None if assigning is None else assigning.copy()
+        group = of_kind(state.groups.get(group_id), AssigningGroup)
+        state.durable[group_id] = None if group is None else group.copy()
 
 
 def _in_flight(state: CoordinatorState, group_id: str) -> list[Write]:

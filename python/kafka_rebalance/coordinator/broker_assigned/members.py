@@ -28,7 +28,6 @@ from typing import Any, TypeVar
 
 from kafka_rebalance.wire.error_codes import ErrorCode
 
-from ..machine.continuations import Retry
 from ..machine.deadlines import MEMBER_KINDS, REBALANCE, SESSION, DeadlineKey
 from ..machine.events import Received
 from ..machine.state import CoordinatorState
@@ -140,20 +139,6 @@ def arm_or_cancel_rebalance(state: CoordinatorState, group_id: str, member: Assi
         arm_rebalance(state, group_id, member)
     else:
         _cancel(state, DeadlineKey(REBALANCE, group_id, member.member_id))
-
-
-def overdue_member(
-    state: CoordinatorState, group: AssigningGroup[_Member, Any], key: DeadlineKey
-) -> tuple[_Member, Retry] | None:
-    """Returns the member to remove after a deadline, and what follows if that fails.
-
-    None: the member has left, or has revoked in time.
-    """
-    epoch = state.revocations.pop(key, None)
-    member = group.members.get(key.member_id)
-    if member is None or (key.kind == REBALANCE and member.member_epoch != epoch):
-        return None
-    return member, Retry(key, epoch)
 
 
 def cancel_all(state: CoordinatorState, group_id: str, member_id: str) -> None:

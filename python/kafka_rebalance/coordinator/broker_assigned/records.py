@@ -100,6 +100,9 @@ class RecordTypes(NamedTuple):
     before: tuple[RecordType, ...] = ()
     after: tuple[RecordType, ...] = ()
 
+    def epoch_record(self, group_id: str, *fields: Any) -> BrokerRecord:
+        return BrokerRecord(RecordKey(self.epoch, group_id), VALUES[self.epoch](*fields))
+
     def target_epoch_record(self, group_id: str, epoch: int, timestamp_ms: int) -> BrokerRecord:
         key = RecordKey(self.target_epoch, group_id)
         return BrokerRecord(key, TargetEpochValue(epoch, timestamp_ms))
@@ -183,14 +186,12 @@ class Recorded(GroupKind):
     """The fields of a member that has lost its assignment."""
 
     def tombstones(self, group: Any) -> list[LogRecord]:
-        """Returns the records that remove a group, without those of its offsets."""
         return [LogRecord(*encode_record(one)) for one in self.group_tombstones(group)]
 
     def group_tombstones(self, group: Any) -> list[BrokerRecord]:
         return self.records.group_tombstones(group)
 
     def replay(self, groups: Groups, record: BrokerRecord, now_ms: int) -> None:
-        """Applies one record. Errors: IllegalRecord."""
         (kind, group_id, name), value = record
         group = self._group_of_record(groups, group_id, creates=value is not None)
         types, member_id = self.records, name or ""

@@ -14,7 +14,7 @@ from typing import Any
 
 from kafka_rebalance.assignors.consumer import targets
 from kafka_rebalance.errors import AssignorThrows
-from kafka_rebalance.java.hash_map import HashMap, HashSet, Uuid, integer_hash, uuid_hash
+from kafka_rebalance.java.hash_map import HashMap, HashSet, Uuid, integer_hash
 from kafka_rebalance.wire.broker_groups import DescribedPartitions
 from kafka_rebalance.wire.error_codes import ErrorCode
 
@@ -23,6 +23,7 @@ from ..machine.state import CoordinatorState
 from . import log
 from .members import RequestRefused
 from .records import RecordTypes
+from .table_order import topic_table
 
 Target = Mapping[Uuid, tuple[int, ...]]
 """Partitions by topic id, in the order of Kafka's hash tables."""
@@ -97,10 +98,9 @@ def _target_in(answer: Answer, member_id: str) -> Target:
 
 def table_of(present: Target) -> targets.Target:
     """Returns a target in memory as an assignor reads it."""
-    target: targets.Target = HashMap(uuid_hash)
-    for topic, numbers in present.items():
-        target.put(topic, HashSet.copied(integer_hash, numbers))
-    return target
+    return topic_table(
+        {topic: HashSet.copied(integer_hash, numbers) for topic, numbers in present.items()}
+    )
 
 
 def _content(target: Target) -> dict[Uuid, frozenset[int]]:

@@ -32,7 +32,7 @@ from typing import ClassVar
 from kafka_rebalance.assignors.selection import select_protocol
 from kafka_rebalance.errors import KafkaRebalanceError, WireError
 from kafka_rebalance.wire import decode_subscription
-from kafka_rebalance.wire.classic_groups import JoinedMember, JoinGroupProtocol
+from kafka_rebalance.wire.classic_groups import JoinedMember, JoinGroup, JoinGroupProtocol
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import GroupState
 
@@ -170,17 +170,6 @@ class Group:
 
     # Members --------------------------------------------------------------------------------------
 
-    @property
-    def size(self) -> int:
-        """Returns the number of members; pending ids do not count."""
-        return len(self.members)
-
-    def has(self, member_id: str) -> bool:
-        return member_id in self.members
-
-    def get(self, member_id: str) -> ClassicGroupMember:
-        return self.members[member_id]
-
     def is_leader(self, member_id: str) -> bool:
         return member_id == self.leader_id
 
@@ -240,25 +229,19 @@ class Group:
             self.leader_id = new_id
         return member
 
-    def update(
-        self,
-        member: ClassicGroupMember,
-        protocols: tuple[JoinGroupProtocol, ...],
-        rebalance_timeout_ms: int,
-        session_timeout_ms: int,
-    ) -> None:
+    def update(self, member: ClassicGroupMember, newest: JoinGroup | ClassicGroupMember) -> None:
         """Sets the protocols and timeouts of a member's newest JoinGroup."""
-        before, member.protocols = member.names(), protocols
+        before, member.protocols = member.names(), newest.protocols
         after = member.names()
         if after != before:
             self.votes.subtract(before)
             self.votes.update(after)
-        member.rebalance_timeout_ms = rebalance_timeout_ms
-        member.session_timeout_ms = session_timeout_ms
+        member.rebalance_timeout_ms = newest.rebalance_timeout_ms
+        member.session_timeout_ms = newest.session_timeout_ms
 
     def add_pending(self, member_id: str) -> None:
         """Registers an id that a response contained. Errors: ValueError if a member has this id."""
-        if self.has(member_id):
+        if member_id in self.members:
             raise ValueError(f"{member_id!r} is a member already")
         self.pending[member_id] = None
 
@@ -282,13 +265,13 @@ class Group:
                 return ErrorCode.UNKNOWN_MEMBER_ID
             if known != member_id:
                 return ErrorCode.FENCED_INSTANCE_ID
-        return ErrorCode.NONE if self.has(member_id) else ErrorCode.UNKNOWN_MEMBER_ID
+        return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
 
     # Generations ----------------------------------------------------------------------------------
 
     def has_all_joined(self) -> bool:
         """Returns whether every member has a parked JoinGroup and no id is pending."""
-        return self.awaiting_join == self.size and not self.pending
+        return self.awaiting_join == len(self.members) and not self.pending
 
     def elect_joined_leader(self) -> bool:
         """Makes a joined member leader if the leader has not joined; False if no member has."""

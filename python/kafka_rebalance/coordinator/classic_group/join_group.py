@@ -92,7 +92,7 @@ def _has_room(state: CoordinatorState, group: Group, member_id: str) -> bool:
         # If the limit was lowered below the group's size, the last members to rejoin are refused.
         waits = member is not None and member.parked_join is not None
         return waits or group.awaiting_join < limit
-    return member is not None or group.size < limit
+    return member is not None or len(group.members) < limit
 
 
 def _join_without_id(
@@ -125,7 +125,7 @@ def _join_with_id(
     if error is not ErrorCode.NONE:
         _refuse(state, event, error, member_id)
         return
-    member = group.get(member_id)
+    member = group.members[member_id]
     unchanged = member.protocols == request.protocols
     if group.is_(GroupState.COMPLETING_REBALANCE) and unchanged:
         # The member may not have received our first response.
@@ -136,7 +136,8 @@ def _join_with_id(
         _refuse(state, event, ErrorCode.UNKNOWN_MEMBER_ID, member_id)
     else:
         # A leader that rejoins with unchanged protocols has seen its topics change: assign anew.
-        _update(state, event, request, group, member)
+        group.update(member, request)
+        state.park_join(group, member, event.request_id)
         rebalance_or_complete(state, group)
 
 
@@ -163,24 +164,12 @@ def _add(
     rebalance_or_complete(state, group)
 
 
-def _update(
-    state: CoordinatorState,
-    event: Received,
-    request: JoinGroup,
-    group: Group,
-    member: ClassicGroupMember,
-) -> None:
-    timeouts = (request.rebalance_timeout_ms, request.session_timeout_ms)
-    group.update(member, request.protocols, *timeouts)
-    state.park_join(group, member, event.request_id)
-
-
 def _take_over(
     state: CoordinatorState, event: Received, request: JoinGroup, group: Group, member_id: str
 ) -> None:
     """Replaces a restarted static member's id; rebalances if a Stable group's vote changes."""
     assert request.group_instance_id is not None
-    member = group.get(group.static_members[request.group_instance_id])
+    member = group.members[group.static_members[request.group_instance_id]]
     old_id, old_leader = member.member_id, group.leader_id
     # 1. Requests that are parked under the old id are answered with FENCED_INSTANCE_ID.
     fenced = ErrorCode.FENCED_INSTANCE_ID
@@ -190,7 +179,8 @@ def _take_over(
     before = replace(member)
     group.replace_static(request.group_instance_id, member_id)
     state.renew_session(group, member)
-    _update(state, event, request, group, member)
+    group.update(member, request)
+    state.park_join(group, member, event.request_id)
     # 3. The group's state decides what follows.
     if group.is_(GroupState.PREPARING_REBALANCE):
         try_complete_join(state, group)
@@ -248,8 +238,7 @@ class ReplaceStatic(Continuation):
             leader=self.old_leader or "",
         )
         state.answer_join(group, member, response)
-        timeouts = (before.rebalance_timeout_ms, before.session_timeout_ms)
-        group.update(member, before.protocols, *timeouts)
+        group.update(member, before)
         group.replace_static(before.group_instance_id or "", before.member_id)
         state.renew_session(group, member)
 

@@ -31,7 +31,7 @@ class ClassicGroups(GroupKind):
     def start_members(self, state: CoordinatorState, group: Group) -> None:
         for member in group.members.values():
             state.renew_session(group, member)
-        if group.size > state.config.group_max_size:
+        if len(group.members) > state.config.group_max_size:
             # `group.max.size` was lowered: all members rejoin, and the last to do so are refused.
             rebalance.prepare(state, group)
 

@@ -78,7 +78,7 @@ def sync_group(state: CoordinatorState, event: Received, request: wire.SyncGroup
     if group is None or error is not ErrorCode.NONE:
         state.respond(event.request_id, wire.SyncGroupResponse(error_code=error))
         return
-    member = group.get(request.member_id)
+    member = group.members[request.member_id]
     group.pending_sync.pop(member.member_id, None)
     if not group.pending_sync:
         stop_waiting_for_syncs(state, group)
@@ -123,7 +123,7 @@ def heartbeat(state: CoordinatorState, event: Received, request: wire.Heartbeat)
     error = refuse_member(group, request)
     response = wire.HeartbeatResponse(error_code=error)
     if group is not None and error in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS):
-        state.renew_session(group, group.get(request.member_id))
+        state.renew_session(group, group.members[request.member_id])
         state.respond_when_durable(event.request_id, request, response)
     else:
         state.respond(event.request_id, response)
@@ -167,5 +167,5 @@ def _take_out(state: CoordinatorState, group: Group, entry: wire.MemberIdentity)
         if error is not ErrorCode.NONE:
             return error
     state.end_session(group, member_id)
-    remove(state, group, group.get(member_id))
+    remove(state, group, group.members[member_id])
     return ErrorCode.NONE

@@ -137,8 +137,8 @@ def session_deadline(state: CoordinatorState, group: Group, member_id: str) -> N
     """Removes a member or a pending id whose session has expired."""
     if member_id in group.pending:
         group.remove(member_id)
-    elif group.has(member_id) and not group.get(member_id).is_excused():
-        remove(state, group, group.get(member_id))
+    elif member_id in group.members and not group.members[member_id].is_excused():
+        remove(state, group, group.members[member_id])
         if group.is_(GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
             prepare(state, group)
             return

@@ -213,10 +213,6 @@ RECORDS = record_types(
 )
 
 
-def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> Record:
-    return Record(RecordKey(RECORDS.epoch, group_id), wire.EpochValue(epoch, metadata_hash))
-
-
 def pattern_record(group_id: str, pattern: str, resolved: ResolvedPattern | None) -> Record:
     """Returns the record of a pattern; None for a tombstone."""
     key = RecordKey(RecordType.CONSUMER_GROUP_REGULAR_EXPRESSION, group_id, pattern)
@@ -244,7 +240,7 @@ def group_records(group: ConsumerGroup) -> list[Record]:
     epoch, timestamp_ms = group.assignment_epoch, group.assignment_timestamp_ms
     return [
         *(RECORDS.member_record(group_id, one) for one in members),
-        epoch_record(group_id, group.epoch, group.metadata_hash),
+        RECORDS.epoch_record(group_id, group.epoch, group.metadata_hash),
         *(
             RECORDS.target_record(group_id, one.member_id, group.targets[one.member_id])
             for one in members

@@ -67,7 +67,7 @@ from ..machine.cluster import ClusterTopics
 from ..machine.events import Received
 from ..machine.state import CoordinatorState
 from . import patterns
-from .group import RECORDS, ConsumerGroup, epoch_record, old_metadata_tombstone
+from .group import RECORDS, ConsumerGroup, old_metadata_tombstone
 from .member import ConsumerGroupMember, is_homogeneous
 from .patterns import PatternChange
 from .reconciliation import Owned, Reconciliation
@@ -227,7 +227,7 @@ def next_epoch(
     epoch = group.epoch
     if is_new or metadata_hash != group.metadata_hash:
         epoch += 1
-        records.append(epoch_record(group.group_id, epoch, metadata_hash))
+        records.append(RECORDS.epoch_record(group.group_id, epoch, metadata_hash))
     group.refreshed(state.now_ms, epoch)
     if group.has_old_metadata:
         records.append(old_metadata_tombstone(group.group_id))

@@ -40,7 +40,6 @@ from .group import (
     RECORDS,
     ConsumerGroup,
     ResolvedPattern,
-    epoch_record,
     group_tombstones,
     pattern_record,
 )
@@ -115,7 +114,7 @@ class ConsumerGroups(BrokerAssigned):
                 records.append(pattern_record(group.group_id, pattern, None))
                 group.uncount_pattern(counts, pattern)
         metadata_hash = state.cluster.hash_of(counts)
-        return [*records, epoch_record(group.group_id, group.epoch + 1, metadata_hash)]
+        return [*records, RECORDS.epoch_record(group.group_id, group.epoch + 1, metadata_hash)]
 
     def session_timeout_ms(self, state: CoordinatorState, member: ConsumerGroupMember) -> int:
         if member.classic is not None:

@@ -54,7 +54,7 @@ def upgrade(state: CoordinatorState, classic: Group, records: log.Records) -> Co
     if (
         not config.allows_upgrades
         or classic.protocol_type != CONSUMER
-        or classic.size > config.group_consumer_max_size
+        or len(classic.members) > config.group_consumer_max_size
     ):
         raise RequestRefused(ErrorCode.GROUP_ID_NOT_FOUND)
     rejoin = ErrorCode.REBALANCE_IN_PROGRESS

@@ -30,7 +30,7 @@ from ..broker_assigned.members import RequestRefused
 from ..broker_assigned.table_order import name_set
 from ..machine.events import PatternsDue
 from ..machine.state import CoordinatorState, of_kind
-from .group import ConsumerGroup, ResolvedPattern, epoch_record, pattern_record
+from .group import RECORDS, ConsumerGroup, ResolvedPattern, pattern_record
 from .member import ConsumerGroupMember, count_pattern
 
 _MIN_INTERVAL_MS = 10_000
@@ -125,7 +125,7 @@ def resolve(state: CoordinatorState, group_id: str, patterns: Iterable[str]) -> 
     metadata_hash = state.cluster.hash_of(counts)
     if is_new or metadata_hash != group.metadata_hash:
         epoch = group.epoch + 1
-        records.append(epoch_record(group_id, epoch, metadata_hash))
+        records.append(RECORDS.epoch_record(group_id, epoch, metadata_hash))
         group.refreshed(state.now_ms, epoch)
     log.write(state, group_id, records, None)
 

@@ -44,13 +44,13 @@ def append_failed(state: CoordinatorState, append_id: int, error: ErrorCode) -> 
 
 def refuse_all(state: CoordinatorState, error: ErrorCode) -> None:
     """Refuses all requests that wait for appends; nothing is undone, as the state is dropped."""
-    waiting = list(state.waiting.items())
+    waiting = list(state.waiting.values())
     state.waiting.clear()
     for write in list(state.writes.values()):
         if write.then is not None:
             write.then.failed(state, error)
-    for request_id, one in waiting:
-        state.respond(request_id, one.request.refused(error))
+    for one in waiting:
+        one.then.failed(state, error)
 
 
 def _take_back(state: CoordinatorState, created: Created, error: ErrorCode) -> None:
@@ -72,7 +72,4 @@ def _release(state: CoordinatorState, append_id: int) -> None:
         waiting.append_ids.discard(append_id)
         if not waiting.append_ids:
             del state.waiting[request_id]
-            if waiting.then is None:
-                state.respond(request_id, waiting.response)
-            else:
-                state.answer_classic_member(waiting.then)
+            waiting.then.done(state)

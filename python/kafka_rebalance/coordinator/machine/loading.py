@@ -25,7 +25,7 @@ from kafka_rebalance.wire.messages import GroupState
 from ..broker_assigned import log
 from ..broker_assigned.group import IllegalRecord
 from ..classic_group.group import ClassicGroupMember, Group
-from ..offsets.order import Commit, CommittedOffset, Forget, Marker
+from ..offsets.store import Commit, CommittedOffset, Forget, Marker
 from .appends import refuse_all
 from .events import LogEntry, Unreadable
 from .state import AnyGroup, CoordinatorState, Ownership, of_kind

@@ -28,8 +28,7 @@ from kafka_rebalance.wire.offsets import (
 from ..broker_assigned.group import AssigningGroup
 from ..classic_group.group import ClassicGroupMember, Group
 from ..config import CoordinatorConfig
-from ..offsets.order import OffsetChange
-from ..offsets.store import GroupOffsets, Offsets, OffsetValue
+from ..offsets.store import GroupOffsets, OffsetChange, Offsets, OffsetValue
 from .cluster import ClusterTopics
 from .continuations import Answer, AnswerClassicMember, Continuation, SendResponse
 from .deadlines import INITIAL_REBALANCE, SESSION, DeadlineKey, Deadlines
@@ -87,14 +86,11 @@ class Write:
         return [group for group in self.deleted if not any(group is one for one in created)]
 
 
-@dataclass(slots=True)
-class Waiting:
+class Waiting(NamedTuple):
     """A response that is held back until all appends in `append_ids` have a result."""
 
-    request: Request
-    response: Response
+    then: Answer
     append_ids: set[int]
-    then: AnswerClassicMember | None = None
 
 
 @dataclass(slots=True)
@@ -163,10 +159,13 @@ class CoordinatorState:
 
     def respond_when_durable(self, request_id: int, request: Request, response: Response) -> None:
         """Sends the response when all appends in flight, on which it may depend, have a result."""
+        self._answer_when_durable(Answer(request_id, response, request))
+
+    def _answer_when_durable(self, then: Answer) -> None:
         if self.writes:
-            self.waiting[request_id] = Waiting(request, response, set(self.writes))
+            self.waiting[then.request_id] = Waiting(then, set(self.writes))
         else:
-            self.respond(request_id, response)
+            then.done(self)
 
     def answer_classic_member(self, then: AnswerClassicMember) -> None:
         self.deadlines.cancel(then.cancelled)
@@ -176,13 +175,6 @@ class CoordinatorState:
             else:
                 self.deadlines.arm(key, self.now_ms + delay_ms)
         self.respond(then.request_id, then.response)
-
-    def _answer_when_durable(self, then: AnswerClassicMember) -> None:
-        if self.writes:
-            waiting = Waiting(then.request, then.response, set(self.writes), then)
-            self.waiting[then.request_id] = waiting
-        else:
-            self.answer_classic_member(then)
 
     def answer_join(
         self, group: Group, member: ClassicGroupMember, response: JoinGroupResponse
@@ -328,11 +320,8 @@ class CoordinatorState:
         `changes` are the changes to offsets that are staged until the append is durable.
         """
         if not records and committed is None:
-            if isinstance(write.then, AnswerClassicMember):
+            if isinstance(write.then, Answer):
                 self._answer_when_durable(write.then)
-            elif isinstance(write.then, Answer):
-                then = write.then
-                self.respond_when_durable(then.request_id, then.request, then.response)
             return
         append_id = self.num_appends
         log_epoch = self.log_epoch

@@ -30,7 +30,7 @@ from ..classic_group.records import offset_tombstone
 from ..machine.continuations import Continuation, SendResponse
 from ..machine.events import PartitionsDeleted, Received
 from ..machine.state import AnyGroup, CoordinatorState, Write, of_kind
-from .order import CommittedOffset, Forget, OffsetChange, Partition
+from .store import CommittedOffset, Forget, OffsetChange, Partition
 
 
 def offset_delete(state: CoordinatorState, event: Received, request: OffsetDelete) -> None:

@@ -30,8 +30,7 @@ from ..classic_group.records import offset_record
 from ..machine.continuations import SendResponse
 from ..machine.events import Received
 from ..machine.state import AnyGroup, CoordinatorState, Write, of_kind
-from .order import Commit, CommittedOffset, Marker
-from .store import GroupOffsets
+from .store import Commit, CommittedOffset, GroupOffsets, Marker
 
 # For each request, the first version whose error for an absent group is GROUP_ID_NOT_FOUND.
 _ABSENT_IS_NOT_FOUND: dict[type[wire.CommitRequest], int] = {
@@ -52,15 +51,12 @@ def offset_commit(state: CoordinatorState, event: Received, request: wire.Commit
     if error is not ErrorCode.NONE:
         state.respond(event.request_id, request.refused(error))
         return
-    if isinstance(request, wire.TxnOffsetCommit):
-        _commit(state, event, request, None, request.producer_id)
-        return
     # Only a commit outside a transaction renews the member's session.
     renewing = (GroupState.STABLE, GroupState.PREPARING_REBALANCE)
-    if classic is not None and classic.is_(*renewing):
-        state.renew_session(classic, classic.get(request.member_id))
-    retention_ms = request.retention_ms if isinstance(request, wire.OffsetCommit) else None
-    _commit(state, event, request, retention_ms, None)
+    is_transaction = isinstance(request, wire.TxnOffsetCommit)
+    if classic is not None and not is_transaction and classic.is_(*renewing):
+        state.renew_session(classic, classic.members[request.member_id])
+    _commit(state, event, request)
 
 
 def _check(event: Received, group: Group | None, request: wire.CommitRequest) -> ErrorCode:
@@ -78,13 +74,9 @@ def _check(event: Received, group: Group | None, request: wire.CommitRequest) ->
     return ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def _commit(
-    state: CoordinatorState,
-    event: Received,
-    request: wire.CommitRequest,
-    retention_ms: int | None,
-    producer_id: int | None,
-) -> None:
+def _commit(state: CoordinatorState, event: Received, request: wire.CommitRequest) -> None:
+    retention_ms = getattr(request, "retention_ms", None)
+    producer_id = getattr(request, "producer_id", None)
     expires = None if retention_ms in (None, wire.NO_RETENTION) else state.now_ms + retention_ms
     commits, codes = [], []
     for one in request.offsets:

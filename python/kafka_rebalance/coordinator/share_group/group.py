@@ -179,11 +179,6 @@ RECORDS = record_types(
 )
 
 
-def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> BrokerRecord:
-    value = wire.ShareEpochValue(epoch, metadata_hash)
-    return BrokerRecord(RecordKey(RECORDS.epoch, group_id), value)
-
-
 def share_state_record(
     group_id: str,
     initializing: StateTopics,

@@ -67,7 +67,6 @@ from .group import (
     Partitions,
     ShareGroup,
     ShareGroupMember,
-    epoch_record,
     is_homogeneous,
 )
 from .initialization import ask_for_share_state
@@ -195,7 +194,7 @@ def next_epoch(
     epoch = group.epoch
     if is_new:
         epoch += 1
-        records.append(epoch_record(group.group_id, epoch, metadata_hash))
+        records.append(RECORDS.epoch_record(group.group_id, epoch, metadata_hash))
     group.refreshed(state.now_ms, epoch)
     every = is_homogeneous((count for _, count in counts.items()), len(group.members))
     return EpochChange(group, new, epoch, every, counts, is_new)

@@ -31,7 +31,6 @@ from .group import (
     ShareGroupMember,
     ShareState,
     StateTopics,
-    epoch_record,
 )
 from .heartbeat import beat, refuse_fields
 from .initialization import forget_topics, mark_share_state
@@ -59,7 +58,7 @@ class ShareGroups(BrokerAssigned):
     ) -> list[BrokerRecord]:
         (member,) = members
         metadata_hash = state.cluster.hash_of(group.counts_with(member, None))
-        return [epoch_record(group.group_id, group.epoch + 1, metadata_hash)]
+        return [RECORDS.epoch_record(group.group_id, group.epoch + 1, metadata_hash)]
 
     # Records --------------------------------------------------------------------------------------
 

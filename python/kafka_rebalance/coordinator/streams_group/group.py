@@ -158,7 +158,7 @@ class StreamsGroup(AssigningGroup[StreamsGroupMember, GroupTasks]):
         Quirk: the processes of a standby task or warm-up are not restored, unless the task is new.
         """
         self.unlogged, self.unlogged_before = before.unlogged, before.unlogged_before
-        self.refresh_at, self.shutdown_member_id = before.refresh_at, before.shutdown_member_id
+        self.shutdown_member_id = before.shutdown_member_id
         for owners, others in ((self.standby, before.standby), (self.warmup, before.warmup)):
             for task in owners:
                 owners[task] = set(others.get(task, owners[task]))
@@ -196,11 +196,8 @@ def epoch_record(
     validated_topology_epoch: int,
     configs: Mapping[str, str],
 ) -> BrokerRecord:
-    settings = sorted_pairs(configs)
-    value = wire.StreamsEpochValue(
-        epoch, metadata_hash, validated_topology_epoch, settings, *group.description_epochs
-    )
-    return BrokerRecord(RecordKey(RECORDS.epoch, group.group_id), value)
+    fields = (epoch, metadata_hash, validated_topology_epoch, sorted_pairs(configs))
+    return RECORDS.epoch_record(group.group_id, *fields, *group.description_epochs)
 
 
 def topology_record(group_id: str, topology: StreamsTopology) -> BrokerRecord:

@@ -35,7 +35,6 @@ from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.java.order import by_name, name_key
 from kafka_rebalance.wire.broker_groups import TopicPartitions
 from kafka_rebalance.wire.broker_records import (
-    VALUES,
     BrokerRecord,
     RecordKey,
     RecordType,
@@ -101,25 +100,25 @@ class RecordTypes(NamedTuple):
     after: tuple[RecordType, ...] = ()
 
     def epoch_record(self, group_id: str, *fields: Any) -> BrokerRecord:
-        return BrokerRecord(RecordKey(self.epoch, group_id), VALUES[self.epoch](*fields))
+        return BrokerRecord(RecordKey(self.epoch, group_id), self.epoch.content(*fields))
 
     def target_epoch_record(self, group_id: str, epoch: int, timestamp_ms: int) -> BrokerRecord:
         key = RecordKey(self.target_epoch, group_id)
         return BrokerRecord(key, TargetEpochValue(epoch, timestamp_ms))
 
     def member_record(self, group_id: str, member: Any) -> BrokerRecord:
-        value = VALUES[self.member]
+        value = self.member.content
         key = RecordKey(self.member, group_id, member.member_id)
         return BrokerRecord(key, value(**converted(member, value, _WRITTEN)))
 
     def target_record(self, group_id: str, member_id: str, target: Any) -> BrokerRecord:
         key = RecordKey(self.target, group_id, member_id)
-        return BrokerRecord(key, VALUES[self.target](*self.targeted(target)))
+        return BrokerRecord(key, self.target.content(*self.targeted(target)))
 
     def current_record(self, group_id: str, member: Any) -> BrokerRecord:
         key = RecordKey(self.current, group_id, member.member_id)
         epochs = (member.member_epoch, member.previous_member_epoch)
-        return BrokerRecord(key, VALUES[self.current](*epochs, member.state, *self.held(member)))
+        return BrokerRecord(key, self.current.content(*epochs, member.state, *self.held(member)))
 
     def member_tombstones(self, group_id: str, member_id: str) -> list[BrokerRecord]:
         """Returns the tombstones of a member that leaves."""

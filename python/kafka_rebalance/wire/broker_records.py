@@ -249,7 +249,7 @@ class RecordType(IntEnum):
     _value_: int
     content: type
 
-    def __new__(cls, number: int, content: type) -> "RecordType":
+    def __new__(cls, number: int, content: type = object) -> "RecordType":
         new = int.__new__(cls, number)
         new._value_, new.content = number, content
         return new

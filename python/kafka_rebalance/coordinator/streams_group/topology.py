@@ -2,8 +2,8 @@
 """The topology of a streams group over the cluster's topics: its tasks, and what is missing.
 
 1. Source topics must exist: MISSING_SOURCE_TOPICS.
-2. Internal topics get their numbers of partitions: see below. If they cannot have
-   them, or have others already, the status is INCORRECTLY_PARTITIONED_TOPICS.
+2. Internal topics get their numbers of partitions: see below. If they cannot have them, or have
+   others already, the status is INCORRECTLY_PARTITIONED_TOPICS.
 3. A subtopology has as many tasks as its largest source topic or repartition source has partitions.
    It is stateful if it has changelogs.
 4. Internal topics that are missing are created by the broker: MISSING_INTERNAL_TOPICS.
@@ -24,7 +24,7 @@ c. A changelog has as many partitions as the largest source topic, or repartitio
 Where a number is read, a topic that exists has its own, whatever was decided.
 
 Order    subtopologies have the order of a default `HashMap` of their ids: the last one decides if
-         several give a topic different numbers. In a, a subtopology whose largest source is not
+         several give a topic different numbers. In (a), a subtopology whose largest source is not
          known yet can give a smaller number, which stays.
 Source   InternalTopicManager, ConfiguredTopology, StreamsTopology, RepartitionTopics,
          CopartitionedTopicsEnforcer, ChangelogTopics (Kafka 4.4.0).

@@ -38,8 +38,7 @@ from kafka_rebalance.wire.classic_groups import (
     SyncGroupResponse,
 )
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.group_states import GroupState
-from kafka_rebalance.wire.messages import Request, Response
+from kafka_rebalance.wire.messages import GroupState, Request, Response
 from kafka_rebalance.wire.offsets import (
     OffsetCommit,
     OffsetFetch,

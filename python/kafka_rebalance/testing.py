@@ -33,7 +33,7 @@ from kafka_rebalance.serve.cluster import ServedTopic
 from kafka_rebalance.serve.connections import Limits
 from kafka_rebalance.serve.history import StableGeneration
 from kafka_rebalance.serve.server import Server
-from kafka_rebalance.wire.group_states import GroupState
+from kafka_rebalance.wire.messages import GroupState
 
 PATIENCE_S = 30.0
 _LOOK_AGAIN_S = 0.02

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 
 import kafka_rebalance.coordinator as c
 from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
-from kafka_rebalance.coordinator.machine.refusals import refuse
 from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeat
 from kafka_rebalance.wire.classic_groups import (
     FindCoordinator,
@@ -56,7 +55,7 @@ class Broker:
         if isinstance(request, FindCoordinator):
             self.respond(event.request_id, self._found())
         elif node != self.node:
-            self.respond(event.request_id, refuse(request, ErrorCode.NOT_COORDINATOR))
+            self.respond(event.request_id, request.refused(ErrorCode.NOT_COORDINATOR))
         else:
             if isinstance(request, OffsetCommit) and request.offsets:
                 event, request = self._without_unknown(event, request)
@@ -100,7 +99,8 @@ class Broker:
         if isinstance(request, JoinGroup):
             group = self.coordinator.classic_group(request.group_id)
             known = group is not None and (
-                group.has(request.member_id) or request.group_instance_id in group.static_members
+                request.member_id in group.members
+                or request.group_instance_id in group.static_members
             )
             return f"{sender} {'rejoins' if known else 'joins'}"
         if isinstance(request, ConsumerGroupHeartbeat):

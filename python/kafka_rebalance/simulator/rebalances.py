@@ -4,7 +4,7 @@
 from kafka_rebalance.coordinator import Transition
 from kafka_rebalance.coordinator.broker_assigned.group import INITIAL_EPOCH
 from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
-from kafka_rebalance.wire.group_states import ConsumerGroupState, GroupState
+from kafka_rebalance.wire.messages import GroupState
 
 from .run import Rebalance
 
@@ -74,7 +74,7 @@ class Rebalances:
         if group.assignment_epoch > self._assignment_epoch:
             running.rounds += 1
             self._assignment_epoch = group.assignment_epoch
-        if group.state in (ConsumerGroupState.STABLE, ConsumerGroupState.EMPTY):
+        if group.state in (GroupState.STABLE, GroupState.EMPTY):
             running.to_ms, self._untargeted_since = now_ms, None
         return is_new
 

@@ -21,8 +21,7 @@ from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeatResponse
 from kafka_rebalance.wire.classic_groups import JoinGroup, JoinGroupResponse
-from kafka_rebalance.wire.group_states import GroupState
-from kafka_rebalance.wire.messages import Response, Tick
+from kafka_rebalance.wire.messages import GroupState, Response, Tick
 
 from . import scheduled
 from .agenda import Agenda

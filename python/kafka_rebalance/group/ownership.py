@@ -146,8 +146,8 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
     ) -> "Assignment":
         """Makes an assignment from member ids and their partitions; members keep their order.
 
-        Errors   TypeError if `members` is not a mapping, a member id is not a str, or `anomalies` or
-                 `standby` is of another type; GroupError at `members["ID"]` for a member whose
+        Errors   TypeError if `members` is not a mapping, a member id is not a str, or `anomalies`
+                 or `standby` is of another type; GroupError at `members["ID"]` for a member whose
                  value is not a list of pairs (topic, partition).
         """
         if not isinstance(members, Mapping):

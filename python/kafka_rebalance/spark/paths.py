@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Examines the paths that a caller passes to Spark: which are local, and the clusters in their names."""
+"""Examines the paths that a caller passes to Spark: which are local, which clusters they name."""
 
 import os
 import posixpath

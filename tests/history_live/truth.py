@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cause of each record, as the script knows it: from its own actions and the members' numbers.
+"""Finds the true cause of each record, from the script's actions and the members' numbers.
 
 The script, not the record, knows how a member ended, and which action was under way. A record
 shows the members' numbers and ids. If a member comes or goes without an action of the script, the

@@ -29,7 +29,7 @@ settings.register_profile(
 settings.register_profile("quick", settings.get_profile("tests"), max_examples=25)
 settings.load_profile("tests")
 
-# Texts in tests are as wide as without a terminal. Python's readline, which pytest imports, sets
+# Reports in tests are as wide as without a terminal. Python's readline, which pytest imports, sets
 # COLUMNS for child processes, and os.environ does not show it.
 os.environ.pop("COLUMNS", None)
 os.unsetenv("COLUMNS")
@@ -78,7 +78,9 @@ def pytest_runtest_makereport(
 
 @pytest.hookimpl(tryfirst=True)  # xdist's own hook, which comes later, reads the marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Marks tests, so that live ones and Spark's each run in one process; keeps the quick ones."""
+    """Marks tests, so that live tests and Spark's each run in one process; selects the quick
+    tests.
+    """
     for item in items:
         for mark in tiers.marks(item):
             item.add_marker(mark)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For bad values in a line, both engines report one text, with the path of the field."""
+"""For bad values in a line, both engines report one message, with the path of the field."""
 
 from __future__ import annotations
 

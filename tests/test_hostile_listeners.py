@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every live command ends in one line, whatever listens at the address that it was given."""
+"""Every live command ends in one line, whatever listens at the given address."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def test_a_member_that_restarts_is_not_counted_as_stopped_by_a_rebalance() -> No
 
 def test_a_member_that_gets_nothing_is_stopped_until_it_has_its_assignment() -> None:
     run = _run('[[member]]\nname = "a"\nstart = "2m"\n', count=4)
-    assert [one.member for one in stops(run)].count("c3") == 0  # c3 never reads again
+    assert [one.member for one in stops(run)].count("c3") == 0  # c3 never works again
     again = '[[happening]]\nat = "5m"\ndo = "stop"\nmembers = "a"\n'
     run = _run('[[member]]\nname = "a"\nstart = "2m"\n' + again, count=4)
     (spare,) = [one for one in stops(run) if one.member == "c3" and one.from_ms < 200_000]

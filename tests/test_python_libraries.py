@@ -55,7 +55,7 @@ def _decoded(answer: dict[str, bytes]) -> dict[str, list[kr.TopicPartition]]:
 def test_the_librarys_coordinator_leads_alike(name: str) -> None:
     """In four rebalances, our answers equal those of the library's own class.
 
-    A member joins after the second one, and another leaves after the third.
+    A member joins after the second rebalance, and another one leaves after the third.
     """
     client, own = OWN[name]
     protocol = name.partition("/")[2]

@@ -91,7 +91,7 @@ def reference(key: bytes, value: bytes) -> Row:
         member.setdefault("subscription_version", None)
         member.setdefault("user_data", None)
         member.pop("client_library")  # rows of Spark have no such column
-    line.pop("rebalance_protocol", None)  # nor this one
+    line.pop("rebalance_protocol", None)  # nor a column for the rebalance protocol
     names = dict.fromkeys(topic for member in line["members"] for topic in member["topics"])
     topics = [{"name": n, "partitions": TOPICS[n], "racks": RACKS.get(n)} for n in names]
     return {

@@ -165,7 +165,7 @@ KINDS = ("consumer_group", "share_group", "streams_group")
 
 
 def test_no_kind_of_group_is_known_to_another_kind_or_to_a_base() -> None:
-    """Only the coordinator itself, which has the table of kinds, imports the kinds."""
+    """Only the coordinator itself, which holds the table of kinds, imports the kinds."""
     wrong = []
     for name, imports in PYTHON_GRAPH.items():
         room, _, rest = name.partition(".")

@@ -221,7 +221,7 @@ def test_the_inventory_counts_where_it_fits() -> None:
     assert [(r.equal, r.counts) for r in replay([one])] == [(True, "assignments")]
 
 
-# Counterfactuals --------------------------------------------------------------------------
+# Counterfactuals ----------------------------------------------------------------------------------
 
 
 def recorded_of(release: str, group_id: str) -> Recorded:

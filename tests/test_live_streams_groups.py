@@ -133,8 +133,7 @@ def test_standby_replicas_and_assignor_are_settings_of_the_group() -> None:
     }
 
 
-# The output of `describe`
-# ----------------------------------------------------------------------------
+# The output of `describe` -------------------------------------------------------------------------
 
 
 def test_describe_shows_who_runs_what_where(capsys: pytest.CaptureFixture[str]) -> None:

@@ -213,8 +213,7 @@ def test_the_simulator_gives_the_members_both_assignors() -> None:
     assert lists(between()) == {(COOPERATIVE,)}
 
 
-# The protocol in a snapshot
-# -----------------------------------------------------------------------------
+# The protocol in a snapshot -----------------------------------------------------------------------
 
 
 def sent(
@@ -316,8 +315,7 @@ def test_a_watched_rebalance_keeps_what_is_known_of_the_protocol() -> None:
     assert not judged_rebalance(between(), after).is_predicted
 
 
-# The printed protocol
-# ----------------------------------------------------------------------------------
+# The printed protocol -----------------------------------------------------------------------------
 
 ASSUMED = "every member lists only cooperative assignors"
 SET = 'set "rebalance_protocol": "eager" in the line of the group'

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A file that a stranger made ends a command in one line: endless lines, and lists in lists.
 
-`assign`, `plan` and `describe` read contract lines: tests/test_giant_lines.py and
-tests/test_wrong_inputs.py.
+tests/test_giant_lines.py and tests/test_wrong_inputs.py test contract lines, which `assign`, `plan`
+and `describe` read.
 """
 
 from __future__ import annotations

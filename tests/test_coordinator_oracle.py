@@ -124,7 +124,7 @@ class Wrong:
 
 
 def assert_found(change: Change, commands: list[Command], kind: str = "assigning") -> None:
-    """Checks that our answers to the commands equal Kafka's, and the changed ones do not."""
+    """Checks that our answers to the commands equal Kafka's, and changed answers do not."""
     with CoordinatorOracle() as oracle:
         wrong = Pair(oracle, lambda ours: Wrong(ours, change), RUNS[kind])
         assert wrong.differ(commands) is not None

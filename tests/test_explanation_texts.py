@@ -116,7 +116,7 @@ def test_kafkas_steps_are_not_offered_for_an_answer_that_differs() -> None:
 
 
 def settled(assignor: str) -> GroupSpec:
-    """Two members with three partitions each, as all these assignors leave them."""
+    """Two members with three partitions each; all tested assignors keep this assignment."""
     topics = (Topic("t", 6, topic_id="kBxzrTyqT9CWFMeWiOjlag"),)
     members = tuple(
         Member(

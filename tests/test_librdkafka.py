@@ -109,7 +109,7 @@ def test_every_entrance_takes_the_name(
 
 
 def test_columns_take_the_name() -> None:
-    """In columns, too, an empty rack is not a missing one."""
+    """In columns, as in lines, an empty rack is not a missing rack."""
     pytest.importorskip("pyarrow", reason="no pyarrow: pip install -e '.[arrow]'")
     from tests.support.vector_columns import columns_answer
 
@@ -298,7 +298,7 @@ def test_the_next_changes_are_tried(engine: Engine) -> None:
         ((2, 5, 3), ("a", "abc", "bc"), "add-members=1,like=c1"),
     ],
 )
-def test_a_change_that_kills_is_named(
+def test_a_change_that_kills_the_leader_is_a_trap_and_an_error(
     topics: tuple[int, ...], subscriptions: tuple[str, ...], change: str, engine: Engine
 ) -> None:
     counts = tuple(kr.Topic(name, count) for name, count in zip("abc", topics, strict=True))

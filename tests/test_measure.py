@@ -143,6 +143,6 @@ def test_the_axis_keeps_its_bounds_and_its_order(count: int) -> None:
     assert all(0 <= place <= 1 for place, _ in axis.ticks())
 
 
-def test_ticks_that_are_close_have_names_of_their_own() -> None:
+def test_close_ticks_have_different_labels() -> None:
     names = [name for _, name in TimeAxis.over([(61_000, 62_000)], 600_000).ticks()]
     assert len(names) == len(set(names)) > 5

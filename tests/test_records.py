@@ -115,7 +115,7 @@ def captured() -> list[tuple[bytes, bytes | None]]:
     ]
 
 
-def test_a_real_log_as_its_broker_described_the_groups() -> None:
+def test_groups_of_a_real_log_equal_their_brokers_descriptions() -> None:
     described = json.loads((DATA / "consumer_offsets_groups.json").read_text(encoding="utf-8"))
     last = {key: value for key, value in captured() if value is not None}
     rows = {row["group_id"]: row for row in read(list(last.items()))}

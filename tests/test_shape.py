@@ -281,7 +281,7 @@ def test_only_what_is_used_is_imported(command: str, absent: tuple[str, ...]) ->
 
 
 def test_each_job_on_spark_asks_for_the_drivers_python() -> None:
-    """Otherwise, a local session runs `python3` from PATH, which may lack pyarrow."""
+    """Without that, a local session runs `python3` from PATH, which may lack pyarrow."""
     starts = (".mapInArrow(", ".dataSource.register(", ".udtf.register(")
     before = []
     for path in (PACKAGE / "spark").glob("*.py"):

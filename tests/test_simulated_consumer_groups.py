@@ -169,7 +169,7 @@ def test_a_member_at_rest_costs_no_events() -> None:
         simulate(scenario(plan("c0"), plan("c1", 2_000), until_ms=until)).events
         for until in (100_000, 1_000_000)
     )
-    assert long - short < 20  # the difference is only the time of metadata
+    assert long - short < 20  # only requests for metadata
 
 
 def test_given_ids_are_used() -> None:

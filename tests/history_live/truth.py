@@ -111,7 +111,7 @@ class _Script:
         return self._ended.pop(number, None)
 
     def quiet_round(self) -> str:
-        """Returns the cause of a round in which no member differs."""
+        """Returns the cause of a round whose members are those of the round before."""
         is_first = self.rounds == 0 and self._step is not None
         if is_first and self._step is not None and self._step.grows:
             return "partitions added"

@@ -287,7 +287,7 @@ def _cause(error: str) -> str:
     return "cut short, or a length is too large"
 
 
-def test_records_are_answered_as_their_rows_are(spark: SparkSession) -> None:
+def test_answers_from_records_equal_those_from_their_rows(spark: SparkSession) -> None:
     """Answers from records equal those from the rows of `current_groups`.
 
     The records' clusters are a, b and null. Only stable consumer groups and errors have answers.

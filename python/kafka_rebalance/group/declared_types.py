@@ -40,7 +40,7 @@ def check_times(value: Any) -> None:
 
 
 def milliseconds(text: str) -> int | None:
-    """Returns the ms of a string such as `3s`, or `3` in ms; None if it is not a duration."""
+    """Returns the ms of a string such as `3s`, or `250` in ms; None if it is not a duration."""
     found = _DURATION.fullmatch(text)
     return None if found is None else round(float(found[1]) * _UNITS[found[2]])
 

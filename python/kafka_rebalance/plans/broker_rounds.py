@@ -123,7 +123,7 @@ def joined_together(group: GroupSpec, engine: Engine) -> GroupSpec:
 
 
 def with_one_target(group: GroupSpec, engine: Engine) -> GroupSpec:
-    """Returns the group if all new members are in the broker's table when it computes a target."""
+    """Returns the group if all new members are in the table when the broker computes a target."""
     newest = [member for member in group.members[::-1] if member.generation_id is None]
     known = [member for member in group.members if member.generation_id is not None]
     members = in_table_order([*newest, *known])

@@ -34,7 +34,7 @@ class Happenings:
     liveness: Liveness
     deliver: Callable[[str, int, m.MemberEvent], None]
     schedule: Callable[[Process], None]
-    known_absences: list[Absence] = field(default_factory=list)  # those with a known end
+    known_absences: list[Absence] = field(default_factory=list)  # absences with a known end
     down_since: dict[str, int] = field(default_factory=dict)  # process -> start of its absence
     coordinator_absences: int = 0  # absences of the coordinator that have not ended
 

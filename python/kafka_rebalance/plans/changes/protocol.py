@@ -207,7 +207,7 @@ class _Restart(NamedTuple):
         # The broker copies its table first; the replaced member then has the last place.
         members = _in_brokers_order(group, self)
         taken = {member.member_id for member in group.members}
-        # Until the last static member is back, its own place keeps the group a consumer group.
+        # The entry of the last static member keeps the group a consumer group until it is back.
         back = restarted(self.member, ids, taken, is_bare=True)
         held = next(one for one in members if one.member_id == self.member.member_id)
         new = replace(held, member_id=back.member_id)

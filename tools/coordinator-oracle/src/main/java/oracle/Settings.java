@@ -12,7 +12,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 
 /** Reads the settings of a coordinator from the command {@code init}. */
 final class Settings {
-    // Kafka's own lower limits; a run may go below them.
+    // Kafka's own limits, which the settings of a run may exceed.
     private static final int SHORTEST_SESSION_MS = 45_000;
     private static final int LONGEST_SESSION_MS = 60_000;
     private static final int SHORTEST_HEARTBEAT_MS = 5_000;

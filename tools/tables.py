@@ -37,7 +37,9 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 
 
 def transitions(predecessors: Mapping[_State, frozenset[_State]]) -> str:
-    """Returns a diagram and a table of legal transitions; a row has those from one state."""
+    """Returns a diagram and a table of legal transitions; a row lists the transitions from one
+    state.
+    """
     arrows = [
         f"    {before} --> {after}\n"
         for after in predecessors
@@ -97,7 +99,7 @@ BLOCKS: dict[str, Callable[[str], str]] = {
     "member reactions": lambda _: member_reactions(),
     "fields of a group": group_fields,
 }
-"""By name: a function that returns the block, from the block that is on the page."""
+"""Name of a block -> a function that returns it, from the block on the page."""
 
 
 def rewritten(text: str) -> str:

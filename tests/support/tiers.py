@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which tests are quick: those whose code, helpers and fixtures cannot start a process.
+"""Finds the quick tests: those whose code, helpers and fixtures cannot start a process.
 
 A test in tests/live needs a broker, one in tests/spark a session. Any other test gets the mark
 `process` if the code that it can reach in tests, tools and benches names `subprocess`; this module
@@ -62,7 +62,7 @@ def is_quick(item: pytest.Item) -> bool:
 
 
 def forbid_processes() -> None:
-    """From now on, no test of this process can start one: its mark would be missing."""
+    """Forbids this process to start another one from now on: the test's mark would be missing."""
     sys.addaudithook(_refuse)
 
 
@@ -100,12 +100,13 @@ def _is_ours(found: FunctionType | type) -> bool:
 
 
 def _is_in_ours(module: ModuleType | None) -> bool:
-    # Tests in some directories are modules without a package: only the file shows whose they are.
+    # Tests in some directories are modules without a package: only their files show that they are
+    # ours.
     return (getattr(module, "__file__", None) or "").startswith(OURS)
 
 
 def _named(code: CodeType, globals: dict[str, Any]) -> Iterator[object]:
-    """Yields the objects that code names: globals, and what it takes from modules of ours."""
+    """Yields the objects that code names: globals, and objects that it imports from our modules."""
     names = [globals[name] for name in code.co_names if name in globals]
     yield from names
     for one in names:

@@ -32,8 +32,8 @@ class Broker:
     """The broker that coordinates the group.
 
     `has` returns whether a partition exists. `watch` receives each change of a classic group's
-    state. `look` is called when records were appended, because only records change the epochs of a
-    consumer group.
+    state. The broker calls `look` when records were appended, because only records change the
+    epochs of a consumer group.
     """
 
     coordinator: c.Coordinator
@@ -48,7 +48,7 @@ class Broker:
     is_touched: bool = False  # the coordinator has handled an event, so its deadlines may differ
     log: list[c.LogEntry] = field(default_factory=list)
     refused: dict[int, tuple[PartitionError, ...]] = field(default_factory=dict)
-    moves: int = 0  # how often another node has taken over; this is also the newest node's number
+    moves: int = 0  # how often another node became the coordinator; also the newest node's number
 
     def receive(self, node: int | None, event: c.Received, sender: str, now_ms: int) -> None:
         request = event.request

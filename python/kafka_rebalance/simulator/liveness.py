@@ -48,8 +48,8 @@ class Liveness:
     def _is_settled(self, group: ConsumerGroup, member: AnyMember) -> bool:
         """Returns whether no heartbeat of the member would change the group, or the member.
 
-        The state is computed once for each length of the log, because only records change it.
-        Patterns are resolved anew now and then, always because of a heartbeat.
+        The state is computed once for each length of the log, because only records change it. The
+        broker resolves patterns again now and then, always because of a heartbeat.
         """
         length = len(self.broker.log)
         if self._settled[0] != length:
@@ -69,7 +69,7 @@ class Liveness:
         since = process.idle_since_ms
         due = process.member.next_heartbeat_ms()
         if isinstance(process.member, AsyncConsumer) and due is not None:
-            since = due - every  # it counts the interval from its last heartbeat
+            since = due - every  # the member counts the interval from its last heartbeat
         last = since + (now_ms - since) // every * every
         process.idle_since_ms = None
         process.handle(Vouched(last, now_ms), now_ms)

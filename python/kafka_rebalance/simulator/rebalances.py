@@ -10,7 +10,7 @@ from .run import Rebalance
 
 
 class Rebalances:
-    """Collects the rebalances of a run in `seen`; members have their process names."""
+    """Collects the rebalances of a run in `seen`; members are named after their processes."""
 
     def __init__(self) -> None:
         self.seen: list[Rebalance] = []
@@ -21,7 +21,7 @@ class Rebalances:
         self._untargeted_since: int | None = None
 
     def learn(self, member_id: str, name: str, now_ms: int) -> None:
-        """Keeps the name of an id, and when the process first got an answer to a join."""
+        """Stores the name of a member id, and when the process first got an answer to a join."""
         self._names[member_id] = name
         self.joined_ms.setdefault(name, now_ms)
 
@@ -79,7 +79,7 @@ class Rebalances:
         return is_new
 
     def _begin(self, running: Rebalance | None, now_ms: int, generation_id: int, why: str) -> None:
-        """Begins a rebalance, or adds a cause to the running one; `why` has members' ids."""
+        """Begins a rebalance, or adds a cause to the running one; `why` contains members' ids."""
         for member_id, name in self._names.items():
             why = why.replace(member_id, name)
         if running is None:

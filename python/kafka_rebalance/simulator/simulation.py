@@ -340,7 +340,8 @@ class Simulation:
     def _positions(self, process: Process) -> tuple[tuple[TopicPartition, int], ...]:
         """Returns the positions that a consumer commits.
 
-        They are as if each partition got one record per ms, and the consumer had read them all.
+        The positions assume one record per ms in each partition, and that the consumer has read
+        them all.
         """
         member, now_ms = process.member, self._agenda.now_ms
         owned = member.owned_partitions if isinstance(member, m.AnyConsumer) else ()

@@ -75,7 +75,7 @@ class ClusterError(KafkaRebalanceError):
 
 
 class NotReachedError(ClusterError):
-    """A broker does not answer now, but a later request may have an answer: after an election.
+    """A broker does not answer now, but may answer later, for example after an election.
 
     `none_answered` is True if no bootstrap server answered either.
     """
@@ -98,7 +98,8 @@ class MissingExtra(KafkaRebalanceError, ImportError):
 def _packages(extra: str) -> list[str]:
     """Returns the packages that an extra installs.
 
-    The message names these, because kafka-rebalance itself may be missing from the package index.
+    The message names the packages, because kafka-rebalance itself may be missing from the package
+    index.
     """
     from importlib import metadata  # a slow import, which only this error needs
 
@@ -115,11 +116,11 @@ def _packages(extra: str) -> list[str]:
 
 
 class SchemaError(KafkaRebalanceError, TypeError):
-    """The columns of a DataFrame are not those of the contract; the message has the path."""
+    """The columns of a DataFrame are not those of the contract; the message names the path."""
 
 
 class SparkFailedError(KafkaRebalanceError):
-    """Spark failed, or its executors cannot run this package; the message has the reason."""
+    """Spark failed, or its executors cannot run this package; the message contains the reason."""
 
 
 # Letters and marks that Python calls printable, but that leave no ink: fillers of Hangul and Khmer,
@@ -130,7 +131,7 @@ _INVISIBLE = re.compile(
 
 
 def shown(text: str) -> str:
-    r"""Returns a name from outside as people can see it: in tables, sentences, pages and pictures.
+    r"""Returns a name from outside in visible form: for tables, sentences, pages and pictures.
 
     A client or a broker accepts any string as a group id or a client id. Characters that move the
     cursor, change the order of reading, break the line or leave no ink are written as JSON escapes.

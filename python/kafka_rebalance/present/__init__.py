@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `describe` shows: the present state of a group, and the findings."""
+"""Finds what `describe` shows: the present state of a group, and the findings."""
 
 from kafka_rebalance.assignors.connect.work import Task, Work
 

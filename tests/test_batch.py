@@ -146,7 +146,9 @@ def test_every_form_of_arrow_gives_the_answers_of_assign() -> None:
     empty: tuple[object, ...] = ([], own.slice(0, 0))
     for nothing in empty:
         assert assign_batch(nothing).num_rows == 0
-    assert plan_batch(parts, None, ["add-members=1"]).num_rows == len(groups)
+    planned = plan_batch(parts, None, ["add-members=1"])
+    assert planned.num_rows == len(groups)
+    assert plan_batch(parts, None, [kr.AddMembers(1)]) == planned
     assert compare_batch(groups).num_rows == len(groups)
 
 

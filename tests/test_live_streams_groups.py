@@ -200,7 +200,7 @@ def test_describe_of_all_groups_asks_for_the_lag_of_source_topics(
         asked.update(partitions)
         return {group_id: dict.fromkeys(tps, 2) for group_id, tps in partitions.items()}
 
-    monkeypatch.setattr(live, "snapshot", lambda *_, **__: iter([line]))
+    monkeypatch.setattr(live, "snapshot_lines", lambda *_, **__: iter([line]))
     monkeypatch.setattr(live, "group_lags", group_lags)
     assert main(["describe", "--bootstrap-server", "broker:9092", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -44,6 +44,23 @@ def test_the_root_has_the_names_of_its_stub_and_no_others() -> None:
     assert shown <= names.keys() | {name.split(".")[0] for name in MODULES}
 
 
+@pytest.mark.parametrize(
+    ("name", "where"),
+    [
+        ("assign_batch", "; see kafka_rebalance.bulk.assign_batch"),
+        ("SchemaError", "; see kafka_rebalance.errors.SchemaError"),
+        ("change_from_text", "; see kafka_rebalance.plans.changes.change_from_text"),
+        ("asign", ""),
+        ("_private", ""),
+        ("cli", ""),
+    ],
+)
+def test_an_error_names_the_public_module_of_a_name(name: str, where: str) -> None:
+    with pytest.raises(AttributeError) as raised:
+        kr.__getattr__(name)
+    assert str(raised.value) == f"module 'kafka_rebalance' has no attribute '{name}'{where}"
+
+
 def test_every_public_exception_is_a_public_name() -> None:
     raised = set()
     for path in MODULES.values():

@@ -249,8 +249,12 @@ CALLS: dict[str, tuple[str, Callable[[], object]]] = {
         lambda: compare_batch([GROUP], "add-members=1"),
     ),
     "a change for a batch": (
-        "changes[0]: an AddMembers is not a text",
-        lambda: ANY.bulk.plan_batch([GROUP], None, [kr.AddMembers(1)]),
+        "changes[1]: 1 is not a change; give one, as AddMembers(2)",
+        lambda: ANY.bulk.plan_batch([GROUP], None, [kr.AddMembers(1), 1]),
+    ),
+    "a change that no string describes": (
+        "changes[0]: BounceMembers(member='*', static=None, away_ms=None) cannot be written",
+        lambda: plan_batch([GROUP], None, [kr.BounceMembers("*")]),
     ),
     "a number of changes for a batch": (
         "changes: an int is not a list",

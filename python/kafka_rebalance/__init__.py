@@ -25,13 +25,26 @@ def __getattr__(name: str) -> object:
     elif name == "__all__":
         value = sorted(name for name, module in _public().items() if module != ".")
     elif (module := _public().get(name)) is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_elsewhere(name)}")
     elif module == ".":
         value = import_module(f".{name}", __name__)
     else:
         value = getattr(import_module(module, __name__), name)
     globals()[name] = value
     return value
+
+
+def _elsewhere(name: str) -> str:
+    """Returns which public modules have a name that the root lacks, as the end of an error."""
+    from importlib.util import find_spec
+
+    # `from kafka_rebalance import wire` asks for the name before it imports the module.
+    if name[0] == "_" or find_spec(f"{__name__}.{name}") is not None:
+        return ""
+    rooms = sorted({f".{one}" if at == "." else at for one, at in _public().items()})
+    named = {one: vars(import_module(one, __name__)) for one in rooms}
+    found = [one for one in rooms if name in named[one].get("__all__", named[one])]
+    return "".join(f"; see {__name__}{room}.{name}" for room in found)
 
 
 def __dir__() -> list[str]:

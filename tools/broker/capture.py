@@ -186,8 +186,8 @@ def readme(lines: list[dict[str, Any]]) -> str:
     python = [(group_id, f"{client}, {assignor}") for client, group_id, assignor, _, _ in PYTHON]
     return f"""# The captured sample
 
-`captured_groups.jsonl` is what `kafka_rebalance.live.snapshot_lines` read from a running Apache Kafka
-on {made_on}: {len(lines)} groups, one a line, ordered by name, with {members} members.
+`captured_groups.jsonl` is what `kafka_rebalance.live.snapshot_lines` read from a running
+Apache Kafka on {made_on}: {len(lines)} groups, one a line, ordered by name, with {members} members.
 `{rebalancing}` was in the middle of a rebalance and is an error line.
 
 Everything in it is real but the names. {len(RACKS)} brokers in racks {", ".join(RACKS)} ran on one

@@ -9,6 +9,7 @@ use std::ops::Range;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, StructArray};
+use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 
 /// The error of a column that is missing, or whose type differs from the contract's.
@@ -55,6 +56,11 @@ impl<'a> Structs<'a> {
 
     /// The column of this name. An absent optional column has only nulls.
     pub fn column<C: Column<'a>>(&self, name: &str, required: bool) -> Result<C, SchemaError> {
+        let (path, presence) = self.find(name, required)?;
+        C::of(path, presence)
+    }
+
+    pub fn find(&self, name: &str, required: bool) -> Result<(String, Presence<'a>), SchemaError> {
         let path = format!("{}{name}", self.path);
         let found = self.fields.iter().find(|(field, _)| *field == name);
         let own = found.map(|&(_, column)| column);
@@ -62,7 +68,7 @@ impl<'a> Structs<'a> {
             let problem = "the column is missing".into();
             return Err(SchemaError { path, problem });
         }
-        C::of(path, Presence::of(own, self.parent))
+        Ok((path, Presence::of(own, self.parent)))
     }
 }
 
@@ -71,18 +77,25 @@ impl<'a> Structs<'a> {
 pub struct Presence<'a> {
     /// None for an absent column, and for a column of Arrow's null type.
     own: Option<&'a ArrayRef>,
-    parent: Option<&'a StructArray>,
+    nulls: Option<&'a NullBuffer>,
+    nulls_of_parent: Option<&'a NullBuffer>,
 }
 
 impl<'a> Presence<'a> {
     fn of(column: Option<&'a ArrayRef>, parent: Option<&'a StructArray>) -> Self {
         let own = column.filter(|column| *column.data_type() != DataType::Null);
-        Self { own, parent }
+        Self {
+            own,
+            nulls: own.and_then(|own| own.nulls()),
+            nulls_of_parent: parent.and_then(|parent| parent.nulls()),
+        }
     }
 
-    fn at(&self, i: usize) -> bool {
-        self.own.is_some_and(|own| own.is_valid(i))
-            && self.parent.is_none_or(|parent| parent.is_valid(i))
+    #[inline]
+    pub fn at(&self, i: usize) -> bool {
+        self.own.is_some()
+            && self.nulls.is_none_or(|nulls| nulls.is_valid(i))
+            && self.nulls_of_parent.is_none_or(|nulls| nulls.is_valid(i))
     }
 }
 
@@ -127,6 +140,7 @@ impl<'a> Bytes<'a> {
         Ok(Self { presence, values })
     }
 
+    #[inline]
     pub fn get(&self, i: usize) -> Option<&'a [u8]> {
         if !self.presence.at(i) {
             return None;
@@ -171,9 +185,14 @@ impl<'a> Column<'a> for Strings<'a> {
 impl<'a> Strings<'a> {
     /// Returns an error if the bytes are not UTF-8. Arrow's importers do not validate strings, and
     /// Spark keeps any bytes. Each string is checked here, so a bad one fails only its own row.
+    #[inline]
     pub fn get(&self, i: usize) -> Result<Option<&'a str>, NotUtf8> {
         let checked = self.0.get(i).map(std::str::from_utf8).transpose();
         checked.map_err(|_| NotUtf8)
+    }
+
+    pub fn presence(&self) -> &Presence<'a> {
+        &self.0.presence
     }
 }
 
@@ -191,10 +210,7 @@ impl<'a> Lines<'a> {
             return Err(SchemaError { path, problem });
         };
         let name = batch.schema_ref().field(0).name();
-        let presence = Presence {
-            own: Some(column),
-            parent: None,
-        };
+        let presence = Presence::of(Some(column), None);
         let lines = Bytes::of_types(name, presence, "binary or a string", |found| {
             is_binary(found) || is_text(found)
         });
@@ -202,13 +218,14 @@ impl<'a> Lines<'a> {
     }
 
     /// One line; null counts as an empty line.
+    #[inline]
     pub fn get(&self, i: usize) -> &'a [u8] {
         self.0.get(i).unwrap_or_default()
     }
 }
 
 pub struct Integers<'a> {
-    presence: Presence<'a>,
+    pub presence: Presence<'a>,
     numbers: Numbers<'a>,
 }
 
@@ -235,6 +252,7 @@ impl<'a> Column<'a> for Integers<'a> {
 }
 
 impl Integers<'_> {
+    #[inline]
     pub fn get(&self, i: usize) -> Option<i64> {
         if !self.presence.at(i) {
             return None;
@@ -248,7 +266,7 @@ impl Integers<'_> {
 }
 
 pub struct Booleans<'a> {
-    presence: Presence<'a>,
+    pub presence: Presence<'a>,
     values: Option<&'a arrow_array::BooleanArray>,
 }
 
@@ -264,6 +282,7 @@ impl<'a> Column<'a> for Booleans<'a> {
 }
 
 impl Booleans<'_> {
+    #[inline]
     pub fn get(&self, i: usize) -> Option<bool> {
         let values = self.values.filter(|_| self.presence.at(i));
         values.map(|values| values.value(i))
@@ -289,9 +308,10 @@ impl<'a> Column<'a> for Topics<'a> {
 
 pub struct Lists<'a> {
     path: String,
-    presence: Presence<'a>,
+    pub presence: Presence<'a>,
     offsets: Offsets<'a>,
-    values: Presence<'a>,
+    /// The entries of all lists.
+    pub values: Presence<'a>,
 }
 
 enum Offsets<'a> {
@@ -325,6 +345,7 @@ impl<'a> Column<'a> for Lists<'a> {
 
 impl<'a> Lists<'a> {
     /// The range of list i's entries within all values; None for null.
+    #[inline]
     pub fn get(&self, i: usize) -> Option<Range<usize>> {
         if !self.presence.at(i) {
             return None;
@@ -336,7 +357,7 @@ impl<'a> Lists<'a> {
         }
     }
 
-    fn element(&self) -> String {
+    pub fn element(&self) -> String {
         format!("{}[]", self.path)
     }
 

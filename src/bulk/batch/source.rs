@@ -4,12 +4,14 @@
 
 use arrow_array::RecordBatch;
 
-use super::columns::{Lines, SchemaError};
-use super::groups::{Groups, earlier};
+use super::cells::Cells;
+use super::columns::{Lines, SchemaError, Strings, Structs};
 use crate::bulk::lines::in_parallel;
 use crate::bulk::records::{self, Group, Inventory, Records};
 use crate::error::GroupError;
 use crate::group::contract;
+use crate::group::field_types::{Field, Given, Kind};
+use crate::group::group_fields::{self, GROUP};
 use crate::group::spec::GroupSpec;
 use crate::json::Value;
 
@@ -32,9 +34,44 @@ pub struct Source<'a> {
 }
 
 enum Found<'a> {
-    Columns(Box<Groups<'a>>),
+    Columns(Box<Columns<'a>>),
     Lines(Vec<Result<Value, GroupError>>),
     Records(Vec<records::Row<'a>>, &'a Inventory),
+}
+
+struct Columns<'a> {
+    group: Cells<'a>,
+    error: Cells<'a>,
+    group_id: Strings<'a>,
+}
+
+static ERROR: [Field; 1] = [Field::new("error", Kind::Text)];
+
+impl<'a> Columns<'a> {
+    fn of(batch: &'a RecordBatch) -> Result<Self, SchemaError> {
+        let row = Structs::of_batch(batch);
+        Ok(Self {
+            group: Cells::of(&row, &GROUP)?,
+            error: Cells::of(&row, &ERROR)?,
+            group_id: row.column("group_id", true)?,
+        })
+    }
+
+    /// The group of a row. If an earlier step has set the row's `error`, the row keeps this error.
+    fn group(&self, row: usize, max_partitions: u64) -> Result<GroupSpec<'a>, GroupError> {
+        let whole = Given::whole_row(self.error.at(row));
+        let [error] = whole.fields(&ERROR)?;
+        match error.optional_text()? {
+            Some(error) => Err(earlier(error)),
+            None => group_fields::read(self.group.at(row), max_partitions),
+        }
+    }
+}
+
+/// Makes an error from the text that an earlier step wrote.
+fn earlier(error: &str) -> GroupError {
+    let (path, problem) = error.split_once(": ").unwrap_or(("group", error));
+    GroupError::new(path, problem)
 }
 
 impl<'a> Source<'a> {
@@ -42,7 +79,7 @@ impl<'a> Source<'a> {
     pub fn of(batch: &'a RecordBatch, threads: usize, form: Form<'a>) -> Result<Self, SchemaError> {
         let rows = batch.num_rows();
         let groups = match form {
-            Form::Columns => Found::Columns(Box::new(Groups::of(batch)?)),
+            Form::Columns => Found::Columns(Box::new(Columns::of(batch)?)),
             Form::Lines => {
                 let lines = Lines::of(batch)?;
                 let parsed = in_parallel(rows, threads, |row| contract::parse(lines.get(row)));
@@ -67,7 +104,7 @@ impl<'a> Source<'a> {
     /// The group's id; None if it is missing or unreadable.
     pub fn group_id(&self, row: usize) -> Option<&str> {
         match &self.groups {
-            Found::Columns(groups) => groups.group_id(row),
+            Found::Columns(columns) => columns.group_id.get(row).ok().flatten(),
             Found::Lines(values) => contract::group_id(values[row].as_ref().ok()?),
             Found::Records(rows, _) => rows[row].0,
         }
@@ -75,7 +112,7 @@ impl<'a> Source<'a> {
 
     pub fn group(&self, row: usize, max_partitions: u64) -> Result<GroupSpec<'_>, GroupError> {
         match &self.groups {
-            Found::Columns(groups) => groups.group(row, max_partitions),
+            Found::Columns(columns) => columns.group(row, max_partitions),
             Found::Lines(values) => match &values[row] {
                 Ok(value) => contract::from_value(value, max_partitions),
                 Err(error) => Err(error.clone()),

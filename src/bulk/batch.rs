@@ -4,7 +4,6 @@
 //!
 //! Names in columns are borrowed from the buffers and copied only into the answer.
 
-pub mod cells;
 pub mod columns;
 mod figures;
 mod output;
@@ -22,9 +21,8 @@ use crate::group::spec::GroupSpec;
 use crate::plans::changes::change::Change;
 use crate::plans::comparison::{self, Comparison};
 use crate::plans::{figures::Figures, rebalance_plan};
-use cells::Cells;
+use columns::Column;
 pub use columns::SchemaError;
-use columns::Structs;
 pub use source::Form;
 use source::Source;
 
@@ -123,7 +121,7 @@ fn own_changes_planned<'s>(
     batch: &RecordBatch,
     options: Options,
 ) -> Result<Vec<Row<'s, Planned>>, SchemaError> {
-    let columns = Cells::of(&Structs::of_batch(batch), &CHANGES)?;
+    let columns = Column::of_batch(batch, &CHANGES)?;
     let own = |row: usize| {
         let row = Given::whole_row(columns.at(row));
         let [changes] = row.fields(&CHANGES)?;

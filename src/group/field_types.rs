@@ -16,6 +16,9 @@ pub enum Kind {
     /// A whole number: its noun in errors, the least one and the greatest one.
     Whole(&'static str, i64, i64),
     Flag,
+    /// Bytes, and a contract line as bytes or as a string; only columns have them.
+    Bytes,
+    Line,
     List(&'static Kind),
     Object(&'static [Field]),
     /// An object with partitions of one topic. Python objects have one pair for each partition.

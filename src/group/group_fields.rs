@@ -13,13 +13,14 @@ type Result<T> = std::result::Result<T, GroupError>;
 
 const MAX: i64 = i32::MAX as i64;
 pub const COUNT: Kind = Kind::Whole("count", 0, MAX);
+pub const RACKS: Kind = Kind::List(&Kind::List(&Kind::Text));
 const GENERATION: Kind = Kind::Whole("generation", i32::MIN as i64, MAX);
 const VERSION: Kind = Kind::Whole("subscription version", 0, NEWEST_SUBSCRIPTION as i64);
 
 pub static TOPIC: [Field; 5] = [
     Field::required("name", Kind::Text),
     Field::required("partitions", COUNT),
-    Field::new("racks", Kind::List(&Kind::List(&Kind::Text))),
+    Field::new("racks", RACKS),
     Field::new("topic_id", Kind::Text),
     Field::new("initialized", Kind::List(&PARTITION)),
 ];

@@ -4,8 +4,7 @@
 
 use arrow_array::RecordBatch;
 
-use super::cells::Cells;
-use super::columns::{Lines, SchemaError, Strings, Structs};
+use super::columns::{Column, SchemaError};
 use crate::bulk::lines::in_parallel;
 use crate::bulk::records::{self, Group, Inventory, Records};
 use crate::error::GroupError;
@@ -40,21 +39,17 @@ enum Found<'a> {
 }
 
 struct Columns<'a> {
-    group: Cells<'a>,
-    error: Cells<'a>,
-    group_id: Strings<'a>,
+    group: Column<'a>,
+    error: Column<'a>,
 }
 
 static ERROR: [Field; 1] = [Field::new("error", Kind::Text)];
 
 impl<'a> Columns<'a> {
     fn of(batch: &'a RecordBatch) -> Result<Self, SchemaError> {
-        let row = Structs::of_batch(batch);
-        Ok(Self {
-            group: Cells::of(&row, &GROUP)?,
-            error: Cells::of(&row, &ERROR)?,
-            group_id: row.column("group_id", true)?,
-        })
+        let group = Column::of_batch(batch, &GROUP)?;
+        let error = Column::of_batch(batch, &ERROR)?;
+        Ok(Self { group, error })
     }
 
     /// The group of a row. If an earlier step has set the row's `error`, the row keeps this error.
@@ -66,6 +61,17 @@ impl<'a> Columns<'a> {
             None => group_fields::read(self.group.at(row), max_partitions),
         }
     }
+}
+
+/// Finds the only column of a batch; returns an error if there are several, or none.
+fn lines(batch: &RecordBatch) -> Result<Column<'_>, SchemaError> {
+    let [column] = batch.columns() else {
+        let problem = format!("{} columns in place of one of lines", batch.num_columns());
+        let path = "batch".into();
+        return Err(SchemaError { path, problem });
+    };
+    let name = batch.schema_ref().field(0).name();
+    Column::of(name.clone(), Some(column), None, &Kind::Line)
 }
 
 /// Makes an error from the text that an earlier step wrote.
@@ -81,8 +87,9 @@ impl<'a> Source<'a> {
         let groups = match form {
             Form::Columns => Found::Columns(Box::new(Columns::of(batch)?)),
             Form::Lines => {
-                let lines = Lines::of(batch)?;
-                let parsed = in_parallel(rows, threads, |row| contract::parse(lines.get(row)));
+                let lines = lines(batch)?;
+                let line = |row| lines.bytes(row).unwrap_or_default();
+                let parsed = in_parallel(rows, threads, |row| contract::parse(line(row)));
                 Found::Lines(parsed)
             }
             Form::Records(inventory) => {
@@ -104,7 +111,10 @@ impl<'a> Source<'a> {
     /// The group's id; None if it is missing or unreadable.
     pub fn group_id(&self, row: usize) -> Option<&str> {
         match &self.groups {
-            Found::Columns(columns) => columns.group_id.get(row).ok().flatten(),
+            Found::Columns(columns) => {
+                let group_id = columns.group.field(0).bytes(row)?;
+                std::str::from_utf8(group_id).ok()
+            }
             Found::Lines(values) => contract::group_id(values[row].as_ref().ok()?),
             Found::Records(rows, _) => rows[row].0,
         }

@@ -56,15 +56,19 @@ impl Names {
 #[derive(Clone)]
 struct Object<'a, 'py> {
     value: Bound<'py, PyAny>,
-    /// Those places of a tuple of TopicPartitions that are one run.
-    run: Option<(usize, usize)>,
+    /// Whether the value is a TopicPartition, which is read as a run of one partition.
+    is_run: bool,
     names: &'a Names,
 }
 
 impl<'py> Object<'_, 'py> {
     fn of(&self, value: Bound<'py, PyAny>) -> Self {
-        let (run, names) = (None, self.names);
-        Self { value, run, names }
+        let (is_run, names) = (false, self.names);
+        Self {
+            value,
+            is_run,
+            names,
+        }
     }
 
     /// Keeps an error of Python, to raise it unchanged.
@@ -82,41 +86,10 @@ impl<'py> Object<'_, 'py> {
     }
 
     /// Part i of a TopicPartition.
-    fn part(&self, pair: &Bound<'py, PyAny>, i: usize) -> PyResult<Self> {
-        Ok(self.of(pair.cast::<PyTuple>()?.get_item(i)?))
-    }
-
-    /// The runs of a list of TopicPartitions.
-    fn runs(&self, pairs: &Bound<'py, PyTuple>) -> PyResult<Vec<Self>> {
-        let mut runs: Vec<Self> = Vec::new();
-        let mut last: Option<Bound<'_, PyAny>> = None;
-        for (i, pair) in pairs.iter().enumerate() {
-            let topic = self.part(&pair, 0)?.value;
-            match (runs.last_mut().and_then(|run| run.run.as_mut()), &last) {
-                (Some(run), Some(last)) if topic.is(last) || topic.eq(last)? => run.1 = i + 1,
-                _ => runs.push(Self {
-                    run: Some((i, i + 1)),
-                    ..self.of(pairs.clone().into_any())
-                }),
-            }
-            last = Some(topic);
-        }
-        Ok(runs)
-    }
-
-    fn entries(&self, item: &Kind) -> PyResult<Box<dyn Iterator<Item = Self> + '_>> {
-        let values = match self.value.cast::<PyTuple>() {
-            Ok(values) => values.clone(),
-            Err(_) => PyTuple::new(self.value.py(), listed::<Bound<'_, PyAny>>(&self.value)?)?,
-        };
-        Ok(match (self.run, item) {
-            (Some((from, to)), _) => {
-                let numbers = (from..to).map(|i| self.part(&values.get_item(i)?, 1));
-                Box::new(numbers.collect::<PyResult<Vec<_>>>()?.into_iter())
-            }
-            (None, Kind::Run(_)) => Box::new(self.runs(&values)?.into_iter()),
-            _ => Box::new(values.into_iter().map(|value| self.of(value))),
-        })
+    fn part(&self, i: usize) -> Result<Option<Self>, String> {
+        let pair = self.value.cast::<PyTuple>().map_err(PyErr::from);
+        let part = self.read(pair.and_then(|pair| pair.get_item(i)))?;
+        Ok(Some(self.of(part)))
     }
 }
 
@@ -127,10 +100,8 @@ impl<'a> Input<'a> for Object<'a, '_> {
     ) -> Result<[Option<Self>; N], String> {
         let py = self.value.py();
         let mut found = [const { None }; N];
-        if let Some((first, _)) = self.run {
-            let pair = self.value.get_item(first);
-            let topic = self.read(pair.and_then(|pair| self.part(&pair, 0)))?;
-            (found[0], found[1]) = (Some(topic), Some(self.clone()));
+        if self.is_run {
+            (found[0], found[1]) = (self.part(0)?, Some(self.clone()));
             return Ok(found);
         }
         // The subtopology and the partition of a TaskOffset are its task.
@@ -142,7 +113,7 @@ impl<'a> Input<'a> for Object<'a, '_> {
         };
         for (i, (field, name)) in table.iter().zip(attributes(py, table)).enumerate() {
             found[i] = match &task {
-                Some(task) if i < 2 => Some(self.read(self.part(&task.value, i))?),
+                Some(task) if i < 2 => task.part(i)?,
                 _ if !field.is_in(Some(Form::Objects)) => None,
                 _ => self.attribute(name.bind(py))?,
             };
@@ -168,7 +139,19 @@ impl<'a> Input<'a> for Object<'a, '_> {
     }
 
     fn list(&self, item: &'static Kind) -> Result<impl Iterator<Item = Self>, String> {
-        self.read(self.entries(item))
+        let values = match self.value.cast::<PyTuple>() {
+            Ok(values) => values.clone(),
+            Err(_) => {
+                let values = listed::<Bound<'_, PyAny>>(&self.value);
+                self.read(values.and_then(|values| PyTuple::new(self.value.py(), values)))?
+            }
+        };
+        // The partition is the second part of a TopicPartition.
+        let (first, is_run) = (usize::from(self.is_run), matches!(item, Kind::Run(_)));
+        Ok(values.into_iter().skip(first).map(move |value| Self {
+            is_run,
+            ..self.of(value)
+        }))
     }
 
     /// Comparing two lists takes less time than reading one, most of all if their names are the
@@ -259,8 +242,13 @@ pub fn intern(group: &Bound<'_, PyAny>) -> PyResult<Interned> {
         let Source::Objects(names) = names else {
             unreachable!("names");
         };
-        let (value, run) = (group.clone(), None);
-        let read = group_fields::read(Object { value, run, names }, u64::MAX);
+        let (value, is_run) = (group.clone(), false);
+        let group = Object {
+            value,
+            is_run,
+            names,
+        };
+        let read = group_fields::read(group, u64::MAX);
         raised = names.held().1.take();
         read
     });

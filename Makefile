@@ -26,8 +26,8 @@ PYTEST = $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup
 quick: need-python need-cargo $(VENV)/built ## the tests that start no process, on few fixed seeds (two minutes)
 	$(PYTEST)
 
-# The laws do not hold for every seed yet: `make test FIRST_SEED=` draws fresh ones, and prints them.
-FIRST_SEED ?= 0
+# Laws draw fresh seeds, and print the first; `make test FIRST_SEED=N` draws those from N on.
+FIRST_SEED ?=
 test: need-python need-cargo need-java $(VENV)/built browser ## all tests but `make frames`; those against Kafka's own classes need Maven
 	@command -v mvn >/dev/null && $(MAKE) --no-print-directory judges || \
 	  echo "Maven is not here: the tests against Kafka's own classes and a real broker are skipped." \

@@ -14,6 +14,7 @@ pub mod json;
 pub mod plans;
 #[cfg(feature = "python")]
 mod python;
+pub mod switching;
 pub mod wire;
 
 /// Replaces the system's allocator, which returns large buffers to the kernel after each batch, so

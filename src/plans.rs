@@ -3,7 +3,6 @@
 
 pub mod changes;
 pub mod clients;
-pub mod comparison;
 pub mod figures;
 pub mod possible;
 pub mod rebalance_plan;

@@ -11,13 +11,14 @@ import pytest
 import kafka_rebalance as kr
 from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
 from kafka_rebalance.assignors.registry import BUILT_IN, Engine, protocol_name
-from kafka_rebalance.plans import rounds, switch
-from kafka_rebalance.plans.migrations import migration
-from kafka_rebalance.plans.switch import bounce_of_one_name, one_bounce, two_bounces
+from kafka_rebalance.plans import rounds
 from kafka_rebalance.report.plans.compare import print_comparison, print_comparisons
 from kafka_rebalance.report.plans.recipes import print_migration
 from kafka_rebalance.simulator.seeds import Spread
 from kafka_rebalance.simulator.timing import Timed
+from kafka_rebalance.switching import rounds as switch
+from kafka_rebalance.switching.migrations import migration
+from kafka_rebalance.switching.rounds import bounce_of_one_name, one_bounce, two_bounces
 from tests.support.switched_groups import played, running
 from tests.test_mixed_lists import BOTH, between
 from tests.test_rebalance_protocol import COOPERATIVE, eager

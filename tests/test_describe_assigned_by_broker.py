@@ -16,8 +16,8 @@ from kafka_rebalance.live.broker_groups import (
     broker_line,
     describe_request,
 )
-from kafka_rebalance.plans import describe
-from kafka_rebalance.plans.assigned_by_broker import AssignedByBroker
+from kafka_rebalance.present.broker_assigned import AssignedByBroker
+from kafka_rebalance.present.description import describe
 from kafka_rebalance.report.plans.assigned_by_broker import print_assigned_by_broker
 from kafka_rebalance.wire.broker_groups import DescribedConsumerMember, DescribedPartitions
 

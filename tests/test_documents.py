@@ -16,6 +16,7 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance.data import captured_lines
+from tests.support.contributing import check_steps, source_files
 from tests.support.imports import MODULES
 from tests.support.prompt import command
 from tools import api_page, rooms
@@ -137,6 +138,17 @@ def test_the_page_of_the_api_is_current() -> None:
     found = api_page.PAGE.read_text(encoding="utf-8")
     assert found == api_page.page()
     assert sorted(re.findall(r"^\| `(\w+)", found, re.MULTILINE)) == kr.__all__
+
+
+def test_the_design_counts_the_files_that_a_change_touches() -> None:
+    found = rooms.PAGE.read_text(encoding="utf-8").partition("## What a change touches")[2]
+    rows = re.findall(r"^\| ((?:Add|Move) .*) \| (\d+) \|$", found, re.MULTILINE)
+    assert len(rows) == 5
+    assert {what: int(files) for what, files in rows} == {
+        what: source_files(what) for what, _ in rows
+    }
+    for heading in ("Add a kind of group", "Move to a new Kafka version"):
+        check_steps(heading, steps=5, files=6)
 
 
 def test_the_rooms_of_the_design_are_current() -> None:

@@ -14,10 +14,11 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance import GroupSpec, TopicPartition
-from kafka_rebalance.plans import facts, sticky_facts
-from kafka_rebalance.plans.facts import Fact
-from kafka_rebalance.plans.general_steps import NewestClaim, SameInstance
-from kafka_rebalance.plans.reasons import reasons
+from kafka_rebalance.explain import facts
+from kafka_rebalance.explain import sticky as sticky_facts
+from kafka_rebalance.explain.facts import Fact
+from kafka_rebalance.explain.general_sticky import NewestClaim, SameInstance
+from kafka_rebalance.explain.reasons import reasons
 from tests.support.fact_checks import CHECKS
 from tests.support.generate import generate
 from tests.support.reference_log import Log

@@ -13,14 +13,14 @@ import kafka_rebalance as kr
 from kafka_rebalance import GroupSpec, Member, Topic, TopicPartition
 from kafka_rebalance.assignors.consumer.heterogeneous import HeterogeneousBuild
 from kafka_rebalance.assignors.consumer.targets import view_of
+from kafka_rebalance.explain import facts
+from kafka_rebalance.explain.broker import Evened, Fewest, Fills, GivenTask, Keeps, Quotas
+from kafka_rebalance.explain.reasons import reasons
+from kafka_rebalance.explain.share import Filled, FormerReader, Shared, TooFew, Unread
+from kafka_rebalance.explain.sticky import Balanced, Held
 from kafka_rebalance.group.model import StreamsMember, Subtopology
 from kafka_rebalance.java.hash_map import Uuid
-from kafka_rebalance.plans import facts
-from kafka_rebalance.plans.broker_facts import Evened, Fewest, Fills, GivenTask, Keeps, Quotas
-from kafka_rebalance.plans.reasons import reasons
 from kafka_rebalance.plans.rounds import subscribed_partitions
-from kafka_rebalance.plans.share_facts import Filled, FormerReader, Shared, TooFew, Unread
-from kafka_rebalance.plans.sticky_facts import Balanced, Held
 from tests.support.fact_checks import CHECKS
 from tests.support.reference_log import Log
 

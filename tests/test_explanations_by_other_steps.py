@@ -11,10 +11,10 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance import GroupSpec, Member, Topic, TopicPartition
+from kafka_rebalance.explain import facts
+from kafka_rebalance.explain.facts import Fact
+from kafka_rebalance.explain.reasons import reasons
 from kafka_rebalance.group.ownership import Assignment
-from kafka_rebalance.plans import facts
-from kafka_rebalance.plans.facts import Fact
-from kafka_rebalance.plans.reasons import reasons
 from kafka_rebalance.plans.rounds import Round, subscribed_partitions
 
 LIKE = {

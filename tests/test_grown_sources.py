@@ -10,8 +10,8 @@ import pytest
 
 from kafka_rebalance import GroupSpec
 from kafka_rebalance.cli import main
+from kafka_rebalance.notes.grown_sources import STOPS, may_stop
 from kafka_rebalance.plans.changes import AddPartitions
-from kafka_rebalance.plans.grown_sources import STOPS, may_stop
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -25,8 +25,8 @@ from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import shown
 from kafka_rebalance.live.broker_groups import DESCRIBE_APIS
 from kafka_rebalance.live.other_groups import connect_group
-from kafka_rebalance.plans.assigned_by_broker import AssignedByBroker
-from kafka_rebalance.plans.streams_group import StreamsGroupWithLag
+from kafka_rebalance.present.broker_assigned import AssignedByBroker
+from kafka_rebalance.present.streams_group import StreamsGroupWithLag
 from kafka_rebalance.report.plans.assigned_by_broker import print_assigned_by_broker
 from kafka_rebalance.report.plans.connect_workers import print_connect_group
 from kafka_rebalance.report.plans.streams_group import print_streams_group

@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 
 import kafka_rebalance as kr
-from kafka_rebalance.plans.broker_notes import broker_notes
-from kafka_rebalance.plans.other_courses import other_order
+from kafka_rebalance.notes.broker import broker_notes
+from kafka_rebalance.notes.other_courses import other_order
 from tests.support.broker_groups import broker_group, note_kinds
 
 GROUP = broker_group("consumer/uniform", [[0, 1], [5], [4], [2], [3]])

@@ -14,8 +14,8 @@ import kafka_rebalance as kr
 from kafka_rebalance.bulk.lines import assign_lines
 from kafka_rebalance.cli import main
 from kafka_rebalance.java.order import java_hash_order
+from kafka_rebalance.notes.librdkafka_traps import librdkafka_traps
 from kafka_rebalance.plans.clients import CLIENTS, LIBRDKAFKA, recipe
-from kafka_rebalance.plans.librdkafka_traps import librdkafka_traps
 from tools import differential
 from tools.judge import Block
 

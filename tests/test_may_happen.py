@@ -14,8 +14,8 @@ import pytest
 import kafka_rebalance as kr
 from kafka_rebalance.cli import main
 from kafka_rebalance.member import ConsumerConfig
-from kafka_rebalance.plans.commit_waits import CommitWaits, commit_waits
-from kafka_rebalance.plans.may_happen import may_happen
+from kafka_rebalance.notes.commit_waits import CommitWaits, commit_waits
+from kafka_rebalance.notes.may_happen import may_happen
 from kafka_rebalance.simulator import simulate
 from kafka_rebalance.simulator.from_group import scenario_from_group
 

@@ -10,9 +10,9 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance.cli import main
+from kafka_rebalance.notes.extra_rebalances import extra_rebalances, played_further
+from kafka_rebalance.notes.met_apart import played_apart
 from kafka_rebalance.plans.changes import change_from_text
-from kafka_rebalance.plans.extra_rebalances import extra_rebalances, played_further
-from kafka_rebalance.plans.met_apart import played_apart
 from tests.support.groups_by_library import said
 from tests.test_planned_switches import running
 

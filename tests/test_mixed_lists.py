@@ -15,10 +15,10 @@ from kafka.errors import KafkaConfigurationError
 
 import kafka_rebalance as kr
 from kafka_rebalance.plans.listed import may_list_eager
-from kafka_rebalance.plans.migrations import migration
 from kafka_rebalance.plans.rounds import play
-from kafka_rebalance.plans.switch import one_bounce, two_bounces
-from kafka_rebalance.plans.switched import not_rolling
+from kafka_rebalance.switching.migrations import migration
+from kafka_rebalance.switching.not_rolling import not_rolling
+from kafka_rebalance.switching.rounds import one_bounce, two_bounces
 
 BOTH = ("cooperative-sticky", "range")
 IDS = {

@@ -19,6 +19,7 @@ import kafka_rebalance as kr
 import kafka_rebalance._core as _core
 from kafka_rebalance.cli import main
 from kafka_rebalance.java.hash_table import HashTable
+from kafka_rebalance.notes.never_ends import STOP_ALL
 from kafka_rebalance.report.plans.never_ends import print_endless
 from tests.support.oracle import JAR, ask_once
 from tests.support.planned_groups import pair
@@ -184,7 +185,7 @@ def test_a_group_that_hangs_now_has_ways_out_that_end() -> None:
     assert changes["resubscribe=a,b,c,d"]
     assert False in changes.values()
     for change in changes:
-        if change != kr.plans.never_ends.STOP_ALL:
+        if change != STOP_ALL:
             assert kr.plan(GROUP, changes=[change]).settled
 
 

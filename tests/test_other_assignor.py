@@ -13,7 +13,7 @@ import pytest
 import kafka_rebalance as kr
 from kafka_rebalance.assignors.registry import KAFKAS, protocol_name
 from kafka_rebalance.plans.changes.other_assignor import run_by
-from kafka_rebalance.plans.switch import two_bounces
+from kafka_rebalance.switching.rounds import two_bounces
 from tests.support import java_clients
 from tests.support.generate_changes import groups_and_changes
 

@@ -11,7 +11,7 @@ import pytest
 import kafka_rebalance as kr
 from kafka_rebalance.assignors.registry import BUILT_IN, SERVER_SIDE, protocol_name
 from kafka_rebalance.plans.changes.other_assignor import run_by
-from kafka_rebalance.plans.switch import bounce_of_one_name, two_bounces
+from kafka_rebalance.switching.rounds import bounce_of_one_name, two_bounces
 from tests.support.generate_changes import groups_and_changes
 from tests.support.groups_by_library import group, said
 from tests.support.plan_checks import check_rounds

@@ -11,7 +11,7 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance.cli import main
-from kafka_rebalance.plans.broker_notes import broker_notes
+from kafka_rebalance.notes.broker import broker_notes
 from kafka_rebalance.plans.changes import SwitchProtocol, apply
 from tests.support.broker_groups import broker_group, broker_line, note_kinds
 

@@ -20,8 +20,8 @@ from kafka_rebalance.group.model import wrong_protocol
 from kafka_rebalance.live.classic_groups import described_line
 from kafka_rebalance.member import ConsumerConfig
 from kafka_rebalance.plans.changes.other_assignor import run_by
-from kafka_rebalance.plans.seen_rebalance import seen_rebalance
 from kafka_rebalance.simulator.from_group import scenario_from_group
+from kafka_rebalance.watch.verdict import judged_rebalance
 from tests.support.contract_lines import as_bytes, error_of_both, valid_line_with
 from tests.support.prompt import command
 from tests.test_mixed_lists import IDS, between
@@ -309,8 +309,8 @@ def test_a_watched_rebalance_keeps_what_is_known_of_the_protocol() -> None:
     after = kr.GroupSpec.from_dict(
         {k: v for k, v in plan.final.to_dict().items() if k != "rebalance_protocol"}
     )
-    assert seen_rebalance(before, after).is_predicted
-    assert not seen_rebalance(between(), after).is_predicted
+    assert judged_rebalance(before, after).is_predicted
+    assert not judged_rebalance(between(), after).is_predicted
 
 
 # What is printed ----------------------------------------------------------------------------------

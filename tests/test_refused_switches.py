@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 import kafka_rebalance as kr
-from kafka_rebalance.plans import migration
 from kafka_rebalance.plans.changes import SwitchAssignor
-from kafka_rebalance.plans.switched import not_rolling
 from kafka_rebalance.report.plans.recipes import print_migration
+from kafka_rebalance.switching.migrations import migration
+from kafka_rebalance.switching.not_rolling import not_rolling
 from tests.support.groups_by_library import group, said
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance.cli import main
-from kafka_rebalance.plans.other_courses import other_pause
+from kafka_rebalance.notes.other_courses import other_pause
 from kafka_rebalance.plans.rebalance_plan import parse_changes, played
 from kafka_rebalance.simulator.timing import assumed
 from tests.modern_live.judge import owned

@@ -77,7 +77,7 @@ def test_the_import_checks_see_imports() -> None:
 # Twins --------------------------------------------------------------------------------------------
 
 # In these rooms (top folders), every Rust file has a Python file at the same path.
-TWIN_ROOMS = ("group", "java", "assignors", "plans")
+TWIN_ROOMS = ("group", "java", "assignors", "plans", "switching")
 # Exceptions: Rust files that Python does not need.
 RUST_ONLY = {
     "assignors/consumer/changed": "what homogeneous.py does with a target, as sorted lists",

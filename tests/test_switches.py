@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kafka_rebalance.plans.switch import one_bounce, two_bounces
+from kafka_rebalance.switching.rounds import one_bounce, two_bounces
 from tests.support.switched_groups import UUID, played, running
 
 if TYPE_CHECKING:
-    from kafka_rebalance.plans.switch import Bounce
+    from kafka_rebalance.switching.rounds import Bounce
 
 
 def counts(bounces: tuple[Bounce, ...]) -> list[int]:

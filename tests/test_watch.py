@@ -19,14 +19,9 @@ from kafka_rebalance.cli import main
 from kafka_rebalance.cli import watch as watch_command
 from kafka_rebalance.live import watched_log
 from kafka_rebalance.live.offsets_log import NoLogError
-from kafka_rebalance.plans.owners import owners
-from kafka_rebalance.plans.seen_rebalance import (
-    EAGER_MEMBERS,
-    NO_CHANGE,
-    distance,
-    seen_rebalance,
-)
 from kafka_rebalance.report.text.names import member_names
+from kafka_rebalance.watch.owners import owners
+from kafka_rebalance.watch.verdict import EAGER_MEMBERS, NO_CHANGE, distance, judged_rebalance
 from kafka_rebalance.wire.group_records import GroupMetadataKey, OffsetsRecord, encode_key
 from tests.test_watch_by_broker import described, recorded
 
@@ -52,7 +47,7 @@ def test_a_rebalance_as_predicted(engine: Engine) -> None:
     """The prediction uses the real id of the member that joined."""
     before = settled("roundrobin", "b", "c")
     later = after(before, *before.members, kr.Member("a-9", ("t", "u")))
-    one = seen_rebalance(before, later, engine=engine)
+    one = judged_rebalance(before, later, engine=engine)
     assert (one.event, one.assignor, one.elsewhere) == ("joined: a-9", "roundrobin", 0)
     assert one.is_predicted
     told = kr.plan(before, None, [kr.AddMembers(1)])
@@ -65,23 +60,23 @@ def test_the_cause_of_a_difference_is_named(engine: Engine) -> None:
     members = (*before.members, kr.Member("a-9", ("t", "u"), client_library="librdkafka"))
     later = after(before, *members, assignor="librdkafka/cooperative-sticky")
     later = later.edited(assignor="cooperative-sticky")
-    one = seen_rebalance(replace(before, leader="b-1"), later, engine=engine)
+    one = judged_rebalance(replace(before, leader="b-1"), later, engine=engine)
     assert one.event == "joined: a-9"
     assert one.cause == "a member with librdkafka/cooperative-sticky led"
     assert 0 < one.elsewhere <= one.partitions == 10
     # If the member with librdkafka may have led, its answer is one of the predictions.
-    assert seen_rebalance(before, later, engine=engine).is_predicted
+    assert judged_rebalance(before, later, engine=engine).is_predicted
 
 
 def test_claims_that_were_not_sent_are_a_cause() -> None:
     before = settled("sticky", "b", "c", "d")
     left = before.members[:1] + before.members[2:]
     forgetful = tuple(one.owning() for one in left)
-    one = seen_rebalance(before, after(before, *forgetful))
+    one = judged_rebalance(before, after(before, *forgetful))
     assert one.cause in ("no member sent a generation", "no member sent what it owned")
     swapped = dict(zip(["b-1", "d-1"], reversed([m.owned_partitions for m in left]), strict=True))
     odd = before.edited(members=left).owning(swapped)
-    assert seen_rebalance(before, odd).cause == "unknown"
+    assert judged_rebalance(before, odd).cause == "unknown"
 
 
 def test_what_members_sent_is_a_cause() -> None:
@@ -90,7 +85,7 @@ def test_what_members_sent_is_a_cause() -> None:
     joined = kr.Member("a-9", ("t", "u"))
     forgetful = (before.members[0].owning(), *before.members[1:], joined)
     sent = before.edited(members=forgetful)
-    one = seen_rebalance(before, after(before, *forgetful), sent=sent)
+    one = judged_rebalance(before, after(before, *forgetful), sent=sent)
     assert one.cause == "members sent other claims: b-1"
     assert one.assignor == "sticky"
 
@@ -102,18 +97,18 @@ def test_members_that_list_an_eager_assignor_too_are_a_cause() -> None:
     eager = before.edited(members=tuple(one.owning() for one in before.members))
     ended = after(eager, *eager.members, joined)
     sent = eager.edited(members=(*eager.members, joined))
-    assert seen_rebalance(before, ended).cause == EAGER_MEMBERS
-    from_record = seen_rebalance(before, ended, sent=sent)
+    assert judged_rebalance(before, ended).cause == EAGER_MEMBERS
+    from_record = judged_rebalance(before, ended, sent=sent)
     assert from_record.cause == f"{EAGER_MEMBERS}: b-1, c-1, d-1"
     known = before.edited(rebalance_protocol="eager")
-    assert seen_rebalance(known, ended, sent=sent).is_predicted
+    assert judged_rebalance(known, ended, sent=sent).is_predicted
 
 
 def test_a_static_member_that_comes_back_is_no_rebalance() -> None:
     members = tuple(kr.Member(f"{name}-1", ("t", "u"), name) for name in "bc")
     before = kr.plan(kr.GroupSpec("g", TOPICS, members, "range", 1)).final
     again = replace(before.members[0], member_id="b-2")
-    one = seen_rebalance(before, before.edited(members=(again, before.members[1])))
+    one = judged_rebalance(before, before.edited(members=(again, before.members[1])))
     assert (one.event, one.is_predicted) == ("back: b-2", True)
 
 
@@ -278,7 +273,7 @@ def logged(group_id: str, monkeypatch: pytest.MonkeyPatch, *, at_first: int = 1)
     states = list(watched_log.logged_states("", group_id, every_s=0))
     found = []
     for (before, _), (later, sent) in pairwise(states):
-        one = seen_rebalance(before, later, sent=sent)
+        one = judged_rebalance(before, later, sent=sent)
         found.append(f"{one.generation_id} {one.event.split('-')[0]}: {one.assignor}")
         assert one.is_predicted, one
     return found

@@ -16,15 +16,15 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance.live import watched_group
-from kafka_rebalance.plans import seen_target
-from kafka_rebalance.plans.seen_rebalance import (
+from kafka_rebalance.playback.driver import Driver
+from kafka_rebalance.watch import courses as seen_target
+from kafka_rebalance.watch.verdict import (
     MORE_CHANGED,
     NOT_ALL_TRIED,
     OLD_COUNTS,
     is_reached,
-    seen_rebalance,
+    judged_rebalance,
 )
-from kafka_rebalance.playback.driver import Driver
 from tests.support.broker_transitions import Command, Transitions
 from tests.support.coordinator_oracle import JAR, CoordinatorOracle
 
@@ -57,7 +57,7 @@ def test_what_a_broker_did_is_as_predicted(observed: dict[str, Any]) -> None:
     """Consumer, share and streams groups; among them restarts of which only the end was seen."""
     states = [kr.GroupSpec.from_dict(line) for line in (observed["before"], *observed["seen"])]
     for before, later in pairwise(states):
-        one = seen_rebalance(before, later)
+        one = judged_rebalance(before, later)
         assert one.is_predicted, one
 
 
@@ -90,7 +90,7 @@ def test_random_changes_are_as_predicted(
         for _ in range(3):
             kinds |= {kind.split()[0] for kind in group.changed(most)}
             later = group.settled()
-            one = seen_rebalance(before, later)
+            one = judged_rebalance(before, later)
             assert one.is_predicted or one.cause == MORE_CHANGED, (seed, one)
             hidden += not one.is_predicted
             before = later
@@ -106,13 +106,13 @@ def test_two_partitions_in_each_others_place_are_not_as_predicted() -> None:
         before = group.settled()
         group.changed(2)
         later = group.settled()
-        assert seen_rebalance(before, later).is_predicted
+        assert judged_rebalance(before, later).is_predicted
         owned = {one.member_id: list(one.owned_partitions) for one in later.members}
         has = [member_id for member_id, partitions in owned.items() if partitions]
         if len(has) > 1:
             one, other = owned[has[0]], owned[has[1]]
             one[0], other[0] = other[0], one[0]
-            assert not seen_rebalance(before, later.owning(owned)).is_predicted
+            assert not judged_rebalance(before, later.owning(owned)).is_predicted
 
 
 def test_a_topic_that_grew_twice() -> None:
@@ -124,8 +124,8 @@ def test_a_topic_that_grew_twice() -> None:
         group.topics[name] += 1
         group.command({"op": "topics", "topics": group.topics})
         later = group.settled()
-    assert f"partitions: {name}" in seen_rebalance(before, later).event
-    assert seen_rebalance(before, later).is_predicted
+    assert f"partitions: {name}" in judged_rebalance(before, later).event
+    assert judged_rebalance(before, later).is_predicted
 
 
 def share_group(*owned: tuple[int, ...], generation_id: int) -> kr.GroupSpec:
@@ -148,13 +148,13 @@ def test_all_owners_of_a_shared_partition_count() -> None:
     before = share_group((0,), (1,), generation_id=5)
     new = kr.Member("m2", ("t",))
     later = kr.plan(before.edited(members=(*before.members, new))).final
-    assert seen_rebalance(before, later).is_predicted
+    assert judged_rebalance(before, later).is_predicted
     owned = {one.member_id: one.owned_partitions for one in later.members}
     assert sum(map(len, owned.values())) > 2
     shared = owned["m2"][0]
     other = next(m for m in ("m0", "m1") if shared in owned[m])
     less = tuple(tp for tp in owned[other] if tp != shared)
-    one = seen_rebalance(before, later.owning({**owned, other: less}))
+    one = judged_rebalance(before, later.owning({**owned, other: less}))
     assert (one.event, one.cause, one.elsewhere, one.partitions) == ("joined: m2", "unknown", 1, 2)
 
 
@@ -164,7 +164,7 @@ def test_all_members_are_replaced_between_two_descriptions() -> None:
     member = kr.Member("m0", ("t",))
     before = kr.plan(kr.GroupSpec("g", (topic,), (member,), "consumer/uniform", 5)).final
     later = kr.plan(before, changes=["bounce-members=m0", "add-members=2"]).final
-    one = seen_rebalance(before, later)
+    one = judged_rebalance(before, later)
     assert "left: m0" in one.event
     assert one.is_predicted, one
 
@@ -183,7 +183,7 @@ def test_a_standby_task_of_another_member_is_not_as_predicted() -> None:
         for m in later.members
     )
     standby = {tp for m in later.members if m.streams for tp in m.streams.standby_tasks}
-    one = seen_rebalance(before, later.edited(members=bare))
+    one = judged_rebalance(before, later.edited(members=bare))
     assert (one.cause, one.elsewhere) == ("unknown", len(standby))
 
 
@@ -251,7 +251,7 @@ def test_an_epoch_is_one_state(monkeypatch: pytest.MonkeyPatch) -> None:
     half = described(6, ("a", 6, [0]), ("b", 6, [1]))
     found = looks(monkeypatch, *[first] * 4, joined, *[target] * 4, *[half] * 4)
     assert [one.generation_id for one in found.settled] == [5, 6]
-    assert seen_rebalance(*found.settled).event == "joined: b"
+    assert judged_rebalance(*found.settled).event == "joined: b"
     # A new topic is described before it has an epoch.
     grown = {**first, "topics": [{**first["topics"][0], "partitions": 3}]}
     assert len(looks(monkeypatch, first, *[grown] * 20).settled) == 1
@@ -267,7 +267,7 @@ def test_a_static_member_of_a_consumer_group_comes_back_in_its_epoch(
     back["members"][0]["member_id"] = "a2"
     found = looks(monkeypatch, before, away, back)
     assert len(found.settled) == 2
-    one = seen_rebalance(*found.settled)
+    one = judged_rebalance(*found.settled)
     assert (one.event, one.is_predicted) == ("back: a2", True)
 
 
@@ -322,7 +322,7 @@ def test_a_topic_that_grows_is_no_rebalance(monkeypatch: pytest.MonkeyPatch) -> 
         found = looks(monkeypatch, *[line] * 3, *[grown(line, 3)] * 20, *[grown(end, 3)] * 3)
         assert found.waits == ["partitions: t 2 -> 3; no rebalance yet"]
         before, after = found.settled
-        one = seen_rebalance(before, after)
+        one = judged_rebalance(before, after)
         assert (one.event, one.gained, one.cause) == ("partitions: t 2 -> 3", 1, None)
 
 
@@ -332,7 +332,7 @@ def test_a_leader_that_knows_the_old_partition_counts_is_a_cause() -> None:
     ).final
     joined = before.edited(members=(*before.members, kr.Member("b", ("t",))))
     seen = kr.plan(joined).final.edited(topics=(kr.Topic("t", 6),))
-    one = seen_rebalance(before, seen)
+    one = judged_rebalance(before, seen)
     assert (one.cause, one.elsewhere) == (OLD_COUNTS, 3)
 
 
@@ -355,11 +355,11 @@ def _uniform(members: int, *topics: tuple[str, int]) -> kr.GroupSpec:
 
 def test_created_and_deleted_topics_and_other_assignors_are_named() -> None:
     one, both = _uniform(2, ("t", 4)), _uniform(2, ("t", 4), ("u", 3))
-    assert seen_rebalance(one, both).event == "created: u"
-    assert seen_rebalance(both, one).event == "deleted: u"
+    assert judged_rebalance(one, both).event == "created: u"
+    assert judged_rebalance(both, one).event == "deleted: u"
     other = kr.plan(one.edited(assignor="consumer/range")).final
     switched = "assignor: consumer/uniform -> consumer/range"
-    assert seen_rebalance(one, other).event == switched
+    assert judged_rebalance(one, other).event == switched
 
 
 def test_a_large_group_has_more_orders_than_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -370,16 +370,16 @@ def test_a_large_group_has_more_orders_than_are_tried(monkeypatch: pytest.Monkey
     assert later.generation_id is not None
     owned: dict[str, list[kr.TopicPartition]] = {one.member_id: [] for one in later.members}
     wrong = later.edited(generation_id=before.generation_id).owning(owned)
-    found = seen_rebalance(before, wrong)
+    found = judged_rebalance(before, wrong)
     assert (found.cause, found.elsewhere, found.partitions) == ("unknown", 16, 16)
     monkeypatch.setattr(seen_target, "_LEAST_ENDS", 1)
     monkeypatch.setattr(seen_target, "_MOST_WORK", 1)
-    assert seen_rebalance(before, wrong).cause == NOT_ALL_TRIED
+    assert judged_rebalance(before, wrong).cause == NOT_ALL_TRIED
 
 
 def test_without_epochs_nothing_is_said_of_them() -> None:
     before = _uniform(2, ("t", 4))
     later = before.edited(generation_id=9).owning({one.member_id: [] for one in before.members})
-    assert seen_rebalance(before, later).cause == MORE_CHANGED
+    assert judged_rebalance(before, later).cause == MORE_CHANGED
     unknown = replace(before, generation_id=None, max_partitions=before.limit)
-    assert seen_rebalance(unknown, later).cause == "unknown"
+    assert judged_rebalance(unknown, later).cause == "unknown"

@@ -8,7 +8,7 @@ import random
 import pytest
 
 import kafka_rebalance as kr
-from kafka_rebalance.plans import describe
+from kafka_rebalance.present.description import describe
 from tests.test_labels import GROUPS
 
 

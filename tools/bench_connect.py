@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from kafka_rebalance.plans.connect.script import run_script
+from kafka_rebalance.connect.script import run_script
 
 ROOT = Path(__file__).resolve().parent.parent
 JAR = ROOT / "tools/connect-oracle/target/connect-oracle.jar"

@@ -38,16 +38,20 @@ _NAMES = {
     "history.records": "read_records",
     "history.replay": "ReplayedRebalance replay replay_shares",
     "live": "client_configs group_lags read_properties snapshot",
+    "notes.finding": "Finding",
+    "notes.never_ends": "Endless WayOut endless",
     "plans": """
-        Candidate Comparison Description Endless Figures Finding LedPlan RebalancePlan Round Samples
-        Step WayOut compare describe endless partition_from_text plan plans_by_leader
+        Figures LedPlan RebalancePlan Round Samples Step partition_from_text plan plans_by_leader
     """,
     "plans.changes": """
         AddMembers AddPartitions AddTopics BounceMembers Change RemoveMembers RemoveTopics
         Resubscribe SwitchAssignor SwitchProtocol apply change_from_text
     """,
     "plans.possible": "Level Possible best_possible",
+    "present.description": "Description describe",
     "simulator": "Scenario scenario_from_group simulate simulate_seeds",
+    "switching.comparison": "Comparison compare",
+    "switching.recommendation": "Candidate",
 }
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names.split()}
 
@@ -119,21 +123,16 @@ if TYPE_CHECKING:  # type checkers cannot read `_NAMES`; a test compares both li
     from kafka_rebalance.live import group_lags as group_lags
     from kafka_rebalance.live import read_properties as read_properties
     from kafka_rebalance.live import snapshot as snapshot
-    from kafka_rebalance.plans import Candidate as Candidate
-    from kafka_rebalance.plans import Comparison as Comparison
-    from kafka_rebalance.plans import Description as Description
-    from kafka_rebalance.plans import Endless as Endless
+    from kafka_rebalance.notes.finding import Finding as Finding
+    from kafka_rebalance.notes.never_ends import Endless as Endless
+    from kafka_rebalance.notes.never_ends import WayOut as WayOut
+    from kafka_rebalance.notes.never_ends import endless as endless
     from kafka_rebalance.plans import Figures as Figures
-    from kafka_rebalance.plans import Finding as Finding
     from kafka_rebalance.plans import LedPlan as LedPlan
     from kafka_rebalance.plans import RebalancePlan as RebalancePlan
     from kafka_rebalance.plans import Round as Round
     from kafka_rebalance.plans import Samples as Samples
     from kafka_rebalance.plans import Step as Step
-    from kafka_rebalance.plans import WayOut as WayOut
-    from kafka_rebalance.plans import compare as compare
-    from kafka_rebalance.plans import describe as describe
-    from kafka_rebalance.plans import endless as endless
     from kafka_rebalance.plans import partition_from_text as partition_from_text
     from kafka_rebalance.plans import plan as plan
     from kafka_rebalance.plans import plans_by_leader as plans_by_leader
@@ -152,10 +151,15 @@ if TYPE_CHECKING:  # type checkers cannot read `_NAMES`; a test compares both li
     from kafka_rebalance.plans.possible import Level as Level
     from kafka_rebalance.plans.possible import Possible as Possible
     from kafka_rebalance.plans.possible import best_possible as best_possible
+    from kafka_rebalance.present.description import Description as Description
+    from kafka_rebalance.present.description import describe as describe
     from kafka_rebalance.simulator import Scenario as Scenario
     from kafka_rebalance.simulator import scenario_from_group as scenario_from_group
     from kafka_rebalance.simulator import simulate as simulate
     from kafka_rebalance.simulator import simulate_seeds as simulate_seeds
+    from kafka_rebalance.switching.comparison import Comparison as Comparison
+    from kafka_rebalance.switching.comparison import compare as compare
+    from kafka_rebalance.switching.recommendation import Candidate as Candidate
 
 
 def __getattr__(name: str) -> object:

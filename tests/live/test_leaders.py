@@ -19,7 +19,7 @@ pytest.importorskip("confluent_kafka", reason="no confluent-kafka: pip install -
 
 import kafka_rebalance as kr
 from kafka_rebalance.cli import main
-from kafka_rebalance.plans.seen_rebalance import NO_CHANGE
+from kafka_rebalance.watch.verdict import NO_CHANGE
 from tests.support.live_members import JavaMembers, await_stable
 
 if TYPE_CHECKING:

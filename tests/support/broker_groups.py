@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import kafka_rebalance as kr
-from kafka_rebalance.plans.broker_notes import broker_notes
+from kafka_rebalance.notes.broker import broker_notes
 
 
 def broker_line(assignor: str, owned: list[list[int]]) -> dict[str, Any]:

@@ -18,10 +18,11 @@ from kafka_rebalance.assignors.classic import (
     subscriptions,
 )
 from kafka_rebalance.assignors.classic import range as ranges
+from kafka_rebalance.explain import facts
+from kafka_rebalance.explain import sticky as sticky_facts
+from kafka_rebalance.explain.general_sticky import NewestClaim, SameInstance
 from kafka_rebalance.group.model import static_first
 from kafka_rebalance.java.order import name_key
-from kafka_rebalance.plans import facts, sticky_facts
-from kafka_rebalance.plans.general_steps import NewestClaim, SameInstance
 from tests.support.reference_log import Holdings, Log
 
 

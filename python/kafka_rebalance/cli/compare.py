@@ -14,18 +14,18 @@ from kafka_rebalance.assignors.registry import (
 from kafka_rebalance.errors import AssignorThrows, GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.plans import Comparison, Endless, compare, endless, lost_rack, plan
+from kafka_rebalance.notes.extra_rebalances import extra_rebalances
+from kafka_rebalance.notes.librdkafka_traps import Trap, librdkafka_traps
+from kafka_rebalance.notes.never_ends import Endless, endless, endless_plan
+from kafka_rebalance.plans import lost_rack, plan
 from kafka_rebalance.plans.changes import Change, SwitchAssignor, SwitchProtocol
 from kafka_rebalance.plans.changes.text import CHANGES
-from kafka_rebalance.plans.comparison import alone_label
-from kafka_rebalance.plans.extra_rebalances import extra_rebalances
 from kafka_rebalance.plans.leaders import LedPlan, as_led, plans_by_leader
-from kafka_rebalance.plans.librdkafka_traps import Trap, librdkafka_traps
 from kafka_rebalance.plans.listed import may_list_eager
-from kafka_rebalance.plans.never_ends import endless_plan
 from kafka_rebalance.plans.rebalance_plan import parse_changes
 from kafka_rebalance.simulator.from_group import is_playable
 from kafka_rebalance.simulator.timing import Timed, assumed, timed, why_untimed
+from kafka_rebalance.switching.comparison import Comparison, alone_label, compare
 
 from . import plan as plan_command
 from .groups import add_arguments, answers, given

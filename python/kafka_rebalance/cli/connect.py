@@ -8,14 +8,14 @@ from typing import Any
 
 from kafka_rebalance.assignors.connect import Work
 from kafka_rebalance.bulk.lines import error_line, group_id_of, line_error
+from kafka_rebalance.connect import RoundAnswer, Script, play, run_script
+from kafka_rebalance.connect.cluster_changes import play_events, workers_that_leave
+from kafka_rebalance.connect.script import DEFAULT_MAX_DELAY_MS, to_dict
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.field_paths import object_
 from kafka_rebalance.group.line_files import MAX_LINE_BYTES, TOO_LONG, read_lines
 from kafka_rebalance.live.connect_draws import vary
-from kafka_rebalance.plans.connect import RoundAnswer, Script, play, run_script
-from kafka_rebalance.plans.connect.cluster_changes import play_events, workers_that_leave
-from kafka_rebalance.plans.connect.script import DEFAULT_MAX_DELAY_MS, to_dict
 from kafka_rebalance.report.plans.connect import print_round, print_variation
 from kafka_rebalance.report.plans.plan import print_wrapped
 from kafka_rebalance.report.text.names import counted, in_words

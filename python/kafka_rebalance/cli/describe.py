@@ -11,9 +11,8 @@ from kafka_rebalance.group import contract
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.plans import describe
-from kafka_rebalance.plans.assigned_by_broker import AssignedByBroker
-from kafka_rebalance.plans.description import read_partitions
+from kafka_rebalance.present.broker_assigned import AssignedByBroker
+from kafka_rebalance.present.description import describe, read_partitions
 
 from .exit_codes import of_errors
 from .groups import BadGroup, add_input, given, read_groups, report_bad
@@ -99,8 +98,8 @@ def _is_other(one: GroupSpec | BadGroup) -> bool:
 def _show_other(args: argparse.Namespace, one: GroupSpec | BadGroup) -> list[GroupSpec | BadGroup]:
     """Shows a live group that no classic assignor assigns; returns the groups not yet shown."""
     from kafka_rebalance.live import other_group
-    from kafka_rebalance.plans.connect.workers import ConnectGroup
-    from kafka_rebalance.plans.streams_group import StreamsGroupWithLag
+    from kafka_rebalance.present.connect_workers import ConnectGroup
+    from kafka_rebalance.present.streams_group import StreamsGroupWithLag
 
     try:
         group = other_group(args.bootstrap_server, args.group, configs=cluster_configs(args))

@@ -13,10 +13,11 @@ from kafka_rebalance.errors import GroupError, NeverEnds, NoMembersLeft, NotAffe
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.line_files import MAX_LINE_BYTES, TOO_LONG, read_lines
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.plans import Endless, as_far_as_affected, endless
+from kafka_rebalance.notes.grown_sources import STOPS, check_sources, may_stop
+from kafka_rebalance.notes.never_ends import Endless, endless
+from kafka_rebalance.plans import as_far_as_affected
 from kafka_rebalance.plans.changes import Change, RemoveMembers, apply
 from kafka_rebalance.plans.changes import text as changes_text
-from kafka_rebalance.plans.grown_sources import STOPS, check_sources, may_stop
 from kafka_rebalance.plans.leaders import named_leader
 from kafka_rebalance.plans.playing import NOT_PLAYED, is_played
 from kafka_rebalance.report.text.names import counted, in_words, shell_option, shell_word

@@ -20,6 +20,18 @@ from kafka_rebalance.errors import GroupError, NotAffected
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.notes.broker import broker_notes
+from kafka_rebalance.notes.commit_waits import CommitWaits, commit_waits
+from kafka_rebalance.notes.extra_rebalances import (
+    ExtraRebalances,
+    Further,
+    extra_rebalances,
+    played_further,
+)
+from kafka_rebalance.notes.librdkafka_traps import Trap, librdkafka_traps
+from kafka_rebalance.notes.may_happen import may_happen
+from kafka_rebalance.notes.met_apart import played_apart
+from kafka_rebalance.notes.never_ends import endless_plan
 from kafka_rebalance.plans import (
     Figures,
     RebalancePlan,
@@ -27,26 +39,14 @@ from kafka_rebalance.plans import (
     lost_rack,
     plan,
 )
-from kafka_rebalance.plans.broker_notes import broker_notes
 from kafka_rebalance.plans.changes import BounceMembers, Change
 from kafka_rebalance.plans.clients import class_name, unknown_libraries
-from kafka_rebalance.plans.commit_waits import CommitWaits, commit_waits
-from kafka_rebalance.plans.extra_rebalances import (
-    ExtraRebalances,
-    Further,
-    extra_rebalances,
-    played_further,
-)
 from kafka_rebalance.plans.leaders import LedPlan, has_no_answer, plans_by_leader
-from kafka_rebalance.plans.librdkafka_traps import Trap, librdkafka_traps
 from kafka_rebalance.plans.listed import may_list_eager
-from kafka_rebalance.plans.may_happen import may_happen
-from kafka_rebalance.plans.met_apart import played_apart
-from kafka_rebalance.plans.never_ends import endless_plan
 from kafka_rebalance.plans.rebalance_plan import parse_changes
-from kafka_rebalance.plans.switched import by_plug_ins, not_rolling
 from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.sentences import print_note
+from kafka_rebalance.switching.not_rolling import by_plug_ins, not_rolling
 
 from .groups import BadGroup, add_arguments, answers, given, report_bad
 from .lines import written

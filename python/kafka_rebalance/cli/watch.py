@@ -15,18 +15,18 @@ from kafka_rebalance.live.offsets_log import NoLogError
 from kafka_rebalance.live.watched_group import EMPTY, settled_states
 from kafka_rebalance.live.watched_log import logged_states
 from kafka_rebalance.plans.leaders import plans_by_leader
-from kafka_rebalance.plans.owners import owners
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
-from kafka_rebalance.plans.seen_rebalance import (
-    NO_CHANGE,
-    NO_REBALANCE,
-    SeenRebalance,
-    distance,
-    is_reached,
-    seen_rebalance,
-)
 from kafka_rebalance.report.text.names import counted, member_names, shortened
 from kafka_rebalance.report.text.sentences import print_note
+from kafka_rebalance.watch.owners import owners
+from kafka_rebalance.watch.verdict import (
+    NO_CHANGE,
+    NO_REBALANCE,
+    JudgedRebalance,
+    distance,
+    is_reached,
+    judged_rebalance,
+)
 
 from .exit_codes import SOME_ERRORS, of_errors
 from .groups import add_changes, error_text
@@ -166,7 +166,7 @@ def _report(
 ) -> bool:
     """Prints one rebalance; returns whether it was as predicted."""
     try:
-        one = seen_rebalance(before, after, sent=sent, was_empty=was_empty, engine=args.engine)
+        one = judged_rebalance(before, after, sent=sent, was_empty=was_empty, engine=args.engine)
     except GroupError as error:
         print_note(f"{after.group_id}: {error}")
         return False
@@ -179,7 +179,7 @@ def _report(
     return one.is_predicted
 
 
-def _line(one: SeenRebalance, before: GroupSpec, after: GroupSpec, far: int | None) -> str:
+def _line(one: JudgedRebalance, before: GroupSpec, after: GroupSpec, far: int | None) -> str:
     """Returns a line about a rebalance, with the short names of members that `plan` prints."""
     unit = "group epoch" if after.assignor in SERVER_SIDE else "generation"
     generation = "" if one.generation_id is None else f"{unit} {one.generation_id}, "
@@ -198,7 +198,7 @@ def _line(one: SeenRebalance, before: GroupSpec, after: GroupSpec, far: int | No
     return shortened(f"{generation}{_event(one, after)}: {how}{told}", names)
 
 
-def _event(one: SeenRebalance, after: GroupSpec) -> str:
+def _event(one: JudgedRebalance, after: GroupSpec) -> str:
     """Returns the event; without a visible one, how many partitions the members lost and got."""
     moves = [(one.revoked, "revoked"), (one.gained, "gained")]
     moved = [f"{counted(number, _noun(after))} {what}" for number, what in moves if number]

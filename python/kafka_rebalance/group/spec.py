@@ -293,6 +293,13 @@ def checked_limit(max_partitions: int) -> int:
     return integer(max_partitions, "max_partitions", "number", 0, MAX_INT64)
 
 
-def counted(number: int, noun: str) -> str:
+def partition_or_task_counts(group: GroupSpec) -> dict[str, int]:
+    """Returns topic -> number of partitions; in a streams group, subtopology -> number of tasks."""
+    if group.subtopologies is None:
+        return group.partition_counts()
+    return {one.subtopology_id: one.tasks for one in group.subtopologies}
+
+
+def counted(number: int, noun: str = "member") -> str:
     """Returns `1 member` or `2 members`, for texts about one group."""
     return f"{number} {noun}{'' if number == 1 else 's'}"

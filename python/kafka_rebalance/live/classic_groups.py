@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 import kafka_rebalance.wire as wire
 from kafka_rebalance.errors import GroupError, WireError
 from kafka_rebalance.group.model import NEWEST_SUBSCRIPTION, Member, TopicPartition
-from kafka_rebalance.plans.seen_protocol import seen_protocol
+
+from .subscribed_protocol import subscribed_protocol
 
 _Line = dict[str, Any]
 _T = TypeVar("_T")
@@ -32,7 +33,7 @@ def described_line(group: Any, generation_id: int | None = None) -> _Line:
         known = [generation for generation in generations if generation is not None]
         generation_id = 1 + max(known) if known else None
     assigned = sum(len(one.partitions) for one in given if one is not None)
-    protocol = seen_protocol(group.group_id, assignor, sent, assigned)
+    protocol = subscribed_protocol(group.group_id, assignor, sent, assigned)
     return {
         "group_id": group.group_id,
         "generation_id": generation_id,

@@ -18,8 +18,8 @@ from typing import Any
 
 from kafka_rebalance.assignors.connect import Task, Work
 from kafka_rebalance.assignors.registry import Engine
-from kafka_rebalance.plans.connect import RoundAnswer
-from kafka_rebalance.plans.connect.cluster_changes import play_events
+from kafka_rebalance.connect import RoundAnswer
+from kafka_rebalance.connect.cluster_changes import play_events
 
 _MOST_DRAWS, _LEAST_DRAWS = 64, 8
 _MOST_WORK = 200_000  # the most items times draws, unless _LEAST_DRAWS needs more

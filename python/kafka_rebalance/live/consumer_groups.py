@@ -118,7 +118,7 @@ def snapshot(
     A topic has `leaderless` if some of its partitions have no leader: their numbers.
 
     A group of a cooperative assignor has `rebalance_protocol` if those subscriptions show whether
-    its members are eager (`plans/seen_protocol.py`).
+    its members are eager (`live/subscribed_protocol.py`).
 
     Raises MissingExtra without kafka-python 3, when the first line is requested; ClusterError if
     the cluster cannot be read.

@@ -73,7 +73,7 @@ def core_step(plan: CorePlan, step: int) -> Step:
     core = plan.steps[step]
     rounds = range(len(plan.rounds[step]))
     change = AS_IT_IS.cause if core.change is None else str(plan.changes[core.change])
-    return Step.late(
+    return Step.lazy(
         cause=lambda: change if core.cause is None else core.cause,
         before=lambda: plan.before(step).group,
         after=lambda: plan.after(step),
@@ -105,7 +105,7 @@ def _core_round(plan: CorePlan, step: int, number: int) -> Round:
         found = core.withheld
         return Assignment.of({}) if found is None else assignment(found)
 
-    return Round.late(
+    return Round.lazy(
         group=group,
         generation_id=lambda: core.generation_id,
         protocol=lambda: protocol,

@@ -5,14 +5,13 @@ import re
 from collections.abc import Sequence
 
 from kafka_rebalance.errors import GroupError
+from kafka_rebalance.explain.facts import lines
+from kafka_rebalance.explain.reasons import reasons
 from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import TopicPartition, quoted
 from kafka_rebalance.group.ownership import Assignment
-from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.group.spec import GroupSpec, partition_or_task_counts
 
-from .facts import lines
-from .owners import numbers
-from .reasons import reasons
 from .rounds import Round, Step
 
 _TASK = re.compile(r"(.+)_([0-9]+)")
@@ -39,7 +38,7 @@ def explain(group: GroupSpec, steps: Sequence[Step], partition: TopicPartition |
     """Returns the lines of `RebalancePlan.explain` for the steps of a plan of this group."""
     tp = _partition(partition, group)
     groups = (group, *(step.before for step in steps))
-    if not any(tp.partition < numbers(one).get(tp.topic, 0) for one in groups):
+    if not any(tp.partition < partition_or_task_counts(one).get(tp.topic, 0) for one in groups):
         problem = f"there is no {tp}, and no change makes it"
         if group.subtopologies is not None:
             problem += "; a streams group has tasks, as 0_1 or 0[1]: give SUBTOPOLOGY_NUMBER"
@@ -70,7 +69,7 @@ def _partition(given: TopicPartition | str, group: GroupSpec) -> TopicPartition:
 
 def _round(step: Step, one: Round, tp: TopicPartition) -> list[str]:
     group = one.group
-    if tp.partition >= numbers(group).get(tp.topic, 0):
+    if tp.partition >= partition_or_task_counts(group).get(tp.topic, 0):
         return [f"there is no {tp} now"]
     if group.subtopologies is None and not any(
         tp.topic in member.topics for member in group.members

@@ -10,7 +10,8 @@ from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.group.ownership import Balance
 from kafka_rebalance.group.spec import GroupSpec
 
-from .findings import Reader
+Reader = tuple[str, str | None, Iterable[TopicPartition]]
+"""A member's id, its rack, and the partitions that it reads."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.html_tables import clipped, small_table
 from kafka_rebalance.group.model import TopicPartition, quoted
 from kafka_rebalance.group.ownership import Assignment
-from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.group.spec import GroupSpec, counted
 
 from .changes import Change, SwitchAssignor, SwitchProtocol, change_from_text
 from .changes.edits import AS_IT_IS
@@ -66,7 +66,6 @@ from .possible import Possible
 from .possible.optimum import from_core
 from .rounds import Round, Step, protocol_of
 from .samples import Samples, count_ends, counted_in_core, enough_draws
-from .sticky_facts import count
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +105,7 @@ class RebalancePlan:
         return [None if one.name == "_core" else getattr(self, one.name) for one in fields(self)]
 
     def __repr__(self) -> str:
-        rounds, moves = count(len(self.rounds), "rebalance"), count(self.moves, "move")
+        rounds, moves = counted(len(self.rounds), "rebalance"), counted(self.moves, "move")
         return f"<RebalancePlan {clipped(self.title)}: {rounds}, {moves}>"
 
     def __str__(self) -> str:

@@ -31,9 +31,9 @@ Source   ConsumerCoordinator: onJoinPrepare, metadata, onJoinComplete; its const
          CooperativeStickyAssignor.memberData; KIP-429.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from kafka_rebalance.assignors import RebalanceProtocol, assign
 from kafka_rebalance.assignors.classic.subscriptions import members_in_order
@@ -52,13 +52,38 @@ from kafka_rebalance.group.model import TopicPartition, quoted
 from kafka_rebalance.group.ownership import Assignment, Delta
 from kafka_rebalance.group.spec import GroupSpec, counted
 
-from .late import Late
-
 MOST_ROUNDS = 100
 
 
+class LazyFields:
+    """The base of frozen dataclasses with slots, whose fields are computed at their first use."""
+
+    __slots__ = ("_computed",)
+
+    _computed: dict[str, Callable[[], Any]]
+
+    @classmethod
+    def lazy(cls, **computed: Callable[[], Any]) -> Self:
+        value = cls.__new__(cls)
+        object.__setattr__(value, "_computed", computed)
+        return value
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            # Python calls this only for a field whose slot has no value yet.
+            if name not in self.__dataclass_fields__:
+                raise AttributeError(f"{type(self).__name__} has no attribute {name}")
+            found = self._computed[name]()
+            object.__setattr__(self, name, found)
+            return found
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
+
+
 @dataclass(frozen=True, slots=True)
-class Round(Late):
+class Round(LazyFields):
     """One rebalance.
 
     `group`          the group as the leader sees it: the members with their claims.
@@ -117,7 +142,7 @@ class Round(Late):
 
 
 @dataclass(frozen=True, slots=True)
-class Step(Late):
+class Step(LazyFields):
     """One event and the rounds that it causes, if any.
 
     `before` is the group when the rounds begin, `after` when they end, both with the partitions

@@ -9,8 +9,8 @@ use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
 use super::{Compared, Planned, Row};
 use crate::bulk::nested::{Lengths, Named, batch, numbers, structs, texts};
 use crate::error::GroupError;
-use crate::plans::comparison::Comparison;
 use crate::plans::figures::{Balance, Figures};
+use crate::switching::comparison::Comparison;
 
 /// Makes one output row from each planned row: its figures, or its error.
 pub fn write(rows: &[Row<Planned>]) -> RecordBatch {

@@ -64,7 +64,7 @@ def assign(name: str, group: GroupSpec, claims: Claims) -> Constrained:
 
 
 class ConstrainedBuild:
-    """Runs the steps one by one; `plans/reasons.py` reads the state between two steps."""
+    """Runs the steps one by one; `explain/reasons.py` reads the state between two steps."""
 
     def __init__(self, name: str, claims: Claims, racks: Racks) -> None:
         self.name = name

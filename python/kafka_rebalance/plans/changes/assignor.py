@@ -12,7 +12,8 @@
    (`lists_eager`), a member that has not restarted is eager. Eager members revoke all partitions.
    They claim them only if the selected assignor is eager and also made the last assignment.
 
-`switch.py` counts such bounces. Mirror: `src/plans/changes/assignor.rs`, of `SwitchAssignor`.
+`switching/rounds.py` counts such bounces.
+Mirror: `src/plans/changes/assignor.rs`, of `SwitchAssignor`.
 
 Source   ConsumerCoordinator: the protocol is the highest that all assignors of the list support;
          onJoinPrepare, onJoinComplete. ClassicGroup.selectProtocol. KIP-429, KIP-345.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints the present state of a group that the broker assigns."""
 
-from kafka_rebalance.plans.assigned_by_broker import AssignedByBroker, is_reconciling
 from kafka_rebalance.plans.figures import share_text
+from kafka_rebalance.present.broker_assigned import AssignedByBroker, is_reconciling
 from kafka_rebalance.report.text.names import counted, cut, member_names, partitions_text
 from kafka_rebalance.report.text.tables import print_filled_table
 from kafka_rebalance.wire.broker_groups import BrokerGroup, BrokerMember

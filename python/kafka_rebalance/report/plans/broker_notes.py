@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints the notes on a plan of a group that the broker assigns."""
 
+from kafka_rebalance.notes.broker import broker_notes
 from kafka_rebalance.plans import RebalancePlan
-from kafka_rebalance.plans.broker_notes import broker_notes
 from kafka_rebalance.report.text.names import shortened
 from kafka_rebalance.report.text.tables import print_table
 

@@ -3,7 +3,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from kafka_rebalance.plans.commit_waits import CommitWaits
+from kafka_rebalance.notes.commit_waits import CommitWaits
 from kafka_rebalance.report.text.names import counted
 
 _MOST_NAMED = 6

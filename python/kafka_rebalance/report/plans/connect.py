@@ -6,11 +6,11 @@ from itertools import groupby
 
 from kafka_rebalance.assignors.connect import Work
 from kafka_rebalance.assignors.connect.work import task_key
+from kafka_rebalance.connect import RoundAnswer
+from kafka_rebalance.connect.idle import backing_off, idle
 from kafka_rebalance.group.html_tables import clipped
 from kafka_rebalance.java.order import name_key
 from kafka_rebalance.live.connect_draws import Item, Variation, Varying
-from kafka_rebalance.plans.connect import RoundAnswer
-from kafka_rebalance.plans.connect.idle import backing_off, idle
 from kafka_rebalance.report.text.names import counted, runs
 from kafka_rebalance.report.text.tables import print_table, width
 

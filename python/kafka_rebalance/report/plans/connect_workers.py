@@ -3,7 +3,7 @@
 
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Balance
-from kafka_rebalance.plans.connect.workers import ConnectGroup, ConnectWorker
+from kafka_rebalance.present.connect_workers import ConnectGroup, ConnectWorker
 from kafka_rebalance.report.text.names import counted, cut, partitions_text, shell_option
 from kafka_rebalance.report.text.tables import print_filled_table
 

@@ -4,11 +4,11 @@
 from collections.abc import Sequence
 
 from kafka_rebalance.group.model import Member
+from kafka_rebalance.notes.finding import Finding
 from kafka_rebalance.plans.clients import class_name, client_of, library_evidence
-from kafka_rebalance.plans.description import Description
 from kafka_rebalance.plans.figures import share_text
-from kafka_rebalance.plans.findings import Finding
 from kafka_rebalance.plans.listed import may_list_eager
+from kafka_rebalance.present.description import Description
 from kafka_rebalance.report.text.names import (
     counted,
     cut,

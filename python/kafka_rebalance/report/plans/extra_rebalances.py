@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 
 from kafka_rebalance.group.model import TopicPartition
-from kafka_rebalance.plans.extra_rebalances import ExtraRebalances, Further
+from kafka_rebalance.notes.extra_rebalances import ExtraRebalances, Further
 from kafka_rebalance.report.text.names import counted
 
 _MOST_NAMED = 6

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shows lags; a lag is unknown (`-`) where no offset was committed or no leader answers."""
 
-from kafka_rebalance.plans.lag import Lags
+from kafka_rebalance.present.lag import Lags
 from kafka_rebalance.report.text.names import counted
 
 from .plan import its

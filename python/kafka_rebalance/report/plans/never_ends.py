@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator
 
-from kafka_rebalance.plans.never_ends import Endless
+from kafka_rebalance.notes.never_ends import Endless
 from kafka_rebalance.report.text.sentences import print_sentence
 
 from .plan import print_wrapped

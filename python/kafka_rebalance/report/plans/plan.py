@@ -7,13 +7,13 @@ from itertools import takewhile
 from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Delta
+from kafka_rebalance.notes.broker import other_course
+from kafka_rebalance.notes.extra_rebalances import ExtraRebalances
+from kafka_rebalance.notes.other_courses import other_pause
 from kafka_rebalance.plans import Figures, RebalancePlan, Round, Samples, Step
-from kafka_rebalance.plans.broker_notes import other_course
 from kafka_rebalance.plans.changes import SwitchAssignor
 from kafka_rebalance.plans.changes.made_up import Basis
-from kafka_rebalance.plans.extra_rebalances import ExtraRebalances
 from kafka_rebalance.plans.figures import figure_rows
-from kafka_rebalance.plans.other_courses import other_pause
 from kafka_rebalance.report.text.names import (
     counted,
     cut,

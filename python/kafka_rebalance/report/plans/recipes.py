@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from kafka_rebalance.assignors import RebalanceProtocol
 from kafka_rebalance.assignors.registry import is_known, protocol_name
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.plans import Bounce, Migration, Recipe
+from kafka_rebalance.plans import Recipe
 from kafka_rebalance.plans.clients import CLIENTS, run_several, sure_to_run
 from kafka_rebalance.plans.listed import may_list_eager
 from kafka_rebalance.plans.rounds import lists_eager, protocol_of
-from kafka_rebalance.plans.switched import Switched
 from kafka_rebalance.report.text.names import counted, shell_option
+from kafka_rebalance.switching.migrations import Migration
+from kafka_rebalance.switching.not_rolling import Switched
+from kafka_rebalance.switching.rounds import Bounce
 
 from .plan import print_wrapped
 from .remote_switch import print_remote_switch

@@ -2,9 +2,9 @@
 """Prints how a group that the broker assigns changes to another assignor of the broker."""
 
 from kafka_rebalance.assignors.registry import protocol_name
-from kafka_rebalance.plans import Migration
-from kafka_rebalance.plans.remote_assignor import BROKERS_DEFAULT
 from kafka_rebalance.report.text.names import in_words
+from kafka_rebalance.switching.migrations import Migration
+from kafka_rebalance.switching.remote import BROKERS_DEFAULT
 
 from .plan import print_wrapped
 

@@ -3,7 +3,7 @@
 
 from collections.abc import Sequence
 
-from kafka_rebalance.plans.streams_group import StreamsGroupWithLag
+from kafka_rebalance.present.streams_group import StreamsGroupWithLag
 from kafka_rebalance.report.text.names import counted, cut, partitions_text
 from kafka_rebalance.report.text.tables import print_filled_table, print_table
 from kafka_rebalance.wire.streams_groups import (

@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from kafka_rebalance.plans.librdkafka_traps import Trap
+from kafka_rebalance.notes.librdkafka_traps import Trap
 
 from .plan import print_wrapped
 

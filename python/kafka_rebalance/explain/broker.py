@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The facts of an explanation where the broker assigns: uniform, range, tasks of Streams.
+
+Those of uniform among unequal subscriptions are recorded while it runs. The others follow from the
+group and from the answer, by the rules of the assignors' own modules.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from kafka_rebalance.assignors import assign
+from kafka_rebalance.assignors.consumer import range as ranges
+from kafka_rebalance.assignors.consumer import uniform
+from kafka_rebalance.assignors.consumer.heterogeneous import HeterogeneousBuild
+from kafka_rebalance.assignors.consumer.targets import View, view_of
+from kafka_rebalance.assignors.streams import sticky
+from kafka_rebalance.group.model import TopicPartition, static_first
+from kafka_rebalance.group.ownership import Assignment
+from kafka_rebalance.group.spec import GroupSpec, counted
+from kafka_rebalance.group.streams import all_tasks
+from kafka_rebalance.java.hash_map import Uuid
+
+from .facts import Fact, FairShares, RangeOf
+from .sticky import Balanced, Held, NotHeldWhy
+
+
+@dataclass(frozen=True, slots=True)
+class Quotas:
+    """The partitions of all topics are shared out evenly to the members."""
+
+    total: int
+    members: int
+    step = "quotas"
+
+    def __str__(self) -> str:
+        least, extras = divmod(self.total, self.members)
+        each = f"{least} each" if not extras else f"{least} or {least + 1} each"
+        return f"{counted(self.total, 'partition')} to {counted(self.members)}: {each}"
+
+
+@dataclass(frozen=True, slots=True)
+class Keeps:
+    """What the owner of the partition keeps: `kept` of its `owned` partitions; None: no owner."""
+
+    owner: str | None
+    owned: int
+    kept: int
+    is_kept: bool
+    step = "keep"
+
+    def __str__(self) -> str:
+        if self.owner is None:
+            return "it has no owner that could keep it"
+        if self.is_kept:
+            return f"{self.owner} keeps {self.kept} of its {self.owned}, and this is one of them"
+        return f"{self.owner} has {self.owned} and may keep {self.kept}; this is not one of them"
+
+
+@dataclass(frozen=True, slots=True)
+class Fills:
+    """The member below its quota that gets the partition."""
+
+    member_id: str
+    kept: int
+    holds: int
+    step = "fill"
+
+    def __str__(self) -> str:
+        return (
+            f"members below their quota get the free partitions, in the broker's order: "
+            f"{self.member_id} kept {self.kept}, gets {self.holds - self.kept}, and this is one of "
+            "them"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Fewest:
+    """The subscriber with the fewest partitions, to which a free partition goes."""
+
+    member_id: str
+    holds: int
+    subscribers: int
+    step = "fewest first"
+
+    def __str__(self) -> str:
+        of = f"its {counted(self.subscribers, 'subscriber')}, ties in the broker's order"
+        return f"{self.member_id} has the fewest ({self.holds}) of {of}"
+
+
+@dataclass(frozen=True, slots=True)
+class Evened:
+    """A move that evens out the numbers of partitions, as they were before it."""
+
+    source: str
+    source_holds: int
+    destination: str
+    destination_holds: int
+    topic: str
+    step = "balance"
+
+    def __str__(self) -> str:
+        return (
+            f"{self.source} has the most ({self.source_holds}) of the members with partitions of "
+            f"{self.topic}, {self.destination} the fewest ({self.destination_holds}) of the "
+            f"subscribers: it moves to {self.destination}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class GivenTask:
+    """Why an active task has its member: `owner` had it before, or None."""
+
+    tasks: int
+    members: int
+    owner: str | None
+    member_id: str
+    step = "task"
+
+    def __str__(self) -> str:
+        text = (
+            f"{counted(self.tasks, 'task')} to {counted(self.members)}: a member keeps its "
+            f"tasks up to a quota, at first {-(-self.tasks // self.members)}; "
+        )
+        if self.owner == self.member_id:
+            return f"{text}{self.owner} had it, and keeps it"
+        had = f"{self.owner} had it, but is full" if self.owner else "no member had it"
+        return (
+            f"{text}{had}, so {self.member_id} gets it: the best candidate with its state, or else "
+            "the least loaded"
+        )
+
+
+def uniform_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact] | None:
+    """Returns uniform's steps if tp has at most one owner."""
+    view = view_of(group, uniform.NAME)
+    owners = _holders(Assignment.owned(group), tp)
+    if len(owners) > 1:
+        return None
+    if not view.homogeneous:
+        return list(_unequal(group, _Watched(view, uniform.NAME, tp), owners))
+    answer = assign(group, uniform.NAME)
+    (holder,) = _holders(answer, tp)
+    return list(_uniform(group, answer, owners, holder))
+
+
+def _uniform(
+    group: GroupSpec, answer: Assignment, owners: Sequence[str], holder: str
+) -> Iterator[Fact]:
+    before = {member.member_id: {*member.owned_partitions} for member in group.members}
+
+    def kept(member_id: str) -> int:
+        return len(before[member_id].intersection(answer[member_id]))
+
+    counts = group.partition_counts()
+    total = sum(counts.get(topic, 0) for topic in {*group.members[0].topics})
+    yield Quotas(total, len(group.members))
+    if not owners:
+        yield Keeps(None, 0, 0, is_kept=False)
+    else:
+        (owner,) = owners
+        yield Keeps(owner, len(before[owner]), kept(owner), is_kept=owner == holder)
+    if holder not in owners:
+        yield Fills(holder, kept(holder), len(answer[holder]))
+
+
+class _Watched(HeterogeneousBuild):
+    """The steps among unequal subscriptions; records those that give the watched partition."""
+
+    def __init__(self, view: View, assignor: str, watched: TopicPartition) -> None:
+        super().__init__(view, assignor)
+        self.watched = watched
+        self.found: list[Fewest | Evened] = []
+
+    def _give(self, topic: Uuid, partition: int, m: int) -> None:
+        if (self.view.names[topic], partition) == self.watched:
+            ids = [one.member.member_id for one in self.view.members]
+            source, subscribers = self.owners[topic][partition], self.subscribers[topic]
+            if source is None:
+                self.found.append(Fewest(ids[m], self.sizes[m], len(subscribers)))
+            else:  # which holds one less already
+                had = self.sizes[source] + 1
+                name = self.view.names[topic]
+                self.found.append(Evened(ids[source], had, ids[m], self.sizes[m], name))
+        super()._give(topic, partition, m)
+
+
+def _unequal(group: GroupSpec, build: _Watched, owners: Sequence[str]) -> Iterator[Fact]:
+    tp = build.watched
+    subscribers = [one.member_id for one in group.members if tp.topic in one.topics]
+    owner = owners[0] if owners else None
+    why_not: NotHeldWhy | None = "nobody" if owner is None else None
+    if owner is not None and owner not in subscribers:
+        why_not = "unsubscribed"
+    yield Held(owner, tp.topic, why_not)
+    build.keep()
+    build.assign_rest()
+    build.balance()
+    yield from build.found
+    moved = build.found and isinstance(build.found[-1], Evened)
+    if not moved and len(subscribers) > 1:
+        (holder,) = _holders(assign(group, uniform.NAME), tp)
+        yield Balanced(holder, undone=False)
+
+
+def range_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact]:
+    """Returns the steps of the brokers' range, which reads neither racks nor owners."""
+    members = static_first(one.member for one in view_of(group, ranges.NAME).members)
+    order = [one.member_id for one in members if tp.topic in one.topics]
+    share, extras = divmod(partitions := group.partition_counts()[tp.topic], len(order))
+    answer = assign(group, ranges.NAME)
+    (holder,) = _holders(answer, tp)
+    holds = tuple(sorted(one for one in answer[holder] if one.topic == tp.topic))
+    return [
+        FairShares(tp.topic, partitions, len(order), share, extras),
+        RangeOf(holder, order.index(holder) + 1, holds),
+    ]
+
+
+def task_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact]:
+    """Returns the reason why an active task has its member."""
+    owner = next(reversed(_holders(Assignment.owned(group), tp)), None)
+    (holder,) = _holders(assign(group, sticky.NAME), tp)
+    return [GivenTask(all_tasks(group.subtopologies or (), 0), len(group.members), owner, holder)]
+
+
+def _holders(assignment: Assignment, tp: TopicPartition) -> list[str]:
+    return [member_id for member_id, owned in assignment.items() if tp in owned]

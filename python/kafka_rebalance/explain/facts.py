@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The facts of an explanation: each is a sentence about one step of an assignor.
+
+This file has the facts of range and round-robin, `sticky.py` those of the sticky assignors.
+`step` is a short name of the step. `reasons.py` runs the assignor in Python to find the facts;
+`tests/test_explanations_are_true.py` compares each fact with another run.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.spec import counted
+
+
+class Fact(Protocol):
+    """A fact prints as a sentence about one step of an algorithm."""
+
+    @property
+    def step(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """The steps are unknown, and no other assignor's steps take their place.
+
+    `page` describes the assignor, if it is not empty. `kafkas` is Kafka's assignor of the same
+    name, if its steps are explained; `agrees` is True if it gives the partition to the same member.
+    """
+
+    assignor: str
+    page: str = ""
+    kafkas: str | None = None
+    agrees: bool = False
+    step = "assignor"
+
+    def __str__(self) -> str:
+        text = f"the steps of {self.assignor} are not explained here"
+        if self.page:
+            text += f"; {self.page} describes them"
+        if self.kafkas is None:
+            return text
+        text += f"; Kafka's {self.kafkas} gives it to"
+        if self.agrees:
+            return f"{text} the same member, and --assignor {self.kafkas} shows its steps"
+        return f"{text} another member, so its steps (--assignor {self.kafkas}) are not these"
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """The steps are unknown; Kafka's assignor `kafkas` has the same answer, and its steps follow.
+
+    Each member gets the same partitions from both in this round. Partitions that both withhold may
+    go to different members in the next one. `reads_other_claims` is True for a class that reads its
+    own library's user data: Kafka's assignor then has the claims that this class reads.
+    """
+
+    assignor: str
+    kafkas: str
+    reads_other_claims: bool = False
+    step = "assignor"
+
+    def __str__(self) -> str:
+        given = (
+            ", from the claims that this class reads (without generations, which the line lacks),"
+            if self.reads_other_claims
+            else ""
+        )
+        return (
+            f"{self.assignor} has steps of its own; for this group, Kafka's {self.kafkas}{given} "
+            "gives every member the same partitions in this round, by these steps"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NotAlike:
+    """The steps are unknown, and `kafkas`, whose rule is the most similar, answers otherwise."""
+
+    assignor: str
+    page: str
+    kafkas: str
+    step = "assignor"
+
+    def __str__(self) -> str:
+        return (
+            f"{self.assignor} has steps of its own{_in(self.page)}, and for this group Kafka's "
+            f"{self.kafkas} makes another assignment, so its steps (--assignor {self.kafkas}) do "
+            "not explain this owner"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The answer itself shows this much of a partition, where no steps are known.
+
+    `had` are the members that claimed the partition before. `claimed` and `holds` are the numbers
+    of the owner's partitions before and afterwards. Of the topic's `subscribers`, with the owner,
+    `fewer` claimed fewer partitions than the owner.
+    """
+
+    member_id: str
+    had: tuple[str, ...]
+    claimed: int
+    holds: int
+    fewer: int
+    subscribers: int
+    step = "outcome"
+
+    def __str__(self) -> str:
+        if self.member_id in self.had:
+            return f"{self.member_id} claimed it, and keeps it"
+        before = f"{' and '.join(self.had)} claimed it" if self.had else "nobody claimed it"
+        less = f"{self.fewer} of {self.subscribers} subscribers claimed fewer"
+        if not self.fewer:
+            less = f"none of the {self.subscribers} subscribers claimed fewer"
+        return (
+            f"{before}; {self.member_id}, which claimed {counted(self.claimed, 'partition')}, gets "
+            f"it, and holds {self.holds} afterwards; {less}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class GivenToNobody:
+    """The steps are unknown, and the assignor withholds the partition in this round.
+
+    No other assignor's steps follow: they would name a new owner that the next round may not have.
+    """
+
+    assignor: str
+    page: str
+    step = "assignor"
+
+    def __str__(self) -> str:
+        return (
+            f"{self.assignor} has steps of its own{_in(self.page)}; it gives the partition to "
+            "nobody in this round, because the member that is to lose it may still be reading it, "
+            "and the next round assigns again"
+        )
+
+
+def _in(page: str) -> str:
+    return f" ({page})" if page else ""
+
+
+# Range ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class FairShares:
+    """The number of partitions of a topic that each subscriber gets."""
+
+    topic: str
+    partitions: int
+    members: int
+    share: int
+    extras: int
+    step = "shares"
+
+    def __str__(self) -> str:
+        extras = f", {self.extras} of them one more" if self.extras else ""
+        return (
+            f"{self.topic} is shared out by itself: {counted(self.partitions, 'partition')} to "
+            f"{counted(self.members)}, {self.share} each{extras}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RackPass:
+    """The member that gets the partition in the rack pass.
+
+    `alone` is True if no topic is co-partitioned with the partition's topic.
+    """
+
+    member_id: str | None
+    alone: bool
+    step = "rack pass"
+
+    def __str__(self) -> str:
+        where = "" if self.alone else ", in all topics that are co-partitioned with it"
+        suits = f"near a replica or without a rack{where}"
+        if self.member_id is None:
+            return f"nobody with room for it is {suits}"
+        return f"{self.member_id} is the first with room for it that is {suits}"
+
+
+@dataclass(frozen=True, slots=True)
+class NoRackPass:
+    """Racks make no difference to the topic, so the rack pass skips it."""
+
+    topic: str
+    step = "rack pass"
+
+    def __str__(self) -> str:
+        return f"{self.topic} takes no part, because racks make no difference to it"
+
+
+@dataclass(frozen=True, slots=True)
+class RangeOf:
+    """The member whose range has the partition; `place` is the member's number, from 1 on."""
+
+    member_id: str
+    place: int
+    holds: tuple[TopicPartition, ...]
+    step = "ranges"
+
+    def __str__(self) -> str:
+        numbers = ", ".join(str(partition) for _, partition in self.holds)
+        return (
+            f"{self.member_id} is number {self.place} in the order of ids, static members first, "
+            f"and has {self.holds[0].topic}[{numbers}]"
+        )
+
+
+# Round-robin ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Dealt:
+    """The number of the partition (`at`, from 1 on) in the sorted list of all `of` partitions."""
+
+    members: int
+    at: int
+    of: int
+    step = "row"
+
+    def __str__(self) -> str:
+        return (
+            f"{counted(self.members)} in a circle, by id, static ones first; partitions in a row, "
+            f"by topic and number: this is number {self.at} of {self.of}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NextInCircle:
+    """The member that gets the partition; the circle went past `passed` members before it."""
+
+    member_id: str
+    before: tuple[TopicPartition, str] | None
+    passed: int
+    topic: str
+    step = "circle"
+
+    def __str__(self) -> str:
+        went = "the circle begins" if self.before is None else "{} went to {}".format(*self.before)
+        do = "does" if self.passed == 1 else "do"
+        over = f", passing over {counted(self.passed)} that {do} not subscribe to {self.topic}"
+        return f"{went}; next comes {self.member_id}{over if self.passed else ''}"
+
+
+def lines(facts: Sequence[Fact]) -> list[str]:
+    """Returns the text of each fact, with its number and step."""
+    return [f"{n}. {fact.step}: {fact}" for n, fact in enumerate(facts, 1)]

@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the reasons why an assignor assigned a partition to a member, in the assignor's own steps.
+
+The reference algorithm runs step by step. Its state between two steps shows which member holds the
+partition, and why. The results are facts (`facts.py`), which print as sentences.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from kafka_rebalance.assignors import assign
+from kafka_rebalance.assignors.classic import constrained, general, round_robin
+from kafka_rebalance.assignors.classic import range as ranges
+from kafka_rebalance.assignors.classic.claims import Claims, Sent, settle
+from kafka_rebalance.assignors.classic.racks import Racks
+from kafka_rebalance.assignors.classic.subscriptions import members_in_order
+from kafka_rebalance.assignors.registry import BUILT_IN, library_of, protocol_name
+from kafka_rebalance.errors import AssignorThrows
+from kafka_rebalance.group.model import TopicPartition, UserData, static_first
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.java.order import by_name
+
+from . import broker as broker_facts
+from . import facts
+from . import share as share_facts
+from . import sticky as sticky_facts
+from .facts import Fact
+from .general_sticky import WatchedGeneral, general_steps, holders, librdkafka_steps
+
+
+def reasons(group: GroupSpec, assignor: str, tp: TopicPartition) -> list[Fact]:
+    """Returns the facts about a partition, which must exist and have a subscriber."""
+    steps = _STEPS.get(assignor)
+    if steps is not None:
+        return list(steps(group, tp))
+    if assignor in _BY_BROKER and (found := _BY_BROKER[assignor](group, tp)) is not None:
+        return found
+    kafkas = _most_like(assignor)
+    if kafkas is None:
+        return [_unknown(group, assignor, tp)]
+    found = list(_by_most_like(group, assignor, kafkas, tp))
+    if library_of(assignor) in _CLIENTS and isinstance(found[0], facts.Unknown | facts.NotAlike):
+        found.append(_outcome(group, assignor, tp))
+    return found
+
+
+_BY_BROKER: dict[str, Callable[[GroupSpec, TopicPartition], list[Fact] | None]] = {
+    "consumer/uniform": broker_facts.uniform_steps,
+    "consumer/range": broker_facts.range_steps,
+    "share/simple": share_facts.share_steps,
+    "streams/sticky": broker_facts.task_steps,
+}
+"""Assignor of the brokers -> the function that finds its facts, or None if it cannot."""
+
+
+_PAGES = {
+    "librdkafka": "docs/behaviour/librdkafka.md",
+    **dict.fromkeys(("consumer", "share", "streams"), "docs/behaviour/server-side.md"),
+}
+"""The first part of an assignor's name -> the page that describes it."""
+
+
+def _most_like(assignor: str) -> str | None:
+    """Returns Kafka's assignor of the same name; None for an assignor of the brokers."""
+    return protocol_name(assignor) if library_of(assignor) in _CLIENTS else None
+
+
+_CLIENTS = ("kafka-python", "aiokafka", "librdkafka")
+
+
+def _by_most_like(
+    group: GroupSpec, assignor: str, kafkas: str, tp: TopicPartition
+) -> Iterator[Fact]:
+    """Yields the steps of the most similar assignor, if both make the whole assignment alike.
+
+    If only the partition had the same owner, that could be by chance. The steps would name an
+    owner of a withheld partition, too, but the answers do not show whether both have the same one.
+    """
+    mine = assign(group, assignor)
+    if not holders(mine, tp):
+        yield facts.GivenToNobody(assignor, _page(assignor))
+        return
+    read = _as_read(group, assignor)
+    try:
+        its = assign(read, kafkas)
+    except AssignorThrows:  # Kafka's class does, in a general group
+        yield _unknown(group, assignor, tp)
+        return
+    if any(set(mine[member_id]) != set(its[member_id]) for member_id in mine):
+        if library_of(assignor) in _CLIENTS and not BUILT_IN[kafkas].withholds:
+            yield _unknown(group, assignor, tp)
+            return
+        yield facts.NotAlike(assignor, _page(assignor), kafkas)
+        return
+    yield facts.Alike(assignor, kafkas, reads_other_claims=assignor in _USER_DATA_READ)
+    yield from _STEPS[kafkas](read, tp)
+
+
+_USER_DATA_READ: dict[str, UserData | None] = {
+    "kafka-python/sticky": None,
+    "aiokafka/sticky": "partitions",
+}
+"""A class that reads its library's user data -> the `Member.user_data` with equal claims.
+
+kafka-python writes partitions and a generation, in a form that Kafka's sticky cannot read; None is
+Java's form of them. aiokafka writes partitions without a generation.
+"""
+
+
+def _as_read(group: GroupSpec, assignor: str) -> GroupSpec:
+    """Returns the group without racks if the library's class reads none.
+
+    Its claims are those that this class reads, in a form that Kafka's reads.
+    """
+    if library_of(assignor) != "librdkafka" and any(one.rack_id for one in group.members):
+        without = tuple(replace(one, rack_id=None) for one in group.members)
+        group = group.edited(members=without)
+    if assignor not in _USER_DATA_READ:
+        return group
+    reads = _USER_DATA_READ[assignor]
+    members = tuple(
+        replace(member, subscription_version=None, user_data=reads, user_data_generation_id=None)
+        for member in group.members
+    )
+    return group.edited(members=members)
+
+
+def _outcome(group: GroupSpec, assignor: str, tp: TopicPartition) -> facts.Outcome:
+    answer = assign(group, assignor)
+    (holder, *_) = holders(answer, tp)
+    claims = {member.member_id: len(member.owned_partitions) for member in group.members}
+    subscribers = [one.member_id for one in group.members if tp.topic in one.topics]
+    return facts.Outcome(
+        holder,
+        tuple(one.member_id for one in group.members if tp in one.owned_partitions),
+        claims[holder],
+        len(answer[holder]),
+        sum(claims[one] < claims[holder] for one in subscribers),
+        len(subscribers),
+    )
+
+
+def _page(assignor: str) -> str:
+    return _PAGES.get(library_of(assignor) or "", "")
+
+
+def _unknown(group: GroupSpec, assignor: str, tp: TopicPartition) -> facts.Unknown:
+    library, kafkas = library_of(assignor) or "", protocol_name(assignor)
+    page = _page(assignor)
+    if library not in _CLIENTS or BUILT_IN[kafkas].withholds:
+        return facts.Unknown(assignor, page)  # a cooperative answer depends on all earlier ones
+    try:
+        agrees = holders(assign(group, assignor), tp) == holders(assign(group, kafkas), tp)
+    except AssignorThrows:  # Kafka's class does, in a general group
+        return facts.Unknown(assignor, page)
+    return facts.Unknown(assignor, page, kafkas, agrees)
+
+
+def _range(group: GroupSpec, tp: TopicPartition) -> Iterator[Fact]:
+    shares = ranges.topic_shares(group)
+    topic = next(share for share in shares if share.name == tp.topic)
+    order = [member.member_id for member in topic.subscribers]
+    yield facts.FairShares(tp.topic, len(topic.unassigned), len(order), topic.share, topic.extras)
+    assignment: dict[str, list[TopicPartition]] = {m.member_id: [] for m in group.members}
+    if any(share.needs_racks for share in shares):
+        alone = [share.partitioned_as() for share in shares].count(topic.partitioned_as()) == 1
+        ranges.assign_with_racks(shares, assignment)
+        if alone and not topic.needs_racks:
+            yield facts.NoRackPass(tp.topic)
+        else:
+            near = holders(assignment, tp)
+            yield facts.RackPass(near[0] if near else None, alone=alone)
+            if near:
+                return
+    ranges.assign_ranges(topic, lambda _member, _partition: True, assignment)
+    (holder,) = holders(assignment, tp)
+    holds = tuple(sorted(p for p in assignment[holder] if p.topic == tp.topic))
+    yield facts.RangeOf(holder, order.index(holder) + 1, holds)
+
+
+def _round_robin(group: GroupSpec, tp: TopicPartition) -> Iterator[Fact]:
+    counts = group.partition_counts()
+    subscribed = {topic for member in group.members for topic in member.topics}
+    row = [
+        TopicPartition(topic, partition)
+        for topic in by_name(subscribed & counts.keys())
+        for partition in range(counts[topic])
+    ]
+    owner = {tp: m for m, owned in round_robin.assign(group).items() for tp in owned}
+    circle = [member.member_id for member in static_first(members_in_order(group))]
+    at = row.index(tp)
+    yield facts.Dealt(len(circle), at + 1, len(row))
+    before = (row[at - 1], owner[row[at - 1]]) if at else None
+    start = 0 if before is None else circle.index(before[1]) + 1
+    following = circle[start:] + circle[:start]
+    yield facts.NextInCircle(owner[tp], before, following.index(owner[tp]), tp.topic)
+
+
+def _sticky(group: GroupSpec, tp: TopicPartition, name: str) -> Iterator[Fact]:
+    row = BUILT_IN[name]
+    assert row.sent is not None
+    sent = {member.member_id: row.sent(member) for member in group.members}
+    claims = settle(group, sent)
+    yield sticky_facts.ClaimFacts(tuple(_claims(claims, tp)))
+    found_equal = claims.equal_subscriptions
+    sets = {frozenset(member.topics) for member in group.members}
+    yield sticky_facts.Algorithm(found_equal, equal=len(sets) == 1)
+    racks = Racks.of(group, claims)
+    if found_equal:
+        yield from _constrained(_WatchedConstrained(name, claims, racks, tp), tp)
+    else:
+        yield from general_steps(WatchedGeneral(name, claims, racks, tp), tp)
+    if row.withholds:
+        answer = row.assign(group)
+        claimants = tuple(member_id for member_id, own in sent.items() if tp in own.partitions)
+        for member_id in holders(sticky_target(group, sent), tp):
+            if tp not in answer[member_id]:
+                others = tuple(other for other in claimants if other != member_id)
+                yield sticky_facts.Withheld(member_id, others or claimants)
+
+
+_STEPS: dict[str, Callable[[GroupSpec, TopicPartition], Iterator[Fact]]] = {
+    "range": _range,
+    "roundrobin": _round_robin,
+    "sticky": partial(_sticky, name="sticky"),
+    "cooperative-sticky": partial(_sticky, name="cooperative-sticky"),
+    "librdkafka/cooperative-sticky": librdkafka_steps,
+}
+"""Assignor -> the function that finds its facts; other assignors are not explained."""
+
+
+def sticky_target(
+    group: GroupSpec, sent: dict[str, Sent]
+) -> Mapping[str, Sequence[TopicPartition]]:
+    """Returns the assignment that the sticky assignor makes from these claims."""
+    claims = settle(group, sent)
+    if claims.equal_subscriptions:
+        return constrained.assign("sticky", group, claims).assignment
+    return general.assign("sticky", group, claims)
+
+
+def _claims(claims: Claims, tp: TopicPartition) -> Iterator[sticky_facts.Claim]:
+    """Yields the claims to one partition; their outcomes do not depend on other partitions."""
+    against: int | None = None
+    for member in claims.members:
+        partitions, generation, field_generation = claims.sent[member.member_id]
+        for _ in range(partitions.count(tp)):
+            outcome: sticky_facts.Outcome = "first"
+            if against is not None:
+                outcome = "newer" if generation > against else "older"
+                outcome = "equal" if generation == against else outcome
+            yield sticky_facts.Claim(member.member_id, generation, against, outcome)
+            if outcome != "older":
+                against = field_generation
+
+
+class _WatchedConstrained(constrained.ConstrainedBuild):
+    """The constrained algorithm, which also records the members that get the watched partition."""
+
+    def __init__(self, name: str, claims: Claims, racks: Racks, watched: TopicPartition) -> None:
+        super().__init__(name, claims, racks)
+        self.watched = watched
+        self.given: list[tuple[str, bool]] = []
+
+    def _give(self, tp: TopicPartition, member_id: str) -> int:
+        if tp == self.watched:
+            self.given.append((member_id, len(self.assignment[member_id]) < self.least))
+        return super()._give(tp, member_id)
+
+
+def _constrained(build: _WatchedConstrained, tp: TopicPartition) -> Iterator[Fact]:
+    claims = build.claims
+    total = sum(claims.counts.values())
+    share = sticky_facts.Share(total, len(build.assignment), build.least, build.most)
+    believed = next(iter(holders(claims.owned, tp)), None)
+    could = [] if believed is None else _could_keep(build, believed)
+    build.keep_owned()
+    keepers = holders(build.assignment, tp)
+    kept = 0 if believed is None else len(build.assignment[believed])
+    if keepers:
+        yield sticky_facts.Kept(share, keepers[0], kept, len(could))
+    elif tp in claims.multiply_owned:
+        yield sticky_facts.NotKept(share, "contested")
+    elif believed is None:
+        yield sticky_facts.NotKept(share, "nobody")
+    elif build.racks.mismatch(believed, tp):
+        yield sticky_facts.NotKept(share, "rack", believed)
+    else:
+        yield sticky_facts.NotKept(share, "share", believed, kept, len(could))
+    unassigned = build.sort(build.unassigned())
+    if tp not in unassigned:
+        return
+    short, one_more = len(build.short), len(build.at_least)
+    again = bool(keepers)
+    yield sticky_facts.Unassigned(len(unassigned), build.least, short, one_more, again)
+    if build.racks.active():
+        unassigned = build.assign_near(unassigned)
+        if not build.given:
+            yield sticky_facts.Given(None, near=True)
+        for member_id, was_short in build.given:
+            yield sticky_facts.Given(member_id, near=True, was_short=was_short)
+        build.given.clear()
+    build.assign_round_robin(unassigned)
+    for member_id, was_short in build.given:
+        yield sticky_facts.Given(member_id, near=False, was_short=was_short)
+
+
+def _could_keep(build: constrained.ConstrainedBuild, member_id: str) -> list[TopicPartition]:
+    return [
+        tp
+        for tp in build.claims.owned[member_id]
+        if tp not in build.claims.multiply_owned and not build.racks.mismatch(member_id, tp)
+    ]

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The facts of an explanation in a share group: who reads a partition, and why.
+
+    share_steps: GroupSpec, partition -> facts
+
+The assignor itself runs (`assignors/share/simple.py`), in the pool of the partition: the topic, or
+the whole group if all members subscribe to the same topics. It shows which members give the
+partition up, and which get it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from kafka_rebalance.assignors.consumer.targets import View, view_of
+from kafka_rebalance.assignors.share import simple
+from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.spec import GroupSpec, counted
+from kafka_rebalance.java.hash_map import Uuid
+
+from .facts import Fact
+
+Outcome = Literal["kept", "given up", "crowded"]
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """How many members share each of the `partitions` of a pool of `members`.
+
+    The pool is `topic`; None is the whole group. Each member wants `least` partitions, or `most`.
+    """
+
+    topic: str | None
+    partitions: int
+    members: int
+    least: int
+    most: int
+    step = "share"
+
+    def __str__(self) -> str:
+        each = -(-self.members // self.partitions)
+        wants = f"{self.least}" if self.least == self.most else f"{self.least} or {self.most}"
+        return (
+            f"{counted(self.members)} for {counted(self.partitions, 'partition')} of "
+            f"{self.topic or 'all topics'}: each partition is to have {counted(each, 'reader')}, "
+            f"so each member wants {wants}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FormerReader:
+    """What becomes of a reader of the partition, which read `had` and wants `wants` partitions.
+
+    Both are numbers of the pool `topic`, as in `Shared`. `readers` is the number of members that a
+    partition is to have.
+    """
+
+    member_id: str
+    topic: str | None
+    had: int
+    wants: int
+    outcome: Outcome
+    readers: int
+    step = "keep"
+
+    def __str__(self) -> str:
+        of = f" of {self.topic}" if self.topic else ""
+        who = f"{self.member_id} read {counted(self.had, 'partition')}{of} and wants {self.wants}"
+        if self.outcome == "crowded":
+            return f"{who}; it loses this one, because more than {self.readers} had it"
+        more = self.had - self.wants
+        if self.outcome == "given up":
+            return f"{who}; it gives {more} up, and this is one of them"
+        others = f", and gives up {counted(more, 'other')}" if more > 0 else ""
+        return f"{who}; it keeps this one{others}"
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """No member of the group read the partition before."""
+
+    step = "keep"
+
+    def __str__(self) -> str:
+        return "no member read it before"
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A member that gets the partition: it held `held`, of the `wants` that it wants."""
+
+    member_id: str
+    held: int
+    wants: int
+    lacking: int
+    step = "fill"
+
+    def __str__(self) -> str:
+        return (
+            f"it lacks {counted(self.lacking, 'reader')}; the next in the circle of members with "
+            f"too few is {self.member_id}, which holds {self.held} of the {self.wants} that it "
+            f"wants"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TooFew:
+    """The partition has fewer readers than it is to have.
+
+    The circle came back to the member `again`, which had just got it; None if no other member with
+    too few was left.
+    """
+
+    readers: int
+    wanted: int
+    again: str | None
+    step = "fill"
+
+    def __str__(self) -> str:
+        why = (
+            "no other member with too few was left"
+            if self.again is None
+            else f"the circle came back to {self.again}, which had just got it"
+        )
+        return f"it has {counted(self.readers, 'reader')} instead of {self.wanted}: {why}"
+
+
+def share_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact] | None:
+    """Returns the facts of a partition; None if it is not initialised. Errors: AssignorThrows."""
+    view = view_of(group, simple.NAME)
+    assignable = simple.assignable_of(view, group)
+    topic = next(uuid for uuid, name in view.names.items() if name == tp.topic)
+    if tp.partition not in assignable.get(topic, ()):
+        return None
+    seen = _Seen((topic, tp.partition))
+    targets = [one.target for one in view.members]
+    pool: _Homogeneous | _OfTopic
+    if view.homogeneous:
+        pool = _Homogeneous(view, targets, assignable)
+    else:
+        pool = _OfTopic(view, targets, assignable, topic)
+    pool.seen = seen
+    had = _had(view, topic)
+    pool.share()
+    return list(_facts(view, pool, seen, had))
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What happens to the watched partition; members are numbered as in the `View`."""
+
+    watched: simple.IdPartition
+    reason: Outcome = "given up"
+    fills: bool = False
+    lost: dict[int, Outcome] = field(default_factory=dict)
+    gained: dict[int, int] = field(default_factory=dict)
+    again: int | None = None
+
+
+class _Watched(simple.Pool):
+    """A pool that notes who loses the watched partition, and who gets it."""
+
+    seen: _Seen
+
+    def take_from_crowded(self) -> Iterator[int]:
+        self.seen.reason = "crowded"
+        yield from super().take_from_crowded()
+
+    def take(self, m: int, tp: simple.IdPartition) -> None:
+        if tp == self.seen.watched:
+            self.seen.lost[m] = self.seen.reason
+        super().take(m, tp)
+
+    def fill(self) -> None:
+        self.seen.fills = True
+        super().fill()
+
+    def add_to_held(self, m: int, tp: simple.IdPartition) -> None:
+        if self.seen.fills and tp == self.seen.watched:
+            if m in self.seen.gained:
+                self.seen.again = m
+            else:
+                held = self.held.get(m)
+                self.seen.gained[m] = 0 if held is None else len(held)
+        super().add_to_held(m, tp)
+
+
+class _Homogeneous(_Watched, simple.HomogeneousPool):
+    pass
+
+
+class _OfTopic(_Watched, simple.TopicPool):
+    pass
+
+
+def _had(view: View, topic: Uuid) -> list[int]:
+    """Returns how many partitions of the pool's topics each member holds, initialised or not."""
+    topics = view.members[0].topics if view.homogeneous else {topic}
+    return [
+        sum(len(numbers) for topic, numbers in one.target.items() if topic in topics)
+        for one in view.members
+    ]
+
+
+def _facts(view: View, pool: simple.Pool, seen: _Seen, had: list[int]) -> Iterator[Fact]:
+    wanted = [pool.wanted[m] for m in pool.subscribers]
+    topic, partition = seen.watched
+    name = None if view.homogeneous else view.names[topic]
+    yield Shared(name, len(pool.partitions), len(wanted), min(wanted), max(wanted))
+    readers = [
+        m for m, one in enumerate(view.members) if partition in (one.target.get(topic) or ())
+    ]
+    ids = [one.member.member_id for one in view.members]
+    for m in readers:
+        outcome = seen.lost.get(m, "kept")
+        yield FormerReader(ids[m], name, had[m], pool.wanted[m], outcome, pool.shared_by)
+    if not readers:
+        yield Unread()
+    there = len(readers) - len(seen.lost)
+    for m, held in seen.gained.items():
+        yield Filled(ids[m], held, pool.wanted[m], pool.shared_by - there)
+        there += 1
+    if there < pool.shared_by:
+        again = None if seen.again is None else ids[seen.again]
+        yield TooFew(there, pool.shared_by, again)

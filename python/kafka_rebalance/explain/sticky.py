@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Facts about the steps of the sticky assignors; `facts.py` has those of the other assignors."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from kafka_rebalance.assignors.classic.claims import NO_GENERATION
+from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.spec import counted
+
+Outcome = Literal["first", "newer", "equal", "older"]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A claim to the partition, compared with the generation `against` of an earlier claim."""
+
+    member_id: str
+    generation: int
+    against: int | None
+    outcome: Outcome
+
+    def __str__(self) -> str:
+        generations = (_generation(self.generation), _generation(self.against))
+        return f"{self.member_id} claims it {_CLAIMED[self.outcome].format(*generations)}"
+
+
+_CLAIMED: dict[Outcome, str] = {
+    "first": "({})",
+    "newer": "({}, newer than {}) and is believed",
+    "equal": "({}, too), so that neither is believed",
+    "older": "({}, older than {}), not believed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimFacts:
+    """All claims to a partition, in the order in which the leader reads them."""
+
+    claims: tuple[Claim, ...]
+    step = "claims"
+
+    def __str__(self) -> str:
+        return "; ".join(map(str, self.claims)) or "nobody claims it"
+
+
+def _generation(generation: int | None) -> str:
+    return "no generation" if generation in (None, NO_GENERATION) else f"generation {generation}"
+
+
+@dataclass(frozen=True, slots=True)
+class Algorithm:
+    """The algorithm that runs: the constrained one if Kafka's test finds all subscriptions equal.
+
+    `found_equal` is the result of the test; `equal` is True if the subscriptions really are equal.
+    The two can differ, because the test counts a topic that a member lists twice as two, and skips
+    members without topics at the beginning.
+    """
+
+    found_equal: bool
+    equal: bool
+    step = "subscriptions"
+
+    def __str__(self) -> str:
+        return _ALGORITHM[self.found_equal, self.equal]
+
+
+_ALGORITHM = {
+    (True, True): "all subscribe to the same topics: the constrained algorithm",
+    (True, False): "Kafka's test finds unequal subscriptions equal: the constrained algorithm",
+    (False, True): "all subscribe to the same topics, but some list a topic twice: the general "
+    "algorithm",
+    (False, False): "members subscribe to different topics: the general algorithm",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The number of partitions that each member may have in the constrained algorithm."""
+
+    partitions: int
+    members: int
+    least: int
+    most: int
+
+    def __str__(self) -> str:
+        each = str(self.least) if self.least == self.most else f"{self.least} or {self.most}"
+        return f"{counted(self.partitions, 'partition')} to {counted(self.members)}: {each} each"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The believed owner keeps the first `kept` of the `could` partitions that it can keep."""
+
+    share: Share
+    member_id: str
+    kept: int
+    could: int
+    step = "keep"
+
+    def __str__(self) -> str:
+        which = f"one of the first {self.kept} by number of {self.could} that it could keep"
+        return f"{self.share}; {self.member_id} keeps it, {which}"
+
+
+NotKeptWhy = Literal["nobody", "contested", "rack", "share"]
+
+
+@dataclass(frozen=True, slots=True)
+class NotKept:
+    """No member keeps the partition; `why` is the reason."""
+
+    share: Share
+    why: NotKeptWhy
+    member_id: str | None = None
+    kept: int = 0
+    could: int = 0
+    step = "keep"
+
+    def __str__(self) -> str:
+        return f"{self.share}; {_GIVEN_UP[self.why].format(self)}"
+
+
+_GIVEN_UP = {
+    "nobody": "it has no owner that could keep it",
+    "contested": "nobody keeps a partition that is claimed twice in one generation",
+    "rack": "{0.member_id} gives it up: no replica is in its rack",
+    "share": "{0.member_id} could keep {0.could} and keeps the first {0.kept} by number; this is "
+    "not one of them",
+    "unsubscribed": "{0.member_id} gives it up: it does not subscribe to {0.topic}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Unassigned:
+    """The partition is one of `unassigned` that still have to be assigned.
+
+    Members in `short` have fewer than the least share; members in `one_more` may have one more than
+    the least share. `again` is True if a member nevertheless keeps the partition.
+    """
+
+    unassigned: int
+    least: int
+    short: int
+    one_more: int
+    again: bool
+    step = "to hand out"
+
+    def __str__(self) -> str:
+        which = f"{_AGAIN}, and this is" if self.again else "it is"
+        room = [f"{counted(self.short)} with fewer than {self.least}"] if self.short else []
+        room += [f"{counted(self.one_more)} that may have one more"] if self.one_more else []
+        return f"{which} one of {self.unassigned}, for {' and '.join(room) or 'nobody with room'}"
+
+
+_AGAIN = "a kept partition that does not exist stops the search for unassigned ones"
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The member to which the constrained algorithm assigns the partition.
+
+    `near` is True in the rack pass; then the member is None if no member with room is near the
+    partition. `was_short` is True if the member had fewer than the least share.
+    """
+
+    member_id: str | None
+    near: bool
+    was_short: bool = False
+
+    @property
+    def step(self) -> str:
+        return "rack pass" if self.near else "in turn"
+
+    def __str__(self) -> str:
+        what = "had too few" if self.was_short else "may have one more"
+        if self.member_id is None:
+            return "nobody with room is near a replica"
+        if self.near:
+            return f"{self.member_id} is the next near a replica of those that {what}"
+        return f"by id, the next is {self.member_id}, which {what}"
+
+
+NotHeldWhy = Literal["nobody", "rack", "unsubscribed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The believed owner keeps the partition until balancing, unless `why_not` has a reason."""
+
+    member_id: str | None
+    topic: str
+    why_not: NotHeldWhy | None = None
+    step = "keep"
+
+    def __str__(self) -> str:
+        if self.why_not is None:
+            return f"{self.member_id} keeps it for now"
+        return _GIVEN_UP[self.why_not].format(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """The partition is assigned a second time although a member keeps it."""
+
+    step = "keep"
+
+    def __str__(self) -> str:
+        return f"{_AGAIN}: this one is handed out a second time"
+
+
+Among = Literal["subscribers", "near"]
+
+
+@dataclass(frozen=True, slots=True)
+class Smallest:
+    """The subscriber with the fewest partitions; None if the rack pass allows no subscriber."""
+
+    member_id: str | None
+    holds: int
+    among: Among
+    step = "fewest first"
+
+    def __str__(self) -> str:
+        if self.member_id is None:
+            return "no subscriber is near a replica or without a rack"
+        of = "its subscribers"
+        if self.among == "near":
+            of += " near a replica or without a rack"
+        return f"{self.member_id} has the fewest ({self.holds}) of {of}, ties by id"
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """The partition's holder takes no part in balancing."""
+
+    member_id: str
+    holds: int
+    step = "fixed"
+
+    def __str__(self) -> str:
+        return (
+            f"{self.member_id} takes no part in balancing: it has all that it can have "
+            f"({self.holds}), and nothing of a topic that another subscribes to"
+        )
+
+
+MovedWhy = Literal["previous", "smallest", "instead"]
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A move during balancing: how many partitions each member held before it, and its reason.
+
+    If this partition moves back in place of another one that was to move, `instead` is the other.
+    """
+
+    source: str
+    source_holds: int
+    destination: str
+    destination_holds: int
+    why: MovedWhy
+    instead: TopicPartition | None = None
+    step = "balance"
+
+    def __str__(self) -> str:
+        sizes = "{0.source} has {0.source_holds}, {0.destination} {0.destination_holds}"
+        return f"{sizes}{_MOVED[self.why]}".format(self)
+
+
+_MOVED: dict[MovedWhy, str] = {
+    "previous": ": it goes to {0.destination}, which had it before",
+    "smallest": ", the fewest of its subscribers that take part: it moves to {0.destination}",
+    "instead": ": it came from there, and goes back to {0.destination} in place of {0.instead}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Balanced:
+    """The partition's holder after balancing; `undone` is True if all moves were undone."""
+
+    member_id: str
+    undone: bool
+
+    @property
+    def step(self) -> str:
+        return "undo" if self.undone else "balance"
+
+    def __str__(self) -> str:
+        if self.undone:
+            return f"balancing did not lower the score and is undone: {self.member_id} has it"
+        return f"balancing leaves it with {self.member_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """The cooperative assignor withholds the partition, because a member may still read it."""
+
+    member_id: str
+    claimants: tuple[str, ...]
+    step = "withhold"
+
+    def __str__(self) -> str:
+        return (
+            f"{' and '.join(self.claimants)} may still be reading it: it is withheld from "
+            f"{self.member_id} in this round, and the next round assigns again"
+        )

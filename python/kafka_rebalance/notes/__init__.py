@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a person should know beside the figures of a plan or the state of a group."""

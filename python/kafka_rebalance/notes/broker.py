@@ -1,0 +1,386 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Notes on a plan of a group that the broker assigns, or that changes to or from this protocol.
+
+    tasks       partitions are tasks of a streams group
+    stops       who stops, and for how long
+    interval    a member that joins soon after another gets nothing at first
+    tie         only two members name an assignor, and each another one
+    ignored     topics that nobody reads stay in a share group's target
+    delay       a streams group that was empty waits before its first target
+    warm-up     no warm-up task is assigned, so a task moves before its state is there
+    same place  members of one process, of which no second one takes a standby task
+    order       members that leave one after another, and end elsewhere in another order
+    new topics  topics are created, which members may not all read at once
+    pause       members that restart, and may be back before the group answers to their leave
+    threads     members that restart alone, of a process that would restart all of its members
+    blocks      members whose client library lacks the protocol, or user data in assignments
+    unknown     members whose client library is not known
+    policy      the broker's setting that the conversion needs
+    first join  a classic group in its first join phase refuses the conversion
+    owners      partitions that end at another member than now
+
+Source   modern groups: GroupMetadataManager, CurrentAssignmentBuilder (Kafka 4.4.0), KIP-848.
+         Libraries: Kafka 4.0's upgrade notes; librdkafka's changelog, 2.12.0; kafka-python's issue
+         3000 and its release 3.0.12; aiokafka 0.14.0. Streams groups: KIP-1071,
+         GroupCoordinatorConfig, StickyTaskAssignor, AssignmentRefiner (Kafka 4.4.0).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from kafka_rebalance.assignors.registry import SERVER_SIDE, assigns_tasks, shares_partitions
+from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.spec import GroupSpec, counted
+from kafka_rebalance.plans.broker_rounds import joined_together
+from kafka_rebalance.plans.changes import BounceMembers, Change, SwitchAssignor, SwitchProtocol
+from kafka_rebalance.plans.changes.bounces import AWAY_MS
+from kafka_rebalance.plans.changes.protocol import copies_user_data
+from kafka_rebalance.plans.clients import LACK_CONSUMER_PROTOCOL, library_evidence
+from kafka_rebalance.plans.rebalance_plan import RebalancePlan
+
+from .other_courses import OtherPause, other_order, other_pause
+
+NoteKind = Literal[
+    "stops", "interval", "tie", "ignored", "blocks", "unknown", "policy", "first join", "owners",
+    "tasks", "delay", "warm-up", "same place", "threads", "order", "pause", "new topics",
+]  # fmt: skip
+
+_HAS = {"java": "Kafka's Java client has it from 4.0 on", "librdkafka": "librdkafka from 2.12.0 on"}
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A sentence for people.
+
+    `moved` has each partition with its owners now and at the end, `other` another course.
+    """
+
+    kind: NoteKind
+    text: str
+    moved: tuple[tuple[TopicPartition, str | None, str | None], ...] = ()
+    other: OtherPause | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        answer: dict[str, Any] = {"kind": self.kind, "text": self.text}
+        if self.moved:
+            answer["moved"] = [[str(tp), before, after] for tp, before, after in self.moved]
+        return answer if self.other is None else answer | {"other": self.other.to_dict()}
+
+
+def broker_notes(plan: RebalancePlan) -> tuple[Note, ...]:
+    """Returns the notes; none for a plan in which only leaders assign."""
+    switches = [one for one in plan.changes if isinstance(one, SwitchProtocol)]
+    found = [*_switch(plan, switches[-1])] if switches else []
+    names = {one.group.assignor for one in plan.rounds}
+    if any(map(assigns_tasks, names)):
+        found += _of_streams(plan)
+    elif any(map(shares_partitions, names)):
+        found += _of_shares(plan)
+    elif any(name in SERVER_SIDE for name in names):
+        found += _of_consumers(plan)
+    return (*found, *_order(plan), *_pause(plan), *_new_topics(plan))
+
+
+def _new_topics(plan: RebalancePlan) -> Iterator[Note]:
+    """Yields a note if topics are created, which members may not all read at once."""
+    if plan.topic_ids_guessed and len(plan.group.members) > 1:
+        yield Note(
+            "new topics",
+            "Assumed: all members read the new topics from one target on, as members do whose "
+            "pattern the broker resolves, or who subscribed before the topics were there. Of "
+            "members that subscribe one after another, each makes a group epoch of its own.",
+        )
+
+
+def _pause(plan: RebalancePlan) -> Iterator[Note]:
+    """Yields a note if members restart, and it is not certain which of two courses they take."""
+    if (other := other_pause(plan)) is None:
+        return
+    if other.chance is None:
+        away = f"Assumed: restarted members are away for {AWAY_MS / 1000:g} s"
+    else:
+        away = f"The chance of the plan's course is {other.chance:.0%} at each restart"
+    if plan.group.assignor in SERVER_SIDE:
+        why = (
+            "When a member leaves, the broker computes no target; the next heartbeat of any member "
+            "does, at most 5 s later. A member that is back before it usually has again what it had"
+        )
+        if assigns_tasks(plan.group.assignor):
+            why += "; a task of a streams group can then end elsewhere than in this plan"
+    else:
+        why = (
+            "When a member leaves, the others join again at their next heartbeats, at most 3 s "
+            "later. A member that is back before the last of them is part of the same rebalance"
+        )
+    yield Note(
+        "pause",
+        f"{away} (bounce-members: away=). {why}. {other_course(plan, other)}.",
+        other=other,
+    )
+
+
+def other_course(plan: RebalancePlan, other: OtherPause) -> str:
+    """Returns a sentence without its period, with the figures of the other course."""
+    by_broker = plan.group.assignor in SERVER_SIDE
+    what = "another member's heartbeat" if by_broker else "all others have joined again"
+    when = "are back before" if other.is_sooner else "come back after"
+    ends = "1 partition ends" if other.elsewhere == 1 else f"{other.elsewhere} partitions end"
+    return (
+        f"If all restarted members {when} {what}: "
+        f"{counted(other.rebalances, 'rebalance')}, {counted(other.moves, 'move')}, and "
+        f"{ends} elsewhere than in this plan"
+    )
+
+
+def _order(plan: RebalancePlan) -> Iterator[Note]:
+    """Yields a note if members leave in several changes, and another order ends elsewhere."""
+    if (found := other_order(plan)) is None:
+        return
+    what = "task" if assigns_tasks(plan.group.assignor) else "partition"
+    ends = f"1 {what} ends" if found.elsewhere == 1 else f"{found.elsewhere} {what}s end"
+    where = "In the other order" if found.orders == 1 else f"In one of {found.orders} other orders"
+    yield Note(
+        "order",
+        f"The members leave in the order of the changes; members that stop together choose none. "
+        f"{where}, {ends} elsewhere, with {found.moves} moves.",
+    )
+
+
+def _of_consumers(plan: RebalancePlan) -> Iterator[Note]:
+    by_broker = [one for one in plan.rounds if one.group.assignor in SERVER_SIDE]
+    if any(one.moves for one in by_broker):
+        yield Note(
+            "stops",
+            "Members of the consumer protocol read on what they keep. A partition that moves stops "
+            "when its owner revokes it, at this member's next heartbeat, until the heartbeat of "
+            "its new owner: at most 5 s (group.consumer.heartbeat.interval.ms), half of that on "
+            "average, plus the next poll() and the callbacks of both members.",
+        )
+    if any(member.generation_id is None for one in by_broker for member in one.group.members):
+        text = (
+            "A member that joins within 1 s of the last target (group.consumer.assignment.interval"
+            ".ms) gets nothing until anybody's next heartbeat after that."
+        )
+        if any(len(step.rounds) > 1 and step.rounds[0].kind == "broker" for step in plan.steps):
+            text += f" Here each member has its own target; {_together(plan)}."
+        yield Note("interval", text)
+    switched = [_before(plan, one) for one in plan.changes if isinstance(one, SwitchAssignor)]
+    if any(one.assignor in SERVER_SIDE and _has_pair(one) for one in switched):
+        yield Note(
+            "tie",
+            "While only two members name an assignor (group.remote.assignor), and each another "
+            "one, the broker computes new targets with both in turns, at their heartbeats, until "
+            "the next member changes: do not stop there.",
+        )
+
+
+def _has_pair(group: GroupSpec) -> bool:
+    """Returns whether only two members are there at a time of a rolling change."""
+    a_dynamic = any(member.group_instance_id is None for member in group.members)
+    return len(group.members) == 2 or (len(group.members) == 3 and a_dynamic)
+
+
+def _together(plan: RebalancePlan) -> str:
+    """Returns what differs if the members of each step join within the assignment interval."""
+    others = 0
+    for step in plan.steps:
+        if len(step.rounds) > 1 and step.rounds[0].kind == "broker":
+            after = joined_together(step.before, plan.engine)
+            given = {(m.member_id, tp) for m in step.after.members for tp in m.owned_partitions}
+            others += sum(
+                (m.member_id, tp) not in given for m in after.members for tp in m.owned_partitions
+            )
+    if not others:
+        return "if they join within this time, the end is the same"
+    ends = "1 partition ends" if others == 1 else f"{others} partitions end"
+    return f"if they join within this time and share one, {ends} at another member"
+
+
+def _before(plan: RebalancePlan, change: Change) -> GroupSpec:
+    """Returns the group before one of the plan's changes."""
+    group, steps = plan.group, 0
+    for one in plan.changes:
+        if one is change:
+            break
+        steps += len(one.events(group))
+        group = plan.steps[steps - 1].after
+    return group
+
+
+def _of_shares(plan: RebalancePlan) -> Iterator[Note]:
+    yield Note(
+        "stops",
+        "Nobody waits in a share group: a member has its target at its next heartbeat, at most 5 s "
+        "later (group.share.heartbeat.interval.ms). Partitions that were never read are handed out "
+        "after their share state is initialised: one heartbeat and one group epoch later.",
+    )
+    read = {topic for member in plan.final.members for topic in member.topics}
+    owned = {tp.topic for member in plan.final.members for tp in member.owned_partitions}
+    if left := sorted(owned - read):
+        yield Note(
+            "ignored", f"{', '.join(left)}: nobody subscribes, yet it stays in the target for good."
+        )
+
+
+def _of_streams(plan: RebalancePlan) -> Iterator[Note]:
+    yield Note(
+        "tasks",
+        "A partition of this plan is a task: 0[1] is task 0_1, the second of subtopology 0. The "
+        "figures count active tasks.",
+    )
+    moves = any(one.moves or (one.standby and one.standby.moves) for one in plan.rounds)
+    if moves:
+        yield Note(
+            "stops",
+            "Members run on with the tasks that they keep. A task that moves stops when its owner "
+            "closes it, until the heartbeat of its new owner: at most 5 s "
+            "(group.streams.heartbeat.interval.ms), half of that on average, plus the time in "
+            "which the new owner restores its state.",
+        )
+    if any(member.generation_id is None for one in plan.rounds for member in one.group.members):
+        yield Note(
+            "interval",
+            "A member that joins within 1 s of the last target (group.streams.assignment.interval"
+            ".ms) gets nothing until anybody's next heartbeat after that. A target depends on the "
+            "tasks that members have when it is computed: members that join before the group has "
+            "settled may get others.",
+        )
+        yield Note(
+            "delay",
+            "Only a group that was empty waits 3 s before its first target "
+            "(group.streams.initial.rebalance.delay.ms): members that join later do not.",
+        )
+    stateful = {one.subtopology_id for one in plan.group.subtopologies or () if one.stateful}
+    gained = [tp for one in plan.rounds for owned in one.gained.values() for tp in owned]
+    if any(tp.topic in stateful for tp in gained):
+        yield Note(
+            "warm-up",
+            "Kafka 4.4 assigns no warm-up tasks, whatever group.streams.num.warmup.replicas is: a "
+            "stateful task moves at once, and its new owner restores the state first, unless it "
+            "had a standby task.",
+        )
+    yield from _standby_places(plan.final)
+    if any(isinstance(one, BounceMembers) for one in plan.changes):
+        yield from _threads(plan.group)
+
+
+def _threads(group: GroupSpec) -> Iterator[Note]:
+    """Yields a note if members share a process: a bounce restarts each of them alone."""
+    by_process: dict[str, list[str]] = {}
+    for member in group.members:
+        if member.streams is not None:
+            by_process.setdefault(member.streams.process_id, []).append(member.member_id)
+    shared = {one: ids for one, ids in by_process.items() if len(ids) > 1}
+    if shared:
+        process_id, ids = next(iter(shared.items()))
+        yield Note(
+            "threads",
+            "A member is a thread, and bounce-members restarts each thread alone. A process that "
+            f"restarts takes all its threads with it: {', '.join(ids)} are process {process_id}. "
+            "No change plays that at once: --bounce-members for each of these restarts them one "
+            "after another, and the group settles after each stop and each start.",
+        )
+
+
+def _standby_places(group: GroupSpec) -> Iterator[Note]:
+    """Yields a note if there are too few processes for all standby replicas."""
+    processes = {member.streams.process_id for member in group.members if member.streams}
+    replicas = group.num_standby_replicas or 0
+    if (
+        replicas
+        and len(processes) <= replicas
+        and any(s.stateful for s in group.subtopologies or ())
+    ):
+        there = "1 process" if len(processes) == 1 else f"{len(processes)} processes"
+        yield Note(
+            "same place",
+            f"num.standby.replicas is {replicas}, but there are only {there}: the owner of a task "
+            "and its standby replicas are always in different processes, so some are missing.",
+        )
+
+
+def _switch(plan: RebalancePlan, change: SwitchProtocol) -> Iterator[Note]:
+    if change.protocol == "consumer":
+        group = _before(plan, change)
+        yield from _libraries(group)
+        if copies_user_data(group) and group.members[0].group_instance_id is not None:
+            yield Note(
+                "blocks",
+                "If a member joined more than once before the last assignment, this assignment has "
+                "user data, and the broker refuses to convert the group. Stop all members "
+                "then, and start them with group.protocol=consumer.",
+            )
+        yield Note(
+            "policy",
+            "The brokers need group.consumer.migration.policy=bidirectional (the default) or "
+            "upgrade, and Kafka 4.0 or newer. The way back is switch-protocol=classic.",
+        )
+        yield Note(
+            "first join",
+            "The first member must not come while the group forms (the 3 s of "
+            "group.initial.rebalance.delay.ms): the broker refuses it then, and the Java client "
+            "ends.",
+        )
+    else:
+        yield Note(
+            "policy",
+            "The brokers need group.consumer.migration.policy=bidirectional (the default) or "
+            "downgrade. Else the group stays one of the consumer protocol, with classic members.",
+        )
+    moved = tuple(_moved(plan))
+    family = "the broker" if change.protocol == "consumer" else "the leader"
+    text = (
+        f"Afterwards {family} assigns: {plan.final.assignor}. "
+        f"{len(moved)} of {len(plan.after.partitions)} partitions end at another member."
+    )
+    if change.protocol == "consumer":
+        text += (
+            " Remove partition.assignment.strategy, session.timeout.ms and heartbeat.interval.ms: "
+            "clients with group.protocol=consumer refuse them. Racks are ignored."
+        )
+    else:
+        text += " Remove group.remote.assignor: clients with group.protocol=classic refuse it."
+    yield Note("owners", text, moved)
+
+
+def _libraries(group: GroupSpec) -> Iterator[Note]:
+    by_library: dict[str, list[str]] = {}
+    for member in group.members:
+        library, _ = library_evidence(member, group.group_id) or ("", "")
+        by_library.setdefault(library, []).append(member.group_instance_id or member.member_id)
+    for library, members in by_library.items():
+        who = ", ".join(members[:3])
+        if len(members) > 3:
+            who += f" and {len(members) - 3} more"
+        if library in LACK_CONSUMER_PROTOCOL:
+            yield Note(
+                "blocks",
+                f"{who}: {LACK_CONSUMER_PROTOCOL[library]}, so "
+                f"{_named(members, 'this restart needs', 'these restarts need')} another client: "
+                "until then the group works on with both protocols, and each target stops an "
+                "eager classic member wholly. Either move "
+                f"{_named(members, 'this member', 'these members')} to another client first, or "
+                "leave the whole group classic.",
+            )
+        else:
+            known = _HAS.get(library, f"{_HAS['java']}; {_HAS['librdkafka']}")
+            yield Note("unknown", f"{who}: the version is not known; {known}.")
+
+
+def _named(members: list[str], one: str, more: str) -> str:
+    return one if len(members) == 1 else more
+
+
+def _moved(
+    plan: RebalancePlan,
+) -> Iterator[tuple[TopicPartition, str | None, str | None]]:
+    """Yields each partition whose owner differs at the end; a member that came back is the same."""
+    origins = plan.steps[-1].origins
+    before = {tp: member for member, owned in plan.before.items() for tp in owned}
+    after = {
+        tp: origins.get(member, member) for member, owned in plan.after.items() for tp in owned
+    }
+    for tp in sorted(before.keys() | after.keys()):
+        if before.get(tp) != after.get(tp):
+            yield tp, before.get(tp), after.get(tp)

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds groups that can have more rebalances than a plan counts.
+
+kafka-python: a member's `poll` waits for its rebalance, up to the timeout of the call. If the
+rebalance ends between two calls, the next one drops its answer and joins again. When the leader
+joins, the group rebalances; when another member joins with the same subscription, it does not.
+
+librdkafka: each member joins again when its own metadata shows that a topic has grown, or, if it
+has a rack, that the brokers of a rack are gone; in Java only the leader looks. If the group has
+rebalanced by then, the member's subscription has other owned partitions under cooperative-sticky,
+so the group rebalances again. If racks make a difference, each of these rebalances takes partitions
+outside their owner's rack away. `played_further` plays them.
+
+All members: they change their subscriptions at one moment in a plan, but one after another in most
+groups that do not subscribe by a pattern. `met_apart.py` plays them.
+
+Source   kafka-python 3.0.12 (BaseCoordinator.join_group_async: a `_join_task` that is done);
+         librdkafka (rd_kafka_cgrp_metadata_update_check); Kafka 4.4.0
+         (GroupMetadataManager.classicGroupJoinExistingMember).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from kafka_rebalance.assignors.registry import SERVER_SIDE, library_of, protocol_name
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.plans.changes import (
+    AddPartitions,
+    AddTopics,
+    Change,
+    RemoveMembers,
+    RemoveTopics,
+    Resubscribe,
+)
+from kafka_rebalance.plans.changes.made_up import PLANNED, Draw
+from kafka_rebalance.plans.clients import AIOKAFKA, KAFKA_PYTHON, LIBRDKAFKA, clients_for
+from kafka_rebalance.plans.rebalance_plan import RebalancePlan, replay
+from kafka_rebalance.plans.samples import enough_draws
+
+from .never_ends import MOST_WORK, work
+
+_MOST_REJOINS = 8
+"""The most rebalances that are played one after another; some groups move in each, for ever."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExtraRebalances:
+    """Why the planned number of rebalances is a lower bound, and whether partitions may move too.
+
+    `cause`   "polls" of kafka-python, the own "metadata" of each librdkafka member, or the
+              "subscriptions" that all members change.
+    """
+
+    cause: Literal["polls", "metadata", "subscriptions"]
+    may_move: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"cause": self.cause, "may_move": self.may_move}
+
+
+@dataclass(frozen=True, slots=True)
+class Further:
+    """Up to `rejoins` further rebalances, and their moves.
+
+    `metadata`: one for each other member of librdkafka, played after the plan and after `draws`
+    draws of its guesses. `subscriptions`: those of `draws` draws of the order in which members
+    change their subscriptions (`met_apart.py`). `moves` are the fewest and the most moves, added to
+    those of the plan. `partitions` end elsewhere than without them, after the plan or a draw.
+    """
+
+    rejoins: int
+    draws: int
+    moves: tuple[int, int]
+    partitions: tuple[TopicPartition, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "rejoins": self.rejoins,
+            "draws": self.draws,
+            "moves": list(self.moves),
+            "partitions": [list(tp) for tp in self.partitions],
+        }
+
+
+def extra_rebalances(group: GroupSpec, changes: Sequence[Change]) -> ExtraRebalances | None:
+    """Returns the reason if a member may join once more than planned, else None.
+
+    Such a member changes its subscription after another one; or it runs kafka-python, or one of the
+    two Python libraries; or it runs librdkafka, and a topic grows under cooperative-sticky, or a
+    rack is lost.
+    """
+    if group.assignor in SERVER_SIDE:
+        return None
+    if len(group.members) > 1 and any(map(changes_all, changes)):
+        return ExtraRebalances("subscriptions", may_move=True)
+    name = protocol_name(group.assignor or "")
+    python = {KAFKA_PYTHON, AIOKAFKA}
+    runs = [clients_for(member, group.group_id) for member in group.members]
+    if any(KAFKA_PYTHON in clients and python.issuperset(clients) for clients in runs):
+        return ExtraRebalances("polls", may_move=name == "sticky")
+    grows = any(isinstance(change, AddPartitions) for change in changes)
+    loses = any(isinstance(change, RemoveMembers) and change.rack for change in changes)
+    sees = (grows and name == "cooperative-sticky") or (loses and _has_racks(group))
+    if not sees or (LIBRDKAFKA,) not in runs:
+        return None
+    moves = name == "cooperative-sticky" and _has_racks(group)
+    return ExtraRebalances("metadata", may_move=moves)
+
+
+def changes_all(change: Change) -> bool:
+    """Returns whether all members change their subscriptions, for which a plan has one moment."""
+    if isinstance(change, Resubscribe):
+        return change.member is None
+    return isinstance(change, AddTopics | RemoveTopics)
+
+
+def _has_racks(group: GroupSpec) -> bool:
+    has_members = any(member.rack_id for member in group.members)
+    return has_members and any(topic.racks is not None for topic in group.topics)
+
+
+def played_further(plan: RebalancePlan, draws: int | None = None) -> Further:
+    """Plays the further rebalances of a group of librdkafka, after the plan and after its draws.
+
+    Cost     a plan and up to 8 rebalances for each draw; large groups have fewer draws.
+    """
+    own = [clients_for(one, plan.group.group_id) for one in plan.final.members].count((LIBRDKAFKA,))
+    leads = library_of(plan.final.assignor) == "librdkafka"  # its join is the planned rebalance
+    rejoins = min(max(0, own - leads), _MOST_REJOINS)
+    draws = enough_draws(plan) if draws is None else draws
+    draws = min(draws * plan.has_guesses, MOST_WORK // (1 + work(plan.final)))
+    moves: list[int] = []
+    elsewhere: dict[TopicPartition, None] = {}
+    for played in _draws(plan, draws):
+        last, moved = _rejoined(played, rejoins)
+        moves.append(moved)
+        for member_id, owned in last.after.items():
+            held = frozenset(played.after.get(member_id, ()))
+            elsewhere |= dict.fromkeys(tp for tp in owned if tp not in held)
+    return Further(rejoins, draws, (min(moves), max(moves)), tuple(sorted(elsewhere)))
+
+
+def _draws(plan: RebalancePlan, draws: int) -> Iterator[RebalancePlan]:
+    yield plan
+    for number in range(1, draws + 1):
+        draw = Draw(number, draws, plan.newcomers)
+        try:
+            yield replay(plan.group, plan.changes, plan.engine, draw, plan.possible)
+        except GroupError:  # with these racks, the assignor throws, or a change has another id
+            continue
+
+
+def _rejoined(plan: RebalancePlan, rejoins: int) -> tuple[RebalancePlan, int]:
+    """Plays rebalances without a change, until one moves nothing; returns the last and all moves.
+
+    A leader's assignor may throw: then the rebalances before it count.
+    """
+    moves = 0
+    for _ in range(rejoins):
+        try:
+            following = replay(plan.final, (), plan.engine, PLANNED, plan.possible)
+        except GroupError:
+            break
+        if not following.moves:
+            break
+        plan, moves = following, moves + following.moves
+    return plan, moves

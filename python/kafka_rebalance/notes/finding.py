@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is wrong with a group, or may be: the findings of `describe`, for groups of every kind.
+
+Every finding is computed from the group alone; some name the subcommand that shows more. A finding
+is not always a fault: a member may be idle on purpose.
+
+    leaderless    partitions have no leader that answers, so no member can read them
+    unread        a member subscribes to the partition's topic, but no member owns the partition;
+                  an active task that no member runs
+    doubled       several members own the partition, or run the task or connector
+    stale         a member owns a partition that does not exist, or does not subscribe to its topic
+    idle          members own nothing
+    uneven        a more even assignment is possible; with the cause, if it is known
+                  (`present/why_uneven.py`)
+    far           a member reads partitions of which no replica is in its rack
+    missing       members subscribe to a topic that does not exist
+    alone         only one member subscribes to a topic
+    mixed         members send different versions of the subscription, or use different protocols
+    moves         the next rebalance moves partitions, although nothing changes
+    hangs         the leader's next rebalance, or one after a simple change, never ends
+    eager         every rebalance stops all partitions, although the assignor is cooperative
+    foreign       the assignor, or the last leader's version of it, is not one of Kafka's
+
+Groups that the broker assigns also have
+
+    not ready     the broker has not validated the topology
+    assigning     the broker has not computed a target since the group changed
+    reconciling   members do not have their target yet
+    old topology  members run an older version of a Streams application
+    no standby    stateful tasks without a standby task, beside others that have one
+    behind        records that the copies of state do not have yet
+
+and groups of Kafka Connect
+
+    waits         the work of a lost worker is held back
+    mismatch      the leader had not read the newest configurations
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from kafka_rebalance.group.html_tables import clipped
+from kafka_rebalance.group.model import Topic, TopicPartition
+from kafka_rebalance.plans.figures import Reader
+
+FindingKind = Literal[
+    "leaderless", "unread", "doubled", "stale", "idle", "uneven", "far", "missing", "alone",
+    "mixed", "moves", "hangs", "eager", "foreign", "not ready", "assigning", "reconciling",
+    "old topology", "no standby", "behind", "waits", "mismatch",
+]  # fmt: skip
+FINDING_KINDS: tuple[FindingKind, ...] = get_args(FindingKind)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """An observation on which a person who runs the group may want to act.
+
+    `member_ids` and `partitions` are the members and partitions concerned. `ask` is the subcommand
+    that shows more, such as "plan", or None.
+    """
+
+    kind: FindingKind
+    text: str
+    member_ids: tuple[str, ...] = ()
+    partitions: tuple[TopicPartition, ...] = ()
+    ask: str | None = None
+
+    def __repr__(self) -> str:
+        return f"<Finding {clipped(f'{self.kind}: {self.text}')}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "text": self.text,
+            "member_ids": list(self.member_ids),
+            "partitions": [str(tp) for tp in self.partitions],
+            "ask": self.ask,
+        }
+
+
+def leaderless_finding(partitions: Iterable[TopicPartition]) -> Iterator[Finding]:
+    """Yields a finding if there are `partitions` without a leader that answers."""
+    if named := tuple(partitions):
+        text = "no leader answers, so no member can read here, and the lag is unknown"
+        yield Finding("leaderless", text, partitions=named)
+
+
+def far_finding(
+    topics: Iterable[Topic], readers: Iterable[Reader], ask: str | None = None
+) -> Iterator[Finding]:
+    """Yields a finding if members read partitions of which no replica is in their rack.
+
+    A partition counts only if the racks of its reader and of a replica are known.
+    """
+    racks = {topic.name: topic.racks or () for topic in topics}
+    far: list[tuple[str, TopicPartition]] = []
+    for member_id, rack, partitions in readers:
+        for tp in partitions if rack is not None else ():
+            replicas = racks.get(tp.topic, ())[tp.partition : tp.partition + 1]
+            known = {one for replica in replicas for one in replica if one is not None}
+            if known and rack not in known:
+                far.append((member_id, tp))
+    if far:
+        ids = tuple(dict.fromkeys(member_id for member_id, _ in far))
+        text = "no replica is in the rack of the member that reads here"
+        yield Finding("far", text, ids, tuple(tp for _, tp in far), ask)

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds applications of Kafka Streams that stop if a topic grows which they read.
+
+The number of tasks follows from the partitions of the source topics. The application's changelog
+topics have one partition for each task, and the numbers of its repartition topics follow from the
+source topics, unless the application sets them. Kafka Streams creates both kinds of topics once,
+and never adds a partition. If a source topic has grown, the numbers differ:
+
+1. Classic group: the assignor of the leader throws a StreamsException. By default, its client
+   stops (state ERROR); the next leader's assignor throws it, too.
+2. Streams group (KIP-1071): the broker answers heartbeats with INCORRECTLY_PARTITIONED_TOPICS. The
+   threads of all clients throw a TopologyException, and the group is empty.
+
+An application without state and without repartition topics gets more tasks.
+
+Source   classic: InternalTopicManager.validateTopics, ChangelogTopics, RepartitionTopics;
+         StreamThread.handleStreamsRebalanceData (Kafka Streams 4.3.1). Broker:
+         InternalTopicManager.missingInternalTopics (Kafka 4.4.0).
+"""
+
+from collections.abc import Sequence
+
+from kafka_rebalance.assignors.registry import STREAM, assigns_tasks
+from kafka_rebalance.errors import NotAffected
+from kafka_rebalance.group.model import quoted
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.plans.changes import AddPartitions, Change
+
+STOPS = (
+    "a topic that it reads grows. Kafka Streams never adds partitions to its changelog and "
+    "repartition topics: if the number of one of these follows from this topic, the application "
+    "stops. Reset it first, which deletes its state, or start it under a new application.id"
+)
+
+
+def check_sources(group: GroupSpec, changes: Sequence[Change]) -> None:
+    """Checks that a streams group (KIP-1071) reads the topics that grow, if its sources are known.
+
+    Errors   NotAffected at `changes[i]`.
+    """
+    sources = [one.source_topics for one in group.subtopologies or ()]
+    if not assigns_tasks(group.assignor) or not all(sources):
+        return
+    for i, change in enumerate(changes):
+        if isinstance(change, AddPartitions) and not any(change.topic in one for one in sources):
+            raise NotAffected(f"changes[{i}]", f"no subtopology reads topic {quoted(change.topic)}")
+
+
+def may_stop(group: GroupSpec, changes: Sequence[Change]) -> bool:
+    """Returns whether the group is an application that stops because of a change, or may stop."""
+    grown = [one for one in changes if isinstance(one, AddPartitions)]
+    if group.assignor == STREAM:
+        read = {topic for member in group.members for topic in member.topics}
+        return any(one.topic in read for one in grown)
+    return any(_outgrows(group, one) for one in grown)
+
+
+def _outgrows(group: GroupSpec, change: AddPartitions) -> bool:
+    """Returns whether there are more tasks than now, and topics that depend on their number."""
+    subtopologies = group.subtopologies or ()
+    more = [
+        one
+        for one in subtopologies
+        if change.topic in one.source_topics and change.partitions > one.tasks
+    ]
+    return bool(more) and (any(one.stateful for one in more) or _repartitions(group))
+
+
+def _repartitions(group: GroupSpec) -> bool:
+    """Returns whether the application reads a topic that Kafka Streams named for repartitioning."""
+    names = [name for one in group.subtopologies or () for name in one.source_topics]
+    start, end = f"{group.group_id}-", "-repartition"
+    return any(name.startswith(start) and name.endswith(end) for name in names)

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds rebalances that kill a leader with librdkafka's cooperative-sticky, or that never settle.
+
+With `client.rack`, such a group may rebalance for ever; with mixed subscriptions or old clients,
+the leader's process may die (docs/behaviour/librdkafka.md#44-where-the-leader-dies). No known rule
+tells to which groups this happens, so this module plays the rebalances, as `never_ends.py` does:
+
+1. The next rebalance without changes, then the given changes.
+2. If these settle, each simple change alone after them: those of `never_ends.py`, and a new member
+   with the topics of all members, if their subscriptions differ.
+
+Cost     a plan for each change; `most_plays` and `most_work` limit them.
+Differs  from a live group in the ids of new members; with other ids the rebalance may settle.
+"""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+from kafka_rebalance.assignors.registry import Engine
+from kafka_rebalance.errors import AssignorThrows, GroupError
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.plans.changes import Change
+from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes, plan
+
+from .never_ends import MOST_PLAYS, MOST_WORK, simple_changes, work
+
+DIALECT = "librdkafka/cooperative-sticky"
+NEWCOMER = "a new member with all topics"
+
+When = Literal["next", "planned", "following"]
+
+
+@dataclass(frozen=True, slots=True)
+class Trap:
+    """A rebalance with a bad end: the leader "dies", or the group "never settles".
+
+    `when`      "next": the next rebalance; "planned": the given changes; "following": the simple
+                change `change`, made after them.
+    """
+
+    end: Literal["dies", "never settles"]
+    when: When
+    change: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def librdkafka_traps(
+    group: GroupSpec,
+    assignor: str | None = None,
+    changes: Iterable[Change | str] = (),
+    *,
+    engine: Engine = "rust",
+    most_plays: int = MOST_PLAYS,
+    most_work: int = MOST_WORK,
+) -> tuple[Trap, ...]:
+    """Returns the traps of a group whose leader uses librdkafka's cooperative-sticky.
+
+    Such a group is planned with the dialect "librdkafka/cooperative-sticky", or it runs
+    cooperative-sticky and its last leader or a member, which may lead next, uses librdkafka.
+    """
+    name = group.assignor if assignor is None else assignor
+    libraries = {group.leader_library, *(member.client_library for member in group.members)}
+    led = "librdkafka" in libraries and name == "cooperative-sticky"
+    if not led and name != DIALECT:
+        return ()
+    parsed = parse_changes(changes)
+    planned, found = _played(group, (), "next", engine)
+    if parsed:
+        planned, trap = _played(group, parsed, "planned", engine)
+        found = found or trap
+    if planned is None or found is not None:
+        return () if found is None else (found,)
+    last = planned.final
+    left = min(most_plays, most_work // max(1, work(last)))
+    following = []
+    if last.assignor == DIALECT and left:
+        for change in list(simple_changes(last))[:left]:
+            following.append(_played(last, (change,), "following", engine)[1])
+        if len({frozenset(member.topics) for member in last.members}) > 1:
+            _, trap = _played(_with_newcomer(last), (), "following", engine)
+            following.append(None if trap is None else replace(trap, change=NEWCOMER))
+    return tuple(trap for trap in following if trap is not None)
+
+
+def _with_newcomer(group: GroupSpec) -> GroupSpec:
+    """Returns the group with one more member, which subscribes to the topics of all members."""
+    topics = tuple(dict.fromkeys(topic for member in group.members for topic in member.topics))
+    model = group.members[-1].owning()
+    new = replace(model, member_id=f"{model.member_id}-new", group_instance_id=None, topics=topics)
+    return group.edited(members=(*group.members, new))
+
+
+def _played(
+    group: GroupSpec, changes: tuple[Change, ...], when: When, engine: Engine
+) -> tuple[RebalancePlan | None, Trap | None]:
+    change = ", ".join(map(str, changes)) or None
+    try:
+        planned = plan(group, DIALECT, changes, engine=engine)
+    except AssignorThrows:
+        return None, Trap("dies", when, change)
+    except GroupError:  # this change fits the group only under another assignor
+        return None, None
+    return planned, None if planned.settled else Trap("never settles", when, change)

@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds whether a group's leader would hang: now, after given changes, or after the next change.
+
+Kafka's sticky assignors may never end for members that subscribe to different topics
+(docs/never-ends.md). No rule is known for which groups this happens, so this module plays each
+rebalance:
+
+1. The next rebalance without changes, then the given changes.
+2. After the given changes (or without them, if they hang), each simple change alone: one more
+   member of each kind, one member fewer, and a member of each kind with the topics of another kind.
+   Members of one kind have equal topics and one rack.
+3. Ways out of the first group that hangs: another assignor, equal subscriptions, a stop and start
+   of all members, then the simple changes of step 2 and single restarts. Each is played alone.
+
+Cost     a few rebalances for each change; `most_plays` and `most_work` limit them, and `untried`
+         counts the changes beyond the limit. Without given changes, a group with equal
+         subscriptions, or under an assignor that always ends, costs only a comparison of lists.
+Differs  from a live group in the ids of new members; with other ids the rebalance may end.
+"""
+
+from collections.abc import Iterable, Iterator
+from copy import deepcopy
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+from kafka_rebalance.assignors.registry import BUILT_IN, KAFKAS, Engine
+from kafka_rebalance.errors import GroupError, NeverEnds
+from kafka_rebalance.group.model import Member
+from kafka_rebalance.group.spec import GroupSpec, require_group
+from kafka_rebalance.plans.changes import (
+    AddMembers,
+    BounceMembers,
+    Change,
+    RemoveMembers,
+    Resubscribe,
+    SwitchAssignor,
+)
+from kafka_rebalance.plans.changes.edits import AS_IT_IS, Edited, GroupEvent, restarted
+from kafka_rebalance.plans.changes.made_up import MadeUp
+from kafka_rebalance.plans.changes.other_assignor import restarted_with, run_by
+from kafka_rebalance.plans.playing import at_change
+from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes
+from kafka_rebalance.plans.rounds import play
+
+MOST_PLAYS = 200
+MOST_WORK = 1_000_000
+"""The most partitions and subscriptions, added up over all groups played: some seconds of work."""
+
+_MAY_NEVER_END = tuple(name for name in KAFKAS if BUILT_IN[name].remembers)
+_ALWAYS_END = tuple(name for name in KAFKAS if name not in _MAY_NEVER_END)
+_MOST_SIMPLE_WAYS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class WayOut:
+    """A change that frees a group that hangs; `for_good` if the algorithm then always ends."""
+
+    change: str
+    for_good: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Endless:
+    """The rebalances that were played, and those of them that never end.
+
+    `now`        whether the next rebalance never ends, without any change.
+    `after`      the first event of the given changes whose rebalance never ends, or None.
+    `following`  the simple changes whose rebalance never ends. `tried` simple changes were played;
+                 `untried` more were left out, because the limit was reached.
+    `ways_out`   changes that free the first group that hangs: that of `now`, `after` or
+                 `following[0]`.
+    """
+
+    assignor: str
+    now: bool
+    after: str | None
+    following: tuple[str, ...]
+    tried: int
+    untried: int
+    ways_out: tuple[WayOut, ...]
+
+    @property
+    def hangs(self) -> bool:
+        """Returns whether any rebalance that was played never ends."""
+        return self.now or self.after is not None or bool(self.following)
+
+    def to_dict(self) -> dict[str, Any]:
+        ways_out = [way.to_dict() for way in self.ways_out]
+        return {**asdict(self), "following": list(self.following), "ways_out": ways_out}
+
+
+STOP_ALL = "stop all members, then start them"
+"""A way out that is not one of the changes: all members come back at once and own nothing."""
+
+
+def endless(
+    group: GroupSpec,
+    assignor: str | None = None,
+    changes: Iterable[Change | str] = (),
+    *,
+    engine: Engine = "rust",
+    most_plays: int = MOST_PLAYS,
+    most_work: int = MOST_WORK,
+) -> Endless | None:
+    """Plays the rebalances that could hang the group's leader.
+
+    If `assignor` is None, the group's own one is used. Under another one, the members send what
+    they send under it, as in `plan`. Returns None if none of the rebalances hangs and no later one
+    can, because the general algorithm does not assign the group after the changes.
+
+    Errors   those of `plan`, except NeverEnds.
+    """
+    require_group(group)
+    name = group.assignor if assignor is None else assignor
+    parsed = parse_changes(changes)
+    group = group if name is None else run_by(group, name)
+    player = _Player(engine, most_plays, most_work, MadeUp(group.group_id))
+    # 1.
+    as_it_is = player.play(group, [AS_IT_IS]) if may_never_end(group) else _Ended(group)
+    asked = player.play_asked(group, parsed)
+    last = group if asked.hung else asked.group
+    hung = as_it_is.hung or asked.hung
+    if hung is None and not may_never_end(last):
+        return None
+    # 2.
+    simple = list(simple_changes(last)) if may_never_end(last) else []
+    following = []
+    tried = 0
+    for change in simple:
+        if player.is_spent(last):
+            break
+        tried += 1
+        ended = player.play(last, change.events(last), deepcopy(player.ids))
+        if ended.hung is not None:
+            following.append(str(change))
+            hung = hung or ended.hung
+    # 3.
+    return Endless(
+        assignor=name or "",
+        now=as_it_is.hung is not None,
+        after=asked.cause,
+        following=tuple(following),
+        tried=tried,
+        untried=len(simple) - tried,
+        ways_out=() if hung is None else tuple(_ways_out(hung, player)),
+    )
+
+
+def endless_plan(plan: RebalancePlan) -> Endless | None:
+    """Returns the `endless` of a plan; what the plan has played is not played again."""
+    if not may_never_end(plan.group) and not may_never_end(plan.final):
+        return None
+    return endless(plan.group, plan.assignor, plan.changes, engine=plan.engine)
+
+
+def may_never_end(group: GroupSpec) -> bool:
+    """Returns whether Kafka's general algorithm assigns this group; all other algorithms end."""
+    # Kafka's test for equal lists counts entries: a topic that is listed twice makes them unequal.
+    lists = {(len(member.topics), frozenset(member.topics)) for member in group.members}
+    return group.assignor in _MAY_NEVER_END and len(lists) > 1
+
+
+class _Ended(NamedTuple):
+    """The group after events. If a rebalance never ends, `hung` is its group, `cause` its event."""
+
+    group: GroupSpec
+    hung: GroupSpec | None = None
+    cause: str | None = None
+    throws: bool = False
+
+
+@dataclass(slots=True)
+class _Player:
+    """Plays rebalances, and subtracts each from the remaining limits `plays` and `work`."""
+
+    engine: Engine
+    plays: int
+    work: int
+    ids: MadeUp
+
+    def is_spent(self, group: GroupSpec) -> bool:
+        """Returns whether the remaining limits are too small for another group of this size."""
+        return self.plays < 1 or self.work < work(group)
+
+    def play_asked(self, group: GroupSpec, changes: Iterable[Change]) -> _Ended:
+        """Plays the changes one after another, with the ids that a plan makes up."""
+        ended = _Ended(group)
+        for i, change in enumerate(changes):
+            try:
+                events = change.renamed(self.ids).events(ended.group)
+            except GroupError as error:
+                raise at_change(error, i) from None
+            ended = self.play(ended.group, events, self.ids)
+            if ended.hung or ended.throws:
+                break
+        return ended
+
+    def play(
+        self, group: GroupSpec, events: Iterable[GroupEvent], ids: MadeUp | None = None
+    ) -> _Ended:
+        ids = MadeUp(group.group_id) if ids is None else ids
+        for event in events:
+            edited = event.edit(group, ids)
+            group = edited.group
+            if not edited.rebalances:
+                continue
+            self.plays -= 1
+            self.work -= work(group)
+            try:
+                assignor = group.assignor or ""
+                played = play(
+                    group,
+                    assignor,
+                    starts_over=edited.starts_over,
+                    forgets=edited.forgets,
+                    engine=self.engine,
+                )
+            except NeverEnds:
+                return _Ended(group, group, event.cause)
+            except GroupError:
+                return _Ended(group, throws=True)
+            group = played.group
+        return _Ended(group)
+
+
+def work(group: GroupSpec) -> int:
+    partitions = sum(topic.partitions for topic in group.topics)
+    return partitions + sum(len(member.topics) for member in group.members)
+
+
+def simple_changes(group: GroupSpec) -> Iterator[Change]:
+    kinds: dict[tuple[frozenset[str], str | None], Member] = {}
+    for member in group.members:
+        kinds[frozenset(member.topics), member.rack_id] = member
+    for member in kinds.values():
+        yield AddMembers(1, like=member.member_id)
+    if len(group.members) > 1:
+        for member in group.members:
+            yield RemoveMembers(member=member.member_id)
+    known = {topic.name for topic in group.topics}
+    alike = list(kinds.values())
+    for member, other in zip(alike, [*alike[1:], alike[0]], strict=True):
+        topics = tuple(topic for topic in other.topics if topic in known)
+        if topics and frozenset(topics) != frozenset(member.topics):
+            yield Resubscribe(topics, member.member_id)
+
+
+def _ways_out(hung: GroupSpec, player: _Player) -> Iterator[WayOut]:
+    def ends(events: Iterable[GroupEvent]) -> bool:
+        if player.is_spent(hung):
+            return False
+        ended = player.play(hung, events)
+        return ended.hung is None and not ended.throws
+
+    subscribed = {topic for member in hung.members for topic in member.topics}
+    topics = tuple(topic.name for topic in hung.topics if topic.name in subscribed)
+    # The hung rebalances before the take-over delay the switch, but do not change its end.
+    ends_always = [_taken_over(SwitchAssignor(name)) for name in _ALWAYS_END]
+    ends_always += Resubscribe(topics).events(hung)
+    for event in ends_always:
+        if ends([event]):
+            yield WayOut(event.cause, for_good=True)
+    if ends([GroupEvent(STOP_ALL, _start_anew)]):
+        yield WayOut(STOP_ALL, for_good=False)
+    found = 0
+    restarts = (BounceMembers(member.member_id) for member in hung.members)
+    simple: tuple[Change, ...] = (*simple_changes(hung), *restarts)
+    for change in simple:
+        if found < _MOST_SIMPLE_WAYS and ends(change.events(hung)):
+            found += 1
+            yield WayOut(str(change), for_good=False)
+
+
+def _taken_over(switch: SwitchAssignor) -> GroupEvent:
+    def edit(group: GroupSpec, _: MadeUp) -> Edited:
+        return Edited(restarted_with(group, switch.assignor), starts_over=True)
+
+    return GroupEvent(str(switch), edit)
+
+
+def _start_anew(group: GroupSpec, ids: MadeUp) -> Edited:
+    members: list[Member] = []
+    for member in group.members:
+        members.append(restarted(member, ids, {one.member_id for one in members}))
+    return Edited(group.edited(members=tuple(members)))

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The present state of a Connect group: which worker runs which connectors and tasks."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_rebalance.assignors.connect import Task, Work
+from kafka_rebalance.group.ownership import Balance
+from kafka_rebalance.notes.finding import Finding
+from kafka_rebalance.wire.connect_protocol import (
+    ConnectAssignment,
+    ConnectMetadata,
+    Connectors,
+    Tasks,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectWorker:
+    """A member of a Connect group: what it sent when it joined, and what its leader assigned.
+
+    An incremental assignment has only the difference from what the worker ran when it joined.
+    """
+
+    member_id: str
+    client_id: str
+    client_host: str
+    metadata: ConnectMetadata
+    assignment: ConnectAssignment
+
+    @property
+    def work(self) -> Work:
+        """Returns what runs on the worker: what it ran, less the revoked, and the new work."""
+        ran, new = self.metadata.assignment or ConnectAssignment(), self.assignment
+        revoked = _work(new.revoked_connectors, new.revoked_tasks)
+        return _work(ran.connectors, ran.tasks) - revoked + _work(new.connectors, new.tasks)
+
+    def to_dict(self) -> dict[str, Any]:
+        work = self.work
+        return {
+            "member_id": self.member_id,
+            "client_id": self.client_id,
+            "client_host": self.client_host,
+            "url": self.metadata.url,
+            "config_offset": self.metadata.config_offset,
+            "connectors": list(work.connectors),
+            "tasks": [list(task) for task in work.tasks],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectGroup:
+    """A Connect group. `protocol` is the one that its workers chose, such as "sessioned"."""
+
+    group_id: str
+    state: str
+    protocol: str
+    workers: tuple[ConnectWorker, ...]
+
+    @property
+    def leader(self) -> str | None:
+        """Returns the member id of the leader, which is in every assignment."""
+        return next((one.assignment.leader for one in self.workers), None)
+
+    @property
+    def leader_url(self) -> str | None:
+        return next((one.assignment.leader_url for one in self.workers), None)
+
+    @property
+    def connector_balance(self) -> Balance:
+        return Balance.of([len(one.work.connectors) for one in self.workers])
+
+    @property
+    def task_balance(self) -> Balance:
+        return Balance.of([len(one.work.tasks) for one in self.workers])
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return tuple(_findings(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "group_id": self.group_id,
+            "group_type": "connect",
+            "state": self.state,
+            "protocol": self.protocol,
+            "leader": self.leader,
+            "leader_url": self.leader_url,
+            "members": [one.to_dict() for one in self.workers],
+            "balance_connectors": self.connector_balance.to_dict(),
+            "balance_tasks": self.task_balance.to_dict(),
+            "findings": [finding.to_dict() for finding in self.findings],
+        }
+
+
+def _work(connectors: Connectors, tasks: Tasks) -> Work:
+    return Work.of(connectors, (Task(*task) for task in tasks))
+
+
+def _findings(group: ConnectGroup) -> Iterator[Finding]:
+    idle = tuple(
+        one.member_id for one in group.workers if not one.work.connectors and not one.work.tasks
+    )
+    if idle and len(idle) < len(group.workers):
+        yield Finding("idle", "nothing runs there", idle)
+    counts = Counter(
+        what
+        for one in group.workers
+        for what in (
+            *one.work.connectors,
+            *(f"{name}-{number}" for name, number in one.work.tasks),
+        )
+    )
+    doubled = [what for what, count in counts.items() if count > 1]
+    if doubled:
+        yield Finding("doubled", f"several workers run {', '.join(doubled)}")
+    delay = max((one.assignment.delay_ms for one in group.workers), default=0)
+    if delay:
+        text = "at the last rebalance, work of a lost worker was held back for "
+        yield Finding("waits", f"{text}{delay / 1000:g} s (scheduled.rebalance.max.delay.ms)")
+    if any(one.assignment.error for one in group.workers):
+        text = "the leader had not read the newest connector configurations"
+        yield Finding("mismatch", text)
+    if len({one.metadata.version for one in group.workers}) > 1:
+        yield Finding("mixed", "workers send different versions of Connect's protocol")

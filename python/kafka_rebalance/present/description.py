@@ -1,0 +1,360 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Describes the present state of a group: who owns what, how even that is, and what is wrong.
+
+`notes/finding.py` lists the kinds of findings.
+
+The next rebalance is played by the assignor of the leader's library, as `plan` plays it. If the
+group's assignor is unknown, the findings about the next rebalance are left out.
+
+Errors   those of GroupSpec.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka_rebalance.assignors.registry import (
+    FOREIGN,
+    STREAM,
+    Engine,
+    is_known,
+    library_of,
+    shares_partitions,
+)
+from kafka_rebalance.errors import GroupError, NeverEnds
+from kafka_rebalance.group.field_paths import a_type
+from kafka_rebalance.group.html_tables import small_table
+from kafka_rebalance.group.model import Member, TopicPartition
+from kafka_rebalance.group.ownership import Assignment, Balance
+from kafka_rebalance.group.spec import GroupSpec, require_group
+from kafka_rebalance.notes.finding import FINDING_KINDS, Finding, far_finding, leaderless_finding
+from kafka_rebalance.notes.never_ends import endless
+from kafka_rebalance.plans.clients import library_evidence
+from kafka_rebalance.plans.figures import rack_share
+from kafka_rebalance.plans.leaders import LedPlan, plans_by_leader
+from kafka_rebalance.plans.leaders import library as library_of_member
+from kafka_rebalance.plans.listed import may_list_eager
+from kafka_rebalance.plans.possible import best_possible
+from kafka_rebalance.plans.rounds import lists_eager, subscribed_partitions
+
+from .lag import Lags, lag_in, without_committed_offset
+from .why_uneven import why_uneven
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """The present state of a group.
+
+    `assignment` has the partitions that the members own now. `balance` is that of these partitions,
+    `possible` is the best one. `lags` counts the records not yet consumed, for each partition with
+    a committed offset; None if the offsets were not read (as for a group from a file). In a streams
+    group (KIP-1071), members own tasks, and the lags are those of the partitions that these read.
+    `assignors` are those that may answer the next rebalance, as the leaders' libraries have them;
+    none if the group's assignor is not known. `leaderless` has the partitions that no member can
+    read because no leader answers for them.
+    """
+
+    group: GroupSpec
+    assignment: Assignment
+    balance: Balance
+    possible: Balance
+    rack_share: float | None
+    lags: Lags | None = field(hash=False)
+    findings: tuple[Finding, ...]
+    assignors: tuple[str, ...] = ()
+    leaderless: tuple[TopicPartition, ...] = ()
+
+    def _repr_html_(self) -> str:
+        def member(one: Member) -> tuple[object, ...]:
+            lag = self.lag_of(one.member_id)
+            owned = self.assignment[one.member_id]
+            unknown = "not read" if self.lags is None else "-"
+            return one.member_id, len(owned), unknown if lag is None else lag
+
+        def finding(one: Finding) -> tuple[object, ...]:
+            return one.kind, one.text, len(one.member_ids), len(one.partitions)
+
+        members = ("member", "partitions", "lag")
+        table = small_table(repr(self.group)[1:-1], members, self.group.members, member)
+        found = ("finding", "what is wrong", "members", "partitions")
+        return table + small_table("", found, self.findings, finding) if self.findings else table
+
+    @property
+    def lag(self) -> int | None:
+        """Returns the sum of all known lags; None if none is known."""
+        return lag_in(self.lags, {*(self.lags or ()), *self._owned})
+
+    @property
+    def without_committed_offset(self) -> int | None:
+        """Returns how many owned partitions have no committed offset; None if none was read.
+
+        Partitions without a leader do not count: their lag is unknown for another reason.
+        """
+        return without_committed_offset(self.lags, {*self._owned} - {*self.leaderless})
+
+    @property
+    def _owned(self) -> list[TopicPartition]:
+        return [
+            tp for owned in self.assignment.values() for tp in read_partitions(self.group, owned)
+        ]
+
+    def lag_of(self, member_id: str) -> int | None:
+        """Returns the sum of the known lags of a member's partitions; None if none is known."""
+        return lag_in(self.lags, read_partitions(self.group, self.assignment[member_id]))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "group_id": self.group.group_id,
+            "assignor": self.group.assignor,
+            "assignors_by_leader": list(self.assignors),
+            "rebalance_protocol": self.group.rebalance_protocol,
+            "assumes_cooperative_lists": may_list_eager(self.group, self.group.assignor),
+            "generation_id": self.group.generation_id,
+            "leader": self.group.leader,
+            "members": [self._member(member) for member in self.group.members],
+            "balance": self.balance.to_dict(),
+            "balance_possible": self.possible.to_dict(),
+            "rack_share": self.rack_share,
+            "lag": self.lag,
+            "without_committed_offset": self.without_committed_offset,
+            "findings": [finding.to_dict() for finding in self.findings],
+        }
+
+    def _member(self, member: Member) -> dict[str, Any]:
+        library, evidence = library_evidence(member, self.group.group_id) or (None, None)
+        return {
+            "member_id": member.member_id,
+            "group_instance_id": member.group_instance_id,
+            "client_id": member.client_id,
+            "client_host": member.client_host,
+            "client_library": library,
+            "client_evidence": evidence,
+            "rack_id": member.rack_id,
+            "topics": list(member.topics),
+            "owned_partitions": [str(tp) for tp in self.assignment[member.member_id]],
+            "lag": self.lag_of(member.member_id),
+        }
+
+
+def describe(
+    group: GroupSpec,
+    *,
+    lags: Mapping[TopicPartition, int] | None = None,
+    leaderless: Collection[TopicPartition] = (),
+    engine: Engine = "rust",
+) -> Description:
+    """Returns the group's present assignment, its balance, and what is wrong with it.
+
+    `leaderless` has partitions for which no leader answers; those that no member owns do not count.
+
+    Errors   TypeError for what is no GroupSpec, and for `lags` without a number for each partition.
+    """
+    require_group(group)
+    _check_lags(lags)
+    assignment = Assignment.owned(group)
+    balance = assignment.balance
+    possible = balance
+    if group.subtopologies is None and not shares_partitions(group.assignor):
+        possible = best_possible(group, engine=engine).balance
+    led = _led(group, engine)
+    read = {tp for owned in assignment.values() for tp in read_partitions(group, owned)}
+    without_leader = tuple(sorted(read & {*leaderless}))
+    findings = [
+        *leaderless_finding(without_leader),
+        *_faults(group, assignment),
+        *_loads(group, assignment, possible, led),
+        *_subscriptions(group),
+        *_next_rebalance(group, led, engine),
+    ]
+    findings.sort(key=lambda finding: FINDING_KINDS.index(finding.kind))
+    share = rack_share(group, assignment)
+    names = tuple(one.assignor for one in led)
+    found = tuple(findings)
+    return Description(
+        group, assignment, balance, possible, share, lags, found, names, without_leader
+    )
+
+
+def read_partitions(group: GroupSpec, owned: Iterable[TopicPartition]) -> list[TopicPartition]:
+    """Returns the partitions that the owner of `owned` reads.
+
+    In a streams group (KIP-1071), these are tasks: each reads the partition of its own number of
+    every source topic of its subtopology. The list is empty if the source topics are not known.
+    """
+    if group.subtopologies is None:
+        return list(owned)
+    sources = {one.subtopology_id: one.source_topics for one in group.subtopologies}
+    return [
+        TopicPartition(name, task.partition)
+        for task in owned
+        for name in sources.get(task.topic, ())
+    ]
+
+
+def _check_lags(lags: object) -> None:
+    example = 'give {TopicPartition("t", 0): 5}'
+    if lags is None:
+        return
+    if not isinstance(lags, Mapping):
+        raise TypeError(f"lags: {a_type(lags)} is not a mapping; {example}")
+    for tp, lag in lags.items():
+        if not isinstance(tp, tuple) or len(tp) != 2:
+            raise TypeError(f"lags: {tp!r} is not a TopicPartition; {example}")
+        if not isinstance(lag, int) or isinstance(lag, bool):
+            raise TypeError(f"lags[{tp!r}]: {lag!r} is not a number of records; {example}")
+        if lag < 0:
+            raise GroupError(f"lags[{tp!r}]", f"{lag} is not a number of records from 0 on")
+
+
+def _faults(group: GroupSpec, assignment: Assignment) -> Iterator[Finding]:
+    """Yields the faults of the assignment."""
+    if group.subtopologies is not None:
+        yield from _task_faults(group, assignment)
+        return
+    counts = group.partition_counts()
+    owners: dict[TopicPartition, list[str]] = {}
+    stale: dict[str, list[TopicPartition]] = {}
+    for member in group.members:
+        for tp in assignment[member.member_id]:
+            owners.setdefault(tp, []).append(member.member_id)
+            if tp.topic not in member.topics or tp.partition >= counts.get(tp.topic, 0):
+                stale.setdefault(member.member_id, []).append(tp)
+    subscribed = {topic for member in group.members for topic in member.topics}
+    unread = tuple(
+        TopicPartition(topic, p)
+        for topic, count in counts.items()
+        if topic in subscribed
+        for p in range(count)
+        if TopicPartition(topic, p) not in owners
+    )
+    if unread:
+        text = "no member owns them: the group has not rebalanced since they appeared, or lost them"
+        if not owners:
+            text = "no member owns any: the group was not assigned yet, or the input has no owners"
+        yield Finding("unread", text, partitions=unread, ask="plan")
+    doubled = tuple(tp for tp, ids in owners.items() if len(ids) > 1)
+    if doubled and not shares_partitions(group.assignor):
+        ids = tuple(dict.fromkeys(one for tp in doubled for one in owners[tp]))
+        yield Finding("doubled", "several members own them", ids, doubled, "plan")
+    for member_id, partitions in stale.items():
+        text = "the member does not subscribe to them, or they do not exist"
+        yield Finding("stale", text, (member_id,), tuple(partitions), "plan")
+
+
+def _task_faults(group: GroupSpec, assignment: Assignment) -> Iterator[Finding]:
+    """Yields the active tasks that no member runs, or several."""
+    runs = Counter(tp for owned in assignment.values() for tp in owned)
+    missing = tuple(tp for tp in subscribed_partitions(group) if tp not in runs)
+    if missing:
+        yield Finding("unread", "no member runs these tasks at present", partitions=missing)
+    doubled = tuple(tp for tp, count in runs.items() if count > 1)
+    if doubled:
+        yield Finding("doubled", "several members run these tasks", partitions=doubled)
+
+
+def _loads(
+    group: GroupSpec, assignment: Assignment, possible: Balance, led: Sequence[LedPlan]
+) -> Iterator[Finding]:
+    balance = assignment.balance
+    held = {member_id: len(owned) for member_id, owned in assignment.items()}
+    idle = tuple(member_id for member_id, count in held.items() if not count)
+    if idle and len(idle) < len(held):
+        yield _idle(group, idle, fewer_partitions=possible.min == 0)
+    # Kafka Streams assigns tasks, of which nothing is known here.
+    if any(held.values()) and balance.stddev > possible.stddev and group.assignor != STREAM:
+        text = f"{balance.min} to {balance.max} partitions a member; possible is {possible.min}"
+        text += f" to {possible.max}" if possible.max > possible.min else " each"
+        plan = led[0].plan if led else None
+        cause = None if plan is None else why_uneven(group, assignment, plan)
+        text += "" if cause is None else f"; the cause: {cause}"
+        yield Finding("uneven", text, ask="compare")
+    ask = None if group.assignor == STREAM else "compare"
+    readers = [(one.member_id, one.rack, assignment[one.member_id]) for one in group.members]
+    yield from far_finding(group.topics, readers, ask)
+
+
+def _idle(group: GroupSpec, idle: tuple[str, ...], *, fewer_partitions: bool) -> Finding:
+    if group.subtopologies is not None:
+        return Finding("idle", "they run no active task", idle)
+    if not fewer_partitions:
+        text, ask = "another assignment gives every member a partition", "compare"
+        return Finding("idle", text, idle, ask=None if group.assignor == STREAM else ask)
+    text = "there are fewer partitions than members for their topics"
+    if group.assignor != STREAM:  # Kafka Streams does not allow that its topics grow
+        text += ": remove members or add partitions"
+    return Finding("idle", text, idle)
+
+
+def _subscriptions(group: GroupSpec) -> Iterator[Finding]:
+    counts = group.partition_counts()
+    subscribers = Counter(topic for member in group.members for topic in set(member.topics))
+    for topic in sorted(subscribers.keys() - counts.keys()):
+        ids = tuple(member.member_id for member in group.members if topic in member.topics)
+        yield Finding("missing", f"there is no topic {topic}, or no right to describe it", ids)
+    if len(group.members) < 2:
+        return
+    for member in group.members:
+        only = [
+            topic
+            for topic in dict.fromkeys(member.topics)
+            if subscribers[topic] == 1 and counts.get(topic)
+        ]
+        if only:
+            text = f"no other member would read {', '.join(only)} if this one left"
+            yield Finding("alone", text, (member.member_id,))
+    versions = sorted({member.version for member in group.members})
+    if len(versions) > 1:
+        old = tuple(m.member_id for m in group.members if m.version < versions[-1])
+        text = f"subscription versions {', '.join(map(str, versions))}: their clients differ"
+        yield Finding("mixed", text, old)
+
+
+def _next_rebalance(group: GroupSpec, led: Sequence[LedPlan], engine: Engine) -> Iterator[Finding]:
+    if group.assignor in FOREIGN:
+        yield Finding("foreign", f"{group.assignor} is {FOREIGN[group.assignor]}")
+        return
+    if group.leader_library not in (None, "java"):
+        library = group.leader_library
+        whose = "kafka-python or aiokafka" if library == "python" else library
+        own = library_of(led[0].assignor) if len(led) == 1 else None
+        if own is not None and any(library_of_member(group, one) == own for one in group.members):
+            whose = own
+        text = f"the last leader used the assignor of {whose}, which may answer otherwise"
+        yield Finding("foreign", f"{text} than Kafka's")
+    if group.assignor is not None and lists_eager(group, group.assignor):
+        yield Finding("eager", "each rebalance stops all partitions", ask="compare")
+    for one in led:
+        leads = f" if {one.assignor} answers" if len(led) > 1 else ""
+        yield from _led_findings(group, one, leads, engine)
+
+
+def _led(group: GroupSpec, engine: Engine) -> tuple[LedPlan, ...]:
+    """Returns the next rebalance for each assignor that may answer; it has no plan if it hangs."""
+    if group.assignor is None or not is_known(group.assignor):
+        return ()
+    try:
+        led = plans_by_leader(group, engine=engine)
+    except NeverEnds as error:
+        return (LedPlan(group.assignor, (), None, error),)
+    return tuple(one for one in led if one.plan or isinstance(one.error, NeverEnds))
+
+
+def _led_findings(group: GroupSpec, led: LedPlan, leads: str, engine: Engine) -> Iterator[Finding]:
+    """Yields what the next rebalance does if this leader's assignor answers, as `plan` plays it.
+
+    `leads` ends the sentences: it names the assignor, if others may answer otherwise.
+    """
+    found = endless(group, led.assignor, engine=engine)
+    if led.plan is None or (found is not None and found.now):
+        text = f"the next rebalance never ends{leads}: its leader computes for ever"
+        yield Finding("hangs", text, ask="plan")
+        return
+    if found is not None and found.hangs:
+        text = f"the rebalance never ends{leads} after: {'; '.join(found.following[:3])}"
+        yield Finding("hangs", text, ask="plan")
+    figures = led.plan.figures()
+    if figures.moves and not figures.owns_nothing:
+        moved = [tp for one in led.plan.rounds for gained in one.gained.values() for tp in gained]
+        text = f"the next rebalance moves them{leads}, whatever its cause"
+        yield Finding("moves", text, partitions=tuple(dict.fromkeys(moved)), ask="plan")

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compares assignors for one group, and recommends one, with the reason.
+
+Every assignor is planned as if the group already used it, from the partitions that the members own
+now. `recommendation.py` has the rule, and `migration` the steps and costs of the change to the
+recommended assignor.
+
+Dialects ("librdkafka/range", another library's version of an assignor) are candidates if the
+group's assignor is a dialect of this library, if a librdkafka member led the group last, or if the
+caller names them.
+
+The own assignor of an eager group (`rounds.lists_eager`) is planned twice: as the group runs it,
+and as if its members listed it alone, which one rolling bounce makes true.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
+from kafka_rebalance.assignors.registry import (
+    KAFKAS,
+    SERVER_SIDE,
+    Engine,
+    is_known,
+    library_of,
+    planned_names,
+    unknown,
+)
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.field_paths import a_type
+from kafka_rebalance.group.html_tables import clipped, small_table
+from kafka_rebalance.group.spec import GroupSpec, require_group
+from kafka_rebalance.plans.changes import AddMembers, Change, SwitchAssignor, SwitchProtocol
+from kafka_rebalance.plans.changes.edits import AS_IT_IS
+from kafka_rebalance.plans.group_kinds import by_switch_protocol, never_runs
+from kafka_rebalance.plans.rebalance_plan import parse_changes, plan
+from kafka_rebalance.plans.rounds import lists_eager, protocol_of
+
+from .migrations import Migration, migration
+from .recommendation import Candidate, recommend
+from .rounds import is_large
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All candidates with the recommendation; `recommended` is None if no assignor is left.
+
+    `alone` is the group's own assignor as if all members listed it alone. It is None if the group
+    is not eager (`rounds.lists_eager`), or if it would never settle then.
+    """
+
+    group: GroupSpec
+    changes: tuple[str, ...]
+    candidates: tuple[Candidate, ...]
+    recommended: str | None
+    reason: str
+    engine: Engine = "rust"
+    alone: Candidate | None = None
+
+    @property
+    def title(self) -> str:
+        changes = ", ".join(self.changes) or AS_IT_IS.cause
+        runs = self.group.assignor or "an unknown assignor"
+        return f"{self.group.group_id}, which runs {runs}: {changes}"
+
+    def __repr__(self) -> str:
+        return f"<Comparison {clipped(self.title)}: recommended is {self.recommended}>"
+
+    def _repr_html_(self) -> str:
+        def row(labelled: tuple[str, Candidate]) -> tuple[object, ...]:
+            name, one = labelled
+            figures = one.figures
+            if figures is None:
+                return name, one.error or "", "", "", ""
+            rounds = figures.rounds if figures.settled else "never settles"
+            balance = figures.balance_after.least_to_most
+            return name, rounds, figures.moves, figures.unavailable, balance
+
+        columns = ("assignor", "rounds", "moves", "no reader", "partitions a member")
+        return small_table(self.title, columns, [*self.rows()], row)
+
+    def rows(self) -> Iterator[tuple[str, Candidate]]:
+        """Yields (label, candidate), `alone` after the own assignor; " <" marks the recommended."""
+        for one in self.candidates:
+            is_best = one.assignor == self.recommended
+            if self.alone is None or one.assignor != self.alone.assignor:
+                yield f"{one.assignor}{' <' if is_best else ''}", one
+            else:
+                yield one.assignor, one
+                yield f"{alone_label(one.assignor)}{' <' if is_best else ''}", self.alone
+
+    @property
+    def keeps_assignor(self) -> bool:
+        """Returns whether the group's own assignor is the recommended one."""
+        return self.recommended is not None and self.recommended == self.group.assignor
+
+    @property
+    def migration(self) -> Migration | None:
+        """Plays the migration to the recommended assignor; None if there is nothing to change.
+
+        For an eager group with the own assignor recommended, this is `completion`. None also if
+        `switch_protocol` is the change.
+        """
+        old, new = self.group.assignor, self.recommended
+        if old is None or new is None or self.switch_protocol is not None:
+            return None
+        return self.completion if old == new else migration(self.group, old, new, self.engine)
+
+    @property
+    def switch_protocol(self) -> str | None:
+        """Returns the value of the change `switch-protocol` to the recommended assignor, if any."""
+        old, new = self.group.assignor, self.recommended
+        return None if old is None or new is None else by_switch_protocol(old, new)
+
+    @property
+    def completion(self) -> Migration | None:
+        """Plays the bounce after which an eager group is cooperative; None for other groups."""
+        if self.alone is None:
+            return None
+        own = self.alone.assignor
+        return migration(self.group, own, own, self.engine)
+
+    def to_dict(self) -> dict[str, Any]:
+        steps = self.migration
+        answer: dict[str, Any] = {
+            "group_id": self.group.group_id,
+            "assignor": self.group.assignor,
+            "leader_library": self.group.leader_library,
+            "changes": list(self.changes),
+            "candidates": [candidate.to_dict() for candidate in self.candidates],
+            "recommended": self.recommended,
+            "reason": self.reason,
+            "migration": None if steps is None else steps.to_dict(),
+        }
+        if self.switch_protocol is not None:
+            answer["switch_protocol"] = self.switch_protocol
+        completion = steps if self.keeps_assignor else self.completion
+        if self.alone is not None and completion is not None:
+            (bounce,) = completion.bounces
+            answer["listed_alone"] = {**self.alone.to_dict(), "bounce": bounce.to_dict()}
+        return answer
+
+
+def alone_label(assignor: str) -> str:
+    """Returns the name of an eager group's own assignor, as if its members listed it alone."""
+    return f"{assignor} alone"
+
+
+def compare(
+    group: GroupSpec,
+    changes: Iterable[Change | str] = (),
+    *,
+    assignors: Sequence[str] | None = None,
+    engine: Engine = "rust",
+) -> Comparison:
+    """Plans the changes with each of `assignors`; None means all that a leader may run.
+
+    Without changes, this plans the next rebalance of the present group. The group runs the assignor
+    of its line: `leader_library` adds librdkafka's assignors to the compared ones, but replaces
+    none. The command `compare` puts the assignor of the leader's library in the place of the
+    group's; `plans_by_leader` names it.
+
+    Errors   GroupError at `changes[i]` for a change that does not fit the group; at `assignor` if
+             the group's own assignor is not known here, for example that of Kafka Streams; at
+             `assignors[i]` for another unknown name, or for an assignor that the group's kind can
+             never run (`plans/group_kinds.py`); TypeError.
+    """
+    require_group(group)
+    if assignors is not None:
+        _check_names(assignors)
+    if group.assignor is not None:
+        protocol_of(group.assignor)  # raises if the assignor is not known
+    for i, name in enumerate(assignors or ()):
+        if problem := never_runs(group, name):
+            raise GroupError(f"assignors[{i}]", problem)
+    changes = parse_changes(changes)
+    for i, change in enumerate(changes):
+        if isinstance(change, SwitchAssignor | SwitchProtocol):
+            problem = "a comparison asks every assignor as it is; leave the switch out"
+            raise GroupError(f"changes[{i}]", problem)
+    names = _met_by(group) if assignors is None else assignors
+    large = assignors is None and is_large(group)
+    candidates = tuple(
+        Candidate(name, None, _TOO_LARGE)
+        if large and name in PYTHON_LIBRARIES and name != group.assignor
+        else _candidate(group, name, changes, engine)
+        for name in names
+    )
+    one_member = len(group.members) == 1 and not any(isinstance(c, AddMembers) for c in changes)
+    is_listed = group.assignor in names and not one_member
+    alone = _listed_alone(group, changes, engine) if is_listed else None
+    recommended, reason = recommend(group, candidates, alone, has_one_member=one_member)
+    texts = tuple(str(change) for change in changes)
+    return Comparison(group, texts, candidates, recommended, reason, engine, alone)
+
+
+_TOO_LARGE = "left out: its class is slow for so large a group; --assignors has it all the same"
+
+
+def _check_names(assignors: Sequence[str]) -> None:
+    if isinstance(assignors, str):
+        raise TypeError(f'assignors: "{assignors}" is one text; give a list, ["{assignors}"]')
+    if not isinstance(assignors, Sequence):
+        raise TypeError(f"assignors: {a_type(assignors)} is not a list of names")
+    if not assignors:
+        raise GroupError("assignors", "empty; name one assignor at least, or leave the list out")
+    for i, name in enumerate(assignors):
+        if not isinstance(name, str):
+            raise TypeError(f'assignors[{i}]: {a_type(name)} is not a name; give one, as "sticky"')
+        if not is_known(name):
+            raise GroupError(f"assignors[{i}]", unknown(name))
+
+
+def _met_by(group: GroupSpec) -> list[str]:
+    """Returns the assignors that a leader of this group may run, and those of its brokers."""
+    if group.assignor in SERVER_SIDE:
+        family = library_of(group.assignor)
+        own = [name for name in SERVER_SIDE if library_of(name) == family]
+        return own if SERVER_SIDE[group.assignor].shares else [*own, *KAFKAS]
+    library = library_of(group.assignor) or group.leader_library
+    shown = (None, "librdkafka") if library == "librdkafka" else (None,)
+    names = [name for name in planned_names() if library_of(name) in shown]
+    if group.assignor in PYTHON_LIBRARIES:
+        names += [name for name in PYTHON_LIBRARIES if library_of(name) == library]
+    return names
+
+
+def _listed_alone(
+    group: GroupSpec, changes: tuple[Change, ...], engine: Engine
+) -> Candidate | None:
+    """Returns an eager group's own assignor, as if its members listed it alone."""
+    own = group.assignor
+    if own is None or group.rebalance_protocol != "eager" or not lists_eager(group, own):
+        return None
+    one = _candidate(group.edited(rebalance_protocol="cooperative"), own, changes, engine)
+    return one if one.settles else None
+
+
+def _candidate(
+    group: GroupSpec, name: str, changes: tuple[Change, ...], engine: Engine
+) -> Candidate:
+    try:
+        return Candidate(name, plan(group, name, changes, engine=engine).figures())
+    except GroupError as error:
+        if error.path.startswith("changes["):
+            raise
+        return Candidate(name, None, str(error))

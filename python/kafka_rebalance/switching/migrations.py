@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The migration of a group to another assignor: each client's settings, and the cost."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
+from kafka_rebalance.assignors.registry import BUILT_IN, Engine, protocol_name
+from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.plans.clients import (
+    HAVE_CONSUMER_PROTOCOL,
+    Recipe,
+    clients_of,
+    clients_that_fit,
+    recipe,
+    remote_recipe,
+)
+from kafka_rebalance.plans.group_kinds import CONSUMER, protocol_kind
+
+from .remote import remote_bounce
+from .rounds import Bounce, bounce_of_one_name, one_bounce, two_bounces
+
+_KAFKAS_DEFAULT = ("range", "cooperative-sticky")
+"""The default list of assignors of Kafka's Java consumer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """The rolling bounces from `old` to `new`, as played, and a recipe for each client library.
+
+    There are two bounces, or one if the assignors have one protocol name, or if they are assignors
+    of the brokers (KIP-848, `remote.py`). If `old` is `new`, the group is eager
+    (`lists_eager`), and afterwards its members list this assignor alone.
+
+    `from_default` is None, except from range to cooperative-sticky: then it is the single bounce
+    that Java members with Kafka's default list need, because that list has both. If `is_known`,
+    client ids reveal the members' libraries, and `recipes` has one for each of these; else one for
+    every library that the members' bytes fit (`client_library`). `recipes` is empty if either
+    assignor is custom. `dynamic_members` counts the members that restart under new ids; a static
+    member's place follows from its instance id, which it keeps.
+    """
+
+    old: str
+    new: str
+    bounces: tuple[Bounce, ...]
+    from_default: Bounce | None
+    is_known: bool
+    recipes: tuple[Recipe, ...]
+    dynamic_members: int
+
+    @property
+    def is_by_brokers(self) -> bool:
+        """Returns whether the brokers run both assignors."""
+        return protocol_kind(self.new) == CONSUMER
+
+    @property
+    def rebalances(self) -> int:
+        """Returns the rebalances of all bounces, a lower bound unless each is exact."""
+        return sum(one.rebalances for one in self.bounces)
+
+    @property
+    def moves(self) -> int | None:
+        """Returns how many partitions members gain in all bounces; None if one is not exact."""
+        known = [one.moves for one in self.bounces if one.moves is not None]
+        return sum(known) if len(known) == len(self.bounces) else None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "from": self.old,
+            "to": self.new,
+            "moves": self.moves,
+            "bounces": [one.to_dict() for one in self.bounces],
+            "dynamic_members": self.dynamic_members,
+            "from_default": None if self.from_default is None else self.from_default.to_dict(),
+            "client_is_known": self.is_known,
+            "recipes": [one.to_dict() for one in self.recipes],
+        }
+
+
+def migration(group: GroupSpec, old: str, new: str, engine: Engine = "rust") -> Migration:
+    """Returns the migration from `old` to `new`, known assignors of one `protocol_kind`."""
+    if protocol_kind(new) == CONSUMER:
+        return _by_brokers(group, old, new, engine)
+    if protocol_name(old) == protocol_name(new):
+        bounces: tuple[Bounce, ...] = (bounce_of_one_name(group, old, new, engine),)
+    else:
+        bounces = two_bounces(group, old, new, engine)
+    from_default = None
+    if {old, new} == {*_KAFKAS_DEFAULT} and old == _KAFKAS_DEFAULT[0]:
+        from_default = one_bounce(group, _KAFKAS_DEFAULT, new, engine)
+    clients = clients_of(group)
+    # For a custom assignor, no client's setting is known.
+    known = {old, new} <= {*BUILT_IN, *PYTHON_LIBRARIES}
+    named = (clients or clients_that_fit(group)) if known else ()
+    if old == new:
+        named = tuple(client for client in named if client.mixes)
+    return Migration(
+        old,
+        new,
+        bounces,
+        from_default,
+        bool(clients),
+        tuple(recipe(client, old, new) for client in named),
+        sum(member.group_instance_id is None for member in group.members),
+    )
+
+
+def _by_brokers(group: GroupSpec, old: str, new: str, engine: Engine) -> Migration:
+    found = clients_of(group)
+    clients = tuple(
+        one for one in HAVE_CONSUMER_PROTOCOL if one in (found or clients_that_fit(group))
+    )
+    return Migration(
+        old,
+        new,
+        (remote_bounce(group, new, engine),),
+        None,
+        bool(found),
+        tuple(remote_recipe(client, new) for client in clients),
+        sum(member.group_instance_id is None for member in group.members),
+    )

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rule by which `compare` recommends an assignor, and the reason in words.
+
+Each step of the rule compares the candidates that were equal in the steps before:
+
+1. An assignor that fails, or never settles, is not recommended.
+2. The smallest difference at the end between the members with the most and fewest partitions.
+3. The fewest partition-rounds without a reader (each partition counts once for each such round).
+4. The fewest moves.
+5. The largest share of partitions read in the rack of a replica.
+6. The group's own assignor, which needs no migration; then the first in the registry's order (or
+   in the caller's, if the caller names the assignors).
+
+A built-in assignor is recommended only if every member may have it: if one of the clients that the
+member's client id reveals, or else that its bytes fit (`plans/clients.py`), has the assignor. If
+the bytes are those of kafka-python or aiokafka, both must have it.
+
+A group that has one member, and gets no other, keeps its assignor if that settles.
+
+Assignors of a library other than that of the group's own assignor are recommended only if none of
+its own library settles that the members may have. Members of the Python libraries can
+also have Kafka's assignors, as plug-ins, except the one with the same name in JoinGroup: the member
+that leads would decide which of the two answers.
+
+The members of an eager group (`rounds.lists_eager`) need one more rolling bounce to be cooperative.
+So its own assignor is ranked with the figures that it has when the members list it alone.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
+from kafka_rebalance.assignors.registry import BUILT_IN, library_of, protocol_name
+from kafka_rebalance.group.spec import GroupSpec, counted
+from kafka_rebalance.plans.clients import (
+    CLIENTS,
+    EITHER_PYTHON,
+    HAVE_CONSUMER_PROTOCOL,
+    ClientLibrary,
+    clients_for,
+    sure_to_run,
+)
+from kafka_rebalance.plans.figures import Figures
+from kafka_rebalance.plans.group_kinds import CONSUMER, protocol_kind
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """The figures of one assignor, or the reason why it has none."""
+
+    assignor: str
+    figures: Figures | None
+    error: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        figures = {} if self.figures is None else self.figures.to_dict()
+        return {"assignor": self.assignor, **figures, "error": self.error}
+
+    @property
+    def settles(self) -> bool:
+        return self.figures is not None and self.figures.settled
+
+
+def recommend(
+    group: GroupSpec,
+    candidates: Sequence[Candidate],
+    alone: Candidate | None,
+    *,
+    has_one_member: bool,
+) -> tuple[str | None, str]:
+    """Returns the recommended assignor (None if no candidate is possible) and the reason.
+
+    `alone` is the own assignor of an eager group, as if members listed it alone; None otherwise.
+    """
+    own = [one.assignor for one in candidates if one.settles and one.assignor == group.assignor]
+    if has_one_member and own:
+        return own[0], f"{own[0]} is what the group runs, and its only member reads all"
+    if alone is not None:
+        candidates = [alone if one.assignor == alone.assignor else one for one in candidates]
+    settled = sorted((one for one in candidates if one.settles), key=lambda one: _rank(group, one))
+    if not settled:
+        return None, "every assignor fails, or never settles"
+    ranked = [one for one in settled if _is_alike(group, one.assignor)] or settled
+    had = [one for one in settled if not lacking_clients(group, one.assignor)]
+    if not had:
+        names = {name for one in settled for name in lacking_clients(group, one.assignor)}
+        lacking = [client.name for client in CLIENTS if client.name in names]
+        return None, f"{' and '.join(lacking)} has none of these assignors that settles"
+    possible = [one for one in had if one in ranked] or had
+    best = possible[0]
+    reason = _reason(group, best, possible[1:], alone)
+    if len(candidates) == 1:
+        reason = f"{best.assignor} is the only one that was compared"
+    elif len(possible) == 1 < len(had):
+        reason = f"{best.assignor} is the only one here of the kind that the group runs"
+    elif len(possible) == 1 < len(settled):
+        reason = f"{best.assignor} is the only one that settles and that the clients have"
+    if settled.index(ranked[0]) < settled.index(best):
+        lacking = lacking_clients(group, ranked[0].assignor)
+        who, verb = " and ".join(lacking), "does" if len(lacking) == 1 else "do"
+        is_certain = sure_to_run(group, lacking)
+        how = f", but {who} {verb}" if is_certain else f" if no member runs {who}, which {verb}"
+        reason += f"; {ranked[0].assignor} would do better{how} not have it"
+    if alone is not None:
+        reason += "; the members list an eager assignor too: the rolling bounce to "
+        reason += f"{alone.assignor} alone is missing"
+    return best.assignor, reason
+
+
+def _is_alike(group: GroupSpec, assignor: str) -> bool:
+    """Returns whether members that have the group's own assignor can have this one too."""
+    own = group.assignor or ""
+    if library_of(assignor) == library_of(own):
+        return True
+    by_plug_in = own in PYTHON_LIBRARIES and library_of(assignor) is None
+    return by_plug_in and protocol_name(own) != assignor
+
+
+def lacking_clients(group: GroupSpec, assignor: str) -> list[str]:
+    """Returns the clients, in `CLIENTS`' order, of members that cannot have this assignor.
+
+    A member cannot if all clients that it may run lack it, or one of the two Python libraries whose
+    bytes it sent. Any client may have a custom assignor.
+    """
+    known = (*BUILT_IN, *PYTHON_LIBRARIES)
+    if assignor == group.assignor or not (assignor in known or protocol_kind(assignor) == CONSUMER):
+        return []
+    may_run = {clients_for(member, group.group_id) for member in group.members}
+    lack = [client for client in CLIENTS if not _has(client, assignor)]
+    named = {
+        client
+        for clients in may_run
+        if clients == EITHER_PYTHON or {*clients} <= {*lack}
+        for client in clients
+    }
+    return [client.name for client in lack if client in named]
+
+
+def _has(client: ClientLibrary, assignor: str) -> bool:
+    if protocol_kind(assignor) == CONSUMER:
+        return client in HAVE_CONSUMER_PROTOCOL
+    return assignor in client.assignors
+
+
+class _Measure(NamedTuple):
+    """A criterion of the rule; the candidate with the smallest value is the best.
+
+    `words` is a text that compares the values of two candidates; `show` is the format of a value.
+    `unit` is the unit of the first value, without an s, which is added unless the value is 1.
+    `equal` is the text after `words`: it says that both are equal in all earlier criteria.
+    """
+
+    words: str
+    unit: str
+    of: Callable[[Figures], float]
+    show: str
+    equal: str
+
+
+_MEASURES = (
+    _Measure(
+        "a spread of {} to {}'s {}",
+        "",
+        lambda f: f.balance_after.max - f.balance_after.min,
+        "d",
+        "",
+    ),
+    _Measure(
+        "{} without a reader to {}'s {}",
+        "partition-round",
+        lambda f: f.unavailable_rounds,
+        "d",
+        ", and is as even",
+    ),
+    _Measure("{} to {}'s {}", "move", lambda f: f.moves, "d", ", is as even and stops as little"),
+    _Measure(
+        "{} read in another rack to {}'s {}",
+        "",
+        lambda f: 1 - (f.rack_share_after or 0.0),
+        ".0%",
+        ", and is equal in all else",
+    ),
+)
+
+
+def _rank(group: GroupSpec, candidate: Candidate) -> tuple[float, ...]:
+    figures = candidate.figures
+    assert figures is not None
+    return (
+        *(measure.of(figures) for measure in _MEASURES),
+        float(candidate.assignor != group.assignor),
+    )
+
+
+def _reason(
+    group: GroupSpec, best: Candidate, others: Sequence[Candidate], alone: Candidate | None
+) -> str:
+    """Returns why `best` is better than the group's own assignor, or than the next best one."""
+    name = best.assignor if best is not alone else f"{best.assignor} alone"
+    if not others:
+        return f"{name} is the only one that settles"
+    own = [one for one in others if one.assignor == group.assignor]
+    other = (own or list(others))[0]
+    assert best.figures is not None
+    assert other.figures is not None
+    for measure in _MEASURES:
+        mine, its = measure.of(best.figures), measure.of(other.figures)
+        if mine != its:
+            shown = format(mine, measure.show)
+            if measure.unit:
+                shown = counted(int(mine), measure.unit)
+            how = measure.words.format(shown, other.assignor, format(its, measure.show))
+            how += " if listed alone" if other is alone else ""
+            return f"{name} has {how}{measure.equal}"
+    if best is alone:
+        return f"no other does better than {name}"
+    if best.assignor == group.assignor:
+        return f"{best.assignor} is what the group runs, and no other does better"
+    return f"{best.assignor} does as well as {other.assignor} and comes first in Kafka's order"

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a group that the broker assigns can have come from one state to the next.
+
+    possible_ends: two states -> Owners for each course of events
+
+Each change between the two states (`changes_between.py`) has an epoch, and mostly a target, of its
+own (`plans/broker_rounds.py`). Two states show neither the order of the changes, nor which of them
+were there when the next target was computed: a target is computed once in an assignment interval,
+and a member that leaves has none until the next heartbeat of another one. These courses are tried:
+
+1. The changes in each order, one or several at once, with a target after each of these parts.
+   First of all, each has a target of its own, in the order of `changes_between.py`: for a single
+   change, this is its plan.
+2. In a part with several members that join, one target has all of them, or each has one in turn.
+3. Without a change, the broker computes a target again.
+4. In a streams group, members may not have reached a target when the next one is computed
+   (`tasks_between.py`).
+
+A group without members has no target; so its last member leaves in one part with a join.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from itertools import combinations
+
+from kafka_rebalance.assignors.registry import Engine
+from kafka_rebalance.errors import AssignorThrows
+from kafka_rebalance.group.model import Member
+from kafka_rebalance.group.spec import GroupSpec, partition_or_task_counts
+from kafka_rebalance.plans.broker_rounds import play_by_broker, with_one_target
+
+from .changes_between import BrokerState, Edit, changes_between
+from .owners import Owners, owners
+from .tasks_between import present_tasks
+
+_LEAST_ENDS, _MOST_WORK = 20, 100_000
+"""The courses of a large group: so many, or as many as this work has members and partitions."""
+
+_MOST_APART = {2: 6, 3: 3}
+"""Changes in all -> the most members of a streams group of which each may have moved or not."""
+
+
+def possible_ends(
+    before: GroupSpec, after: GroupSpec, back: Mapping[str, str], engine: Engine
+) -> Iterator[Owners | None]:
+    """Yields the owners at the end of each course; None at last, if a large group has more courses.
+
+    `back` has new id -> old id of the static members that came back. Errors: those of `assign`.
+    """
+    size = len(after.members) + sum(partition_or_task_counts(after).values())
+    every = _every_end(before, after, back, engine)
+    most = max(_LEAST_ENDS, _MOST_WORK // size)
+    for tried, end in enumerate(every):
+        if tried == most:
+            yield None
+            return
+        yield end
+
+
+def _every_end(
+    before: GroupSpec, after: GroupSpec, back: Mapping[str, str], engine: Engine
+) -> Iterator[Owners]:
+    limit = max(before.limit, after.limit)
+    start = replace(after, generation_id=before.generation_id, max_partitions=limit)
+    for first, edits in changes_between(before, after, back):
+        # 3.
+        courses = _Courses(start, edits or (_nothing,), engine)
+        yield from courses.ends(first, frozenset(range(len(courses.edits))))
+
+
+def _nothing(state: BrokerState) -> BrokerState:
+    return state
+
+
+@dataclass(frozen=True, slots=True)
+class _Courses:
+    """The courses of some changes; `seen` has the states after which all of them are known."""
+
+    start: GroupSpec
+    edits: Sequence[Edit]
+    engine: Engine
+    seen: set[tuple[frozenset[int], BrokerState]] = field(default_factory=set)
+
+    def ends(self, state: BrokerState, left: frozenset[int]) -> Iterator[Owners]:
+        """Yields the owners at the end of each course of the changes that are left."""
+        if (left, state) in self.seen:
+            return
+        self.seen.add((left, state))
+        # 1.
+        for part in _parts(left):
+            edited = reduce(lambda found, at: self.edits[at](found), part, state)
+            for group in self._played(edited) if edited.members else ():
+                if len(part) == len(left):
+                    yield owners(group)
+                else:
+                    yield from self._later(edited, group.members, left - {*part})
+
+    def _later(
+        self, state: BrokerState, target: tuple[Member, ...], left: frozenset[int]
+    ) -> Iterator[Owners]:
+        # 4.
+        apart = _MOST_APART.get(len(self.edits), 0)
+        for members in present_tasks(state.members, target, apart):
+            yield from self.ends(state._replace(members=members), left)
+
+    def _played(self, state: BrokerState) -> Iterator[GroupSpec]:
+        group = replace(self.start, **state._asdict(), max_partitions=self.start.limit)
+        try:
+            yield play_by_broker(group, eager=(), engine=self.engine).group
+            # 2.
+            if sum(member.generation_id is None for member in group.members) > 1:
+                yield with_one_target(group, self.engine)
+        except AssignorThrows:
+            if len(self.edits) == 1:
+                raise  # of several changes, the broker has no target until the next one
+
+
+def _parts(left: frozenset[int]) -> Iterator[tuple[int, ...]]:
+    """Yields each part of the changes that are left, the smallest ones first."""
+    for size in range(1, len(left) + 1):
+        yield from combinations(sorted(left), size)

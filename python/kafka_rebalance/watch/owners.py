@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The partitions or tasks of a group, and who has each, for comparisons of two states.
+
+A partition has one owner, or none. In a share group it can have several. A task of a streams group
+has the member that runs it, and those that have a standby of it.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from kafka_rebalance.group.ownership import Assignment
+from kafka_rebalance.group.spec import GroupSpec
+
+
+class Owner(NamedTuple):
+    """A member that has a partition or task; `is_standby` is True for a standby of the task."""
+
+    member_id: str
+    is_standby: bool = False
+
+
+Owners = dict[tuple[str, int], frozenset[Owner]]
+
+
+def owners(group: GroupSpec) -> Owners:
+    """Returns the owners of each partition that a member has."""
+    return owners_in(Assignment.owned(group))
+
+
+def owners_in(held: Assignment) -> Owners:
+    """Returns the owners in an assignment, and those of the standby tasks that it has."""
+    found: dict[tuple[str, int], set[Owner]] = {}
+    for part in (held, held.standby):
+        for member_id, owned in {} if part is None else dict(part).items():
+            for topic, partition in owned:
+                owner = Owner(member_id, is_standby=part is held.standby)
+                found.setdefault((topic, partition), set()).add(owner)
+    return {tp: frozenset(each) for tp, each in found.items()}
+
+
+def renamed(found: Owners, names: Mapping[str, str]) -> Owners:
+    """Returns the owners with other ids for the members in `names`."""
+    return {
+        tp: frozenset(one._replace(member_id=names.get(one.member_id, one.member_id)) for one in by)
+        for tp, by in found.items()
+    }
+
+
+def additions(one: Owners, other: Owners) -> int:
+    """Returns how many owners partitions have in `other` that they lack in `one`."""
+    return sum(len(by - one.get(tp, frozenset())) for tp, by in other.items())
+
+
+def elsewhere(one: Owners, other: Owners) -> int:
+    """Returns how many partitions have other owners in `one` than in `other`."""
+    return sum(one.get(tp) != other.get(tp) for tp in one.keys() | other.keys())

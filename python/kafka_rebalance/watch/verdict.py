@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Judges a rebalance that a live group has made: did it end as the plan predicts?
+
+    judged_rebalance: two states of a group -> JudgedRebalance
+
+A state is a description of the group at rest, or is read from a record of its log.
+
+1. The members of the second state start with the partitions that they owned in the first; a
+   static member that came back owns those of its old id. So a member that joined has its real id.
+   The leader is the one that the second state names, if it names one, else the first's. If
+   static members came back, nothing else changed and no partition moved, that is as predicted.
+2. Each assignor that a leader may have (`leaders.py`) plans the next rebalance. If one of the plans
+   ends as the group did, the rebalance is as predicted.
+3. If not, causes are tried one after another, until a plan with that difference ends as the group
+   did. The first one is what the members sent, if a record shows it. An assignor that no possible
+   leader had is tried as a cause, too.
+
+A group that the broker assigns has neither a leader nor claims. It is compared with the ends of
+the courses of events between the two states (`courses.py`). If none ends alike, the cause is
+unknown, or the epoch shows that more has changed than the two states do: a member joined and left.
+
+Differs  between descriptions, what the members sent is unknown, and a group that rebalanced twice
+         is compared with one rebalance. Records have neither limit.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from kafka_rebalance.assignors.assigning import assign
+from kafka_rebalance.assignors.registry import SERVER_SIDE, Engine, is_known
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.group.model import Member, Topic
+from kafka_rebalance.group.spec import GroupSpec, partition_or_task_counts
+from kafka_rebalance.plans.leaders import possible_dialects
+from kafka_rebalance.plans.listed import is_cooperative
+from kafka_rebalance.plans.rebalance_plan import RebalancePlan, plan
+
+from .changes_between import epochs_of_changes, read_topics
+from .courses import possible_ends
+from .owners import Owners, additions, elsewhere, owners, owners_in, renamed
+
+_PREFIXES = ("", "librdkafka/", "kafka-python/", "aiokafka/")
+EAGER_MEMBERS = "members claimed nothing, as those do that list an eager assignor too"
+MORE_CHANGED = "the epoch rose by more than the changes that the two states show"
+NOT_ALL_TRIED = "not every order of the changes was tried, because the group is large"
+OLD_COUNTS = "the leader did not know the new partition counts yet"
+NO_CHANGE = "no visible change"
+NO_REBALANCE = "no rebalance: static members came back"
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRebalance:
+    """What happened, and whether it was predicted; docs/plans.md lists the fields.
+
+    `event`       the differences between the states, as a text with whole member ids
+    `assignor`    the assignor whose plan ends as the group did; None if there is none
+    `cause`       why the prediction was wrong; None if it was right
+    `elsewhere`   0 if predicted; else the number of partitions, of `partitions` in all, that have
+                  other owners in the first plan
+    `revoked`     how many partitions members have lost, by leaving too
+    `gained`      how many partitions members have got, by joining too
+    """
+
+    group_id: str
+    generation_id: int | None
+    event: str
+    assignor: str | None
+    cause: str | None
+    elsewhere: int
+    partitions: int
+    revoked: int
+    gained: int
+
+    @property
+    def is_predicted(self) -> bool:
+        return self.cause is None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "as_predicted": self.is_predicted}
+
+
+def judged_rebalance(
+    before: GroupSpec,
+    after: GroupSpec,
+    *,
+    sent: GroupSpec | None = None,
+    was_empty: bool = False,
+    engine: Engine = "rust",
+) -> JudgedRebalance:
+    """Judges the rebalance between two states.
+
+    `sent` is the group as the leader saw it, if that is known from a record. The second state is
+    then the one after a single rebalance, so it is compared with the plan's first round, not with
+    its end. If the group `was_empty` between the states, all members have left and others joined.
+    """
+    if was_empty:
+        before = _without_owners(before)
+    event, found = _event(before, after, was_empty), owners(after)
+    if before.assignor in SERVER_SIDE and after.assignor in SERVER_SIDE:
+        return _of_broker(before, after, event, engine)
+    one_round = sent is not None
+
+    def judged(
+        assignor: str | None, cause: str | None, first: Owners | None = None
+    ) -> JudgedRebalance:
+        return _judged(before, after, event, assignor, cause, first)
+
+    # 1.
+    started = _started(before, after)
+    if owners(started) == found and event.startswith("back: "):
+        return judged(after.assignor, None)
+    # 2.
+    first: Owners | None = None
+    tried = list(possible_dialects(started))
+    for name in tried:
+        end = _end(started, name, engine, one_round)
+        if end == found:
+            return judged(name, None)
+        first = first or end
+    # 3.
+    for name in tried if sent else ():
+        if sent and _answer(sent, name, engine) == found:
+            return judged(name, _not_as_owned(started, sent), first)
+    for cause, changed, name in _causes(before, started, tried):
+        if _end(changed, name, engine, one_round) == found:
+            return judged(name, cause, first)
+    return judged(None, "unknown", first)
+
+
+def _of_broker(before: GroupSpec, after: GroupSpec, event: str, engine: Engine) -> JudgedRebalance:
+    found, back = owners(after), _old_ids(before, after)
+    kept = renamed(owners(before), {old: new for new, old in back.items()})
+    if kept == found and event.startswith("back: "):
+        return _judged(before, after, event, after.assignor, None)
+    first: Owners | None = None
+    cause = "unknown"
+    for end in possible_ends(before, after, back, engine):
+        if end == found:
+            return _judged(before, after, event, after.assignor, None)
+        cause = NOT_ALL_TRIED if end is None else cause
+        first = first or end
+    shown = max(1, epochs_of_changes(before, after, back))  # a target can be computed again
+    if before.generation_id is not None and after.generation_id is not None:
+        cause = MORE_CHANGED if after.generation_id - before.generation_id > shown else cause
+    return _judged(before, after, event, None, cause, first)
+
+
+def _judged(
+    before: GroupSpec,
+    after: GroupSpec,
+    event: str,
+    assignor: str | None,
+    cause: str | None,
+    first: Owners | None = None,
+) -> JudgedRebalance:
+    """Returns the row; `first` are the owners at the end of the first plan, if it is not right."""
+    place = after.group_id, after.generation_id, event
+    back = {old: new for new, old in _old_ids(before, after).items()}
+    had, has = renamed(owners(before), back), owners(after)
+    moves = additions(has, had), additions(had, has)
+    far = elsewhere(first or {}, has) if cause else 0
+    in_all = len(has.keys() | (first or {}).keys())
+    return JudgedRebalance(*place, assignor, cause, far, in_all, *moves)
+
+
+def is_reached(told: RebalancePlan, after: GroupSpec) -> bool:
+    """Returns whether a plan that was made before may have ended.
+
+    The group then has as many members as in the plan, the plan's epoch, and its partition counts.
+    """
+    end, counts = told.final, partition_or_task_counts(after)
+    resized = partition_or_task_counts(told.group).items() ^ partition_or_task_counts(end).items()
+    if any(counts.get(name) != partition_or_task_counts(end).get(name) for name, _ in resized):
+        return False
+    if len(end.members) != len(after.members):
+        return False
+    by_broker = end.assignor in SERVER_SIDE and after.assignor in SERVER_SIDE
+    return not by_broker or (after.generation_id or 0) >= (end.generation_id or 0)
+
+
+def distance(told: RebalancePlan, after: GroupSpec) -> int:
+    """Returns how many partitions have another owner than in a plan that was made before.
+
+    New members of the plan stand for the members that joined: the first for the first, and so on.
+    """
+    known = {member.member_id for member in told.group.members}
+    there = {member.member_id for member in after.members}
+    joined = [one.member_id for one in after.members if one.member_id not in known]
+    made_up = [one.member_id for one in told.final.members if one.member_id not in there]
+    names = dict(zip(made_up, joined, strict=False))
+    return elsewhere(renamed(owners(told.final), names), owners(after))
+
+
+# 1.
+def _old_ids(before: GroupSpec, after: GroupSpec) -> dict[str, str]:
+    """Returns new id -> old id, for static members that came back."""
+    ids = {m.group_instance_id: m.member_id for m in before.members if m.group_instance_id}
+    there = {member.member_id for member in before.members}
+    return {
+        m.member_id: ids[m.group_instance_id]
+        for m in after.members
+        if m.member_id not in there and m.group_instance_id in ids
+    }
+
+
+def _without_owners(group: GroupSpec) -> GroupSpec:
+    """Returns a group whose members own nothing, and cannot come back as static ones."""
+    members = (replace(one.owning(), group_instance_id=None) for one in group.members)
+    return group.edited(members=tuple(members))
+
+
+def _started(before: GroupSpec, after: GroupSpec) -> GroupSpec:
+    back, owned = _old_ids(before, after), {m.member_id: m for m in before.members}
+    members = []
+    for member in after.members:
+        then = owned.get(back.get(member.member_id, member.member_id))
+        claims = ((), None) if then is None else (then.owned_partitions, then.generation_id)
+        members.append(member.owning(*claims))
+    leader = {old: new for new, old in back.items()}.get(before.leader or "", before.leader)
+    leader = after.leader or leader
+    # After a member left, subscriptions seldom show the protocol, so it is kept from before.
+    protocol = before.rebalance_protocol if after.assignor == before.assignor else None
+    started = after.edited(members=tuple(members))
+    return replace(
+        started,
+        generation_id=before.generation_id,
+        leader_library=before.leader_library,
+        leader=leader,
+        rebalance_protocol=after.rebalance_protocol or protocol,
+        max_partitions=started.limit,
+    )
+
+
+def _event(before: GroupSpec, after: GroupSpec, was_empty: bool) -> str:
+    back = _old_ids(before, after)
+    old = {} if was_empty else {member.member_id: member for member in before.members}
+    new = {back.get(one.member_id, one.member_id): one for one in after.members}
+    counts, then = partition_or_task_counts(after), partition_or_task_counts(before)
+    standby, stood = after.num_standby_replicas or 0, before.num_standby_replicas or 0
+    again = [m.member_id for id_, m in new.items() if id_ in old and _differs(m, old[id_])]
+    parts = {
+        "joined": [new[one].member_id for one in new if one not in old],
+        "left": [one for one in old if one not in new],
+        "subscribed anew": again,
+        "partitions": [
+            f"{name} {then[name]} -> {count}"
+            for name, count in counts.items()
+            if name in then and then[name] != count
+        ],
+        "created": sorted((counts.keys() - then.keys()) & read_topics(before)),
+        "deleted": sorted((then.keys() - counts.keys()) & read_topics(after)),
+        "standby replicas": [f"{stood} -> {standby}"] if standby != stood else [],
+        "back": list(back),
+        "assignor": _switched(before.assignor, after.assignor),
+    }
+    texts = [f"{what}: {', '.join(names)}" for what, names in parts.items() if names]
+    return "; ".join(texts) or NO_CHANGE
+
+
+def _switched(old: str | None, new: str | None) -> list[str]:
+    return [f"{old} -> {new}"] if old and new and old != new else []
+
+
+def _differs(one: Member, other: Member) -> bool:
+    return set(one.topics) != set(other.topics)
+
+
+# 2.
+def _end(group: GroupSpec, assignor: str, engine: Engine, one_round: bool) -> Owners | None:
+    try:
+        planned = plan(group, assignor, (), engine=engine)
+    except GroupError:
+        return None
+    return owners_in(planned.rounds[0].assignment if one_round else planned.after)
+
+
+# 3.
+def _answer(sent: GroupSpec, assignor: str, engine: Engine) -> Owners | None:
+    """Returns what the leader computes from what the members sent."""
+    try:
+        return owners_in(assign(sent, assignor, engine=engine))
+    except GroupError:
+        return None
+
+
+def _not_as_owned(started: GroupSpec, sent: GroupSpec) -> str:
+    had = {member.member_id: set(member.owned_partitions) for member in started.members}
+    others = [m for m in sent.members if set(m.owned_partitions) != had[m.member_id]]
+    if not others:
+        return "members sent other generations"
+    names = ", ".join(member.member_id for member in others)
+    if is_cooperative(started.assignor) and not any(one.owned_partitions for one in others):
+        return f"{EAGER_MEMBERS}: {names}"
+    return f"members sent other claims: {names}"
+
+
+def _causes(
+    before: GroupSpec, started: GroupSpec, tried: list[str]
+) -> Iterator[tuple[str, GroupSpec, str]]:
+    for name in tried:
+        if partition_or_task_counts(before) != partition_or_task_counts(started):
+            yield OLD_COUNTS, started.edited(topics=_older(before, started)), name
+        for cause, change in _CHANGES.items():
+            text = EAGER_MEMBERS if cause is _NO_CLAIMS and is_cooperative(name) else cause
+            yield text, change(started), name
+    for prefix in _PREFIXES:
+        name = f"{prefix}{started.assignor}"
+        if name not in tried and is_known(name):
+            yield f"a member with {name} led", started, name
+
+
+def _each(**fields: Any) -> Callable[[GroupSpec], GroupSpec]:
+    return lambda group: group.edited(
+        members=tuple(replace(member, **fields) for member in group.members)
+    )
+
+
+def _older(before: GroupSpec, started: GroupSpec) -> tuple[Topic, ...]:
+    """Returns the topics of the later state, with the partitions of the earlier one."""
+    then = {topic.name: topic for topic in before.topics}
+    return tuple(then.get(topic.name, topic) for topic in started.topics)
+
+
+def _without_racks(group: GroupSpec) -> GroupSpec:
+    return group.edited(topics=tuple(replace(topic, racks=None) for topic in group.topics))
+
+
+_NO_CLAIMS = "no member sent what it owned"
+_CHANGES: Mapping[str, Callable[[GroupSpec], GroupSpec]] = {
+    "the leader ignored racks": _without_racks,
+    "no member sent a generation": _each(generation_id=None),
+    _NO_CLAIMS: _each(owned_partitions=(), generation_id=None),
+    "the leader ignored instance ids": _each(group_instance_id=None),
+}

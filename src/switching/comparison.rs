@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Mirror of `switching/comparison.py` and `switching/recommendation.py`: compares the built-in
+//! assignors that clients run, and recommends one with a reason.
+
+use crate::assignors::Assignor;
+use crate::error::GroupError;
+use crate::group::model::Library;
+use crate::group::spec::GroupSpec;
+use crate::plans::changes::change::Change;
+use crate::plans::clients::{Client, MayRun};
+use crate::plans::figures::Figures;
+use crate::plans::rebalance_plan::play;
+
+/// The figures of one assignor, or the reason why it has none.
+pub struct Candidate {
+    pub assignor: Assignor,
+    pub figures: Result<Figures, GroupError>,
+}
+
+/// All candidates with the recommendation; `recommended` is None if no assignor can be recommended.
+pub struct Comparison {
+    pub candidates: Vec<Candidate>,
+    pub recommended: Option<Assignor>,
+    pub reason: String,
+}
+
+/// Plans the changes with each assignor and recommends one assignor. An error comes with the index
+/// of the change that caused it, if a change did.
+pub fn compare(
+    group: &GroupSpec,
+    changes: &[Change],
+) -> Result<Comparison, (Option<usize>, GroupError)> {
+    if let Some(name) = group.assignor {
+        let own = Assignor::by_name(name).and_then(Assignor::for_plans);
+        own.map_err(|error| (None, error))?;
+    }
+    for (i, change) in changes.iter().enumerate() {
+        if matches!(change, Change::SwitchAssignor(_)) {
+            let problem = "a comparison asks every assignor as it is; leave the switch out";
+            return Err((Some(i), GroupError::new("change", problem)));
+        }
+    }
+    let mut candidates = Vec::new();
+    let dialects = own(group).is_some_and(Assignor::is_dialect)
+        || group.leader_library == Some(Library::Librdkafka);
+    for assignor in Assignor::ALL {
+        if assignor.is_server_side() || assignor.is_dialect() && !dialects {
+            continue;
+        }
+        let figures = match play(group, assignor, changes) {
+            Err((place, error)) if error.path == "change" => return Err((place, error)),
+            Err((_, error)) => Err(error),
+            Ok(figures) => Ok(figures),
+        };
+        candidates.push(Candidate { assignor, figures });
+    }
+    let adds = |change: &Change| matches!(change, Change::AddMembers(_));
+    let one_member = group.members.len() == 1 && !changes.iter().any(adds);
+    let alone = listed_alone(group, changes).filter(|_| !one_member);
+    let (recommended, reason) = recommend(group, &candidates, alone.as_ref(), one_member);
+    Ok(Comparison {
+        candidates,
+        recommended,
+        reason,
+    })
+}
+
+fn own(group: &GroupSpec) -> Option<Assignor> {
+    Assignor::by_name(group.assignor?).ok()
+}
+
+/// The figures of an eager group's own assignor, as if its members listed it alone. None if the
+/// group is not eager, or would never settle then.
+fn listed_alone(group: &GroupSpec, changes: &[Change]) -> Option<Figures> {
+    let own = own(group).filter(|own| group.is_eager && own.withholds())?;
+    let as_they_are: Vec<_> = (0..group.members.len() as u32).collect();
+    let mut cooperative = group.listed(&as_they_are);
+    cooperative.is_eager = false;
+    let figures = play(&cooperative, own, changes).ok()?;
+    figures.settled.then_some(figures)
+}
+
+/// An assignor whose plan settles, and the plan's figures.
+type Ranked<'a> = (Assignor, &'a Figures);
+
+/// `alone` has the figures of the own assignor of an eager group, if its members list it alone.
+fn recommend(
+    group: &GroupSpec,
+    candidates: &[Candidate],
+    alone: Option<&Figures>,
+    has_one_member: bool,
+) -> (Option<Assignor>, String) {
+    let runs = own(group);
+    let own = |assignor: Assignor| runs == Some(assignor);
+    let stays = |one: &&Candidate| {
+        own(one.assignor) && one.figures.as_ref().is_ok_and(|figures| figures.settled)
+    };
+    if let Some(kept) = candidates.iter().find(stays).filter(|_| has_one_member) {
+        let name = kept.assignor.name();
+        let reason = format!("{name} is what the group runs, and its only member reads all");
+        return (Some(kept.assignor), reason);
+    }
+    let settles = candidates.iter().filter_map(|one| {
+        let alone = alone.filter(|_| own(one.assignor));
+        let figures = alone.or(one.figures.as_ref().ok())?;
+        figures.settled.then_some((one.assignor, figures))
+    });
+    let mut settled: Vec<Ranked> = settles.collect();
+    // The sort is stable, so the order of `Assignor::ALL` breaks ties.
+    settled.sort_by(|a, b| {
+        let measures = MEASURES.iter();
+        let differ = measures.map(|measure| (measure.of)(a.1).total_cmp(&(measure.of)(b.1)));
+        let first = differ.reduce(std::cmp::Ordering::then);
+        let first = first.expect("there are measures");
+        first.then(own(b.0).cmp(&own(a.0)))
+    });
+    if settled.is_empty() {
+        return (None, "every assignor fails, or never settles".into());
+    }
+    // Assignors of another library are recommended only if none of the own one is possible.
+    let dialect = runs.is_some_and(Assignor::is_dialect);
+    let alike = |one: &&Ranked| one.0.is_dialect() == dialect;
+    let first = settled.iter().position(|one| alike(&one)).unwrap_or(0);
+    let may_run = MayRun::of(group);
+    let lacking = |assignor: Assignor| -> Vec<Client> {
+        if own(assignor) {
+            return Vec::new(); // members already run it
+        }
+        may_run.lacking(assignor).collect()
+    };
+    let had = settled.iter().filter(|one| lacking(one.0).is_empty());
+    let had: Vec<Ranked> = had.copied().collect();
+    let mut possible: Vec<Ranked> = had.iter().filter(alike).copied().collect();
+    if possible.is_empty() {
+        possible.clone_from(&had);
+    }
+    let Some((&best, others)) = possible.split_first() else {
+        let mut clients = Client::ALL.to_vec();
+        clients.retain(|one| settled.iter().any(|of| lacking(of.0).contains(one)));
+        let names = named(&clients);
+        let reason = format!("{names} has none of these assignors that settles");
+        return (None, reason);
+    };
+    let name = best.0.name();
+    let mut reason = reason(group, best, others, alone.is_some());
+    if possible.len() == 1 && had.len() > 1 {
+        reason = format!("{name} is the only one here of the kind that the group runs");
+    } else if possible.len() == 1 && settled.len() > 1 {
+        reason = format!("{name} is the only one that settles and that the clients have");
+    }
+    if settled[..=first].iter().all(|one| one.0 != best.0) {
+        let better = settled[first].0;
+        let lacking = lacking(better);
+        let verb = if lacking.len() == 1 { "does" } else { "do" };
+        let who = named(&lacking);
+        let how = if may_run.surely_lack(better) {
+            format!(", but {who} {verb}")
+        } else {
+            format!(" if no member runs {who}, which {verb}")
+        };
+        let better = better.name();
+        reason += &format!("; {better} would do better{how} not have it");
+    }
+    if let (Some(_), Some(own)) = (alone, group.assignor) {
+        reason += "; the members list an eager assignor too: the rolling bounce to ";
+        reason += &format!("{own} alone is missing");
+    }
+    (Some(best.0), reason)
+}
+
+fn named(clients: &[Client]) -> String {
+    let names: Vec<&str> = clients.iter().map(|client| client.name()).collect();
+    names.join(" and ")
+}
+
+/// A criterion; the smallest value is the best. If it decides, the reason ends with `equal`.
+struct Measure {
+    of: fn(&Figures) -> f64,
+    /// A text that compares two values: that of the best candidate, and that of the candidate whose
+    /// name is passed.
+    words: fn(f64, &str, f64) -> String,
+    equal: &'static str,
+}
+
+const MEASURES: [Measure; 4] = [
+    Measure {
+        of: |f| f64::from(f.balance_after.max - f.balance_after.min),
+        words: |mine, other, its| format!("a spread of {mine} to {other}'s {its}"),
+        equal: "",
+    },
+    Measure {
+        of: |f| f.unavailable_rounds as f64,
+        words: |mine, other, its| {
+            let mine = counted(mine, "partition-round");
+            format!("{mine} without a reader to {other}'s {its}")
+        },
+        equal: ", and is as even",
+    },
+    Measure {
+        of: |f| f.moves as f64,
+        words: |mine, other, its| format!("{} to {other}'s {its}", counted(mine, "move")),
+        equal: ", is as even and stops as little",
+    },
+    Measure {
+        of: |f| 1.0 - f.rack_share_after.unwrap_or(0.0),
+        words: |mine, other, its| {
+            let (mine, its) = (mine * 100.0, its * 100.0);
+            format!("{mine:.0}% read in another rack to {other}'s {its:.0}%")
+        },
+        equal: ", and is equal in all else",
+    },
+];
+
+fn counted(number: f64, noun: &str) -> String {
+    let s = if number == 1.0 { "" } else { "s" };
+    format!("{number} {noun}{s}")
+}
+
+/// Returns why the best candidate is better than the group's own assignor, or than the next best.
+/// If `alone`, the own assignor's figures are those of members that list it alone.
+fn reason(group: &GroupSpec, best: Ranked, others: &[Ranked], alone: bool) -> String {
+    let is_own = |assignor: Assignor| group.assignor == Some(assignor.name());
+    let mut name = best.0.name().to_owned();
+    if alone && is_own(best.0) {
+        name += " alone";
+    }
+    let own = |one: &&Ranked| is_own(one.0);
+    let Some(&(other, its_figures)) = others.iter().find(own).or(others.first()) else {
+        return format!("{name} is the only one that settles");
+    };
+    for measure in &MEASURES {
+        let (mine, its) = ((measure.of)(best.1), (measure.of)(its_figures));
+        if mine != its {
+            let how = (measure.words)(mine, other.name(), its);
+            let listed = if alone && is_own(other) {
+                " if listed alone"
+            } else {
+                ""
+            };
+            return format!("{name} has {how}{listed}{}", measure.equal);
+        }
+    }
+    if alone && is_own(best.0) {
+        return format!("no other does better than {name}");
+    }
+    if is_own(best.0) {
+        return format!("{name} is what the group runs, and no other does better");
+    }
+    let other = other.name();
+    format!("{name} does as well as {other} and comes first in Kafka's order")
+}

@@ -5,7 +5,7 @@
 use std::io::{self, Write};
 
 use crate::error::GroupError;
-use crate::group::field_types::{Field, Form, Input, Kind};
+use crate::group::field_types::{Field, Input, Kind};
 use crate::group::group_fields;
 use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
@@ -58,10 +58,8 @@ impl<'a> Input<'a> for &'a Value {
         let mut next = 0;
         for (name, value) in fields.iter() {
             let is_named = |&i: &usize| table[i].name == name;
-            let i = (next..N)
-                .find(is_named)
-                .or_else(|| (0..next).find(is_named));
-            if let Some(i) = i.filter(|&i| table[i].is_in(Some(Form::Lines))) {
+            let i = (next..N).chain(0..next).find(is_named);
+            if let Some(i) = i.filter(|&i| table[i].is_in_lines()) {
                 found[i] = (!value.is_null()).then_some(value);
                 next = i + 1;
             }
@@ -79,22 +77,26 @@ impl<'a> Input<'a> for &'a Value {
     }
 
     fn flag(&self) -> Result<bool, String> {
-        let wrong = || format!("{} is not true or false", kind(self));
-        self.as_bool().ok_or_else(wrong)
+        match self {
+            Value::Bool(flag) => Ok(*flag),
+            _ => Err(format!("{} is not true or false", kind(self))),
+        }
     }
 
     fn whole(&self, of: &Kind) -> Result<i64, String> {
-        let number = self.as_number().filter(|number| !number.is_f64());
-        let wrong = || format!("{} is not a {}", kind(self), of.noun());
-        let number = number.ok_or_else(wrong)?;
-        number.as_i64().ok_or_else(|| of.outside(number))
+        match self {
+            Value::Number(number) if !number.is_f64() => {
+                number.as_i64().ok_or_else(|| of.outside(number))
+            }
+            _ => Err(format!("{} is not a {}", kind(self), of.noun())),
+        }
     }
 
     fn list(&self, _item: &'static Kind) -> Result<impl Iterator<Item = Self>, String> {
-        let wrong = || format!("{} is not a list", kind(self));
-        self.as_array()
-            .map(|values| values.iter())
-            .ok_or_else(wrong)
+        match self {
+            Value::Array(values) => Ok(values.iter()),
+            _ => Err(format!("{} is not a list", kind(self))),
+        }
     }
 }
 

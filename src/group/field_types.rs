@@ -111,8 +111,9 @@ impl Field {
         }
     }
 
-    pub fn is_in(&self, form: Option<Form>) -> bool {
-        self.only.is_none() || self.only == form
+    /// Whether an object of a line has the field under its own name.
+    pub fn is_in_lines(&self) -> bool {
+        self.only != Some(Form::Objects) && !matches!(self.kind, Kind::Beside(_))
     }
 }
 

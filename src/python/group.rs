@@ -114,7 +114,7 @@ impl<'a> Input<'a> for Object<'a, '_> {
         for (i, (field, name)) in table.iter().zip(attributes(py, table)).enumerate() {
             found[i] = match &task {
                 Some(task) if i < 2 => task.part(i)?,
-                _ if !field.is_in(Some(Form::Objects)) => None,
+                _ if field.only == Some(Form::Lines) => None,
                 _ => self.attribute(name.bind(py))?,
             };
         }

@@ -69,7 +69,7 @@ impl<'a> Column<'a> {
         table: &[Field],
     ) -> Result<Self, SchemaError> {
         let one = |field: &Field| {
-            if !field.is_in(None) {
+            if field.only.is_some() {
                 return Ok(None);
             }
             if let Kind::Beside(table) = field.kind {

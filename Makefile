@@ -79,8 +79,8 @@ SEQUENCES ?= 20000
 SEED ?= 1
 parity-virtual: judges $(VENV)/built ## our coordinator = Kafka's, on SEQUENCES random runs of each kind in virtual time
 	for groups in classic assigning share streams; do \
-	  $(BIN)/python -m tools differential-coordinator --sequences $(SEQUENCES) --seed $(SEED) --groups $$groups || exit 1; done
-	$(BIN)/python -m tools differential-coordinator --sequences $$(( $(SEQUENCES) / 10 )) --seed $(SEED) --groups logs
+	  $(BIN)/python -m tools.differential_coordinator --sequences $(SEQUENCES) --seed $(SEED) --groups $$groups || exit 1; done
+	$(BIN)/python -m tools.differential_coordinator --sequences $$(( $(SEQUENCES) / 10 )) --seed $(SEED) --groups logs
 
 frames: $(VENV)/built build/frames-tools ## tests/test_frames.py: Arrow with polars, DuckDB and pandas 3, in an environment of their own
 	PYTHONPATH=python build/frames-tools/bin/python -m pytest -q --noconftest -o addopts=-ra tests/test_frames.py

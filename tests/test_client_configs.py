@@ -43,7 +43,7 @@ def test_a_file_and_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     path = tmp_path / "client.properties"
     path.write_text("security.protocol=SASL_PLAINTEXT\nsasl.mechanism = PLAIN\nacks=all\n")
     monkeypatch.setenv("KAFKA_REBALANCE_SASL_JAAS_CONFIG", PLAIN)
-    monkeypatch.setenv("KAFKA_REBALANCE_SASL_MECHANISM", "SCRAM-SHA-512")  # the file has priority
+    monkeypatch.setenv("KAFKA_REBALANCE_SASL_MECHANISM", "SCRAM-SHA-512")  # the file takes priority
     properties = read_properties(path)
     assert properties == {**SASL, "acks": "all"}
     monkeypatch.setenv("KAFKA_REBALANCE_COMMAND_CONFIG", str(path))
@@ -135,7 +135,7 @@ def test_a_cluster_that_does_not_answer(
         list(snapshot(server, configs=configs))
     assert str(raised.value).startswith(f"{server}: ")
     assert problem in str(raised.value)
-    # Another attempt would fail for the same reason, if something else than Kafka has answered.
+    # If something else than Kafka answers, another attempt would fail for the same reason.
     assert isinstance(raised.value, NotReachedError) == (not sent and "TLS" not in problem)
     assert threading.active_count() <= threads + 1  # only the port's own thread
 

@@ -88,7 +88,7 @@ SCRIPTS = [name for name in EXAMPLES if f"{name} output" in EXAMPLES and name !=
 def test_the_pages_have_the_examples_that_are_run_here() -> None:
     """Every example in FOUND is used: here, or in tests/spark/test_examples.py.
 
-    No two have the same name.
+    No two examples share a name.
     """
     assert len(EXAMPLES) == len(FOUND)
     run = {*COMMANDS, *SCRIPTS, *(f"{name} output" for name in SCRIPTS)}
@@ -110,7 +110,9 @@ def test_the_pages_python(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_pages_commands(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each command runs unchanged, and prints what the page has; trailing blanks do not count."""
+    """Each command runs unchanged, and prints the output on the page; trailing blanks do not
+    count.
+    """
     (tmp_path / "group.jsonl").write_text(EXAMPLES["group.jsonl"], encoding="utf-8")
     (tmp_path / "trace.txt").write_text(EXAMPLES["trace.txt"], encoding="utf-8")
     (tmp_path / "sample.jsonl").write_text("\n".join(captured_lines()), encoding="utf-8")

@@ -55,7 +55,7 @@ def _without_uuid(member_id: str, digits: int) -> str:
 
 
 def shell_word(text: str) -> str:
-    """Returns text quoted for a shell, so that a copied command has its exact bytes.
+    """Returns a string quoted for a shell, so that a copied command has its exact bytes.
 
     bash, zsh and ksh read `$'…'`, which names control characters by their bytes in UTF-8.
     """
@@ -88,7 +88,7 @@ def shortened(text: str, names: Mapping[str, str]) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """Returns the `shown` text in at most `width` characters; a longer one loses its middle."""
+    """Returns the `shown` text in at most `width` characters; a longer text loses its middle."""
     text = shown(text)
     if len(text) <= width:
         return text
@@ -97,7 +97,7 @@ def cut(text: str, width: int) -> str:
 
 
 def partitions_text(partitions: Sequence[TopicPartition], most: int | None = None) -> str:
-    """Returns text such as `orders[0-3, 7] refunds[1]`; above `most` characters, it is cut."""
+    """Returns a string such as `orders[0-3, 7] refunds[1]`, cut to `most` characters."""
     parts = []
     for topic, run in groupby(sorted(partitions), key=lambda tp: tp.topic):
         parts.append((f"{topic}[{runs([tp.partition for tp in run])}]", topic))

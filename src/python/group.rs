@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Converts a group from Python objects to numbers once, for any number of calls.
 
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard};
 
 use pyo3::intern;
@@ -56,19 +57,15 @@ impl Names {
 #[derive(Clone)]
 struct Object<'a, 'py> {
     value: Bound<'py, PyAny>,
-    /// Whether the value is a TopicPartition, which is read as a run of one partition.
-    is_run: bool,
+    /// Some: the value is a tuple of TopicPartitions, and these have one topic.
+    run: Option<Range<usize>>,
     names: &'a Names,
 }
 
 impl<'py> Object<'_, 'py> {
     fn of(&self, value: Bound<'py, PyAny>) -> Self {
-        let (is_run, names) = (false, self.names);
-        Self {
-            value,
-            is_run,
-            names,
-        }
+        let (run, names) = (None, self.names);
+        Self { value, run, names }
     }
 
     /// Keeps an error of Python, to raise it unchanged.
@@ -84,13 +81,12 @@ impl<'py> Object<'_, 'py> {
         let value = self.read(self.value.getattr(name))?;
         Ok((!value.is_none()).then(|| self.of(value)))
     }
+}
 
-    /// Part i of a TopicPartition.
-    fn part(&self, i: usize) -> Result<Option<Self>, String> {
-        let pair = self.value.cast::<PyTuple>().map_err(PyErr::from);
-        let part = self.read(pair.and_then(|pair| pair.get_item(i)))?;
-        Ok(Some(self.of(part)))
-    }
+/// Part `part` of TopicPartition `i`: its topic or its partition.
+fn part_of<'py>(pairs: &Bound<'py, PyTuple>, i: usize, part: usize) -> PyResult<Bound<'py, PyAny>> {
+    let pair = pairs.get_borrowed_item(i)?;
+    pair.cast::<PyTuple>()?.get_item(part)
 }
 
 impl<'a> Input<'a> for Object<'a, '_> {
@@ -100,8 +96,10 @@ impl<'a> Input<'a> for Object<'a, '_> {
     ) -> Result<[Option<Self>; N], String> {
         let py = self.value.py();
         let mut found = [const { None }; N];
-        if self.is_run {
-            (found[0], found[1]) = (self.part(0)?, Some(self.clone()));
+        if let Some(run) = &self.run {
+            let topic = part_of(self.value.cast().expect("a tuple"), run.start, 0);
+            found[0] = Some(self.of(self.read(topic)?));
+            found[1] = Some(self.clone());
             return Ok(found);
         }
         // The subtopology and the partition of a TaskOffset are its task.
@@ -113,7 +111,11 @@ impl<'a> Input<'a> for Object<'a, '_> {
         };
         for (i, (field, name)) in table.iter().zip(attributes(py, table)).enumerate() {
             found[i] = match &task {
-                Some(task) if i < 2 => task.part(i)?,
+                Some(task) if i < 2 => {
+                    let part = task.value.cast::<PyTuple>().map_err(PyErr::from);
+                    let part = self.read(part.and_then(|pair| pair.get_item(i)))?;
+                    Some(self.of(part))
+                }
                 _ if field.only == Some(Form::Lines) => None,
                 _ => self.attribute(name.bind(py))?,
             };
@@ -146,11 +148,30 @@ impl<'a> Input<'a> for Object<'a, '_> {
                 self.read(values.and_then(|values| PyTuple::new(self.value.py(), values)))?
             }
         };
-        // The partition is the second part of a TopicPartition.
-        let (first, is_run) = (usize::from(self.is_run), matches!(item, Kind::Run(_)));
-        Ok(values.into_iter().skip(first).map(move |value| Self {
-            is_run,
-            ..self.of(value)
+        let Range { mut start, end } = self.run.clone().unwrap_or(0..values.len());
+        let (is_run, has_runs) = (self.run.is_some(), matches!(item, Kind::Run(_)));
+        Ok(std::iter::from_fn(move || {
+            let first = start;
+            start += 1;
+            if first >= end {
+                None
+            } else if is_run {
+                Some(self.of(part_of(&values, first, 1).ok()?))
+            } else if has_runs {
+                let topic = part_of(&values, first, 0);
+                let is_same = |other: PyResult<_>| matches!((&topic, other), (Ok(one), Ok(other)) if one.is(&other));
+                while start < end && is_same(part_of(&values, start, 0)) {
+                    start += 1;
+                }
+                let (value, run) = (values.clone().into_any(), Some(first..start));
+                Some(Self {
+                    value,
+                    run,
+                    ..*self
+                })
+            } else {
+                Some(self.of(values.get_item(first).ok()?))
+            }
         }))
     }
 
@@ -242,12 +263,8 @@ pub fn intern(group: &Bound<'_, PyAny>) -> PyResult<Interned> {
         let Source::Objects(names) = names else {
             unreachable!("names");
         };
-        let (value, is_run) = (group.clone(), false);
-        let group = Object {
-            value,
-            is_run,
-            names,
-        };
+        let (value, run) = (group.clone(), None);
+        let group = Object { value, run, names };
         let read = group_fields::read(group, u64::MAX);
         raised = names.held().1.take();
         read

@@ -220,7 +220,7 @@ def _in_workers(
 def _require_frame(groups: object) -> None:
     """Raises a SchemaError for anything but a DataFrame: classic, or of Spark Connect."""
     if not hasattr(groups, "mapInArrow"):
-        others = "kafka_rebalance.assign_batch answers lists of GroupSpec"
+        others = "kafka_rebalance.bulk.assign_batch answers lists of GroupSpec"
         raise SchemaError(f"groups: {a_type(groups)} is not a DataFrame of Spark; {others}")
 
 

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 from unittest.mock import AsyncMock, MagicMock
 
 import pytest
+from kafka_rebalance.report.plans.extra_rebalances import extra_rebalances_note
 
 import kafka_rebalance as kr
 from kafka_rebalance.cli import main
 from kafka_rebalance.notes.extra_rebalances import extra_rebalances, played_further
 from kafka_rebalance.plans.changes import change_from_text
-from kafka_rebalance.report.plans.extra_rebalances import extra_rebalances_note
 
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
 pytest.importorskip("aiokafka", reason="aiokafka is not installed: pip install -e '.[aiokafka]'")

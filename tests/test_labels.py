@@ -13,13 +13,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from kafka_rebalance.switching.not_rolling import by_plug_ins
 
 import kafka_rebalance as kr
 from kafka_rebalance.cli import main
 from kafka_rebalance.plans.clients import AIOKAFKA, KAFKA_PYTHON, class_name, recipe, refuses
 from kafka_rebalance.plans.leaders import named_leader
 from kafka_rebalance.switching.migrations import migration
-from kafka_rebalance.switching.not_rolling import by_plug_ins
 
 RECORDED = Path(__file__).parent / "data" / "groups_by_library.jsonl"
 GROUPS = {

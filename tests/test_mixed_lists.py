@@ -12,12 +12,12 @@ import pytest
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.errors import KafkaConfigurationError
+from kafka_rebalance.plans.listed import may_list_eager
+from kafka_rebalance.switching.not_rolling import not_rolling
 
 import kafka_rebalance as kr
-from kafka_rebalance.plans.listed import may_list_eager
 from kafka_rebalance.plans.rounds import play
 from kafka_rebalance.switching.migrations import migration
-from kafka_rebalance.switching.not_rolling import not_rolling
 from kafka_rebalance.switching.rounds import one_bounce, two_bounces
 
 BOTH = ("cooperative-sticky", "range")

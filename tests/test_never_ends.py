@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from kafka_rebalance.report.plans.never_ends import print_endless
 
 import kafka_rebalance as kr
 import kafka_rebalance._core as _core
 from kafka_rebalance.cli import main
 from kafka_rebalance.java.hash_table import HashTable
 from kafka_rebalance.notes.never_ends import STOP_ALL
-from kafka_rebalance.report.plans.never_ends import print_endless
 from tests.support.oracle import JAR, ask_once
 from tests.support.planned_groups import pair
 from tools import never_ends, smaller_groups

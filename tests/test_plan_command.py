@@ -9,13 +9,13 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from kafka_rebalance.report.plans.grid import Cell, grid_of
 
 import kafka_rebalance as kr
 from kafka_rebalance.cli.misspelt import FIELDS
 from kafka_rebalance.data import captured_lines
 from kafka_rebalance.group.model import Member, Topic, TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.report.plans.grid import Cell, grid_of
 from kafka_rebalance.report.plans.page import plan_page
 from kafka_rebalance.report.text.names import cut, partitions_text, short_names
 from tests.support.broker_groups import broker_line

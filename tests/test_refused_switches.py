@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from kafka_rebalance.switching.not_rolling import not_rolling
 
 import kafka_rebalance as kr
 from kafka_rebalance.plans.changes import SwitchAssignor
 from kafka_rebalance.report.plans.recipes import print_migration
 from kafka_rebalance.switching.migrations import migration
-from kafka_rebalance.switching.not_rolling import not_rolling
 from tests.support.groups_by_library import group, said
 
 if TYPE_CHECKING:

@@ -38,8 +38,9 @@ _NAMES = {
     "history.records": "read_records",
     "history.replay": "ReplayedRebalance replay replay_shares",
     "live": "client_configs group_lags read_properties snapshot",
-    "notes.finding": "Finding",
     "notes.never_ends": "Endless WayOut endless",
+    "notes.note": "Note",
+    "notes.plan_notes": "comparison_notes plan_notes",
     "plans": """
         Figures LedPlan RebalancePlan Round Samples Step partition_from_text plan plans_by_leader
     """,
@@ -123,10 +124,12 @@ if TYPE_CHECKING:  # type checkers cannot read `_NAMES`; a test compares both li
     from kafka_rebalance.live import group_lags as group_lags
     from kafka_rebalance.live import read_properties as read_properties
     from kafka_rebalance.live import snapshot as snapshot
-    from kafka_rebalance.notes.finding import Finding as Finding
     from kafka_rebalance.notes.never_ends import Endless as Endless
     from kafka_rebalance.notes.never_ends import WayOut as WayOut
     from kafka_rebalance.notes.never_ends import endless as endless
+    from kafka_rebalance.notes.note import Note as Note
+    from kafka_rebalance.notes.plan_notes import comparison_notes as comparison_notes
+    from kafka_rebalance.notes.plan_notes import plan_notes as plan_notes
     from kafka_rebalance.plans import Figures as Figures
     from kafka_rebalance.plans import LedPlan as LedPlan
     from kafka_rebalance.plans import RebalancePlan as RebalancePlan

@@ -4,6 +4,7 @@
 import base64
 import json
 import re
+import shlex
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -189,6 +190,27 @@ def shown(text: str) -> str:
         return text
     unseen = (one for one in set(text) if not one.isprintable() or _INVISIBLE.match(one))
     return text.translate({ord(one): json.dumps(one)[1:-1] for one in unseen})
+
+
+def shell_word(text: str) -> str:
+    """Returns text quoted for a shell, so that a copied command has its exact bytes.
+
+    bash, zsh and ksh read `$'…'`, which names control characters by their bytes in UTF-8.
+    """
+    if shown(text) == text:
+        return shlex.quote(text)
+
+    def escaped(one: str) -> str:
+        if shown(one) == one and one not in "'\\":
+            return one
+        return "".join(f"\\x{byte:02x}" for byte in one.encode("utf-8", "surrogateescape"))
+
+    return f"$'{''.join(map(escaped, text))}'"
+
+
+def shell_option(name: str, value: str) -> str:
+    """Returns an option and its value for a shell: `--group=-x` if `-x` would read as an option."""
+    return f"{name}{'=' if value.startswith('-') else ' '}{shell_word(value)}"
 
 
 # 21 characters of 6 bits, and one whose last 4 bits are 0.

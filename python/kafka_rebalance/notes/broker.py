@@ -26,8 +26,6 @@ Source   modern groups: GroupMetadataManager, CurrentAssignmentBuilder (Kafka 4.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Literal
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE, assigns_tasks, shares_partitions
 from kafka_rebalance.group.model import TopicPartition
@@ -39,33 +37,10 @@ from kafka_rebalance.plans.changes.protocol import copies_user_data
 from kafka_rebalance.plans.clients import LACK_CONSUMER_PROTOCOL, library_evidence
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 
+from .note import Note
 from .other_courses import OtherPause, other_order, other_pause
 
-NoteKind = Literal[
-    "stops", "interval", "tie", "ignored", "blocks", "unknown", "policy", "first join", "owners",
-    "tasks", "delay", "warm-up", "same place", "threads", "order", "pause", "new topics",
-]  # fmt: skip
-
 _HAS = {"java": "Kafka's Java client has it from 4.0 on", "librdkafka": "librdkafka from 2.12.0 on"}
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """A sentence for people.
-
-    `moved` has each partition with its owners now and at the end, `other` another course.
-    """
-
-    kind: NoteKind
-    text: str
-    moved: tuple[tuple[TopicPartition, str | None, str | None], ...] = ()
-    other: OtherPause | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        answer: dict[str, Any] = {"kind": self.kind, "text": self.text}
-        if self.moved:
-            answer["moved"] = [[str(tp), before, after] for tp, before, after in self.moved]
-        return answer if self.other is None else answer | {"other": self.other.to_dict()}
 
 
 def broker_notes(plan: RebalancePlan) -> tuple[Note, ...]:
@@ -116,7 +91,7 @@ def _pause(plan: RebalancePlan) -> Iterator[Note]:
     yield Note(
         "pause",
         f"{away} (bounce-members: away=). {why}. {other_course(plan, other)}.",
-        other=other,
+        detail={"other": other._asdict()},
     )
 
 
@@ -341,7 +316,8 @@ def _switch(plan: RebalancePlan, change: SwitchProtocol) -> Iterator[Note]:
         )
     else:
         text += " Remove group.remote.assignor: clients with group.protocol=classic refuse it."
-    yield Note("owners", text, moved)
+    detail = {"moved": [[str(tp), before, after] for tp, before, after in moved]}
+    yield Note("owners", text, partitions=tuple(tp for tp, _, _ in moved), detail=detail)
 
 
 def _libraries(group: GroupSpec) -> Iterator[Note]:

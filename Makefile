@@ -26,8 +26,8 @@ PYTEST = $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup
 quick: need-python need-cargo $(VENV)/built ## the tests that start no process, on few fixed seeds (two minutes)
 	$(PYTEST)
 
-# The laws do not hold for every seed yet: `make test FIRST_SEED=` draws fresh ones, and prints them.
-FIRST_SEED ?= 0
+# Laws draw fresh seeds, and print the first; `make test FIRST_SEED=N` draws those from N on.
+FIRST_SEED ?=
 test: need-python need-cargo need-java $(VENV)/built browser ## all tests but `make frames`; those against Kafka's own classes need Maven
 	@command -v mvn >/dev/null && $(MAKE) --no-print-directory judges || \
 	  echo "Maven is not here: the tests against Kafka's own classes and a real broker are skipped." \
@@ -79,8 +79,8 @@ SEQUENCES ?= 20000
 SEED ?= 1
 parity-virtual: judges $(VENV)/built ## our coordinator = Kafka's, on SEQUENCES random runs of each kind in virtual time
 	for groups in classic assigning share streams; do \
-	  $(BIN)/python -m tools differential-coordinator --sequences $(SEQUENCES) --seed $(SEED) --groups $$groups || exit 1; done
-	$(BIN)/python -m tools differential-coordinator --sequences $$(( $(SEQUENCES) / 10 )) --seed $(SEED) --groups logs
+	  $(BIN)/python -m tools.differential_coordinator --sequences $(SEQUENCES) --seed $(SEED) --groups $$groups || exit 1; done
+	$(BIN)/python -m tools.differential_coordinator --sequences $$(( $(SEQUENCES) / 10 )) --seed $(SEED) --groups logs
 
 frames: $(VENV)/built build/frames-tools ## tests/test_frames.py: Arrow with polars, DuckDB and pandas 3, in an environment of their own
 	PYTHONPATH=python build/frames-tools/bin/python -m pytest -q --noconftest -o addopts=-ra tests/test_frames.py

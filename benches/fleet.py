@@ -5,7 +5,7 @@
 
 1. Draws 2,000 groups from a seed. Each has min(400, int(2 * pareto(1.25))) members, 1 to 4 topics
    and one of Kafka's four assignors; a third has racks. Each group of the fleet is a copy of one of
-   these, with its own id, except the first: it has 5,000 members (the giant group).
+   them, with its own id, except the first: it has 5,000 members (the giant group).
 2. In a separate process with local[2], plans three changes, each alone, for every group
    (`plan_each_change`), and writes Parquet. Memory is the largest resident set in /proc.
 3. Estimates the CPU time of the core alone, from every eighth file, in one thread of this process.

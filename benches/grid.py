@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The benchmark grid: the cases of Kafka's own client-side assignor benchmark, and more.
 
-Kafka's benchmark has range and cooperative-sticky only; the other assignors get the same cases.
+Kafka's benchmark covers only range and cooperative-sticky; the other assignors get the same cases.
 
 A case has M members, P partitions for each member, and T topics of M * P / T partitions each. It
 has three more parameters; the star marks values that Kafka's benchmark does not have:
 
     subscriptions   same        every member subscribes to all topics
                     buckets     five sets of members, each subscribed to its own topics
-                    shuffled *  every member subscribes to all topics, listed in an order of its own
+                    shuffled *  every member subscribes to all topics, each in its own order
                     three *     each member subscribes to 3 random topics
                     tenth *     each member subscribes to a random tenth of the topics
                     sevenths *  each member subscribes to one topic, 12 members to each
@@ -150,7 +150,7 @@ def grid(assignors: Sequence[str] = ASSIGNORS) -> Iterator[Case]:
 def shuffled() -> Iterator[Case]:
     """Yields cases outside Kafka's grid: equal subscriptions, but no two lists are in one order.
 
-    Lists that are equal one by one need no hash of a name; these need all.
+    Lists in equal order need no hash of a name; these lists need the hashes of all names.
     """
     for members, per_member, topics in (
         (100, 5, 10),

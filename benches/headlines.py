@@ -23,7 +23,7 @@ _MEMBERS_ONLY = "only the members of our answer are read in Python"
 
 
 class Comparison(NamedTuple):
-    """What is compared. `ours` is "core", or one of our interfaces; `fits` chooses the cases."""
+    """One comparison. `ours` is "core", or one of our interfaces; `fits` chooses the cases."""
 
     title: str
     peer: str
@@ -33,7 +33,7 @@ class Comparison(NamedTuple):
 
 
 def ratio(row: Row, peer: str, field: str, ours: str = "core") -> float | None:
-    """Returns how many times longer the peer takes; None if one of the two has no time."""
+    """Returns how many times longer the peer takes; None if the time of one of them is missing."""
     theirs, mine = row["peers"][peer].get("ms"), _time(row, ours, field)
     return None if theirs is None or mine is None else theirs / mine
 
@@ -91,7 +91,7 @@ def _sizes(rows: Iterable[Row], one: Comparison) -> str:
 
 
 def _without_time(rows: Iterable[Row], one: Comparison) -> str:
-    """Returns a text about the groups for which we have a time, and the peer none."""
+    """Returns a sentence about the groups for which we have a time, and the peer has none."""
     timed = (row for row in rows if _time(row, one.ours, AGAIN) is not None)
     reasons = [row["peers"][one.peer].get("skipped", "") for row in timed]
     slow = [found[1] for reason in reasons if (found := _NO_ANSWER.match(reason))]

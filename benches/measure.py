@@ -53,7 +53,7 @@ class Peer:
     def ask(self, case: Case, line: bytes) -> Answer:
         """Returns `ms` (the median) and `best_ms`, or `skipped` with the reason.
 
-        A peer that can keep something from one call to the next also has `again_ms`.
+        A peer that can cache data from one call to the next also reports `again_ms`.
         """
         if case.assignor not in self.knows:
             return {"skipped": "it has no such assignor"}
@@ -113,7 +113,7 @@ class Peer:
         return self._process
 
     def _crash(self, process: subprocess.Popen[bytes], written: bytes) -> _Crashed:
-        """Returns the error to raise; its text has the last line that the peer wrote."""
+        """Returns the error to raise; its text contains the last line that the peer wrote."""
         self.stop(ends_within_s=10)
         self._errors.seek(0)
         lines = (written + self._errors.read()).decode(errors="replace").split("\n")
@@ -141,9 +141,9 @@ def timed(ask: Callable[[], object], seconds: float) -> Answer:
 
 
 def timed_anew(make: Callable[[], _T], ask: Callable[[_T], object], seconds: float) -> Answer:
-    """As `timed`; each call gets what `make` has just made.
+    """Measures as `timed` does; each call gets a new object from `make`.
 
-    Making it is outside of the time. Freeing it, and the answer, is inside.
+    The time includes freeing the object and the answer, but not making the object.
     """
     times: list[float] = []
     start = time.perf_counter()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draws the running time by number of partitions: one line for each peer, logarithmic axes.
 
-The core has two lines: from names, and asked again.
+The core has two lines: first answers (from names), and later answers for a group (again).
 """
 
 from __future__ import annotations

@@ -31,9 +31,9 @@ ROOT = Path(__file__).resolve().parent.parent
 HERE = Path(__file__).resolve().parent
 STICKY = ("sticky", "cooperative-sticky")
 PYTHON_CLIENTS_PARTITIONS = 2_000
-"""The most partitions of the groups that kafka-python and aiokafka are asked."""
+"""The most partitions of the groups that kafka-python and aiokafka assign."""
 _COLD = 8
-"""The number of cases that are asked once more, first: Java's first cases ran four times slower."""
+"""The number of cases that run once before all: Java's first cases ran four times slower."""
 PYTHON_BORDER_PARTITIONS = 100_000
 # Longer lines are not converted to Python objects: a group of 10,000 members with 1,000 topics each
 # has a line of 110 MB.
@@ -63,7 +63,7 @@ def chosen(which: str) -> Iterator[Case]:
 
 
 def peers(seconds: float, timeout: float) -> list[Peer]:
-    # The wheel has mimalloc, too.
+    # The wheel contains mimalloc, too.
     core = ["cargo", "bench", "-q", "--no-default-features", "--features", "mimalloc"]
     core += ["--bench", "core_times", "--"]
     java = ["java", "-Xms2g", "-Xmx6g", "-cp", str(ROOT / "tools/oracle/target/oracle.jar")]
@@ -82,7 +82,7 @@ def borders(line: bytes, seconds: float) -> dict[str, Any]:
     """Times one assignment through each of our interfaces, in one thread."""
     record = {**json.loads(line), "generation_id": None}
     batch = pa.RecordBatch.from_pylist([record])
-    # Each name is a text of its own, and the constructor does not number the names.
+    # Each name is a separate string, and the constructor does not number the names.
     asked = kr.GroupSpec.from_dict(record, max_partitions=10**8)
 
     def first_and_again(ask: Callable[[kr.GroupSpec], object]) -> Answer:

@@ -3,12 +3,12 @@
 
     python -m benches.server_side [--members N] [--seconds S]
 
-The cells are those of `make bench` without racks. Kafka's side has two times. `target` is what a
-broker does in one heartbeat: from members with the names of their topics to each member's target
+The cells are those of `make bench` without racks. Kafka's side has two times. `target` is a
+broker's work in one heartbeat: from members with the names of their topics to each member's target
 and the records of those that changed (ConsumerTargetAssignmentBuilder). `class` is the assignor's
-own `assign`, with the topics' ids resolved and the owner of each partition known. So ours from
-names is compared with `target`, and ours asked again, whose names are numbered and hashed, with
-`class`. Writes results/server_side.md.
+own `assign`, with the topics' ids resolved and the owner of each partition known. So our first
+answer (from names) is compared with `target`, and our later answer, whose names are numbered and
+hashed, with `class`. Writes results/server_side.md.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def cases(members: int | None) -> Iterator[Case]:
 
 
 def measured(case: Case, core: Peer, java: Peer) -> Row:
-    """Returns the median times in ms of a case, or why one is missing."""
+    """Returns the median times in ms of a case, or the reason why one is missing."""
     line = case.group().to_json().encode()
     ours, theirs = core.ask(case, line), java.ask(case, line)
     row: Row = {"case": str(case), "assignor": case.assignor, "kind": case.kind}

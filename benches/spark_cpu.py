@@ -14,8 +14,8 @@ written.
     python -m benches.spark_cpu --to-parquet --groups 20000 --rounds 7
 
 compares jobs from Parquet to Parquet in one session on two cores: the identity, `assign_groups` and
-`assign_files`, over the same varied groups (1 to 40 members, 1 to 9 topics, ids of their own). Each
-round runs each job once; three rounds before the first measured one warm the JVM.
+`assign_files`, over the same varied groups (1 to 40 members, 1 to 9 topics, each with its own id).
+Each round runs each job once; three rounds before the first measured one warm the JVM.
 """
 
 import argparse

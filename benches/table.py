@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes a benchmark's results as Markdown, and as JSON lines that `read` reads again.
 
-    python -m benches.table        writes results/grid.md and the README's table anew, from
+    python -m benches.table        writes results/grid.md and the README's table again, from
                                    results/grid.jsonl
 
-In the file of JSON lines, the first line has the machine, the wheel and the plug-ins. Every other
-line is a case, with the fields that the tables and the picture need.
+In the file of JSON lines, the first line contains the machine, the wheel and the plug-ins. Every
+other line is a case, with the fields that the tables and the picture need.
 """
 
 from __future__ import annotations
@@ -118,7 +118,9 @@ def _plug_ins(rows: Iterable[Row]) -> list[str]:
 
 
 def _core_ms(row: Row) -> float:
-    """Returns the core's time from names, or if it was not measured, its time when asked again."""
+    """Returns the core's time from names, or if that was not measured, the time of a later
+    answer.
+    """
     core = row["peers"]["core"]
     ms: float = core["ms"] if "ms" in core else core["again_ms"]
     return ms

@@ -78,12 +78,12 @@ def pytest_runtest_makereport(
 
 @pytest.hookimpl(tryfirst=True)  # xdist's own hook, which comes later, reads the marks
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Marks tests, so that live ones and Spark's each run in one process; keeps the quick ones."""
+    """Marks tests, and groups those that share a process; keeps the quick ones."""
     for item in items:
         for mark in tiers.marks(item):
             item.add_marker(mark)
-            if mark != "process":
-                item.add_marker(pytest.mark.xdist_group(mark))
+        if group := tiers.group(item):
+            item.add_marker(pytest.mark.xdist_group(group))
     if _is_quick_run(config):
         config.hook.pytest_deselected(items=[one for one in items if not tiers.is_quick(one)])
         items[:] = filter(tiers.is_quick, items)

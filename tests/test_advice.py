@@ -103,7 +103,7 @@ def test_only_assignors_that_the_clients_have_are_recommended() -> None:
 @pytest.mark.parametrize(
     ("libraries", "lacks"),
     [
-        (("python", "aiokafka", "python"), "aiokafka"),  # as a snapshot of aiokafka members has it
+        (("python", "aiokafka", "python"), "aiokafka"),  # as in a snapshot of aiokafka members
         (("java", "aiokafka", "java"), "aiokafka"),
         (("java", "kafka-python", None), None),
     ],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The consumer of the consumer protocol: joins, heartbeats, reconciliations, and how it leaves."""
+"""The consumer of the consumer protocol: joins, heartbeats, reconciliations, leaves."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_positions_are_committed_before_the_revocation() -> None:
     (commit,) = (one.request for one in client.sent if isinstance(one.request, OffsetCommit))
     assert (commit.generation_id, commit.offsets[0].offset) == (2, 10)
     client.poll()
-    assert Revoked(partitions(0)) not in client.callbacks  # the commit is not answered
+    assert Revoked(partitions(0)) not in client.callbacks  # the commit has no answer yet
     client.answer(OffsetCommit, committed(ErrorCode.NONE))
     client.poll()
     assert client.callbacks[-1] == Revoked(partitions(0))
@@ -145,16 +145,16 @@ def test_positions_are_committed_before_the_revocation() -> None:
 def test_librdkafka_revokes_commits_and_assigns_within_one_poll() -> None:
     client = Client(LIBRDKAFKA)
     client.stable(0, 1)
-    client.answer(OffsetCommit, committed(ErrorCode.NONE))  # of the interval
+    client.answer(OffsetCommit, committed(ErrorCode.NONE))  # answers the automatic commit
     client.next_interval()
     client.beaten(2, assigned(0))
-    assert client.callbacks == [PendingRevocation(partitions(1))]  # its main thread does not wait
+    assert client.callbacks == [PendingRevocation(partitions(1))]  # no wait for a poll
     assert not client.has_sent(OffsetCommit)
     client.poll()
     assert client.callbacks[1:] == [Revoked(partitions(1))]
     (commit,) = (one.request for one in client.sent if isinstance(one.request, OffsetCommit))
     assert [one.partition for one in commit.offsets] == [1]
-    assert client.consumer.is_in_poll  # it returns no records before the next callback
+    assert client.consumer.is_in_poll  # the poll returns no records before the next callback
     assert not client.has_sent(ConsumerGroupHeartbeat)
     client.answer(OffsetCommit, committed(ErrorCode.NONE))
     client.poll()
@@ -166,7 +166,7 @@ def test_librdkafka_revokes_commits_and_assigns_within_one_poll() -> None:
 def test_librdkafka_without_a_revocation_calls_back_in_the_next_poll_without_a_commit() -> None:
     client = Client(LIBRDKAFKA)
     client.stable(0)
-    client.answer(OffsetCommit, committed(ErrorCode.NONE))  # of the interval
+    client.answer(OffsetCommit, committed(ErrorCode.NONE))  # answers the automatic commit
     client.next_interval()
     client.beaten(3, assigned(0, 2))
     client.poll()
@@ -186,7 +186,7 @@ def test_heartbeats_go_on_during_a_callback_and_a_newer_target_waits() -> None:
     assert client.heartbeat().topic_partitions is None
     client.beaten(4, assigned(0, 1, 2))
     client.do(CallbackCompleted())
-    request = client.heartbeat()  # it acknowledges what was taken over, not the newer target
+    request = client.heartbeat()  # it acknowledges the applied target, not the newer one
     assert (request.member_epoch, request.topic_partitions) == (4, assigned(0, 1))
     assert client.consumer.state is S.RECONCILING
     client.poll()

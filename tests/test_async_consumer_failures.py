@@ -177,7 +177,7 @@ def test_without_polls_the_member_leaves_and_joins_at_the_next_poll() -> None:
     assert client.heartbeat().member_epoch == -1
     assert (client.consumer.state, client.callbacks) == (S.STALE, [])
     client.sent.clear()
-    client.poll()  # onPartitionsLost waited for it
+    client.poll()  # onPartitionsLost waited for this poll
     assert client.callbacks == [Lost(partitions(0))]
     assert client.heartbeat().member_epoch == 0
 

@@ -108,7 +108,9 @@ def test_only_numbers_of_the_contract_have_to_be_whole() -> None:
 
 
 def test_fields_that_are_null_in_all_rows_stand_beside_floats() -> None:
-    """pandas has floats for a missing generation, and the null type for a field without a value."""
+    """pandas uses floats for a missing generation, and the null type for a field without a
+    value.
+    """
     unread = {"odd": [{"n": None}] * 3, "user_data": None}
     member = {"topics": ["t"], "generation_id": 2.0, **unread}
     members = [{"member_id": name, **member} for name in "ab"]

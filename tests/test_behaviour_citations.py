@@ -43,7 +43,7 @@ def anchors(text: str) -> frozenset[str]:
 
 
 def read_pages(directory: Path) -> dict[str, Page]:
-    """Returns name of a page -> the page."""
+    """Returns a mapping from the name of a page to the page."""
     paths = sorted(directory.glob("*.md"))
     return {path.name: Page(path.name, anchors(path.read_text("utf-8"))) for path in paths}
 

@@ -52,11 +52,11 @@ def test_a_slow_peer_is_not_asked_larger_cases() -> None:
 )
 def test_a_crash_is_reported_with_its_last_line(body: str, problem: str) -> None:
     peer = _peer(body)
-    for partitions in (10, 20):  # the peer starts anew for the next case
+    for partitions in (10, 20):  # the peer starts again for the next case
         assert peer.ask(_case(partitions), b"{}") == {"skipped": problem}
 
 
 def test_a_peer_that_never_reads_has_crashed() -> None:
     peer = Peer("peer", [sys.executable, "-c", "raise SystemExit(5)"], ("range",), 60)
-    long_line = b"x" * 1_000_000  # more than a pipe holds
+    long_line = b"x" * 1_000_000  # more bytes than a pipe holds
     assert peer.ask(_case(10), long_line) == {"skipped": "crashed, exit code 5: it wrote nothing"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounces of one protocol name, of eager groups, and of groups that are too large to be played."""
+"""Bounces of one protocol name, of eager groups, and of groups that are too large to play."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_the_leaders_class_answers_in_a_bounce_of_one_name(
     old, new = "librdkafka/range", "range"
     group = running("range").edited(assignor=old)
     led = group.edited(leader=group.members[2].member_id)
-    # The last member to restart leads, so only its own leave and its return have the new class.
+    # The last member to restart leads, so the new class answers only its leave and its return.
     assert _who_answers(led, old, new, monkeypatch) == [old] * 4 + [new] * 2
     # A static leader goes on leading with its new list; its return starts no rebalance.
     static = running("range", static=(0,)).edited(assignor=old)
@@ -95,7 +95,7 @@ def test_the_leaders_class_answers_in_a_bounce_of_one_name(
 def test_the_missing_bounce_has_the_rebalances_of_the_broker(engine: Engine) -> None:
     """Three members of [cooperative-sticky, range] needed 8 rebalances (tests/test_mixed_lists.py).
 
-    A group's line has the selected assignor only, and the field says that there is another one.
+    A group's line names only the selected assignor; the field shows that there is another one.
     """
     bounce = bounce_of_one_name(eager(), COOPERATIVE, COOPERATIVE, engine)
     assert bounce == one_bounce(between(), BOTH, COOPERATIVE, engine)
@@ -106,7 +106,9 @@ def test_the_missing_bounce_has_the_rebalances_of_the_broker(engine: Engine) -> 
 @pytest.mark.parametrize("members", [2, 3, 4])
 @pytest.mark.parametrize("new", ["sticky", "roundrobin"])
 def test_a_switch_of_an_eager_group_is_counted_as_consumers_play_it(new: str, members: int) -> None:
-    """Simulated consumers begin with both assignors; the first bounce replaces the second one."""
+    """Simulated consumers begin with both assignors; the first bounce replaces the second
+    assignor.
+    """
     group = running(COOPERATIVE, members).edited(rebalance_protocol="eager")
     counts = [one.rebalances for one in two_bounces(group, COOPERATIVE, new, "rust")]
     assert counts == played(members, BOTH, [(new, COOPERATIVE), (new,)])
@@ -171,7 +173,9 @@ def test_the_missing_bounce_is_printed_before_a_switch_to_another_assignor(
 def test_rounds_of_an_eager_group_are_as_long_as_those_of_sticky(
     group: kr.GroupSpec, capsys: pytest.CaptureFixture[str], *, differ: bool
 ) -> None:
-    """Both revoke everything; the seconds and the recommendation are set by hand."""
+    """Eager members and sticky's revoke everything; the test sets the seconds and the
+    recommendation.
+    """
 
     def seconds(unread: int) -> Timed:
         return Timed(Spread(unread, unread, unread), Spread(1, 1, 1))

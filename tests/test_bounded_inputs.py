@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A file that a stranger made ends a command in one line: endless lines, and lists in lists.
 
-`assign`, `plan` and `describe` read contract lines: tests/test_giant_lines.py and
-tests/test_wrong_inputs.py.
+tests/test_giant_lines.py and tests/test_wrong_inputs.py test contract lines, which `assign`, `plan`
+and `describe` read.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 RECORDS = VECTORS / "kafka-2.4.1" / "records.jsonl.gz"
 PATIENCE_S = 120.0
 MOST_BYTES = 450 << 20
-"""The most memory of a command: a line of MAX_LINE_BYTES has a few copies."""
+"""The most memory of a command, which holds a few copies of a line of MAX_LINE_BYTES."""
 
 DEEP = b"[" * 200_000
 RECORD = json.dumps({"partition": 0, "offset": 0, "timestamp": 0, "key": "", "value": None})
 
 
 def ran(*arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    """Runs a command that has little memory."""
+    """Runs a command with limited memory."""
     return subprocess.run(
         [sys.executable, "-m", "kafka_rebalance", *arguments],
         input=stdin,

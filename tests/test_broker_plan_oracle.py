@@ -33,7 +33,7 @@ def test_every_step_is_as_planned(seed: int, assignors: tuple[str, ...]) -> None
 
 @pytest.mark.parametrize("engine", ["reference", "rust"])
 def test_an_empty_group_between_two_memberships_has_a_generation(engine: Engine) -> None:
-    """Kafka's coordinator counts it, too: a classic group from 5 to 7, as a consumer group."""
+    """Kafka's coordinator counts it, too: generation 5 is followed by 7, as in a consumer group."""
     classic = pair("range")
     classic = classic.edited(members=classic.members[:1], generation_id=7)
     modern = broker_group("consumer/uniform", [[0, 1, 2]])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans of groups that the broker assigns, beside what a real broker did.
+"""Plans of groups that the broker assigns, compared with recordings of a real broker.
 
-`modern_live.jsonl.gz` has what a real broker did, `modern_live_assigned.jsonl.gz` what it did with
+`modern_live.jsonl.gz` records a real broker's consumer groups, `modern_live_assigned.jsonl.gz` its
 share groups and streams groups: `python -m tests.modern_live --record`.
 """
 
@@ -56,7 +56,9 @@ def test_what_a_broker_did_is_as_planned(observed: dict[str, Any]) -> None:
 def test_classic_members_have_bare_ids_until_the_group_is_classic(
     owned: list[list[int]], bare: int
 ) -> None:
-    """With one member, the group is empty when it comes back, and an empty group is converted."""
+    """With one member, the group is empty when the member comes back, and an empty group is
+    converted.
+    """
     group = broker_group("consumer/uniform", owned)
     made_up = kr.plan(group, None, ["switch-protocol=classic/range"]).made_up
     assert [len(one) == 22 for one in made_up] == [True] * bare + [False]
@@ -76,7 +78,7 @@ def test_no_bare_id_begins_with_a_dash() -> None:
 def test_a_librdkafka_leader_of_a_group_that_was_the_brokers_sorts_its_topics(
     engine: Engine,
 ) -> None:
-    """A real switch, just after the last member of the consumer protocol has left."""
+    """Recorded in a real switch, just after the last member of the consumer protocol left."""
     owned = {
         "zG0OSGalQe6kdF9sEdhjgQ": {"a": [4, 5, 6, 7]},
         "qJzRPwE1Q9uemrY6Hai1mA": {"a": [1, 2, 3]},
@@ -163,7 +165,9 @@ def test_the_table_has_the_order_that_brokers_describe() -> None:
 
 
 def _in_table(member_ids: list[str]) -> list[str]:
-    """Returns the order of a broker's table after members joined, and after one is put again."""
+    """Returns the order of a broker's table after members joined, and after one entry is
+    replaced.
+    """
     table = TimelineHashMap[str, None]()
     for member_id in [*member_ids, member_ids[-1]]:
         table.put(member_id, None)

@@ -151,7 +151,7 @@ def test_a_change_that_does_not_fit_is_a_clear_error(text: str) -> None:
     ],
 )
 def test_a_text_that_fits_no_group_is_one_error_in_both_engines(text: str) -> None:
-    """It is an error before a change in front of it is left out."""
+    """Such a text is an error before an earlier change is left out."""
     pytest.importorskip("pyarrow")
     with pytest.raises(GroupError) as raised:
         kr.change_from_text(text)

@@ -60,7 +60,7 @@ def test_a_topic_that_a_member_left_is_handed_out_at_once(engine: Engine) -> Non
 
 
 def test_claims_are_what_is_held_and_still_subscribed(engine: Engine) -> None:
-    """C1 unsubscribes from topic a. As a Java client, it claims only b: one round is enough."""
+    """C1 unsubscribes from topic a. As a Java client, C1 claims only b: one round is enough."""
     members = (
         kr.Member("C1", ("a", "b"), owned_partitions=(A[0], B), generation_id=1),
         kr.Member("C2", ("a",), owned_partitions=(A[1],), generation_id=1),

@@ -176,7 +176,7 @@ def test_a_line_without_an_id_is_named_by_its_number(tmp_path: Path) -> None:
 
 
 def test_a_byte_order_mark_is_no_part_of_a_line(tmp_path: Path) -> None:
-    """Notepad and PowerShell write it, and files that are joined have one before any line."""
+    """Notepad and PowerShell write it, and in joined files it can be before any line."""
     one = b'{"group_id": "g", "topics": [], "members": [{"member_id": "m", "topics": []}]}\r\n'
     source = tmp_path / "groups.jsonl"
     source.write_bytes((BOM_UTF8 + one) * 2)

@@ -43,7 +43,7 @@ def test_a_file_and_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     path = tmp_path / "client.properties"
     path.write_text("security.protocol=SASL_PLAINTEXT\nsasl.mechanism = PLAIN\nacks=all\n")
     monkeypatch.setenv("KAFKA_REBALANCE_SASL_JAAS_CONFIG", PLAIN)
-    monkeypatch.setenv("KAFKA_REBALANCE_SASL_MECHANISM", "SCRAM-SHA-512")  # the file has priority
+    monkeypatch.setenv("KAFKA_REBALANCE_SASL_MECHANISM", "SCRAM-SHA-512")  # the file takes priority
     properties = read_properties(path)
     assert properties == {**SASL, "acks": "all"}
     monkeypatch.setenv("KAFKA_REBALANCE_COMMAND_CONFIG", str(path))
@@ -135,7 +135,7 @@ def test_a_cluster_that_does_not_answer(
         list(snapshot(server, configs=configs))
     assert str(raised.value).startswith(f"{server}: ")
     assert problem in str(raised.value)
-    # Another attempt would fail for the same reason, if something else than Kafka has answered.
+    # If something else than Kafka answers, another attempt would fail for the same reason.
     assert isinstance(raised.value, NotReachedError) == (not sent and "TLS" not in problem)
     assert threading.active_count() <= threads + 1  # only the port's own thread
 
@@ -198,3 +198,16 @@ def test_tokens_of_an_endpoint_and_of_a_file(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("from-a-file\n")
     assert provider(file.as_uri(), "").token() == "from-a-file"
+
+
+def test_an_unsecured_token_is_not_issued_in_the_brokers_future(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Kafka compares `iat` with whole milliseconds, and refuses a token of the fraction after."""
+    monkeypatch.setattr("time.time", lambda: 1_700_000_000.000_9)
+    module = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
+    options = 'unsecuredLoginStringClaim_sub="me"'
+    jaas = {"sasl.mechanism": "OAUTHBEARER", "sasl.jaas.config": f"{module} required {options};"}
+    token = client_configs({**SASL, **jaas})["sasl_oauth_token_provider"].token()
+    claims = json.loads(base64.urlsafe_b64decode(token.split(".")[1] + "=="))
+    assert claims == {"iat": 1_700_000_000, "exp": 1_700_003_600, "sub": "me"}

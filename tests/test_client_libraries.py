@@ -29,7 +29,8 @@ def sent() -> list[sent_subscriptions.Sent]:
 def test_every_member_is_recognised(sent: list[sent_subscriptions.Sent]) -> None:
     """With a user's own client id, most Python members are "python", and none is another library.
 
-    cooperative-sticky tells kafka-python from aiokafka, and so does sticky once a member rejoined.
+    cooperative-sticky distinguishes kafka-python from aiokafka, and so does sticky once a member
+    rejoined.
     """
     found = {
         (one.library, one.assignor): wire.client_library(one.subscription, one.assignor, "orders-1")
@@ -60,7 +61,9 @@ def test_every_member_is_recognised(sent: list[sent_subscriptions.Sent]) -> None
     ],
 )
 def test_user_data_of_custom_assignors(assignor: str, version: int, library: str | None) -> None:
-    """Kafka Streams' members send user data, as librdkafka's do; but librdkafka has no "stream"."""
+    """Members of Kafka Streams send user data, as librdkafka's do, but librdkafka has no assignor
+    "stream".
+    """
     task_info = bytes.fromhex("0000000b0000000b") + bytes(16)  # the version used, and the newest
     subscription = wire.Subscription(("orders",), task_info, version=version)
     assert wire.client_library(subscription, assignor, "orders-StreamThread-1-consumer") == library

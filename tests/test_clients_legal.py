@@ -51,7 +51,7 @@ THROWS = (
 
 
 def same(one: Any, other: Any) -> bool:
-    """Returns whether both have equal partitions in equal order."""
+    """Returns whether both answers have equal partitions in equal order."""
     return {m: list(tps) for m, tps in one.items()} == {m: list(tps) for m, tps in other.items()}
 
 
@@ -157,7 +157,7 @@ def test_anomalies_are_logged_and_kafkas_answer_stands(caplog: pytest.LogCapture
 
 @pytest.mark.parametrize("assignor", [*STICKY, "range", "roundrobin"])
 def test_a_legal_answer_is_kafkas_and_any_answer_is_legal(assignor: str) -> None:
-    """Each answer fits the subscriptions. If Kafka's own answer does, it is sent.
+    """Each answer fits the subscriptions. If Kafka's own answer fits them, it is sent.
 
     In the random groups, members claim unsubscribed topics or other members' partitions, or have no
     topics.

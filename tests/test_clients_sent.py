@@ -116,7 +116,7 @@ def claims(member: Any, assignor: str) -> set[TopicPartition]:
 
 
 def test_a_cooperative_member_claims_what_it_still_holds() -> None:
-    """Before it joins, the client revokes partitions of topics it unsubscribed from."""
+    """Before it joins, the client revokes partitions of topics that it unsubscribed from."""
     member = KafkaPython("m", [ours_kafka.CooperativeSticky], BOTH, TOPICS)
     Group("cooperative-sticky", [member]).rebalance()
     member.subscribe(["refunds"])
@@ -159,7 +159,7 @@ def test_sticky_user_data_contains_the_generation_of_the_partitions(
 def test_a_lost_generation_does_not_change_the_generation_in_sticky_user_data(
     client: Any, plug_in: Any
 ) -> None:
-    """As in Java, the field has no generation, but the user data keep the last one."""
+    """As in Java, the field holds no generation, but the user data keep the last one."""
     member = client("m", [plug_in], BOTH, TOPICS)
     Group("sticky", [member]).rebalance()
     member.lose()
@@ -169,7 +169,9 @@ def test_a_lost_generation_does_not_change_the_generation_in_sticky_user_data(
 
 
 def test_beside_an_eager_assignor_cooperative_sticky_is_eager() -> None:
-    """A member that lists both, as during a change of assignor, revokes all before it joins."""
+    """A member that lists both, as during a change of assignor, revokes all partitions before it
+    joins.
+    """
     strategy = [ours_kafka.CooperativeSticky, ours_kafka.Range]
     member = KafkaPython("m", strategy, BOTH, TOPICS)
     Group("range", [member]).rebalance()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What docs/clients.md states about the clients' own tests and about mass joins is true."""
+"""Checks the statements of docs/clients.md about the clients' own tests and about mass joins."""
 
 from __future__ import annotations
 
@@ -127,7 +127,8 @@ class Light(Java):
 
 
 def mass_join(leader: str, waves: Sequence[int], oracle: Oracle) -> tuple[int, list[Any]]:
-    """Plays a generation for each wave of new members, then more until no member joins again.
+    """Plays a generation for each wave of new members, then further generations until no member
+    rejoins.
 
     Returns the number of generations, and the assignments.
     """
@@ -164,7 +165,7 @@ def test_a_mass_join_makes_one_generation_for_each_wave_of_members(
 ) -> None:
     """Java, the plug-in and kafka-python's own assignor need equally many generations.
 
-    One wave needs one generation, several waves one more than there are waves.
+    One wave needs one generation; several waves need one more generation than there are waves.
     """
     expected = len(waves) + (len(waves) > 1)
     java, of_java = mass_join("java", waves, oracle)
@@ -179,7 +180,7 @@ def arriving(members: int, over_ms: int, generation_ms: int) -> list[int]:
     arrivals = [n * over_ms // members for n in range(members)]
     waves, since = [1], 0
     while sum(waves) < members:
-        # A generation starts when the one before has ended and a member waits.
+        # A generation starts when the previous generation has ended and a member waits.
         until = max(since, arrivals[sum(waves)]) + generation_ms
         waves.append(sum(since <= at < until for at in arrivals[1:]) or 1)
         since = until

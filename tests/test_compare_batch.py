@@ -59,7 +59,9 @@ LIBRARIES = ("java", "librdkafka", "kafka-python", "aiokafka", "python", "a-libr
 
 
 def _with_libraries(rng: random.Random, group: kr.GroupSpec) -> kr.GroupSpec:
-    """Draws the libraries that the bytes of members and leader show; half the groups have one."""
+    """Chooses random libraries for members and leader in half of the groups, as their bytes would
+    show.
+    """
     drawn = rng.choices((None, *LIBRARIES), k=rng.choice((1, 1, 2, 3)))
     members = tuple(replace(one, client_library=rng.choice(drawn)) for one in group.members)
     return replace(group, members=members, leader_library=rng.choice((None, *LIBRARIES)))

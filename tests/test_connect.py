@@ -156,7 +156,7 @@ def test_events_play_from_what_runs_now(engine: Engine) -> None:
 
 
 def test_a_new_connector_is_assigned_before_its_tasks(engine: Engine) -> None:
-    """Its worker writes the tasks' configurations when it has started."""
+    """The connector's worker writes the tasks' configurations when the connector has started."""
     events = ["connector files tasks=3", "connector none tasks=0", "connector files tasks=4"]
     running = {"w1": Work(), "w2": Work()}
     rounds = list(play_events(running, {}, events, max_delay_ms=DELAY_MS, engine=engine))

@@ -65,7 +65,7 @@ def test_metadata_by_hand(version: int) -> None:
 
 @pytest.mark.parametrize("version", INCREMENTAL)
 def test_metadata_with_what_runs_by_hand(version: int) -> None:
-    """A report contains an encoded assignment, which has its own version."""
+    """A report contains an encoded assignment with its own version."""
     runs = struct.pack(">h", version) + _body() + ENTRY + NOTHING + b"\0\0\0\0"
     head = struct.pack(">h", version) + b"\0\x08http://m" + struct.pack(">q", 11)
     data = head + struct.pack(">i", len(runs)) + runs

@@ -170,7 +170,7 @@ def test_a_downgrade_leaves_work_running_twice_until_its_worker_is_restarted() -
 
 
 def test_after_the_coordinator_has_moved_no_older_worker_can_join() -> None:
-    """The log has only the protocol in use: members' other protocols are unknown after a move.
+    """The log contains only the protocol in use: members' other protocols are unknown after a move.
 
     Until all members have joined again, a worker without this protocol cannot join.
     """
@@ -286,7 +286,7 @@ def _drawn(seed: int, protocol: str | None = None) -> Scenario:
         )
         for n in range(rng.randint(1, 5))
     )
-    # No event stops or freezes `keeper`, so at least one worker runs at the end.
+    # No event stops or freezes the worker `keeper`, so at least one worker runs at the end.
     keeper = replace(members[0], name="keeper", start_ms=0)
     connectors = {f"c{n}": rng.randint(0, 5) for n in range(rng.randint(1, 6))}
     # If workers have two protocols, the coordinator does not move, because workers of the older one

@@ -201,7 +201,9 @@ S3_PAGES = {
 def test_the_command_tells_what_the_order_of_work_decides(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """REST does not show the order of tasks, so the answer lists which may stop, and how many."""
+    """REST does not show the order of tasks, so the answer lists the tasks that may stop, and their
+    number.
+    """
     with connect(S3_PAGES) as url:
         joins = ["connect", "--url", url, "--then", "worker 10.0.0.3:8083 joins"]
         assert main(joins) == 0

@@ -93,7 +93,7 @@ def test_both_engines_answer_mutated_bytes_alike(changes: list[tuple[int, bytes]
     rust, python = rust_answer(bytes(line)), reference_answer(bytes(line))
     assert rust.is_error == python.is_error
     texts = [error_text(answer) if answer.is_error else "" for answer in (rust, python)]
-    # For bad JSON or UTF-8, each parser has its own text, so only the beginning is compared.
+    # For bad JSON or UTF-8, each parser has its own message, so only the beginning is compared.
     own_words = ("line 1: not JSON: ", "line 1: not UTF-8: ")
     if texts[0].startswith(own_words):
         assert texts[1].startswith(texts[0][: len("line 1: not ")])

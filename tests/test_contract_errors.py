@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For bad values in a line, both engines report one text, with the path of the field."""
+"""For bad values in a line, both engines report one message, with the path of the field."""
 
 from __future__ import annotations
 
@@ -127,7 +127,9 @@ def test_null_entries(path: Path, noun: str) -> None:
 
 @pytest.mark.parametrize(("path", "bounds"), NUMBERS.items())
 @pytest.mark.parametrize("value", [-1, MAX + 1, -(2**31) - 1, 2**63, 2**64 - 1, -(2**63)])
-def test_numbers_out_of_range(path: Path, bounds: tuple[str, int], value: int) -> None:
+def test_numbers_out_of_range_are_reported_with_their_bounds(
+    path: Path, bounds: tuple[str, int], value: int
+) -> None:
     noun, least = bounds
     line = as_bytes(valid_line_with(path, value))
     if value >= least and value <= MAX:

@@ -18,7 +18,7 @@ from kafka_rebalance.coordinator import (
     Group,
     IllegalTransition,
 )
-from kafka_rebalance.coordinator.classic_group.group import LEGAL_PREDECESSORS
+from kafka_rebalance.coordinator.classic_group.group import LEGAL_PREDECESSORS, STATES
 from kafka_rebalance.wire.classic_groups import FindCoordinator, JoinGroupProtocol
 from kafka_rebalance.wire.coordinator_lookup import (
     Node,
@@ -27,10 +27,10 @@ from kafka_rebalance.wire.coordinator_lookup import (
     partition_for,
 )
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.group_states import GroupState
+from kafka_rebalance.wire.messages import GroupState
 from tests.support.coordinators import ask
 
-EMPTY, PREPARING, COMPLETING, STABLE, DEAD = GroupState
+EMPTY, PREPARING, COMPLETING, STABLE, DEAD = STATES
 
 
 def _member(
@@ -56,11 +56,11 @@ LEGAL = {
     (COMPLETING, PREPARING),
     (COMPLETING, STABLE),
     (STABLE, PREPARING),
-    *((state, DEAD) for state in GroupState),
+    *((state, DEAD) for state in STATES),
 }
 
 
-@pytest.mark.parametrize(("before", "after"), list(itertools.product(GroupState, GroupState)))
+@pytest.mark.parametrize(("before", "after"), list(itertools.product(STATES, STATES)))
 def test_only_legal_transitions_of_all_25_happen(before: GroupState, after: GroupState) -> None:
     group = Group("g", 5, state=before)
     if (before, after) in LEGAL:
@@ -73,7 +73,7 @@ def test_only_legal_transitions_of_all_25_happen(before: GroupState, after: Grou
 
 
 def test_which_states_can_begin_a_rebalance() -> None:
-    able = {state for state in GroupState if Group("g", 0, state=state).can_rebalance()}
+    able = {state for state in STATES if Group("g", 0, state=state).can_rebalance()}
     assert able == {EMPTY, COMPLETING, STABLE} == LEGAL_PREDECESSORS[PREPARING]
 
 
@@ -120,7 +120,7 @@ def test_leadership_passes_on_when_the_leader_leaves() -> None:
     assert group.leader_id == "a"
     group.remove("a")
     assert group.leader_id is None
-    assert group.size == 0
+    assert not group.members
 
 
 def test_the_longest_rebalance_timeout_of_all_members_counts() -> None:
@@ -147,8 +147,8 @@ def test_an_instance_id_or_member_id_is_taken_once() -> None:
 def test_the_first_member_sets_the_type_and_leads() -> None:
     group = _group(_member("a"), _member("b"))
     assert (group.protocol_type, group.leader_id) == ("consumer", "a")
-    assert group.has("b")
-    assert group.get("b").member_id == "b"
+    assert "b" in group.members
+    assert group.members["b"].member_id == "b"
     group.transition_to(PREPARING, 0)
     assert not group.supports("connect", ("range",))
 
@@ -156,7 +156,7 @@ def test_the_first_member_sets_the_type_and_leads() -> None:
 @pytest.mark.parametrize("metadata", [b"", b"\0", b"\xff\xff", b"\0\0\x7f\xff\xff\xff"])
 def test_broken_metadata_is_a_subscription_that_is_not_known(metadata: bytes) -> None:
     group = _group(_member("a"))
-    group.get("a").protocols = (JoinGroupProtocol("range", metadata),)
+    group.members["a"].protocols = (JoinGroupProtocol("range", metadata),)
     group.transition_to(PREPARING, 0)
     group.next_generation(0)
     assert group.subscribed_topics is None

@@ -38,8 +38,7 @@ from kafka_rebalance.wire.classic_groups import (
     SyncGroupResponse,
 )
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.group_states import GroupState
-from kafka_rebalance.wire.messages import Request, Response
+from kafka_rebalance.wire.messages import GroupState, Request, Response
 from kafka_rebalance.wire.offsets import (
     OffsetCommit,
     OffsetFetch,
@@ -222,7 +221,7 @@ class Run:
         if group.is_(GroupState.COMPLETING_REBALANCE, GroupState.STABLE):
             assert ids
             assert all(group.protocol_name in one.names() for one in group.members.values())
-            assert not joined or group.is_(GroupState.STABLE)  # a static member awaits its record
+            assert not joined or group.is_(GroupState.STABLE)  # a static one waits for its record
         if group.is_(GroupState.STABLE) and group.pending_sync:
             # The group waits for members without a SyncGroup, but only until its deadline.
             assert DeadlineKey("sync", group.group_id) in self.broker.coordinator.deadlines()
@@ -260,7 +259,9 @@ class Run:
                     assert found == last.get((group_id, number), -1)
 
     def removed(self, group_id: str) -> bool:
-        """Returns whether the log has a tombstone of the group; its offsets are removed then."""
+        """Returns whether the log contains a tombstone of the group; its offsets are then
+        removed.
+        """
         name = len(group_id).to_bytes(2, "big") + group_id.encode()
         return any(entry.key == b"\0\2" + name and entry.value is None for entry in self.broker.log)
 

@@ -143,7 +143,7 @@ def test_reasons_of_a_rebalance(reason: str, cause: str, member: str, said: str)
 
 
 def test_clients_reasons_of_a_real_run() -> None:
-    """The counts equal those of plain searches for text, without our regular expressions."""
+    """The counts equal those of plain string searches, without our regular expressions."""
     lines = lines_of("kafka-4.4.0/broker.log.gz")
     said = Counter(one.said for one in log_of("4.4.0").events if one.event == "prepare")
     text = [line for line in lines if "Preparing to rebalance" in line]
@@ -153,7 +153,9 @@ def test_clients_reasons_of_a_real_run() -> None:
 
 
 def test_late_writes_of_the_coordinator_name_their_group() -> None:
-    """A broker whose replica was down lost a group's members; its log lines show the reason."""
+    """A broker whose replica was down lost a group's members; the broker's log lines show the
+    reason.
+    """
     log = read_coordinator_log(lines_of("moved-4.4.0.log.gz"))
     stuck = [one for one in log.events if one.event == "write_stuck"]
     assert len(stuck) >= 2

@@ -29,7 +29,7 @@ def test_random_runs() -> None:
         pair = Pair(oracle)
         different = [seed for seed in range(300) if pair.run(seed) is not None]
     assert different == []
-    # The runs have many answers without errors, fenced instance ids, and new records.
+    # The runs contain many answers without errors, fenced instance ids, and new records.
     assert pair.met["NONE"] > 500
     assert pair.met["FENCED_INSTANCE_ID"] > 100
     assert pair.met["record"] > 500
@@ -103,16 +103,17 @@ def test_both_drivers_describe_a_share_group_alike() -> None:
     with CoordinatorOracle() as oracle:
         for command in commands:
             here, there = ours.command(command), oracle.command(command)
-            there.pop("msg", None)  # only Kafka's driver has messages
+            there.pop("msg", None)  # only Kafka's driver sends messages
             for event in (*here["events"], *there["events"]):
-                # The bytes are equal; decoded, Kafka's driver has the names of Kafka's JSON.
+                # The bytes are equal; in the decoded form, Kafka's driver uses the names of Kafka's
+                # JSON.
                 event.pop("k"), event.pop("value")
             assert here == there, command
     assert here["err"] == "GROUP_ID_NOT_FOUND"
 
 
 class Wrong:
-    """Our coordinator, but `change` replaces its answers: from a command and the right answer."""
+    """Our coordinator, but `change(command, right answer)` replaces its answers."""
 
     def __init__(self, ours: Coordinator, change: Change) -> None:
         self._ours = ours
@@ -123,7 +124,7 @@ class Wrong:
 
 
 def assert_found(change: Change, commands: list[Command], kind: str = "assigning") -> None:
-    """Checks that our answers to the commands equal Kafka's, and the changed ones do not."""
+    """Checks that our answers to the commands equal Kafka's, and changed answers do not."""
     with CoordinatorOracle() as oracle:
         wrong = Pair(oracle, lambda ours: Wrong(ours, change), RUNS[kind])
         assert wrong.differ(commands) is not None
@@ -225,9 +226,10 @@ def test_both_drivers_describe_a_consumer_group_alike() -> None:
     with CoordinatorOracle() as oracle:
         for command in commands:
             here, there = ours.command(command), oracle.command(command)
-            there.pop("msg", None)  # only Kafka's driver has messages
+            there.pop("msg", None)  # only Kafka's driver sends messages
             for event in (*here["events"], *there["events"]):
-                # The bytes are equal; decoded, Kafka's driver has the names of Kafka's JSON.
+                # The bytes are equal; in the decoded form, Kafka's driver uses the names of Kafka's
+                # JSON.
                 event.pop("k"), event.pop("value")
             assert here == there
     assert here["err"] == "GROUP_ID_NOT_FOUND"

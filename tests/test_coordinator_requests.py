@@ -38,8 +38,7 @@ from kafka_rebalance.wire.classic_groups import (
     SyncGroupResponse,
 )
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.group_states import GroupState
-from kafka_rebalance.wire.messages import Request, Tick
+from kafka_rebalance.wire.messages import GroupState, Request, Tick
 from kafka_rebalance.wire.offsets import (
     OffsetCommit,
     OffsetCommitResponse,
@@ -197,7 +196,7 @@ def test_a_compacted_log_is_as_good_as_the_whole() -> None:
     compacted = [entry for entry in log if last[entry.key] is entry]
     assert len(compacted) < len(log)
     whole, short = Coordinator(), Coordinator()
-    assert whole.handle(Loaded(tuple(log)), 0) == []  # an unknown kind of key is no error
+    assert whole.handle(Loaded(tuple(log)), 0) == []  # an unknown kind of key is not an error
     short.handle(Loaded(tuple(compacted)), 0)
     assert set(whole.groups()) == {"g0", "g1", "g2", "s0", "s2"}
     assert _described(whole) == _described(short)

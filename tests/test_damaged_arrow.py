@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrow data with offsets or views that point anywhere: an error names the column, nothing crashes.
 
-pyarrow reads an IPC stream without a look at its buffers. The damaged batches are answered in a
+pyarrow reads an IPC stream without a check of its buffers. The damaged batches are answered in a
 process of their own, so that a crash fails one test.
 
-    python -m tests.test_damaged_arrow string     prints how many damaged batches have which answer
+    python -m tests.test_damaged_arrow string     counts the damaged batches by answer
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def read(raw: bytes | bytearray) -> pa.RecordBatch:
 
 
 def main() -> None:
-    """Changes every number of the buffers, one at a time, and asks for the answers."""
+    """Changes every number of the buffers, one at a time, and requests the answers."""
     honest, start = stream(TEXTS[sys.argv[1]])
     met: Counter[str] = Counter()
     for at in range(start, len(honest) - 8, 4):

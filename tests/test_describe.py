@@ -88,7 +88,7 @@ CASES: list[tuple[kr.GroupSpec, dict[str, tuple[str, ...]]]] = [
     (_racked("r2"), {"far": ("a0",)}),
     (_group({"a": 1}, _member("x", "a", "a0"), assignor="stream"), {"foreign": ()}),
     (_eager({"a": 1}, _member("x", "a", "a0")), {"eager": ()}),
-    # Kafka Streams assigns tasks, so nobody knows what would be even.
+    # Kafka Streams assigns tasks, so an even number is unknown.
     (
         _group({"a": 3}, _member("x", "a", "a0", "a1", "a2"), _member("y", "a"), assignor="stream"),
         {"idle": (), "foreign": ()},
@@ -296,7 +296,9 @@ def test_the_command_as_json() -> None:
 def test_the_assignor_has_the_name_that_plan_has(
     group_id: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The table of several groups has it as well, and JSON beside the group's own name."""
+    """The table of several groups shows that name too; JSON shows it beside the group's own
+    name.
+    """
     given = [str(BY_LEADER), "--group", group_id]
     titles = []
     for word in ("describe", "plan"):
@@ -328,7 +330,7 @@ def test_a_cluster_without_groups_to_show_is_said(
 def test_a_classic_streams_group_is_described_to_its_end(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """No plan can be made with Kafka Streams' assignor, and a description needs none."""
+    """No plan can be made with Kafka Streams' assignor, and a description needs no plan."""
     group = kr.GroupSpec("app", (Topic("t", 2),), (Member("a", ("t",)),), assignor="stream")
     path = tmp_path / "groups.jsonl"
     path.write_text(group.to_json() + "\n", encoding="utf-8")

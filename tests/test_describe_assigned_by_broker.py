@@ -51,7 +51,7 @@ CONSUMER, SHARE = DESCRIBE_APIS["consumer"], DESCRIBE_APIS["share"]
 
 
 def _described(*texts: str) -> tuple[DescribedPartitions, ...]:
-    """Returns partitions of one topic, with the id that it had when the bytes were recorded."""
+    """Returns partitions of one topic, with the topic id in the recorded bytes."""
     if not texts:
         return ()
     numbers = tuple(int(text[1:]) for text in texts)
@@ -190,7 +190,9 @@ def test_a_member_that_moves_shows_its_target(capsys: pytest.CaptureFixture[str]
 def test_racks_and_leaders_are_those_of_the_table_of_all_groups(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The table has them from the snapshot's topics: the description has no racks of replicas."""
+    """The table takes them from the snapshot's topics: the description contains no racks of
+    replicas.
+    """
     described = _decoded(CONSUMER, MODERN)
     members = tuple(replace(one, rack_id="a") for one in described.members)
     group = replace(described, members=members)

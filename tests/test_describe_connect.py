@@ -122,7 +122,9 @@ def test_recorded_workers_in_a_table(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_the_next_command_says_that_the_leader_leaves(capsys: pytest.CaptureFixture[str]) -> None:
-    """The next leader remembers nothing, so this differs from a worker that leaves."""
+    """The next leader remembers nothing, so a leaving leader differs from another leaving
+    worker.
+    """
     described = _described(_worker(1, None), _worker(0, None))
     print_connect_group(connect_group(described), everything=False)
     assert capsys.readouterr().out.splitlines()[-1] == (

@@ -16,6 +16,7 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance.data import captured_lines
+from tests.support.contributing import check_steps, source_files
 from tests.support.imports import MODULES
 from tests.support.prompt import command
 from tools import api_page, rooms
@@ -87,7 +88,7 @@ SCRIPTS = [name for name in EXAMPLES if f"{name} output" in EXAMPLES and name !=
 def test_the_pages_have_the_examples_that_are_run_here() -> None:
     """Every example in FOUND is used: here, or in tests/spark/test_examples.py.
 
-    No two have the same name.
+    No two examples share a name.
     """
     assert len(EXAMPLES) == len(FOUND)
     run = {*COMMANDS, *SCRIPTS, *(f"{name} output" for name in SCRIPTS)}
@@ -109,7 +110,9 @@ def test_the_pages_python(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_pages_commands(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each command runs unchanged, and prints what the page has; trailing blanks do not count."""
+    """Each command runs unchanged, and prints the output on the page; trailing blanks do not
+    count.
+    """
     (tmp_path / "group.jsonl").write_text(EXAMPLES["group.jsonl"], encoding="utf-8")
     (tmp_path / "trace.txt").write_text(EXAMPLES["trace.txt"], encoding="utf-8")
     (tmp_path / "sample.jsonl").write_text("\n".join(captured_lines()), encoding="utf-8")
@@ -137,6 +140,17 @@ def test_the_page_of_the_api_is_current() -> None:
     found = api_page.PAGE.read_text(encoding="utf-8")
     assert found == api_page.page()
     assert sorted(re.findall(r"^\| `(\w+)", found, re.MULTILINE)) == kr.__all__
+
+
+def test_the_design_counts_the_files_that_a_change_touches() -> None:
+    found = rooms.PAGE.read_text(encoding="utf-8").partition("## What a change touches")[2]
+    rows = re.findall(r"^\| ((?:Add|Move) .*) \| (\d+) \|$", found, re.MULTILINE)
+    assert len(rows) == 5
+    assert {what: int(files) for what, files in rows} == {
+        what: source_files(what) for what, _ in rows
+    }
+    for heading in ("Add a kind of group", "Move to a new Kafka version"):
+        check_steps(heading, steps=5, files=6)
 
 
 def test_the_rooms_of_the_design_are_current() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The driver of JSON lines: wrong commands have an answer, errors of the coordinator do not."""
+"""The driver of JSON lines: wrong commands are answered, errors of the coordinator are raised."""
 
 from __future__ import annotations
 

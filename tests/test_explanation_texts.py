@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The texts of explanations, for groups whose explanations were once untrue or unclear."""
+"""The sentences of explanations, for groups whose explanations were once untrue or unclear."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_kafkas_steps_are_not_offered_for_an_answer_that_differs() -> None:
 
 
 def settled(assignor: str) -> GroupSpec:
-    """Two members with three partitions each, as all these assignors leave them."""
+    """Two members with three partitions each; all tested assignors keep this assignment."""
     topics = (Topic("t", 6, topic_id="kBxzrTyqT9CWFMeWiOjlag"),)
     members = tuple(
         Member(
@@ -131,7 +131,7 @@ def settled(assignor: str) -> GroupSpec:
 
 
 def test_librdkafka_is_explained_by_its_own_steps() -> None:
-    """A third member joins: the partition that it is to have is withheld in the first round."""
+    """A third member joins: the partition that it will get is withheld in the first round."""
     group = settled("librdkafka/cooperative-sticky")
     plan = kr.plan(group.edited(members=(*group.members, Member("c", ("t",)))))
     first, second = plan.rounds
@@ -175,7 +175,7 @@ def test_claims_are_those_that_the_librarys_class_reads(
 
 
 def read_by_the_class(library: str, member: Member) -> tuple[set[TopicPartition], int]:
-    """Returns the claims and the generation that the class reads from what the member sends."""
+    """Returns the claims and the generation that the class reads from the member's bytes."""
     package = {"kafka-python": "kafka", "aiokafka": "aiokafka"}[library]
     module = f"{package}.coordinator.assignors.sticky.sticky_assignor"
     made = pytest.importorskip(module).StickyPartitionAssignor

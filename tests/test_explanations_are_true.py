@@ -91,7 +91,7 @@ def test_every_fact_is_true_of_the_run(assignor: str) -> None:
 
 @pytest.mark.parametrize("assignor", ["sticky", "cooperative-sticky"])
 def test_every_fact_is_true_of_the_vectors(assignor: str) -> None:
-    """Checks partitions that moved in small vectors, which have every reason for a move."""
+    """Checks partitions that moved in small vectors, in which every reason for a move occurs."""
     with gzip.open(VECTORS / f"{assignor}.jsonl.gz", "rt", encoding="utf-8") as vectors:
         cases = [json.loads(line)["case"] for line in vectors]
     seen: Counter[Any] = Counter()
@@ -112,7 +112,7 @@ def _variant(fact: Fact) -> tuple[object, ...]:
 
 
 def _ends_where_it_is(log: Log, tp: TopicPartition, found: list[Fact]) -> None:
-    """Checks that the last fact names the new owner, and is Withheld if that one has to wait."""
+    """Checks that the last fact names the new owner, and is Withheld if that owner has to wait."""
     target = log.holders(log.target if "sticky" in log.assignor else log.answer, tp)
     if len(target) == 1 and not isinstance(found[-1], SameInstance):
         last = found[-1]

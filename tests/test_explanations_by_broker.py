@@ -42,7 +42,8 @@ def group_of(rng: random.Random, assignor: str) -> GroupSpec:
 
 
 def test_uniform_keeps_and_fills_up_to_quotas() -> None:
-    """A member gives up only above its quota, and gets only below it: total / members, or 1 more.
+    """A member above its quota gives up, a member below it gets; the quota is total / members, or 1
+    more.
 
     The steps are those of UniformHomogeneousAssignmentBuilder (docs of `homogeneous.py`).
     """
@@ -207,7 +208,7 @@ def test_a_shared_partition_has_the_readers_that_its_sentence_says(
 
 
 def random_share_group(rng: random.Random) -> GroupSpec:
-    """Returns a group at rest, and with other members and partitions then."""
+    """Returns a group at rest, and the group after changes of members and partitions."""
     names = ["t0", "t1"]
     same = rng.random() < 0.5
 
@@ -227,9 +228,9 @@ def random_share_group(rng: random.Random) -> GroupSpec:
 
 
 def test_the_readers_of_a_share_group_are_explained_one_by_one() -> None:
-    """Who reads a partition now is who kept it and who got it.
+    """The readers of a partition are the members that kept it and those that got it.
 
-    What a member holds grows by one with each partition of the pool that it gets.
+    A member's number of partitions grows by one with each partition of the pool that it gets.
 
     The steps are those of SimpleAssignor (docs of `share/simple.py`).
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explanations by another assignor's steps name the owners that the rounds of a plan have."""
+"""Explanations by another assignor's steps name the owners in the rounds of a plan."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LIKE = {
     "kafka-python/cooperative-sticky": "cooperative-sticky",
     "aiokafka/roundrobin": "roundrobin",
 }
-"""An assignor -> Kafka's classic one with the most similar rule."""
+"""An assignor -> Kafka's classic assignor with the most similar rule."""
 
 
 def holders(owned: Mapping[str, Sequence[TopicPartition]], tp: TopicPartition) -> list[str]:
@@ -107,7 +107,7 @@ KINDS = {
 
 @pytest.mark.parametrize("assignor", LIKE)
 def test_the_steps_of_another_assignor_name_the_owner_of_the_round(assignor: str) -> None:
-    """A withheld partition has no steps, some of which would name another owner than it gets."""
+    """A withheld partition is explained without steps: some would name a wrong owner."""
     seen: Counter[str] = Counter()
     # The classes of the Python libraries are slow.
     for one in random_rounds(assignor, 60 if "python" in assignor else 200):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """kafka-python and librdkafka join again after a rebalance; plans report it.
 
-`librdkafka_growth.jsonl` has a real group of three librdkafka members with racks: as it was when
-its topic payments had just grown from 10 to 12 partitions, and after the four rebalances that
+`librdkafka_growth.jsonl` contains a real group of three librdkafka members with racks: as it was
+when its topic payments had just grown from 10 to 12 partitions, and after the four rebalances that
 followed. The snapshots are of a broker of Kafka 4.4.0 and librdkafka 2.16, 2026-11-23.
 """
 
@@ -46,7 +46,9 @@ SENTENCE = "The number of rebalances is a lower bound: if one ends between two p
 
 @pytest.mark.parametrize("is_done", [True, False])
 def test_a_join_that_ended_between_two_polls_is_dropped(is_done: bool) -> None:
-    """The poll before timed out while its join was under way; this poll joins again if it ended."""
+    """The previous poll timed out during its join; if that join has ended, this poll joins
+    again.
+    """
     member = KafkaPython("m", [RangePartitionAssignor], ["t"], [kr.Topic("t", 2)])
     coordinator: Any = member._coordinator
     coordinator.ensure_coordinator_ready_async = AsyncMock(return_value=True)
@@ -136,7 +138,9 @@ def held(group: kr.GroupSpec) -> dict[str, set[kr.TopicPartition]]:
 
 
 def test_further_rebalances_end_as_a_real_group_did(engine: Engine) -> None:
-    """A member joins again: two rounds. Then another one does: one round, which moves nothing."""
+    """A member joins again: two rounds. Then another member joins again: one round, which moves
+    nothing.
+    """
     first = kr.plan(GROWN, DIALECT, engine=engine)
     further = played_further(first)
     assert (further.rejoins, further.draws, further.moves) == (2, 0, (2, 2))
@@ -219,7 +223,9 @@ def test_a_plan_names_the_partitions_of_further_rebalances(
 
 @pytest.mark.parametrize(("others", "rejoins"), [(2, 0), (1, 1)])
 def test_one_join_of_the_members_of_librdkafka_is_planned(others: int, rejoins: int) -> None:
-    """Only Java's leader looks itself: under it, all joins of librdkafka's members are further."""
+    """Only a Java leader checks the topics itself: all joins of librdkafka's members are further
+    ones.
+    """
     group = before_growth()
     members = tuple(
         replace(one, client_library="java" if i < others else "librdkafka")

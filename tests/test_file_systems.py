@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths as Hadoop has them are opened by pyarrow or fsspec; lines of a file are read by ranges."""
+"""pyarrow or fsspec opens paths in Hadoop's form; lines of a file are read by ranges."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_path_has_three_parts(path: str, parts: tuple[str, str, str]) -> None:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """Yields the URIs for which pyarrow was asked; its answer has the bucket as the path."""
+    """Yields the URIs for which pyarrow was asked; its answer contains the bucket as the path."""
     uris: list[str] = []
 
     def from_uri(uri: str) -> tuple[str, str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When `fleet` lets tasks read and write the files: for local paths, and where `--direct` asks."""
+"""`fleet` lets tasks read and write the files for local paths, and with `--direct`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import kafka_rebalance as kr
 from kafka_rebalance.cli.fleet_answers import reads_files
 
-NO_SESSION: Any = None  # only for Parquet, columns are looked up
+NO_SESSION: Any = None  # a session is needed only to look up Parquet's columns
 
 
 def arguments(source: str, target: str, **given: Any) -> argparse.Namespace:

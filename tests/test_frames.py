@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Groups from polars, DuckDB and pandas, and the answers back in them; readers stay readers.
 
-`make frames` alone runs this file, with the newest versions of these libraries. Spark's environment
+Only `make frames` runs this file, with the newest versions of these libraries. Spark's environment
 has pandas 2, because Spark does not support pandas 3.
 """
 
@@ -32,7 +32,7 @@ def as_captured(group: dict[str, Any], **fields: object) -> str:
     return json.dumps({**group, "leader_library": None, "members": members, **fields})
 
 
-# The first 114 groups have no generation; libraries that look at few rows take that for a type.
+# The first 114 groups have no generation; libraries that look at few rows infer the null type.
 LINES = [
     as_captured(one, group_id=f"{one['group_id']}-{n}", generation_id=None)
     for n in range(6)

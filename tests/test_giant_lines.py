@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One long line at the prompt: its memory, its answer, and texts that occur many times in it."""
+"""One long line at the prompt: its memory, its answer, and strings that occur many times in it."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_giant_answer_is_never_whole_in_memory(tmp_path: Path) -> None:
 
 
 def with_partitions(fields: dict[str, Any], partitions: int) -> dict[str, Any]:
-    """Returns the group with about so many partitions, spread over the subscribed topics."""
+    """Returns the group with about this many partitions, spread over the subscribed topics."""
     wanted = {topic for member in fields["members"] for topic in member["topics"]}
     each = partitions // len(wanted)
     listed = [

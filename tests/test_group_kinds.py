@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assignors that a group's kind can never run, and changes of the protocol, are named as that."""
+"""Errors name assignors that a group's kind can never run, and changes of the protocol."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OF_CONSUMERS = (
 
 
 def text_of(*arguments: object, assignor: str, code: int = 0) -> str:
-    """Returns what the command prints about a group that runs `assignor`, all in one line."""
+    """Returns the command's output about a group that runs `assignor`, all in one line."""
     run = command(*arguments, stdin=json.dumps(broker_line(assignor, HALVES)))
     assert run.returncode == code, run.stderr
     return " ".join(f"{run.stdout} {run.stderr}".split())
@@ -75,7 +75,7 @@ def test_a_change_of_the_protocol_points_to_its_plan(own: str, named: str, switc
     text = text_of("compare", "-", "--assignors", named, assignor=own)
     assert f"kafka-rebalance plan - --group g --switch-protocol {switch}" in text
     assert "rolling bounce" not in text
-    # The printed change is one that can be planned.
+    # The printed change can be planned.
     assert kr.plan(group, None, [f"switch-protocol={switch}"]).final.assignor == named
 
 

@@ -136,7 +136,7 @@ def test_values_that_no_group_record_can_have(data: str, problem: str) -> None:
 
 
 @given(st.binary(max_size=200), st.booleans())
-def test_hostile_bytes_are_an_error_or_come_back(data: bytes, is_group: bool) -> None:
+def test_hostile_bytes_raise_or_round_trip(data: bytes, is_group: bool) -> None:
     key = GroupMetadataKey("g") if is_group else OffsetCommitKey("g", "t", 0)
     try:
         value = decode_value(key, data)

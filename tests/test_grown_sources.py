@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A topic grows that an application of Kafka Streams reads: `plan` warns that it may stop."""
+"""`plan` warns that an application of Kafka Streams may stop if a topic that it reads grows."""
 
 from __future__ import annotations
 

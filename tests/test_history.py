@@ -116,7 +116,9 @@ def _without_instance(names: set[str]) -> set[str]:
 
 
 def test_gaps_are_told_apart() -> None:
-    """Generations are missing because they were never recorded, compacted away, or not read."""
+    """Generations can be missing because they were never recorded, or compacted away, or not
+    read.
+    """
     records = records_of("4.4.0")
     never = [row for row in rebalance_history(records) if row.gap]
     assert [(row.group_id, row.generation_id, row.gap) for row in never] == [("rdk", 2, 1)]
@@ -166,7 +168,7 @@ def test_one_group_alone_has_the_rows_that_it_has_among_all(release: str) -> Non
 
 @pytest.mark.parametrize("release", ["4.4.0", "3.6.2"])
 def test_a_static_restart_has_the_time_at_which_its_record_was_written(release: str) -> None:
-    """Such a record has the time of its generation, which may be hours before the restart."""
+    """The record of a restart contains the time of its generation, which may be hours earlier."""
     last: dict[str, RecordedRebalance] = {}
     late = 0
     for row, generation in recorded_generations(records_of(release)):
@@ -181,7 +183,9 @@ def test_a_static_restart_has_the_time_at_which_its_record_was_written(release: 
 
 
 def test_moves_add_up_to_what_each_generation_owns() -> None:
-    """In each record, the owned partitions number as many as before, plus gained, minus revoked."""
+    """In each record, the number of owned partitions is the number before, plus gained, minus
+    revoked.
+    """
     owned: dict[str, int] = {}
     moved = 0
     for row, generation in recorded_generations(records_of("4.4.0")):
@@ -214,7 +218,7 @@ def test_foreign_bytes_and_other_groups_do_no_harm() -> None:
 def test_conversions_to_the_consumer_protocol_and_back_are_told(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A real group was converted, converted back and again, then deleted and created anew."""
+    """A real group was converted, converted back and again, then deleted and created again."""
     path = str(VECTORS / "every_line-4.4.0.records.jsonl.gz")
     records = list(read_records(path))
     rows = [row for row in rebalance_history(records) if row.group_id == "migrated"]

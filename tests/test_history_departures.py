@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a member's silence shows: an expiry or a stuck member only soon after its timeout.
+"""A member's silence shows an expiry or a stuck member only soon after its timeout.
 
-Whether a member left or timed out is judged on real runs: `tests/test_history.py` and
-`python -m tests.history_live`, which has groups on quiet topics. These are the borders.
+Whether a member left or timed out is judged on real runs: `tests/test_history.py` and `python -m
+tests.history_live`, which runs groups on quiet topics. This file tests the limits.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _went(
 ) -> tuple[str, str]:
     """Returns the cause for a member that had committed until `silence_ms` before it was gone.
 
-    `others_ms` is how long before that a member that stayed had committed; None: it never did.
+    `others_ms` is how long before that time a remaining member had committed; None: never.
     """
     went, stays = _member("went", OWN, instance), _member("stays", OTHERS)
     gone_ms = LAST_MS + silence_ms
@@ -84,10 +84,10 @@ def test_a_static_member_that_is_stuck_does_not_leave() -> None:
     ("distance_ms", "others_ms", "expected"),
     [
         (25_000, 0, "timed out"),
-        (30_000, 0, "gone"),  # it is often silent for half of this time
-        (600_001, 0, "gone"),  # one commit shows no distance
+        (30_000, 0, "gone"),  # the member is often silent for half of this time
+        (600_001, 0, "gone"),  # a single commit shows no distance
         (COMMIT_MS, None, "gone"),
-        (COMMIT_MS, 50_000, "gone"),  # the others stopped when it did: nothing was left to commit
+        (COMMIT_MS, 50_000, "gone"),  # all stopped at that time: nothing was left to commit
         (COMMIT_MS, 40_000, "timed out"),
     ],
 )

@@ -73,7 +73,7 @@ def test_the_incident_is_a_piece_of_the_recorded_run() -> None:
 
 
 def test_the_figures_of_the_page_about_replay() -> None:
-    """The page has the right numbers of rebalances that come out equal."""
+    """The page states the right numbers of rebalances that replay finds equal."""
     replayed = [one for release in ("4.4.0", "3.6.2", "2.4.1") for one in _replayed(release)]
     libraries = [library for library, equal in replayed if equal]
     shown = re.search(r"(\d+) of (\d+) rebalances come out equal: (\d+) led by Java", TEXT)

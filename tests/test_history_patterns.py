@@ -124,7 +124,7 @@ def test_a_member_that_is_never_given_a_partition() -> None:
 
 
 def test_restarts_among_other_causes_are_no_rolling_restart() -> None:
-    """In each record in which a member came back, another member came, too."""
+    """In each record in which a member came back, another member joined, too."""
     rows = [
         _row(
             10 * i, i, members=2, causes=("came", "back"), joined=(f"n{i}",),

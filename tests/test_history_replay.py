@@ -122,7 +122,9 @@ def test_a_difference_names_its_member_and_partition() -> None:
 
 
 def test_a_leader_that_ignores_generations_is_recognised() -> None:
-    """Two members claim all partitions, in different generations; the leader ignored these."""
+    """Two members claim all partitions, in different generations; the leader ignored the
+    generations.
+    """
     one = next(g for g in generations_of("4.4.0") if g.group_id == "billing" and g.members)
     assert one.protocol == "cooperative-sticky"
     claims = tuple(sorted(one.owners))
@@ -145,7 +147,9 @@ def test_a_leader_that_ignores_generations_is_recognised() -> None:
 
 
 def test_a_difference_for_lack_of_racks_asks_for_them() -> None:
-    """Members of librdkafka sent racks: only with those of the partitions the answer is equal."""
+    """Members of librdkafka sent racks: the answer is equal only with the racks of the
+    partitions.
+    """
     name = "librdkafka/cooperative-sticky"
     one = next(
         g for g in generations_of("4.4.0")
@@ -217,7 +221,7 @@ def test_the_inventory_counts_where_it_fits() -> None:
     assert [(r.equal, r.counts) for r in replay([one])] == [(True, "assignments")]
 
 
-# What would have happened -------------------------------------------------------------------------
+# Counterfactuals ----------------------------------------------------------------------------------
 
 
 def recorded_of(release: str, group_id: str) -> Recorded:
@@ -281,10 +285,10 @@ def test_the_play_equals_plan_for_the_same_sequence(assignor: str) -> None:
 
 @pytest.mark.parametrize("assignor", ["range", "roundrobin", "sticky", "cooperative-sticky"])
 def test_the_play_equals_simulate_for_the_same_sequence(assignor: str) -> None:
-    """A simulation's records are played: this makes as many moves and rounds as the simulation.
+    """Playing a simulation's records makes as many moves and rounds as the simulation.
 
-    Members join and leave one by one. Simulated members make no periodic commits, so the records
-    do not show how a member went.
+    Members join and leave one by one. Simulated members make no periodic commits, so the records do
+    not show why a member is missing.
     """
     config = ConsumerConfig(partition_assignment_strategy=(assignor,))
     late = {"c3": 60_000, "c4": 120_000}
@@ -334,7 +338,7 @@ def test_static_members_would_have_spared_the_rolling_restarts() -> None:
     assert static.waiting > 0
     assert static.moves < dynamic.moves
     (none,) = {one.is_static for one in counterfactuals(recorded_of("4.4.0", "ledger"))}
-    assert none is False  # nobody came back under a new id there
+    assert none is False  # nobody came back under a new id in that group
 
 
 def test_the_command_prints_both(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

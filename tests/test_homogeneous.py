@@ -2,8 +2,8 @@
 """`consumer/uniform` on groups that are larger than the generated ones, with equal subscriptions.
 
 The core sorts a member's new target by the slots of Java's tables, and makes the tables only where
-a slot may become a tree. These groups have both: long rows of partitions, also beyond 65,535, and
-many topics, whose ids often have one hash. Members join and leave, topics come, grow and are left.
+a slot may become a tree. These groups have long rows of partitions, also beyond 65,535, and many
+topics, whose ids often share one hash. Members join and leave, topics come, grow and are left.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every live command ends in one line, whatever listens at the address that it was given."""
+"""Every live command ends in one line, whatever listens at the given address."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def test_a_hostile_listener_ends_each_command_in_one_line(name: str) -> None:
 def test_a_broker_that_dies_in_the_middle_ends_a_command_in_one_line(
     command: str, way: str
 ) -> None:
-    """All commands and all answers: python -m tests.support.dying_broker.
+    """`python -m tests.support.dying_broker` tests all commands and all answers.
 
-    `watch` waits for the broker: tests/test_watch_outage.py.
+    tests/test_watch_outage.py tests `watch`, which waits for the broker.
     """
     *died, last = runs(broker_commands()[command], way, every=3)
     assert len(died) >= 2

@@ -15,7 +15,7 @@ from kafka_rebalance.java.regular_expressions import InvalidPattern, _translated
 from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeat
 
 LONG = "a" * 249
-"""As long as the name of a topic can be."""
+"""A topic name of the greatest length."""
 HARMFUL = [
     "(a*)*b",
     "(a|aa)+b",
@@ -35,7 +35,7 @@ REPEATS = ("*", "+", "?", "{2}", "{1,3}", "{0,2}", "{2,}", "*?", "+?", "??", "{0
 
 @pytest.mark.parametrize("pattern", HARMFUL)
 def test_patterns_that_take_long_elsewhere(pattern: str) -> None:
-    """For `re`, each of these would need more time than there is."""
+    """With `re`, each of these patterns would practically never end."""
     matcher = compiled(pattern)
     assert not matcher.matches(LONG)
     assert matcher.matches("a" * 248 + "b")

@@ -99,7 +99,9 @@ def test_the_name_of_a_member_that_may_run_either_is_that_which_the_others_show(
 
 
 def test_kafkas_assignor_of_the_same_name_is_not_recommended() -> None:
-    """Members would list one name for both, and the leader would decide which answers."""
+    """Members would list one name for both assignors, and the leader would decide which one
+    answers.
+    """
     group = GROUPS["kp-static"].edited(assignor="kafka-python/range")
     compared = kr.compare(group, assignors=["range", "kafka-python/range"])
     assert compared.recommended == "kafka-python/range"
@@ -121,7 +123,7 @@ def test_a_large_group_has_only_the_row_of_its_own_class() -> None:
 
 
 def validated(setting: str, needs: str | None) -> Any:
-    """Returns what kafka-python's own check makes of the assignors of a printed setting."""
+    """Returns the result of kafka-python's own check of the assignors of a printed setting."""
     coordinator = importlib.import_module("kafka.coordinator.consumer").ConsumerCoordinator
     names: dict[str, Any] = {}
     exec(needs or "", names)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages are read and written as the annotations of their classes say."""
+"""Messages are read and written by the annotations of their classes."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_tagged_field_is_added_by_one_line() -> None:
     before, after = layout_of(EpochValue), layout_of(new)
     written = after.written(new(3, 9, "team-a"))
     assert after.read(written, "value") == new(3, 9, "team-a")
-    assert before.read(written, "value") == EpochValue(3, 9)  # an older reader passes over it
+    assert before.read(written, "value") == EpochValue(3, 9)  # an older reader skips the new field
     assert after.read(before.written(EpochValue(3, 9)), "value") == new(3, 9)
     assert after.written(new(3, 9)) == before.written(EpochValue(3, 9))  # a default is not written
 

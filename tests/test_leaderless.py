@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Partitions without a leader: lags of the others are read, and plans report them."""
+"""Partitions without a leader: lags of other partitions are read, and plans report the leaderless
+ones.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 errors = pytest.importorskip("kafka.errors", reason="no kafka-python: pip install -e '.[kafka]'")
 
 LEADERS = {0: 7, 1: -1, 2: 8, 3: 9}
-"""The leaders of the partitions of `t`: 8 does not answer, and -1 is none."""
+"""The leaders of the partitions of `t`: broker 8 does not answer, -1 means no leader."""
 
 
 class _Offset(NamedTuple):
@@ -29,7 +31,9 @@ class _Offset(NamedTuple):
 
 
 class _Admin:
-    """An admin client. The group has committed 10 for each partition but 3; each one ends at 15."""
+    """An admin client. The group has committed 10 for each partition except partition 3; each
+    partition ends at 15.
+    """
 
     def __init__(self, error: Exception) -> None:
         self._error = error
@@ -155,7 +159,7 @@ def test_a_note_of_another_form_is_ignored(run: Any, noted: Any) -> None:
 
 
 def test_a_rack_that_is_lost_already_has_no_name_in_metadata(run: Any) -> None:
-    """Then the members that ran there are to be removed, or nothing is left to plan."""
+    """Then the members in that rack are removed, or nothing is left to plan."""
     none = 'remove-rack=b: no member and no replica is in rack "b"'
     known = [_line("g", racks=[["a"], ["a"]])]
     unknown = [_line("g", racks=[["a", None], [None]])]

@@ -28,7 +28,7 @@ def owned(topic: str, *partitions: int) -> tuple[kr.TopicPartition, ...]:
 
 
 def group(**more: Any) -> kr.GroupSpec:
-    """r uses librdkafka, j and k use Java; j and r, not k, read topic u."""
+    """r uses librdkafka, j and k use Java; j and r, but not k, read topic u."""
     members = (
         kr.Member("r", ("t", "u"), client_library="librdkafka", owned_partitions=owned("u", 0, 1)),
         kr.Member("j", ("t", "u"), client_library="java", owned_partitions=owned("t", 0, 1, 2)),
@@ -111,7 +111,7 @@ def test_a_leader_that_dies_leaves_kafkas_own_plan(
 ) -> None:
     """The group of docs/behaviour/librdkafka.md: the join of c2 kills the leader.
 
-    `plan` has this as its first line, and exit code 3.
+    `plan` prints this as its first line, with exit code 3.
     """
 
     def member(name: str, topics: str, *claims: kr.TopicPartition) -> kr.Member:
@@ -169,7 +169,7 @@ def test_plan_shows_each_leaders_answer(tmp_path: Path, capsys: pytest.CaptureFi
 def test_a_made_up_leader_is_short_with_a_star_and_named_as_what_it_is(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """After a restart, the broker's map decides who leads: perhaps a member under a new id."""
+    """After a restart, the broker's map decides who leads: perhaps a member with a new id."""
     members = tuple(
         kr.Member(
             f"c-{n}-0b5c2d1e-0000-4000-8000-12345678900{n}",
@@ -197,7 +197,7 @@ def test_a_made_up_leader_is_short_with_a_star_and_named_as_what_it_is(
 def test_leaders_have_the_short_names_of_the_tables(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A static member may take over when another one leaves: `--leader` takes its short name."""
+    """A static member may lead next when the leader leaves: `--leader` takes its short name."""
     members = tuple(
         kr.Member(
             f"pod-{n}-0b5c2d1e-0000-4000-8000-12345678900{n}",
@@ -343,7 +343,7 @@ def test_a_member_with_two_dialects_is_named_once() -> None:
 def test_python_compares_the_lines_assignor_and_the_command_that_of_the_leader(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """docs/plans.md has both, and the way from one to the other."""
+    """docs/plans.md shows both assignors, and how to get from one to the other."""
     one, changes = group(leader="r", leader_library="librdkafka"), ["remove-member=k"]
     path = tmp_path / "g.jsonl"
     path.write_text(one.to_json(), encoding="utf-8")

@@ -53,5 +53,5 @@ def test_three_members_have_five_other_orders() -> None:
 def test_an_order_without_effect_is_not_named() -> None:
     group = broker_group("consumer/uniform", [[0, 1], [2, 3], [4, 5]])
     plan = kr.plan(group, None, ["remove-member=m0", "remove-member=m1"])
-    assert other_order(plan) is None  # one member is left, and has everything
+    assert other_order(plan) is None  # one member is left, and owns everything
     assert "order" not in note_kinds(plan)

@@ -156,7 +156,7 @@ def test_the_output_says_what_the_samples_varied(sample: Path) -> None:
 def test_a_made_up_member_can_be_named_by_its_short_id_though_draws_have_others(
     sample: Path,
 ) -> None:
-    """Ids are drawn anew, so there are no draws; the plan itself is made."""
+    """Samples would choose other ids, so there are none; the plan itself is made."""
     joined = command("plan", sample, "--group", "payments", "--add-members", 1, "--json")
     [made_up] = json.loads(joined.stdout)["made_up"]
     new = made_up["member_id"][: len(f"{made_up['name']}-1234")]  # as tables print it

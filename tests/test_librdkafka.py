@@ -109,7 +109,7 @@ def test_every_entrance_takes_the_name(
 
 
 def test_columns_take_the_name() -> None:
-    """In columns, too, an empty rack is not a missing one."""
+    """In columns, as in lines, an empty rack is not a missing rack."""
     pytest.importorskip("pyarrow", reason="no pyarrow: pip install -e '.[arrow]'")
     from tests.support.vector_columns import columns_answer
 
@@ -194,7 +194,7 @@ def test_a_plan_lists_members_as_the_broker_does(engine: Engine) -> None:
     unsorted = [
         owned for owned in step.rounds[-1].assignment.values() if list(owned) != sorted(owned)
     ]
-    assert unsorted  # the answer itself has librdkafka's order
+    assert unsorted  # the answer itself is in librdkafka's order
 
 
 def test_a_plan_tells_of_a_group_that_never_settles(engine: Engine) -> None:
@@ -203,7 +203,7 @@ def test_a_plan_tells_of_a_group_that_never_settles(engine: Engine) -> None:
     members = (kr.Member("c0", ("a",), rack_id=""), kr.Member("c1", ("a",), rack_id="b"))
     group = kr.GroupSpec("g", (kr.Topic("a", 4, racks),), members, COOPERATIVE)
     first = kr.assign(group, engine=engine)
-    assert kr.plan(group, engine=engine).settled  # the first rebalance has one round
+    assert kr.plan(group, engine=engine).settled  # the first rebalance takes one round
     again = kr.plan(group.owning(first), engine=engine)
     assert not again.settled
 
@@ -261,7 +261,7 @@ def test_a_group_that_librdkafka_led_is_warned_before_it_hurts(
 def test_racks_are_warned_of_before_the_change(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """c1 has a rack, and c0 has none: from the next rebalance on, the group never settles."""
+    """c1 has a rack, c0 has none: from the next rebalance on, the group never settles."""
     racks = (("a", "b"), ("b", "c"), ("c", "a"), ("a", "b"))
     topics = (kr.Topic("a", 4, racks),)
     members = (kr.Member("c0", ("a",), rack_id=""), kr.Member("c1", ("a",), rack_id="b"))
@@ -298,7 +298,7 @@ def test_the_next_changes_are_tried(engine: Engine) -> None:
         ((2, 5, 3), ("a", "abc", "bc"), "add-members=1,like=c1"),
     ],
 )
-def test_a_change_that_kills_is_named(
+def test_a_change_that_kills_the_leader_is_a_trap_and_an_error(
     topics: tuple[int, ...], subscriptions: tuple[str, ...], change: str, engine: Engine
 ) -> None:
     counts = tuple(kr.Topic(name, count) for name, count in zip("abc", topics, strict=True))

@@ -133,7 +133,7 @@ def test_standby_replicas_and_assignor_are_settings_of_the_group() -> None:
     }
 
 
-# What `describe` shows ----------------------------------------------------------------------------
+# The output of `describe` -------------------------------------------------------------------------
 
 
 def test_describe_shows_who_runs_what_where(capsys: pytest.CaptureFixture[str]) -> None:
@@ -173,7 +173,7 @@ def test_describe_names_what_is_wrong() -> None:
 
 
 def test_the_table_of_all_groups_has_the_lag_of_the_detail() -> None:
-    """Tasks are owned, and the partitions that they read have the lag."""
+    """Members own tasks; the lag is that of the partitions that the tasks read."""
     lags = {TopicPartition("orders", 0): 3, TopicPartition("app-by-repartition", 1): 4}
     lost = TopicPartition("orders", 2)
     detail, table = StreamsGroupWithLag(GROUP, lags, [lost]), _described(lags, [lost])
@@ -268,7 +268,7 @@ def test_a_bounce_restarts_threads_and_not_their_process() -> None:
     (note,) = (one for one in broker_notes(plan) if one.kind == "threads")
     names = ", ".join(member.member_id for member in group.members)
     assert f"{names} are process {first.process_id}" in note.text
-    # Each thread leaves, and comes back to its process, before the next one does.
+    # Each thread leaves, and comes back to its process, before the next thread leaves.
     assert [step.cause.split()[-1] for step in plan.steps[:2]] == ["leaves", "back"]
     assert "threads" not in note_kinds(kr.plan(one_process, None, ["add-members=1"]))
 

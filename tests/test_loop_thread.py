@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The members of tests in Python end with their test: none is left to the garbage collector."""
+"""Python members in tests end with their test: none is left to the garbage collector."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ aiokafka = pytest.importorskip("aiokafka", reason="not installed: pip install -e
 
 
 class SlowConsumer:
-    """A consumer whose broker is too slow: a call waits longer than a test does."""
+    """A consumer whose broker is too slow: a call waits longer than a test may take."""
 
     started = threading.Event()
     waits_in: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In one list of changes for many groups, a change that does not affect a group is no error."""
+"""In one list of changes for many groups, a change that does not affect a group is not an error."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def test_a_streams_group_that_no_change_affects_is_no_error(run: Any) -> None:
 
 @pytest.mark.parametrize("command", ["plan", "compare"])
 def test_a_change_of_partitions_leaves_a_kip_1071_group_out(run: Any, command: str) -> None:
-    """No plan plays it: it is left out with the reason, alone too. Then no group has an answer."""
+    """No plan plays the group: it is left out with the reason, even if it is the only group."""
     streams = _streams("wordcount")
     change = ("--partitions", "a=8")
     code, out, told = run(command, [streams, _group("g", "a")], *change)
@@ -215,7 +215,7 @@ def test_a_change_of_partitions_leaves_a_kip_1071_group_out(run: Any, command: s
 
 
 def test_members_without_a_rack_may_be_in_the_lost_one(run: Any) -> None:
-    """A plan must not claim that all partitions keep their readers if nobody can know it."""
+    """A plan must not claim that all partitions keep their readers if that is unknown."""
     topic = kr.Topic("t", 4, racks=(("a",), ("b",), ("a",), ("b",)))
     members = (kr.Member("m0", ("t",), rack_id="a"), kr.Member("m1", ("t",)))
     group = kr.GroupSpec("g", (topic,), members, "range")
@@ -286,7 +286,7 @@ def test_texts_fit_the_columns_that_are_asked_for(run: Any, monkeypatch: Any) ->
 
 
 def test_plans_count_unknown_racks_when_the_rack_is_lost(run: Any) -> None:
-    """`--add-members` comes first: the member that it adds has no rack, as the one it is like."""
+    """`--add-members` comes first: the member that it adds has no rack, like its model."""
     topic = kr.Topic("t", 4, racks=(("a",), ("b",), ("a",), ("b",)))
     members = (kr.Member("m0", ("t",)), kr.Member("m1", ("t",)))
     group = kr.GroupSpec("g", (topic,), members, "range")

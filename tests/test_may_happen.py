@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What may happen to a real group beside its plan: waits for commits, more rebalances, hangs.
+"""Events in a real group that its plan does not contain: waits for commits, more rebalances, hangs.
 
-`tests/live/test_topic_changes.py` has the waits of real members.
+`tests/live/test_topic_changes.py` tests the waits of real members.
 """
 
 from __future__ import annotations
@@ -104,7 +104,9 @@ def test_the_plan_begins_with_the_warning(
 @pytest.mark.parametrize("assignor", ["range", "cooperative-sticky"])
 @pytest.mark.parametrize(("commits", "waits"), [(True, 2), (False, 0)])
 def test_the_simulator_waits_as_real_members_do(assignor: str, commits: bool, waits: int) -> None:
-    """First the leader waits, then the others; real ones took 41.8 s with an interval of 20 s."""
+    """First the leader waits, then the other members; real members took 41.8 s, with an interval of
+    20 s.
+    """
     config = ConsumerConfig(enable_auto_commit=commits, max_poll_interval_ms=20_000)
     one = group("java", "java", assignor=assignor)
     scenario = scenario_from_group(one, ["remove-topics=gone"], config=config)

@@ -108,7 +108,7 @@ def test_a_member_that_restarts_is_not_counted_as_stopped_by_a_rebalance() -> No
 
 def test_a_member_that_gets_nothing_is_stopped_until_it_has_its_assignment() -> None:
     run = _run('[[member]]\nname = "a"\nstart = "2m"\n', count=4)
-    assert [one.member for one in stops(run)].count("c3") == 0  # c3 never reads again
+    assert [one.member for one in stops(run)].count("c3") == 0  # c3 never works again
     again = '[[happening]]\nat = "5m"\ndo = "stop"\nmembers = "a"\n'
     run = _run('[[member]]\nname = "a"\nstart = "2m"\n' + again, count=4)
     (spare,) = [one for one in stops(run) if one.member == "c3" and one.from_ms < 200_000]
@@ -143,6 +143,6 @@ def test_the_axis_keeps_its_bounds_and_its_order(count: int) -> None:
     assert all(0 <= place <= 1 for place, _ in axis.ticks())
 
 
-def test_ticks_that_are_close_have_names_of_their_own() -> None:
+def test_close_ticks_have_different_labels() -> None:
     names = [name for _, name in TimeAxis.over([(61_000, 62_000)], 600_000).ticks()]
     assert len(names) == len(set(names)) > 5

@@ -45,7 +45,7 @@ def test_a_change_of_all_subscriptions_is_assumed_to_have_one_moment(
 
 
 def test_a_topic_that_two_of_three_members_meet_first_ends_elsewhere(engine: Engine) -> None:
-    """By hand: two members subscribe and settle, then the third one does."""
+    """Checked by hand: two members subscribe and settle, then the third member does."""
     began = running(assignor=DIALECT)
     whole = kr.plan(began, changes=["add-topics c=5"], engine=engine)
     topics = (*began.topics, kr.Topic("c", 5))
@@ -63,7 +63,9 @@ def test_a_topic_that_two_of_three_members_meet_first_ends_elsewhere(engine: Eng
 
 
 def test_range_ends_alike_in_every_order(engine: Engine) -> None:
-    """Its answer follows from the subscriptions alone; only the rebalances are more."""
+    """Range's answer follows from the subscriptions alone; only the number of rebalances is
+    larger.
+    """
     found = played_apart(kr.plan(running(assignor="range"), None, ["add-topics c=5"]))
     assert found.partitions == ()
     assert found.rejoins == 2
@@ -85,7 +87,7 @@ def test_the_orders_are_in_json(capsys: pytest.CaptureFixture[str], tmp_path: Pa
 def test_each_member_of_librdkafka_sees_the_brokers_of_a_rack_go(
     assignor: str, library: str
 ) -> None:
-    """A real group had 5 rebalances for 1 under cooperative-sticky, and 2 under range."""
+    """In place of one rebalance, a real group had 5 under cooperative-sticky, and 2 under range."""
     members = tuple(
         kr.Member(f"m{i}", ("t",), rack_id=rack, client_library=library)
         for i, rack in enumerate("aabbc")
@@ -99,6 +101,6 @@ def test_each_member_of_librdkafka_sees_the_brokers_of_a_rack_go(
         return
     assert extra is not None
     assert (extra.cause, extra.may_move) == ("metadata", assignor == DIALECT)
-    assert played_further(plan).rejoins == 3  # one of the four that stay leads
+    assert played_further(plan).rejoins == 3  # one of the four remaining members leads
     without = tuple(kr.Topic("t", 9) for _ in began.topics)
     assert extra_rebalances(began.edited(topics=without), plan.changes) is None

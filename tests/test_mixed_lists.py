@@ -59,7 +59,7 @@ def between(library: str | None = "java") -> kr.GroupSpec:
 
 
 def test_the_first_restart_between_the_bounces_moves_what_it_moved_on_a_broker() -> None:
-    """kpr-1 left and came back: 2 rebalances, 28 gains. Its members claimed nothing."""
+    """kpr-1 left and came back: 2 rebalances, 28 gains. The members claimed nothing."""
     group = between()
     left = group.edited(members=group.members[1:])
     gone = play(left, "cooperative-sticky", starts_over=True, engine="rust")
@@ -140,7 +140,7 @@ def test_compare_tells_the_moves_of_the_switch_that_it_recommends() -> None:
 
 
 def test_a_switch_to_kafka_pythons_own_cooperative_class_stops_all_members() -> None:
-    """Its consumer refuses a list of the class and an eager one, as the plan says."""
+    """kafka-python's consumer refuses a list of the class and an eager one, as the plan states."""
     group = between("python").edited(assignor="range")
     (found,) = not_rolling(group, [kr.SwitchAssignor("kafka-python/cooperative-sticky")])
     (own,) = (one for one in found.recipes if one.client == "kafka-python")

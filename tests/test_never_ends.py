@@ -190,7 +190,9 @@ def test_a_group_that_hangs_now_has_ways_out_that_end() -> None:
 
 
 def test_under_another_assignor_members_send_what_they_send_under_it() -> None:
-    """Under range, kafka-python's members sent no claims; under sticky, they send them and hang."""
+    """Under range, kafka-python's members sent no claims; under sticky, they send claims and
+    hang.
+    """
     sent: dict[str, Any] = {"subscription_version": 0, "user_data": "none"}
     members = tuple(replace(member, **sent) for member in GROUP.members)
     on_range = GROUP.edited(assignor="range", members=members)
@@ -215,7 +217,9 @@ def test_the_change_asked_for_is_named_when_it_hangs() -> None:
 
 
 def test_next_changes_that_hang_are_named_and_hang() -> None:
-    """Some variants of a smallest case end, but hang after one more change; `endless` names it."""
+    """Some variants of a smallest case end, but hang after one more change; `endless` names this
+    change.
+    """
     rng = random.Random(3)
     around = [smaller_groups.changed(SMALLEST[0], rng) for _ in range(400)]
     hangs = {json.dumps(group) for group in never_ends.hanging(around)}

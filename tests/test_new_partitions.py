@@ -84,7 +84,7 @@ def test_draws_place_new_replicas_elsewhere(engine: Engine) -> None:
 
 
 def test_the_core_places_them_alike() -> None:
-    """`plan_batch` computes the figures of `plan`, also the shares read in a replica's rack."""
+    """`plan_batch` computes the figures of `plan`, including the share read in a replica's rack."""
     groups = [
         _group((("b",), ("a",)), "abc"),
         _group((("a", "b"), ("b", "c")), "abc", "sticky"),

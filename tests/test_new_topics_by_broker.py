@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""New topics of groups that the broker assigns: their ids are made up, and drawn like members'."""
+"""New topics of groups that the broker assigns: their ids are made up, and vary in samples like
+members' ids.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ class RealTopics(MadeUp):
 def test_a_topic_that_is_created_ends_as_planned_with_its_real_id(
     assignor: str, command: Callable[[Command], Command]
 ) -> None:
-    """The members subscribe to it before it is there, so all of them have one target."""
+    """The members subscribe to the topic before it exists, so all of them have one target."""
     checked = 0
     for seed in range(20):
         group = Transitions(command, random.Random(seed), assignor)
@@ -74,7 +76,7 @@ def test_the_id_of_a_new_topic_is_a_guess(assignor: str) -> None:
 
 
 def test_draws_have_other_ids_and_other_owners() -> None:
-    """Four topics of one partition each: uniform deals them out in the order of their ids."""
+    """Four topics of one partition each: uniform assigns them in the order of their ids."""
     group = broker_group("consumer/uniform", [[0, 1, 2], [3, 4, 5]])
     plan = kr.plan(group, None, ["add-topics a=1,b=1,c=1,d=1"])
     depends = {tp.topic for tp in plan.sample(32).depends}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A change that leaves a group without members is a result, and not an error."""
+"""A change that leaves a group without members is a result, not an error."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results shown in notebooks and at Python's prompt are small tables and short texts."""
+"""Results shown in notebooks and at Python's prompt are small tables and short strings."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ WITH_TABLES = ("GroupSpec", "Assignment", "Delta", "RebalancePlan", "Comparison"
 
 
 class _Cells(HTMLParser):
-    """Collects the texts of a table's rows; fails on a tag that our tables do not use."""
+    """Collects the strings of a table's rows; fails on a tag that our tables do not use."""
 
     def __init__(self, page: str) -> None:
         super().__init__()

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Under another assignor than its own, a group's members send what that one's library sends."""
+"""Under another assignor than its own, a group's members send what that assignor's library
+sends.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ def _batch(group: kr.GroupSpec) -> pa.RecordBatch:
 @pytest.mark.oracle
 @pytest.mark.parametrize("changes", [[], ["add-members=1"], ["switch-assignor=cooperative-sticky"]])
 def test_the_plug_ins_members_keep_what_they_own(oracle: Oracle, changes: list[str]) -> None:
-    """Java's class judges: the plug-in sends Java's bytes (tests/test_clients_sent.py)."""
+    """Kafka's class is the reference, because the plug-in sends Java's bytes
+    (tests/test_clients_sent.py).
+    """
     name = None if changes and changes[0].startswith("switch") else "cooperative-sticky"
     for engine in ("rust", "reference"):
         plan = kr.plan(_of_kafka_python(), name, changes, engine=engine)
@@ -67,7 +71,7 @@ def test_the_plug_ins_members_keep_what_they_own(oracle: Oracle, changes: list[s
 
 @pytest.mark.oracle
 def test_java_plays_the_same_rounds_of_random_groups(oracle: Oracle) -> None:
-    """Members of any library change to another of Kafka's assignors; both engines agree."""
+    """Members of any library change to another one of Kafka's assignors; both engines agree."""
     rng, rounds = random.Random(18), 0
     for drawn, changes in groups_and_changes(18, 200):
         group = java_clients.with_clients(drawn, rng)
@@ -127,7 +131,7 @@ def test_the_same_protocol_name_keeps_what_members_sent(engine: Engine) -> None:
     for name in ("sticky", "kafka-python/sticky"):
         kept = run_by(group, name)
         assert [(m.subscription_version, m.user_data) for m in kept.members] == sent
-    assert kr.plan(group, None, engine=engine).moves == 9 - 3  # Kafka's class reads no claim
+    assert kr.plan(group, None, engine=engine).moves == 9 - 3  # Kafka's class reads no claims
 
 
 def test_old_clients_stay_old_for_librdkafkas_leader(engine: Engine) -> None:
@@ -145,7 +149,7 @@ def test_old_clients_stay_old_for_librdkafkas_leader(engine: Engine) -> None:
 
 
 def test_members_that_restart_for_a_switch_send_anew(engine: Engine) -> None:
-    """The plan has the rebalances of a group whose members sent the newest version before."""
+    """The plan predicts the rebalances of a group whose members already sent the newest version."""
     group = _of_kafka_python()
     newest = group.edited(members=tuple(map(_newest, group.members)))
     for old, new in (("range", "cooperative-sticky"), ("range", "sticky")):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commit of parts in a file system that is not local, played by a directory of this machine."""
+"""The commit of parts in a file system that is not local, simulated by a directory of this
+machine.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ def files(target: Path) -> dict[str, str]:
 
 
 def write(target: Path, *names: str) -> list[str]:
-    """Writes parts as tasks do; the first name is not reported, as if its task had run again."""
+    """Writes parts as tasks do; the first part is not reported, as if its task had run again."""
     for name in ("part-lost", *names):
         (target / "_temporary" / name).write_text(name)
     return list(names)

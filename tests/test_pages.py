@@ -109,7 +109,7 @@ def _seen(
     """Opens a page in the browser and returns what `LOOK` measures."""
     path = directory / "page.html"
     page = page.replace("</body>", LOOK + "</body>")
-    if width < 500:  # a window of the browser cannot be so narrow, but a frame can
+    if width < 500:  # a browser window cannot be so narrow, but a frame can
         page = f'<iframe width="{width}" height="2000" srcdoc="{html.escape(page)}"></iframe>'
     path.write_text(page, encoding="utf-8")
     assert BROWSER is not None
@@ -133,7 +133,7 @@ def _is_readable(seen: dict[str, Any]) -> None:
     assert seen["beyond"] == 0
     assert seen["unseen"] == 0
     assert seen["unnamed"] == 0
-    assert seen["split"] == []  # a mark of the key stands beside its text
+    assert seen["split"] == []  # each mark of the key is beside its text
     assert seen["contrast"] >= 4.5  # what WCAG asks of text
 
 

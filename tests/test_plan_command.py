@@ -282,7 +282,7 @@ def test_how_long_plays_consumer_groups_of_the_broker(tmp_path: Path) -> None:
 
 
 def test_ranges_are_sent_to_json_only_where_they_are_not_shown(tmp_path: Path) -> None:
-    """The table of `compare` has medians; `plan` prints the ranges, and so does JSON."""
+    """The table of `compare` shows medians; `plan` and JSON show the ranges."""
     path = tmp_path / "g.jsonl"
     path.write_text(json.dumps(broker_line("consumer/uniform", [[0, 1, 2], [3, 4, 5]])))
     options = (path, "--add-members", "1")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`switch-assignor` is a rolling bounce; real members did what its plan shows."""
+"""`switch-assignor` is a rolling bounce; real members did as its plan shows."""
 
 from __future__ import annotations
 

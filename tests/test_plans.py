@@ -79,7 +79,8 @@ def _seen(group: GroupSpec) -> list[tuple[str, frozenset[str], dict[str, int]]]:
 def test_topics_start_a_rebalance_only_if_a_member_sees_a_change() -> None:
     """Java's leader compares the topics that members read, a broker the hash of their metadata.
 
-    Members of aiokafka, and an eager leader of librdkafka, join again to the topics that they have.
+    Members of aiokafka, and an eager leader of librdkafka, join again even if they resubscribe to
+    the topics that they have.
     """
     idle = starting = 0
     for group, changes, plan in drawn(7, 1200):
@@ -240,7 +241,7 @@ def test_a_dynamic_bounce_is_two_rebalances_a_static_one_none() -> None:
     static = kr.plan(pair("sticky", group_instance_id="s"), None, ["bounce-members=s"])
     assert static.rounds == ()
     assert static.after["s" + static.made_up[0][1:]] == tuple(TPS[:3])
-    # Nothing moves, but the partitions of "s" wait for its return.
+    # Nothing moves, but the partitions of "s" wait for the return of "s".
     assert (static.figures().waiting, static.unavailable) == (3, {})
     assert static.steps[0].waiting == tuple(TPS[:3])
     assert dynamic.figures().waiting == 0
@@ -289,7 +290,7 @@ def test_generations_that_nobody_knows_are_counted_from_now() -> None:
 
 
 def test_a_group_that_owns_nothing_is_said_to() -> None:
-    """If nobody owns a partition, every partition counts as moved, and the figures say why."""
+    """If nobody owns a partition, every partition counts as moved, and the figures show why."""
     group = GroupSpec("g", (Topic("t", 10),), tuple(Member(m, ("t",)) for m in "abc"), "range")
     grows = ["partitions t=12"]
     empty = kr.plan(group, None, grows).figures()
@@ -305,7 +306,9 @@ def test_a_group_that_owns_nothing_is_said_to() -> None:
 
 
 def test_one_list_of_changes_for_all_groups_leaves_out_those_that_do_not_affect_a_group() -> None:
-    """In bulk, a change that does not affect a group is no error; the other changes are planned."""
+    """In bulk, a change that does not affect a group is not an error; the other changes are
+    planned.
+    """
     rows = [
         GroupSpec(
             name, (Topic(topic, 4),), (Member("a", (topic,)), Member("b", (topic,)))
@@ -398,7 +401,7 @@ def test_an_assignor_that_fails_is_not_recommended() -> None:
 
 @pytest.mark.soak
 def test_every_explanation_ends_with_who_got_it() -> None:
-    """The last line of each explanation has the partition's owner in the plan."""
+    """The last line of each explanation names the partition's owner in the plan."""
     rng = random.Random(6)
     told = 0
     for _, _, plan in drawn(6, 1200):

@@ -267,7 +267,7 @@ def test_a_rebalance_without_a_known_cause_disturbs_the_change() -> None:
 
 
 def test_a_generation_that_was_never_sent_is_named() -> None:
-    """The cause is named if a member sent no generation, but the plan gave it the newest one."""
+    """The cause is named if a member sent no generation, but the plan assumed the newest one."""
     before = settled("cooperative-sticky")
     one, other = before.members
     joined = group(

@@ -44,7 +44,9 @@ def vectors(assignor: str) -> list[tuple[Case, dict[str, Any]]]:
 
 @pytest.mark.parametrize("assignor", ["range", "roundrobin", "cooperative-sticky"])
 def test_librdkafka_answers_as_it_was_recorded(assignor: str) -> None:
-    """Uses every fifth vector. A run by hand over all 1,517 gave equal lists and the 21 crashes."""
+    """Uses every fifth vector. A manual run over all 1,517 vectors had equal lists and the 21
+    crashes.
+    """
     pytest.importorskip(
         "confluent_kafka", reason="no confluent-kafka: pip install -e '.[confluent]'"
     )
@@ -138,7 +140,7 @@ def test_java_through_the_probe_equals_javas_classes(assignor: str) -> None:
 
 
 def test_members_are_written_as_their_library_writes_them() -> None:
-    """A decoded subscription has what a library of its version sends."""
+    """A decoded subscription contains what a library of its version sends."""
     topics = (kr.Topic("b", 2), kr.Topic("a", 2))
     owned = (kr.TopicPartition("b", 1), kr.TopicPartition("a", 0))
     for version in (None, 0, 1, 2, 3):

@@ -281,7 +281,8 @@ def test_an_unchanged_group_moves_nothing(
 def test_sticky_moves_only_what_the_balance_needs(
     data: st.DataObject, group: kr.GroupSpec, engine: Engine
 ) -> None:
-    """When members with equal subscriptions leave and join, the others keep up to their new share.
+    """When members with equal subscriptions leave and join, the other members keep up to their new
+    share.
 
     There are no racks: Kafka moves partitions that have no replica in their owner's rack.
     """

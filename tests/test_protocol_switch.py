@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans of the switch of the protocol, to the consumer protocol and back."""
+"""Plans that switch the group to the consumer protocol and back."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_the_switch_restarts_members_one_by_one() -> None:
     assert causes[:2] == ["m0 leaves", "m0 joins with group.protocol=consumer"]
     assert [step.rounds[0].kind for step in plan.steps] == ["cooperative", *["broker"] * 3]
     assert plan.final.assignor == "consumer/uniform"
-    # m1 keeps half of what it has, and reads on.
+    # m1 keeps half of its partitions, and continues to read them.
     assert len(plan.steps[1].rounds[0].unavailable) == 3
 
 

@@ -55,7 +55,7 @@ def _decoded(answer: dict[str, bytes]) -> dict[str, list[kr.TopicPartition]]:
 def test_the_librarys_coordinator_leads_alike(name: str) -> None:
     """In four rebalances, our answers equal those of the library's own class.
 
-    A member joins after the second one, and another leaves after the third.
+    A member joins after the second rebalance, and another one leaves after the third.
     """
     client, own = OWN[name]
     protocol = name.partition("/")[2]
@@ -151,7 +151,7 @@ def test_plans_and_comparisons_take_the_names() -> None:
     assert [one.error for one in compared.candidates] == [None] * 3
 
 
-def test_the_errors_that_the_report_describes() -> None:
+def test_kafka_pythons_roundrobin_raises_or_leaves_a_static_member_without_partitions() -> None:
     """docs/reports/kafka-python-roundrobin.md: KeyError, and a static member without partitions."""
     name = "kafka-python/roundrobin"
     topics = (kr.Topic("a", 2), kr.Topic("b", 2))

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`GroupSpec.from_json` in the core reads what `contract.py` reads, and both report one error."""
+"""`GroupSpec.from_json` in the core reads the lines that `contract.py` reads, and both report one
+error.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,7 @@ def from_json(line: str | bytes) -> GroupSpec:
 
 
 def rich_line() -> dict[str, Any]:
-    """Returns a line that has every field outside of streams groups."""
+    """Returns a line with every field outside streams groups."""
     line = copy.deepcopy(VALID)
     line["topics"][0] |= {"topic_id": "AAAAAAAAAAEAAAAAAAAAAQ", "initialized": [0, 2]}
     line["members"][1] |= {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The field `rebalance_protocol` of a group: how it is read, validated, seen and planned."""
+"""The field `rebalance_protocol` of a group: how it is read, validated, recognised and planned."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ def test_the_simulator_gives_the_members_both_assignors() -> None:
     assert lists(between()) == {(COOPERATIVE,)}
 
 
-# What a snapshot sees -----------------------------------------------------------------------------
+# The protocol in a snapshot -----------------------------------------------------------------------
 
 
 def sent(
@@ -276,7 +276,7 @@ NEW = sent(None)
         ([sent(4), sent(4)], None),
         # A static member sends no generation after a restart, which starts no rebalance.
         ([sent(4), sent(None, static=True)], None),
-        # librdkafka's members are cooperative; they say nothing about those of Java.
+        # librdkafka's members are cooperative; they show nothing about Java's members.
         ([sent(4), NEW, of_librdkafka(4)], None),
         ([sent(4), NEW, of_librdkafka(4, [0, 1])], None),
         ([of_librdkafka(4, [0, 1])], None),
@@ -303,7 +303,9 @@ def test_java_before_version_2_has_the_generation_in_its_user_data() -> None:
 
 
 def test_a_watched_rebalance_keeps_what_is_known_of_the_protocol() -> None:
-    """After a member left, the subscriptions do not show it: the moment before does."""
+    """After a member left, the subscriptions do not show the protocol, but the moment before
+    does.
+    """
     before = eager()
     plan = kr.plan(before, None, [f"remove-member={IDS[1]}"])
     after = kr.GroupSpec.from_dict(
@@ -313,7 +315,7 @@ def test_a_watched_rebalance_keeps_what_is_known_of_the_protocol() -> None:
     assert not judged_rebalance(between(), after).is_predicted
 
 
-# What is printed ----------------------------------------------------------------------------------
+# The printed protocol -----------------------------------------------------------------------------
 
 ASSUMED = "every member lists only cooperative assignors"
 SET = 'set "rebalance_protocol": "eager" in the line of the group'

@@ -91,7 +91,7 @@ def reference(key: bytes, value: bytes) -> Row:
         member.setdefault("subscription_version", None)
         member.setdefault("user_data", None)
         member.pop("client_library")  # rows of Spark have no such column
-    line.pop("rebalance_protocol", None)  # nor this one
+    line.pop("rebalance_protocol", None)  # nor a column for the rebalance protocol
     names = dict.fromkeys(topic for member in line["members"] for topic in member["topics"])
     topics = [{"name": n, "partitions": TOPICS[n], "racks": RACKS.get(n)} for n in names]
     return {
@@ -115,7 +115,7 @@ def captured() -> list[tuple[bytes, bytes | None]]:
     ]
 
 
-def test_a_real_log_as_its_broker_described_the_groups() -> None:
+def test_groups_of_a_real_log_equal_their_brokers_descriptions() -> None:
     described = json.loads((DATA / "consumer_offsets_groups.json").read_text(encoding="utf-8"))
     last = {key: value for key, value in captured() if value is not None}
     rows = {row["group_id"]: row for row in read(list(last.items()))}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a plan says of a switch that some clients refuse, or that plug-ins make."""
+"""The notes of a plan on a switch that some clients refuse, or that plug-ins make."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_planned_switch_says_which_clients_refuse_it(
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
 ) -> None:
-    """tests/live/test_recipes.py has the real clients' refusals and follows the recipes."""
+    """tests/live/test_recipes.py tests the real clients' refusals and follows the recipes."""
     one = group("g", old, library)
     text = said(capsys, tmp_path, [one], "plan", "--switch-assignor", new)
     assert said_of_it in text
@@ -122,7 +122,9 @@ def test_a_planned_switch_has_one_heading(
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
 ) -> None:
-    """Clients that can do it are first; no sentence says that a client which cannot does it."""
+    """Clients that can make the switch are first; no sentence claims it for a client that
+    cannot.
+    """
     one = group("g", "range", "java")
     members = tuple(
         replace(member, client_library=library)

@@ -52,7 +52,9 @@ def coordinator(request: pytest.FixtureRequest) -> Iterator[Commands]:
 
 @dataclass
 class Live:
-    """Members of a coordinator; `held` has what each may use, `epochs` its member epoch."""
+    """Members of a coordinator; `held` maps members to usable partitions, `epochs` to member
+    epochs.
+    """
 
     coordinator: Commands
     topics: dict[str, int]
@@ -79,7 +81,9 @@ class Live:
             del mine[member_id]
 
     def settle(self) -> None:
-        """Lets all send heartbeats until all have their targets; in a tie, for a while."""
+        """Lets all members send heartbeats until all have reached their targets; in a tie, for a
+        while.
+        """
         for _ in range(8):
             for member_id in self.epochs:
                 self._beat(member_id, owned=self.held.get(member_id, {}))
@@ -179,7 +183,8 @@ def test_range_to_uniform_is_planned_as_the_coordinator_plays_it(
 ) -> None:
     """All name range before: half of the members decide for uniform, which a tie prefers.
 
-    If only two name an assignor, and each another one, their heartbeats make targets in turns.
+    If only two members name an assignor, and not the same one, their heartbeats make targets in
+    turns.
     """
     live, group = settled(coordinator, members, static, RANGE, RANGE)
     planned = remote_bounce(group, UNIFORM, "rust")

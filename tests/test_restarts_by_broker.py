@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Restarts in groups that the broker assigns: plans beside our coordinator and Kafka's own."""
+"""Restarts in groups that the broker assigns: plans agree with our coordinator and Kafka's own."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def test_restarts_end_as_planned(
     assignor: str, away: str, command: Callable[[Command], Command]
 ) -> None:
-    """Each member restarts once, before a heartbeat of the others or long after it."""
+    """Each member restarts once, before a heartbeat of the other members or long after it."""
     came_back_alike = 0
     for seed in range(8):
         group = Transitions(command, random.Random(seed), assignor, standby=seed % 2)
@@ -74,7 +74,7 @@ def test_both_courses_are_shown_unless_the_time_away_decides(assignor: str) -> N
     assert bool(quick.unavailable) == bool(quick.moves)
     for text in ("bounce-members=m1,away=0s", "bounce-members=m1,away=5s", "remove-members=1"):
         assert "pause" not in note_kinds(kr.plan(group, None, [text]))
-    # With two others, the chance to be back first is (1 - 1/5) ** 2, or (1 - 4/5) ** 2.
+    # With two other members, the chance to be back first is (1 - 1/5) ** 2, or (1 - 4/5) ** 2.
     for text, course, chance in (("away=1s", False, 0.64), ("away=4s", True, 0.96)):
         found = other_pause(kr.plan(group, None, [f"bounce-members=m1,{text}"]))
         assert found is not None

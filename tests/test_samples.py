@@ -47,7 +47,9 @@ def test_members_that_join_alike_are_not_told_apart() -> None:
 def test_draws_in_which_the_assignor_throws_are_counted_and_printed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """kafka-python's roundrobin raises KeyError if it has to skip a member; ids decide that."""
+    """kafka-python's roundrobin raises KeyError if it has to skip a member; ids decide whether it
+    has to.
+    """
     first = Member("c-2aaaaaaa-0000-4000-8000-000000000000", ("t", "u"), client_id="c")
     second = Member("c-abbbbbbb-0000-4000-8000-000000000000", ("t",), client_id="c")
     name = "kafka-python/roundrobin"
@@ -74,7 +76,7 @@ def test_draws_vary_the_place_of_a_name_that_is_a_guess() -> None:
     samples = plan.sample()
     assert samples.varied
     assert len(samples.moves) == len(orders.members) + 1
-    # The samples try every place in the order, so they have the number of moves for any name.
+    # The samples try every place in the order, so they cover the number of moves for any name.
     for name in ("a", "orders-1", "orders-10", "orders-5", "zz"):
         assert kr.plan(orders, None, [kr.AddMembers(1, client_id=name)]).moves in {
             plan.moves,

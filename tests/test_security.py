@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The promises of SECURITY.md: each names tests that exist; and those that no other file holds."""
+"""The promises of SECURITY.md name tests that exist; this file tests those that no other file
+tests.
+"""
 
 from __future__ import annotations
 

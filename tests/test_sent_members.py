@@ -70,7 +70,7 @@ def _cooperative(version: int, owned: tuple[TopicPartition, ...], generation: in
 
 
 def test_a_generation_in_user_data_alone(engine: Engine) -> None:
-    """Version 1 has no field for the generation; in the user data, a has 7 and b has 3."""
+    """Version 1 has no field for the generation; in the user data, a sends 7 and b sends 3."""
     for assignor, sent in (("sticky", _sticky), ("cooperative-sticky", _cooperative)):
         group = _group(
             assignor, ("a", sent(1, _owned(0, 1, 2, 3), 7)), ("b", sent(1, _owned(0, 1), 3))

@@ -40,7 +40,7 @@ def broker() -> Iterator[RunningBroker]:
 
 
 def test_the_tests_run_with_a_kio_that_the_extra_allows() -> None:
-    """With another version of kio, the bytes could differ, or a module be missing."""
+    """With another version of kio, the bytes could differ, or a module could be missing."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     extra = project["project"]["optional-dependencies"]["serve"]
     assert set(extra) <= set(project["dependency-groups"]["dev"])

@@ -73,7 +73,7 @@ def test_garbage_ends_only_its_own_connection(broker: RunningBroker) -> None:
             with by_hand(broker) as one:
                 one.sendall(frame)
         with by_hand(broker) as one:
-            one.sendall(whole[:-1])  # the rest never comes
+            one.sendall(whole[:-1])  # the last byte never comes
         alive = beside.ask("heartbeat", 0, group_id="g", generation_id=1, member_id=member_id)
     assert alive.error_code.name == "none"
 
@@ -94,7 +94,7 @@ def changed(rng: random.Random) -> bytes:
 def test_changed_requests_raise_nothing(
     broker: RunningBroker, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Each has an answer, or its connection ends; asyncio logs what a handler raises."""
+    """Each request is answered, or its connection ends; asyncio logs exceptions of handlers."""
     rng = random.Random(31)
     with connection(broker) as beside:
         member_id = join(beside).member_id

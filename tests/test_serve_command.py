@@ -43,7 +43,9 @@ def test_the_command_ends_without_a_word(number: signal.Signals, code: int) -> N
 
 
 def test_few_open_files_cost_only_idle_connections() -> None:
-    """200 idle connections, and the process may open 64 files: others are answered at once."""
+    """There are 200 idle connections, and the process may open 64 files: others are answered at
+    once.
+    """
     with running("--topic", "orders=6", files=64) as (process, host, port), ExitStack() as stack:
         beside = stack.enter_context(Connection(host, port, "beside"))
         beside.ask("metadata", 7, **ALL_TOPICS)
@@ -102,7 +104,9 @@ def test_a_bad_line_of_a_snapshot_is_named(
 
 
 def test_a_topic_that_is_gone_is_not_served(tmp_path: Path) -> None:
-    """A snapshot lists a deleted topic, with 0 partitions, if a member still owns some of it."""
+    """A snapshot lists a deleted topic, with 0 partitions, if a member still owns partitions
+    of it.
+    """
     member = kr.Member("m", ("t",), owned_partitions=(kr.TopicPartition("gone", 0),))
     topics = (kr.Topic("t", 3), kr.Topic("gone", 0))
     file = tmp_path / "groups.jsonl"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`serve` among bad clients: it goes on, in bounded memory, and real consumers notice nothing.
+"""`serve` among bad clients: it keeps running in bounded memory, and real consumers notice nothing.
 
     python -m tests.test_serve_soak --seconds 300
 
@@ -185,7 +185,7 @@ def by_hand(host: str, port: int) -> tuple[Connection, dict[str, object]]:
 
 
 def live(host: str, port: int, seconds: float) -> Generator[Beside]:
-    """Yields once when all are members, then when the time is over. Any trouble is an error."""
+    """Yields when all are members, then when the time is over. Any trouble is an error."""
     address = f"{host}:{port}"
     with ExitStack() as stack:
         consumers: list[Consumer] = [Confluent(address, "confluent"), Aiokafka(address, "aiokafka")]
@@ -227,7 +227,7 @@ def memory_mb(process: subprocess.Popen[str]) -> float:
 
 
 def soak(seconds: float, seed: int) -> str:
-    """Runs `serve` among bad clients for some time; returns what was met."""
+    """Runs `serve` among bad clients for some time; returns the counts of attacks."""
     _, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(most_files, 8192), most_files))
     arguments = ("--topic", f"{TOPIC}={PARTITIONS}", "--initial-delay-ms", "100")

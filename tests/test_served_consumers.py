@@ -60,7 +60,7 @@ def shares(generation: StableGeneration) -> list[int]:
 
 
 def settled(broker: RunningBroker, members: int) -> StableGeneration:
-    """Waits until this number of members have all partitions."""
+    """Waits until this number of members own all partitions."""
     return broker.wait_until_stable(GROUP, members=members, partitions=PARTITIONS)
 
 
@@ -137,7 +137,7 @@ def even(members: int) -> list[int]:
 def live_together(broker: RunningBroker, kinds: Sequence[type[Consumer]]) -> None:
     """All join, each commits, and they leave in the order of joining, so that others lead.
 
-    The last one, and then a new one of the first library, go on from all the commits.
+    The last consumer, and then a new one of the first library, continue from all the commits.
     """
     committed = {}
     with ExitStack() as stack:
@@ -155,7 +155,7 @@ def live_together(broker: RunningBroker, kinds: Sequence[type[Consumer]]) -> Non
         for number in range(len(members) - 1, 0, -1):
             members.pop(0).close()
             assert shares(settled(broker, number)) == even(number)
-        # A cooperative member never gave its own partition up, so it reads on where it was.
+        # A cooperative member never gave its own partition up, so it continues at its position.
         others = {p: offset for p, offset in committed.items() if p != partition}
         assert {p: members[0].committed(p) for p in others} == others
         members.pop().close()
@@ -207,7 +207,9 @@ def test_the_old_java_consumers_are_old() -> None:
 
 @pytest.mark.live
 def test_a_java_consumer_commits_by_itself(broker: RunningBroker, tmp_path: Path) -> None:
-    """The first commit is not Java's and has a note; Java goes on from it, and its own has none."""
+    """The first commit is not Java's and has a note; Java continues from it, and commits without a
+    note.
+    """
     if missing := missing_java():
         pytest.skip(missing)
     host, _, port = broker.address.partition(":")

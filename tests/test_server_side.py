@@ -227,7 +227,7 @@ def test_spark_takes_the_names_that_the_core_has() -> None:
 
 
 def test_members_share_partitions_soundly(engine: Engine) -> None:
-    """A partition that two members share is no anomaly, nor is one that is not initialised yet."""
+    """A partition that two members share, or that is not initialised yet, is not an anomaly."""
     members = [{"member_id": f"m{n}", "topics": ["a"]} for n in range(4)]
     topics = [{"name": "a", "partitions": 3, "topic_id": A, "initialized": [0, 2]}]
     group = kr.GroupSpec.from_dict(_line(topics=topics, members=members))

@@ -165,7 +165,7 @@ KINDS = ("consumer_group", "share_group", "streams_group")
 
 
 def test_no_kind_of_group_is_known_to_another_kind_or_to_a_base() -> None:
-    """Only the coordinator itself, which has the table of kinds, imports the kinds."""
+    """Only the coordinator itself, which holds the table of kinds, imports the kinds."""
     wrong = []
     for name, imports in PYTHON_GRAPH.items():
         room, _, rest = name.partition(".")
@@ -281,7 +281,7 @@ def test_only_what_is_used_is_imported(command: str, absent: tuple[str, ...]) ->
 
 
 def test_each_job_on_spark_asks_for_the_drivers_python() -> None:
-    """Otherwise, a local session runs `python3` from PATH, which may lack pyarrow."""
+    """Without that, a local session runs `python3` from PATH, which may lack pyarrow."""
     starts = (".mapInArrow(", ".dataSource.register(", ".udtf.register(")
     before = []
     for path in (PACKAGE / "spark").glob("*.py"):

@@ -81,7 +81,7 @@ TOPIC = ClusterTopic("t", (7, 7), 2)
 
 
 class Host:
-    """Carries out appends at once, and keeps the other effects."""
+    """Carries out appends at once, and stores the other effects."""
 
     def __init__(self, coordinator: Coordinator) -> None:
         self.coordinator = coordinator

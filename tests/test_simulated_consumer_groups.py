@@ -61,7 +61,7 @@ def held_at_the_end(run: Run) -> dict[str, int]:
 def test_a_joiner_within_a_second_waits_for_somebodys_next_heartbeat() -> None:
     early, late = (simulate(scenario(plan("c0"), plan("c1", at_ms))) for at_ms in (900, 1_100))
     joined = early.rebalances[-1]
-    # c0 acknowledged at 0.0 s, so its next heartbeat is the first one after the second.
+    # c0 acknowledged at 0.0 s, so its next heartbeat is the first one after 1 s.
     assert 4_050 < joined.untargeted_ms < 4_200
     assert (joined.rounds, joined.generation_id) == (1, 3)
     assert late.rebalances[-1].untargeted_ms == 0
@@ -159,7 +159,8 @@ def test_a_pattern_brings_partitions_with_the_second_heartbeat() -> None:
     member = MemberPlan(name="c0", config=CONSUMER, pattern="t.*")
     run = simulate(scenario(member))
     assert held_at_the_end(run) == {"c0": 6}
-    # The first answer has none; the second heartbeat, which acknowledges that, is sent at once.
+    # The first answer contains no assignment; the second heartbeat, which acknowledges this, is
+    # sent at once.
     assert [name for name, _ in run.empty_handed] == ["c0"]
 
 
@@ -168,7 +169,7 @@ def test_a_member_at_rest_costs_no_events() -> None:
         simulate(scenario(plan("c0"), plan("c1", 2_000), until_ms=until)).events
         for until in (100_000, 1_000_000)
     )
-    assert long - short < 20  # metadata only
+    assert long - short < 20  # only requests for metadata
 
 
 def test_given_ids_are_used() -> None:

@@ -162,9 +162,9 @@ def _check_crashes(scenario: Scenario, run: Run, seed: int) -> None:
 
 
 def _check_holders(run: Run, journal: list[Entry], seed: int) -> int:
-    """Two members have one partition only if the older one was removed, and did not know it yet.
+    """Two members hold one partition only if the older holder was removed and did not know it.
 
-    Returns how many times this was so.
+    Returns how often this happened.
     """
     removed = {
         (entry.process, str(partition))
@@ -226,7 +226,7 @@ def _check_replay(scenario: Scenario, journal: list[Entry], seed: int) -> None:
 
 
 SLOW_MS = 1_500
-"""The time between two polls."""
+"""The time in ms between two polls."""
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ SLOW_MS = 1_500
 def test_a_member_gives_up_in_three_polls_or_in_one(
     library: str, polls: list[int], cost_ms: int
 ) -> None:
-    """In which poll are the steps of c0: PendingRevocation (of Java alone), Revoked, Assigned.
+    """Finds the poll of each step of c0: PendingRevocation (only in Java), Revoked, Assigned.
 
     Real members, with records in each poll and 1.5 s of work after it, did so; see
     docs/behaviour/consumer-members.md.
@@ -265,6 +265,6 @@ def test_a_member_gives_up_in_three_polls_or_in_one(
     ]
     assert [type(effect) for _, effect in steps] == [PendingRevocation, Revoked, Assigned]
     if library == "librdkafka":
-        del steps[0]  # its main thread takes the answer, and does not wait for a poll
+        del steps[0]  # librdkafka's main thread takes the answer, without a poll
     first = steps[0][0]
     assert [(at_ms - first) // SLOW_MS for at_ms, _ in steps] == polls

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables keep names whole at 80 columns, and texts do not claim what was not computed."""
+"""Tables keep names whole at 80 columns, and sentences do not claim facts that were not
+computed.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ ASSIGNOR = "kafka-python/cooperative-sticky"
 
 
 def test_names_stay_whole_at_80_columns() -> None:
-    """They are copied to --group and --assignor."""
+    """Readers copy names to --group and --assignor."""
     columns = ("group", "assignor", "rounds", "moves (least)", "no reader", "before", "best")
     row = (ID, ASSIGNOR, "1", "0 (0)", "20", "6-7", "6-7")
     lines = list(table_lines(columns, [row], 80, whole=True))
@@ -173,7 +175,7 @@ KEEP = {1: "1 member keeps what it has", 2: "2 members keep what they have"}
 def test_members_that_keep_theirs_are_counted_if_there_are_any(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """In the two rounds of a plan, on the page and in the terminal."""
+    """The test looks at the two rounds of a plan, on the page and in the terminal."""
     keep = {"a": (0, 1), "ab": (1, 2)}
     for members, counts in keep.items():
         group = _owning("cooperative-sticky", {"t": len(members) + 1}, dict.fromkeys(members, "t"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the paths of Spark's files say: overlaps of input and output, clusters, other columns."""
+"""The meaning of paths of Spark's files: overlaps of input and output, clusters, other columns."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def in_a_pipe(*arguments: object, environment: dict[str, str] | None = None) -> 
 
 @pytest.mark.parametrize("columns", [40, 80])
 def test_a_warning_is_wrapped_after_a_word(file: Path, columns: int) -> None:
-    """The terminal is that of standard error: standard output is a pipe here."""
+    """The width is that of the terminal on standard error: standard output is a pipe here."""
     lines = on_terminal("plan", file, columns=columns)
     assert len(lines) > 1
     assert max(map(len, lines)) <= columns
@@ -127,7 +127,7 @@ def test_a_group_without_an_answer_has_a_line_for_each_sentence(tmp_path: Path) 
 
 
 def test_every_sentence_goes_this_way() -> None:
-    """Only progress bars print past it, because their control characters are the command's own."""
+    """Only progress bars bypass it, because their control characters are the command's own."""
     found = {
         path.relative_to(PACKAGE).as_posix()
         for path in PACKAGE.rglob("*.py")

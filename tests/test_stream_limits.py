@@ -75,7 +75,7 @@ def test_drawn_streams_read_everything_once() -> None:
             at, batches = end, batches + 1
         assert at == {str(partition): one.last_stable for partition, one in bounds.items()}
         left = sum(one.last_stable - one.earliest for one in bounds.values())
-        assert batches <= -(-left // limit) + left  # so the loop ends
+        assert batches <= -(-left // limit) + left  # this bound proves that the loop ends
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """streams/sticky: its fields in the contract, its named errors, its answers in each form.
 
-`test_server_side.py` gives the name to every interface; the vectors are Kafka's own answers.
+`test_server_side.py` passes the name to every interface; the vectors are Kafka's own answers.
 """
 
 from __future__ import annotations
@@ -175,7 +175,9 @@ def test_columns_name_bad_fields() -> None:
 
 
 def test_members_keep_tasks_and_states(engine: Engine) -> None:
-    """m0 keeps two tasks, as the quota allows; m1 gets the rest; each has standbys of the other."""
+    """m0 keeps two tasks, as the quota allows; m1 gets the rest; each holds standby tasks of the
+    other member.
+    """
     group = kr.GroupSpec.from_dict(LINE)
     answer = kr.assign(group, engine=engine)
     assert answer.to_dict() == {"m0": [["0", 0], ["0", 1]], "m1": [["0", 2], ["1", 0]]}

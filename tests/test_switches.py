@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The number of rebalances of a switch equals that of real or simulated members."""
+"""The planned number of rebalances of a switch equals that of real or simulated members."""
 
 from __future__ import annotations
 

@@ -37,7 +37,9 @@ Serve = Callable[..., RunningBroker]
 
 @pytest.fixture
 def start(request: pytest.FixtureRequest) -> Callable[[Consumer], Consumer]:
-    """Returns a function that takes a consumer, to close it after the test, before the broker."""
+    """Returns a function that registers a consumer, which is closed after the test, before the
+    broker.
+    """
 
     def started(consumer: Consumer) -> Consumer:
         request.addfinalizer(consumer.close)

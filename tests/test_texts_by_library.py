@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the command says of groups whose members or leaders run other libraries than Java's."""
+"""The command's sentences about groups whose members or leaders run other libraries than Java's."""
 
 from __future__ import annotations
 
@@ -127,7 +127,9 @@ def test_no_member_leads_where_the_broker_assigns(
 def test_a_streams_group_among_others_is_left_out(
     command: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Alone or named, too; then no group has an answer, which is an error."""
+    """It is also left out if it is alone or named; then no group has an answer, which is an
+    error.
+    """
     streams = [group(name, "stream", "java") for name in ("wordcount", "joins")]
     groups, one = [group("g", "range", "java"), *streams], [command, "--add-members", "1"]
     text = said(capsys, tmp_path, groups, *one)
@@ -151,7 +153,7 @@ def test_a_streams_group_among_others_is_left_out(
 def test_a_library_that_is_not_known_is_named_once(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """The plan has Kafka's answer; its own assignor may answer otherwise."""
+    """The plan contains Kafka's answer; the unknown library's assignor may answer otherwise."""
     groups = [group(f"g{n}", "range", "sarama") for n in range(2)]
     warned = (
         'kafka-rebalance: {} members or a leader of "sarama", a client library that is not known '
@@ -210,7 +212,7 @@ def test_a_client_id_that_is_no_member_names_the_right_option(
 def test_static_members_of_kafka_python_are_refused_as_dynamic_ones_are(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """kafka-python 3.0.12 has no such request, however its members restart."""
+    """kafka-python 3.0.12 lacks the consumer protocol, however its members restart."""
     topics = (kr.Topic("t", 4, topic_id="kBxzrTyqT9CWFMeWiOjlag"),)
     one = group("g", "range", "python").edited(topics=topics)
     switch = ("plan", "--switch-protocol", "consumer")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A table that is made again from the log has its keys where one table with reverts has them."""
+"""A table that is made again from the log has the key order of one table with reverts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def apply(table: TimelineHashMap[str, int], changes: Sequence[Change]) -> None:
 
 
 class Remade:
-    """The table of a group as the coordinator keeps it: beside it, the table that is in the log.
+    """The table of a group in the coordinator, beside the table of the records in the log.
 
     After a failed append, the table is a copy of the one in the log, changed by the appends in
     flight; it takes the places of the keys from the table that failed.

@@ -79,7 +79,7 @@ def test_a_damaged_sealed_key_is_an_error_of_the_store() -> None:
 def test_a_server_that_has_nothing_in_common(
     most: ssl.TLSVersion, ciphers: str, problem: str
 ) -> None:
-    """The handshake needs no socket: each side's bytes are given to the other."""
+    """The handshake needs no socket: the test passes each side's bytes to the other side."""
     theirs = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     theirs.set_ciphers(ciphers)
     theirs.minimum_version, theirs.maximum_version = most, most

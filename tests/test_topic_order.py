@@ -49,7 +49,9 @@ asyncio.run(main())
 
 
 def test_the_order_differs_between_processes() -> None:
-    """With eight seeds of Python's hashes, both orders occur; kafka-python's cooperative sorts."""
+    """With eight seeds of Python's hashes, both orders occur; kafka-python's cooperative-sticky
+    sorts.
+    """
     runs = [
         subprocess.Popen(
             [sys.executable, "-W", "ignore", "-c", LISTS],
@@ -125,7 +127,7 @@ def group_of(library: str | None = "kafka-python", members: int = 1) -> GroupSpe
 
 
 def test_the_draws_of_a_plan_have_both_answers_of_the_class() -> None:
-    """One of them: the new member takes the topic that the plan left where it was."""
+    """In one answer, the new member takes the topic that the plan leaves where it was."""
     group = group_of()
     plan = kr.plan(group, changes=["add-members=1"])
     assert plan.topics_guessed
@@ -152,7 +154,7 @@ def test_members_in_new_processes_list_anew(change: str) -> None:
 
 
 def test_a_static_member_lists_anew_without_a_rebalance() -> None:
-    """Its subscription counts in the next rebalance."""
+    """The member's new subscription counts only in the next rebalance."""
     group = group_of(members=2)
     static = tuple(replace(one, group_instance_id=one.member_id) for one in group.members)
     plan = kr.plan(group.edited(members=static), changes=["bounce-members=m-0", "remove-members=1"])
@@ -207,7 +209,7 @@ def test_an_explicit_assignor_counts_as_a_switch(old: str) -> None:
 
 
 def test_plug_ins_beside_a_leader_with_the_class_still_sort() -> None:
-    """What the leader runs does not change what the others run."""
+    """The leader's class does not change the classes of other members."""
     group = replace(group_of("java", members=2).edited(assignor="sticky"), leader="m-1")
     mine = replace(group.members[1], client_library="kafka-python")
     group = group.edited(members=(group.members[0], mine))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A snapshot says which groups it misses because a broker is down, and does not exit with 0."""
+"""A snapshot reports which groups it misses because a broker is down, and does not exit with 0."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ errors = pytest.importorskip("kafka.errors", reason="no kafka-python: pip instal
 
 
 class _Admin:
-    """An admin client of three brokers: those in `down` fail, those in `fenced` are known as down.
+    """An admin client of three brokers: brokers in `down` fail, those in `fenced` are known as
+    down.
 
     Broker n leads the partitions n and n + 3 of `__consumer_offsets`.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judging rebalances that were seen, and `watch` beside real consumers on the broker of `serve`."""
+"""Observed rebalances are judged; `watch` follows real consumers on the broker of `serve`."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_rebalance_as_predicted(engine: Engine) -> None:
     assert (one.event, one.assignor, one.elsewhere) == ("joined: a-9", "roundrobin", 0)
     assert one.is_predicted
     told = kr.plan(before, None, [kr.AddMembers(1)])
-    assert distance(told, later) == 10  # the plan has the new member last; its real id is first
+    assert distance(told, later) == 10  # the plan puts the new member last; its real id is first
     assert distance(kr.plan(before.edited(members=later.members)), later) == 0
 
 
@@ -80,7 +80,7 @@ def test_claims_that_were_not_sent_are_a_cause() -> None:
 
 
 def test_what_members_sent_is_a_cause() -> None:
-    """Only b-1 sends no owned partitions; no other cause leads to the assignment that was seen."""
+    """Only b-1 sends no owned partitions; no other cause leads to the observed assignment."""
     before = settled("sticky", "b", "c", "d")
     joined = kr.Member("a-9", ("t", "u"))
     forgetful = (before.members[0].owning(), *before.members[1:], joined)
@@ -91,7 +91,7 @@ def test_what_members_sent_is_a_cause() -> None:
 
 
 def test_members_that_list_an_eager_assignor_too_are_a_cause() -> None:
-    """They claim nothing at any rebalance, although the assignor is cooperative."""
+    """Such members claim nothing at any rebalance, although the assignor is cooperative."""
     before = settled("cooperative-sticky", "b", "c", "d")
     joined = kr.Member("a-9", ("t", "u"))
     eager = before.edited(members=tuple(one.owning() for one in before.members))
@@ -171,7 +171,7 @@ def test_a_change_that_does_not_fit_ends_the_watch_at_the_start(
 def test_a_plan_is_compared_when_all_its_members_are_there(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Two members join a consumer group, which is seen after each."""
+    """Two members join a consumer group, which is described after each join."""
     lines = [
         described(5, ("a", 5, [0, 1])),
         described(6, ("a", 6, [0]), ("b", 6, [1])),
@@ -250,7 +250,7 @@ COUNTS = {"orders": 2, "refunds": 2}
 def logged(group_id: str, monkeypatch: pytest.MonkeyPatch, *, at_first: int = 1) -> list[str]:
     """Follows a group of a real broker's log; returns each generation, event and judgement.
 
-    The first `at_first` records are there when the watch begins.
+    The first `at_first` records exist when the watch begins.
     """
     rows = [json.loads(line) for line in LOG.open(encoding="utf-8")]
     key = encode_key(GroupMetadataKey(group_id))

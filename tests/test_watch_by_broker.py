@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`watch` follows groups that the broker assigns: their states, and what is as predicted."""
+"""`watch` follows groups that the broker assigns: their states, and the verdicts on their
+rebalances.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,7 @@ KAFKA = pytest.param(
 
 
 def recorded(name: str) -> list[dict[str, Any]]:
-    """Returns what a real broker did: `python -m tests.modern_live --record`."""
+    """Returns the recordings of a real broker: `python -m tests.modern_live --record`."""
     with gzip.open(DATA / name, "rt", encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
 
@@ -54,7 +56,9 @@ def recorded(name: str) -> list[dict[str, Any]]:
     ids=lambda one: one["what"].partition(",")[0],
 )
 def test_what_a_broker_did_is_as_predicted(observed: dict[str, Any]) -> None:
-    """Consumer, share and streams groups; among them restarts of which only the end was seen."""
+    """Consumer, share and streams groups; among them restarts of which only the end was
+    observed.
+    """
     states = [kr.GroupSpec.from_dict(line) for line in (observed["before"], *observed["seen"])]
     for before, later in pairwise(states):
         one = judged_rebalance(before, later)
@@ -81,7 +85,8 @@ def test_random_changes_are_as_predicted(
 ) -> None:
     """Changes of one kind or of several, far apart or within the assignment interval.
 
-    Only those are not as predicted of which the states do not show all: a member joins and leaves.
+    Changes are not as predicted only if the states do not show all of them: a member joins and
+    leaves.
     """
     kinds, hidden = set(), 0
     for seed in range(6):
@@ -100,7 +105,7 @@ def test_random_changes_are_as_predicted(
 
 
 def test_two_partitions_in_each_others_place_are_not_as_predicted() -> None:
-    """All courses of two changes end with an assignment of their own."""
+    """Each course of two changes ends with a different assignment."""
     for seed in range(6):
         group = Transitions(Driver().command, random.Random(seed), "consumer/uniform")
         before = group.settled()
@@ -116,7 +121,7 @@ def test_two_partitions_in_each_others_place_are_not_as_predicted() -> None:
 
 
 def test_a_topic_that_grew_twice() -> None:
-    """Each size between the two may have had a target."""
+    """Each size between the two sizes may have had a target."""
     group = Transitions(Driver().command, random.Random(6), "consumer/uniform")
     before = group.settled()
     name = next(one for one in group.topics if any(one in m.topics for m in before.members))
@@ -129,7 +134,7 @@ def test_a_topic_that_grew_twice() -> None:
 
 
 def share_group(*owned: tuple[int, ...], generation_id: int) -> kr.GroupSpec:
-    """Returns a share group of one topic; `owned` has each member's partitions."""
+    """Returns a share group of one topic; `owned` lists each member's partitions."""
     members = tuple(
         kr.Member(
             f"m{i}",
@@ -144,7 +149,7 @@ def share_group(*owned: tuple[int, ...], generation_id: int) -> kr.GroupSpec:
 
 
 def test_all_owners_of_a_shared_partition_count() -> None:
-    """The partition of the member that joined has another owner too, which it then lacks."""
+    """The joining member's partition has a second owner; the test then removes that owner."""
     before = share_group((0,), (1,), generation_id=5)
     new = kr.Member("m2", ("t",))
     later = kr.plan(before.edited(members=(*before.members, new))).final
@@ -311,7 +316,7 @@ def grown(line: dict[str, Any], partitions: int) -> dict[str, Any]:
 
 
 def test_a_topic_that_grows_is_no_rebalance(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rebalance comes later; until then, one line says that the topic has grown."""
+    """The rebalance comes later; until then, one line reports that the topic has grown."""
     consumers = described(5, ("a", 5, [0, 1]))
     later = described(6, ("a", 6, [0, 1, 2]))
     classic = {k: v for k, v in consumers.items() if k != "assignment_epoch"} | {
@@ -363,7 +368,9 @@ def test_created_and_deleted_topics_and_other_assignors_are_named() -> None:
 
 
 def test_a_large_group_has_more_orders_than_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wrong owners are "unknown" if all orders were tried, and else the cause says that."""
+    """The cause of wrong owners is "unknown" if all orders were tried; else it states that not all
+    were.
+    """
     before = _uniform(4, ("t", 8), ("u", 8))
     joined = tuple(kr.Member(f"n{n}", ("t", "u")) for n in range(2))
     later = kr.plan(before.edited(members=(*before.members[2:], *joined))).final

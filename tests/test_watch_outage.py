@@ -30,7 +30,7 @@ CLOSED = {"group_id": GROUP, "error": "state: Empty, it has no members"}
 
 
 class FakeTime:
-    """A clock that only sleeping moves."""
+    """A clock that moves only by calls of `sleep`."""
 
     def __init__(self) -> None:
         self.now_s = 0.0
@@ -45,7 +45,7 @@ class FakeTime:
 class Cluster:
     """A cluster whose `values` are the group's records.
 
-    A value that is an error is raised once. `bootstrap` is whether its servers answer.
+    A value that is an error is raised once. `bootstrap` is True if its servers answer.
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, values: list[Any]) -> None:
@@ -99,7 +99,9 @@ class Cluster:
 
 
 def values() -> list[Any]:
-    """Returns the group's records: without members, generations 1, 2 and 3, and without members."""
+    """Returns the group's records: one without members, generations 1, 2 and 3, one without
+    members.
+    """
     rows = [json.loads(line) for line in LOG.open(encoding="utf-8")]
     key = encode_key(GroupMetadataKey(GROUP)).hex()
     found = [row["value"] for row in rows if row["key"] == key]
@@ -124,7 +126,9 @@ def test_a_coordinator_that_is_back_is_followed_on(monkeypatch: pytest.MonkeyPat
 
 
 def test_the_first_record_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a new cluster, a group has neither a topic nor a name at first, and then rebalances."""
+    """On a new cluster, the offsets topic and the group do not exist at first; then the group
+    rebalances.
+    """
     none, moving = "group_id: no such group", "state: CompletingRebalance, it is rebalancing"
     missing = NoTopicError("no topic")
     cluster = Cluster(monkeypatch, [missing, missing, missing, missing, *values()[1:4]])
@@ -164,7 +168,9 @@ def test_a_silent_cluster_ends_the_watch_after_a_minute(monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("answers", [False, True])
 def test_a_group_that_was_never_read(answers: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If no server answers, the address may be wrong; one that answers has a minute."""
+    """If no server answers, the address may be wrong; a cluster with an answering server gets a
+    minute.
+    """
     cluster = Cluster(monkeypatch, [LOST] * 1000)
     cluster.bootstrap = answers
     with pytest.raises(ClusterError, match="Connection refused"):
@@ -183,7 +189,7 @@ def test_an_error_that_will_not_pass_ends_the_watch(monkeypatch: pytest.MonkeyPa
 def test_a_converted_group_is_no_longer_followed_by_records(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A description may be older than the record that is deleted; then it is asked for again."""
+    """A description may be older than the deletion of the record; then it is requested again."""
     cluster = Cluster(monkeypatch, [*values()[:2], None])
     classic = {"group_id": GROUP, "members": [], "assignor": "range"}
     cluster.descriptions = [classic, classic, {**described(5, ("a", 5, [0])), "group_id": GROUP}]
@@ -196,7 +202,7 @@ def test_a_converted_group_is_no_longer_followed_by_records(
 
 
 def test_a_deleted_group_is_empty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """This is told once; members of the consumer protocol can come later."""
+    """An empty group is reported once; members of the consumer protocol can come later."""
     cluster = Cluster(monkeypatch, [*values()[1:2], None])
     new = {**described(5, ("a", 5, [0])), "group_id": GROUP}
     cluster.descriptions = [CLOSED, CLOSED, CLOSED, new]
@@ -281,7 +287,7 @@ def test_the_command_follows_a_converted_group(
 def test_members_that_left_an_empty_group_are_told_once(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The member of the static instance has no partitions to come back to, either."""
+    """A static member that returns also finds no partitions."""
     topics = (kr.Topic("t", 4),)
 
     def states(name: str) -> kr.GroupSpec:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`describe` names the cause of an uneven group, and only where it is the cause."""
+"""`describe` names the cause of an uneven group, and only if it is the cause."""
 
 from __future__ import annotations
 

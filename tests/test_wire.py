@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our codec writes the bytes that Kafka's classes write, and reads bytes as these classes do.
 
-`vectors/wire.jsonl` has some answers of Kafka's classes, for machines without Java.
+`vectors/wire.jsonl` contains some answers of Kafka's classes, for machines without Java.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _decode_subscription(request: Request) -> Answer:
         "user_data": None if read.user_data is None else read.user_data.hex(),
         "owned_partitions": [list(tp) for tp in read.owned_partitions],
         "generation_id": read.generation_id,
-        "rack_id": read.rack_id or None,  # Java reads an empty rack as none; librdkafka differs
+        "rack_id": read.rack_id or None,  # Java reads an empty rack as no rack; librdkafka does not
     }
 
 
@@ -120,9 +120,9 @@ ANSWERS = {
 
 
 def difference(request: Request, kafkas: Answer) -> str | None:
-    """Returns the difference from Kafka's answer as text; None if they agree.
+    """Returns the difference from Kafka's answer as a string; None if they agree.
 
-    Two errors agree whatever their texts.
+    Two errors agree whatever their messages.
     """
     got = ours(request)
     if "error" in kafkas:
@@ -352,7 +352,7 @@ def test_memory_is_bounded_by_the_bytes_that_are_there() -> None:
 
 
 def test_an_empty_rack_is_kept() -> None:
-    """Java reads it as none; librdkafka, whose default it is, does not in cooperative-sticky."""
+    """Java reads it as no rack; librdkafka, whose default it is, does not in cooperative-sticky."""
     for rack_id in ("", None):
         sent = wire.encode_subscription(wire.Subscription(("t",), rack_id=rack_id))
         assert wire.decode_subscription(sent).rack_id == rack_id

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Worked examples: both engines and Kafka's own classes return equal answers in equal order.
 
-If older versions of Kafka assigned partitions differently, the test has the answer of Kafka 4, and
-a comment has the older one.
+If older versions of Kafka assigned partitions differently, the test expects the answer of Kafka 4,
+and a comment states the older one.
 """
 
 from __future__ import annotations

@@ -216,8 +216,8 @@ def test_when_a_worker_wants_to_be_polled() -> None:
     delayed = replace(RUNS, delay_ms=5_000)
     client.sync(encode_connect_assignment(delayed))
     assert client.worker.next_poll_ms() == 5_000
-    # Without a coordinator, a poll is due at once, and another at the time when the worker must
-    # stop its work.
+    # Without a coordinator, a poll is due at once, and another poll when the worker must stop its
+    # work.
     client.now_ms = 3_000
     client.do(Tick())
     client.do(Failed(client.take(Heartbeat).request_id))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A page or table is written as a whole or not at all: what was there before stays."""
+"""A page or table is written as a whole or not at all: an older file stays until then."""
 
 from __future__ import annotations
 

@@ -352,7 +352,9 @@ def test_spark_takes_no_list() -> None:
 
 @pytest.mark.parametrize("library", ["java", "librdkafka", "sarama"])
 def test_a_library_that_is_not_known_loses_no_group(library: str) -> None:
-    """Another version's snapshot may name a new library: plans are Java's, with a warning."""
+    """Another version's snapshot may name a new library: plans are then those for Java, with a
+    warning.
+    """
     member = kr.Member("a", ("t",), client_library=library)
     named = group(members=(member,), leader_library=library)
     read = kr.GroupSpec.from_json(named.to_json())

@@ -19,8 +19,8 @@ TAKEN_BACK = ("COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR", "UNKNOWN_SERVER_ER
 def refused(answer: Command) -> Command:
     """Evens out two fields of refused joins, which vary in Kafka's own answers.
 
-    The protocol name is "" or null. If the coordinator moves, the answer has the member id or not,
-    depending on an append in flight.
+    The protocol name is "" or null. If the coordinator moves, the answer contains the member id or
+    not, depending on an append in flight.
     """
     for event in answer.get("events", ()):
         if event["ev"] == "join" and event["err"] != "NONE":
@@ -53,7 +53,9 @@ class Accepted:
         self.holding = False
 
     def without(self, number: int, command: Command, ours: Command, theirs: Command) -> list[str]:
-        """Removes differences 1, 2, 5 and 6 from the answers; returns the names of those found."""
+        """Removes differences 1, 2, 5 and 6 from the answers; returns the names of the differences
+        found.
+        """
         names = [*self._listed_twice(theirs), *self._taken_back(number, command, ours, theirs)]
         if command["op"] in ("hold", "release"):
             self.holding = command["op"] == "hold"
@@ -62,7 +64,7 @@ class Accepted:
             if "id" not in event:
                 continue
             self._settled.add(event["id"])
-            if event["ev"] == "drop":  # Kafka has no such event
+            if event["ev"] == "drop":  # Kafka sends no such event
                 ours["events"].remove(event)
             late = event["ev"] == "sync" and event["id"] not in {number, *there}
             if late and event["err"] == "UNKNOWN_MEMBER_ID":

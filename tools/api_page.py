@@ -81,7 +81,7 @@ def _first_line(value: object) -> str:
 
 
 def _text(value: object) -> str:
-    """Returns a constant or a type as text, without the modules of its parts."""
+    """Returns a constant or a type as a string, without the modules of its parts."""
     return re.sub(r"\b(?:[a-z_]+\.)+", "", str(value)).replace("|", "\\|")
 
 

@@ -35,7 +35,7 @@ def agrees(expected: dict[str, Any], ours: dict[str, Any]) -> bool:
 
 
 def check(lines: Iterable[str], engine: Engine) -> tuple[int, list[str]]:
-    """Returns the number of lines, and a text for each difference."""
+    """Returns the number of lines, and a message for each difference."""
     count, differences = 0, []
     for line in lines:
         count += 1

@@ -14,7 +14,7 @@ Java decodes the bytes itself. The reference reads them with `wire.sent_member`;
 contract line made from that result.
 
 Each member must have equal partitions in equal order. If Java throws, our engines must raise an
-error, with any text. Java lists no anomalies; the reference and Rust must list equal ones. The
+error, with any text. Java lists no anomalies; the reference and Rust must list equal anomalies. The
 cases depend on the seed and on the list of assignors.
 """
 
@@ -68,7 +68,9 @@ def compare(block: Block, *, assignors: tuple[str, ...], bytes_too: bool) -> Out
 
 
 def difference(answers: dict[str, Answer]) -> str | None:
-    """Returns the first difference from Kafka, or a difference of anomalies, as text; or None."""
+    """Returns the first difference from Kafka, or a difference of anomalies, as a string; or
+    None.
+    """
     what = judge.difference(answers, _differs)
     for part in ("anomalies", "owned_topics"):
         first, second = (answers[engine].get(part) for engine in ENGINES)
@@ -121,7 +123,7 @@ def _ours(case: Case, engine: Engine) -> Answer:
     def ask() -> Answer:
         group = group_of(case)
         if engine == "rust" and "subscription" in case["members"][0]:
-            # This tests that a contract line has everything that the bytes have.
+            # This tests that a contract line contains everything that the bytes contain.
             group = kr.GroupSpec.from_json(group.to_json())
         result = kr.assign(group, case["assignor"], engine=engine)
         # The result may compute its lists only here, so an error here is an error of the engine.

@@ -4,14 +4,14 @@
     python -m tools.differential_broker_plans --plans 500 --seed 1 --assignors share/simple
 
 Kafka's coordinator plays a random history of a group in virtual time: members join, leave and
-subscribe, topics grow. Its records become a contract line, with each target as its record has it.
-Both engines plan one to three changes from this line. Then the coordinator plays each step of the
-plan, with the member ids that the plan made up. After each step, every target must have equal
-entries in equal order, and the group must have the planned epoch.
+subscribe, topics grow. Its records become a contract line, with each target as in its record. Both
+engines plan one to three changes from this line. Then the coordinator plays each step of the plan,
+with the member ids that the plan made up. After each step, every target must have equal entries in
+equal order, and the group must have the planned epoch.
 
 A broker's table of members never shrinks, and no plan knows how large it once was
-(`plans/changes/member_table.py`). If a plan differs and would be equal with the table of the most
-members that the group had, this is counted, and is not a difference.
+(`plans/changes/member_table.py`). A plan that would be equal with the table of the most members
+that the group ever had is counted separately, not as a difference.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Runs = list[dict[str, Any]]
 
 
 class Played:
-    """A group `g` at Kafka's coordinator, and what is known of it from requests and records."""
+    """A group `g` at Kafka's coordinator, and its state as known from requests and records."""
 
     def __init__(self, oracle: CoordinatorOracle, seed: int, assignor: str) -> None:
         self.oracle, self.seed, self.assignor = oracle, seed, assignor
@@ -78,10 +78,10 @@ class Played:
         ]
 
     def beat(self, member_id: str, topics: Iterable[str] | None = None) -> None:
-        """Sends a heartbeat: the first one of a new member, or with other topics, or neither."""
+        """Sends a heartbeat: a new member's first one, one with other topics, or a plain one."""
         fields: dict[str, Any] = {"epoch": self._epochs.get(member_id, 0)}
         if topics is not None:
-            # Java's clients send their topics sorted, and so does a record list them.
+            # Java's clients send sorted topics, and a record lists them in this order.
             self.subscribed[member_id] = fields["topics"] = sorted(topics)
         share = self.assignor == SHARE
         if not share and fields["epoch"] == 0:
@@ -111,7 +111,7 @@ class Played:
         self._ask(op="topics", topics=topics)
 
     def settle(self) -> None:
-        """Lets all members reach their targets; new partitions are initialised before."""
+        """Lets all members reach their targets; before that, new partitions are initialised."""
         for _ in range(2):
             for member_id in list(self.subscribed):
                 self._ask(op="advance", ms=10)
@@ -120,7 +120,7 @@ class Played:
     def line(self) -> dict[str, Any]:
         """Returns the group's contract line; the members have the order of a description.
 
-        Topics to which nobody subscribes say what a share group has read of them before.
+        Topics to which nobody subscribes list the partitions that a share group has read before.
         """
         members = self._ask(op="mstate", g="g")["state"]["members"]
         read = {name for topics in self.subscribed.values() for name in topics}
@@ -198,7 +198,7 @@ class Played:
         return drawn or [kr.AddMembers(1)]
 
     def play_step(self, step: Step) -> str | None:
-        """Plays a step of a plan; returns what differs after it, or None."""
+        """Plays a step of a plan; returns the difference after it, or None."""
         before = {one.member_id: one for one in step.before.members}
         for member_id in [one for one in self.subscribed if one not in before]:
             self.leave(member_id)

@@ -45,7 +45,7 @@ def _differs(expected: Answer, got: Answer) -> str | None:
 
 
 def _first(expected: Any, got: Any) -> str:
-    """Returns the path of the first difference with both values, as text."""
+    """Returns the path of the first difference with both values, as a string."""
     if isinstance(expected, dict) and isinstance(got, dict):
         for name in [*expected, *got]:
             if expected.get(name) != got.get(name) or (name in expected) != (name in got):

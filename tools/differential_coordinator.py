@@ -10,12 +10,12 @@
 The runs are those of classic groups (`generate_commands`), of consumer groups that change their
 type or of share groups (`generate_heartbeats`), or of streams groups
 (`generate_streams_heartbeats`); or they begin with a log that another coordinator wrote
-(`generate_logs`).
-Every answer is compared: responses and their times, states, generations, members, timers, and the
-bytes of records. Our coordinator gets the member ids that Kafka draws, so that bytes can be equal.
-Kafka draws them from the run's seed. The commands of a run have symbols in place of ids, so that
-the run can be played again with other ids. `accepted_differences` has the differences that are
-accepted and counted. A run with any other difference is reduced to the commands that cause it.
+(`generate_logs`). Every answer is compared: responses and their times, states, generations,
+members, timers, and the bytes of records. Our coordinator gets the member ids that Kafka chooses
+from the run's seed, so that bytes can be equal. The commands of a run contain symbols in place of
+ids, so that the run can be played again with other ids. `accepted_differences` lists the
+differences that are accepted and counted. A run with any other difference is reduced to the
+commands that cause it.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ Play = Callable[[list[Command]], list[Command]]
 
 
 class Drawn(Protocol):
-    """A generator of one run's commands; the run has `prepared` commands more than are drawn."""
+    """A generator of one run's commands; `prepared` further commands of the run are not random."""
 
     prepared: int
 
@@ -81,9 +81,9 @@ class Drawn(Protocol):
 
 
 def commands_of(drawn: Drawn, rng: random.Random) -> Iterator[tuple[int, Command]]:
-    """Draws one run: yields each command with its number.
+    """Generates one random run: yields each command with its number.
 
-    The caller passes the answer to `drawn.told` before it asks for the next command.
+    The caller passes each answer to `drawn.told` before it takes the next command.
     """
     command = drawn.settings()
     for number in range(1, rng.randint(10, 60) + drawn.prepared + 1):
@@ -95,8 +95,8 @@ class Runs(NamedTuple):
     """A kind of runs: its generator, and the groups whose state is compared.
 
     `assigning` are the groups that may have any type. `replays`: how often a run is played again to
-    find out whether Kafka's answers vary, and one equals ours. In the rarest case of 20,000 classic
-    runs, one play in twelve equalled ours.
+    find out whether Kafka's answers vary, and one of them equals ours. In the rarest case of 20,000
+    classic runs, one play in twelve equalled ours.
     """
 
     generator: Callable[[random.Random], Drawn]
@@ -117,8 +117,8 @@ RUNS = {
 class Side:
     """One of the two coordinators; it puts the run's command numbers into its answers' events.
 
-    The order of records is compared only in runs of groups whose brokers assign, whose answers have
-    the states of these groups too.
+    The order of records is compared only in runs of groups whose brokers assign. There, the answers
+    also contain the states of these groups.
     """
 
     def __init__(self, play: Play, runs: Runs) -> None:
@@ -160,7 +160,7 @@ class Side:
 
 
 def _group_id(key: str) -> str:
-    """Returns the group id in a record's key, which is hex: a type, a length, and the text."""
+    """Returns the group id in a record's key, which is hex: a type, a length, and the id."""
     return bytes.fromhex(key)[4 : 4 + int(key[4:8], 16)].decode()
 
 
@@ -247,7 +247,8 @@ class Pair:
     def _step(self, number: int, command: Command) -> tuple[Any, Any] | None:
         """Plays a command; returns both answers, or None if later answers cannot be compared.
 
-        This is so if Kafka chose a leader at random, and after accepted difference 3 or 4.
+        They cannot be compared if Kafka chose a leader at random, and after accepted difference 3
+        or 4.
         """
         if number == 1:
             self.accepted = Accepted()

@@ -39,7 +39,7 @@ def draw(rng: random.Random) -> Case:
 
 
 def differs(oracle: Oracle, case: Case) -> str | None:
-    """Returns the difference between Rust's answer and Java's as text, or None."""
+    """Returns the difference between Rust's answer and Java's as a string, or None."""
     group = case.group()
     expected = oracle.ask(json.loads(group.to_json()))
     try:

@@ -81,7 +81,7 @@ def compare(block: Block) -> Outcome:
 
 
 def differences(oracle: Oracle, plans: list[PLANS]) -> Iterator[dict[str, Any]]:
-    """Yields up to three differences a plan: of the engines, of a step, and of figures in bulk."""
+    """Yields up to three differences of each plan: of the engines, a step, and figures in bulk."""
     for group, texts, plan in plans:
         where: dict[str, Any] = {"name": group.group_id, "changes": texts, "case": group.to_dict()}
         if kr.plan(group, None, texts, engine="reference").to_dict() != plan.to_dict():

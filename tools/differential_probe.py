@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
 DIALECTS = ("librdkafka/range", "librdkafka/roundrobin", "librdkafka/cooperative-sticky")
 DEATH = "the client's process ended with signal SIG"
-# A new process for each block: what a consumer remembers ends with the process.
+# A new process for each block: a consumer's memory ends with the process.
 BLOCK = 500
 
 Found: TypeAlias = "Iterator[tuple[Case, Answer, str | None]]"
@@ -79,7 +79,7 @@ def _java_difference(expected: Answer, result: Answer) -> str | None:
 
 
 def librdkafka_block(cases: Iterator[Case], count: int) -> Found:
-    """Yields each group, librdkafka's result, and how an engine differs from it (else None)."""
+    """Yields each group, librdkafka's result, and the difference of an engine (else None)."""
     drawn = [(case, [ours(case, engine) for engine in ENGINES]) for case in islice(cases, count)]
     # A death ends all consumers of the process, so groups that lead to one come last.
     drawn.sort(key=lambda one: "error" in one[1][0])
@@ -89,7 +89,7 @@ def librdkafka_block(cases: Iterator[Case], count: int) -> Found:
 
 
 def librdkafka_difference(answers: list[Answer], result: Answer) -> str | None:
-    """Returns the first engine that differs from the client, as text."""
+    """Returns a sentence about the first engine that differs from the client."""
     for engine, answer in zip(ENGINES, answers, strict=True):
         if result.get("error", "").startswith(DEATH):
             same = "kills the leader's process" in answer.get("error", "")

@@ -4,10 +4,10 @@
     python -m tools faults                   # the quick tests against all faults
     python -m tools faults --only report     # one room
     python -m tools faults --whole           # all tests against the faults that the quick ones miss
-    python -m tools faults --check           # only whether each fault still has its place
+    python -m tools faults --check           # only whether the line of each fault exists
 
 A fault is one line of the source and a wrong line in its place. The line is found by its text, so
-the file can move; a line that is gone, or that stands twice, is an error: choose another one. A
+the file can move; a line that is missing, or occurs twice, is an error: choose another line. A
 fault in Rust builds the core of the copy. At least 16 of the 20 must be found by the quick tests.
 """
 
@@ -30,7 +30,7 @@ NEEDED = 16
 
 
 class Fault(NamedTuple):
-    """`right` is text of one line of the source; `wrong` takes its place."""
+    """`right` is a part of one line of the source; `wrong` replaces it."""
 
     room: str
     right: str
@@ -155,7 +155,9 @@ def first_failure(fault: Fault, options: list[str]) -> str | None:
 
 
 def main() -> None:
-    """Plants the faults, and exits with 1 if the quick tests find too few or all tests miss one."""
+    """Plants the faults, and exits with 1 if the quick tests find too few faults, or all tests miss
+    one.
+    """
     parser = argparse.ArgumentParser(prog="python -m tools faults", description=__doc__)
     parser.add_argument("--only", nargs="+", metavar="ROOM", help="only the faults of these rooms")
     parser.add_argument("--whole", action="store_true", help="then all tests, for what was missed")

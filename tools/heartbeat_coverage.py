@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts what the random runs of `generate_heartbeats` reach on Kafka's own coordinator.
+"""Counts the cases that random runs of `generate_heartbeats` reach on Kafka's own coordinator.
 
     python -m tools.heartbeat_coverage --sequences 2000 --seed 1
 
-The table has the errors of each command, types of records and tombstones, states of groups and
+The table lists the errors of each command, types of records and tombstones, states of groups and
 members, timers that ran, and changes of a group's type. If a case of WANTED has the count 0, the
 tool fails.
 """
@@ -133,7 +133,7 @@ class Coverage:
         self._last = {group: {"type": "absent"} for group in GROUPS}
 
     def see(self, command: Command, answer: Command) -> None:
-        """Counts one answer; it has the groups' states as `states`."""
+        """Counts one answer, which holds the groups' states as `states`."""
         of_consumers = self._last.get(command.get("g", "g"), {}).get("type") == "consumer"
         op = f"classic {command['op']}" if command["op"] in ("hb", "leave") else command["op"]
         if "err" in answer and (of_consumers or not op.startswith("classic")):

@@ -43,7 +43,7 @@ class Block:
 class Outcome:
     """The result of a block, or of all blocks; `met` counts the kinds of cases and answers.
 
-    A difference is a JSON object with the `name` of its case and the `difference` as text.
+    A difference is a JSON object with the `name` of its case and the `difference` as a string.
     """
 
     cases: int = 0
@@ -127,7 +127,7 @@ def ours(ask: Callable[[], Answer]) -> Answer:
 def difference(
     answers: dict[str, Answer], differs: Callable[[Answer, Answer], str | None]
 ) -> str | None:
-    """Returns the first difference of an engine from Kafka as text, or None.
+    """Returns the first difference of an engine from Kafka as a string, or None.
 
     `differs(kafkas, ours)` compares two answers that are not errors; it returns the end of a
     sentence that begins with the engine's name. If Kafka throws, any error of ours counts as equal.

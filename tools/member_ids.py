@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Passes the member ids that Kafka's coordinator draws to ours, and has a symbol for each.
+"""Passes the random member ids of Kafka's coordinator to ours, and holds a symbol for each.
 
 A symbol such as `@7` stands for an id in the commands of a run, so that the run can be played again
 with other ids.
@@ -30,7 +30,7 @@ MEMBER_ID = re.compile(r"\w+-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 
 
 class Ids:
-    """Passes Kafka's random member ids to our coordinator, and has a symbol for each id.
+    """Passes Kafka's random member ids to our coordinator, and holds a symbol for each id.
 
     `@7` stands for the id that first appeared in the answer to command 7.
     """
@@ -42,7 +42,9 @@ class Ids:
         self._symbols: dict[str, str] = {}
 
     def draw(self) -> str:
-        """Returns the id that Kafka drew for this command; a new one if Kafka's answer has none."""
+        """Returns the id that Kafka chose for this command; a new id if Kafka's answer contains
+        none.
+        """
         return self._drawn.popleft() if self._drawn else str(UUID(int=next(self._own)))
 
     def clear(self) -> None:

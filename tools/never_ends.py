@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the figures and traces of docs/never-ends.md anew.
+"""Prints the figures and traces of docs/never-ends.md again.
 
     python -m tools.never_ends trace                    # the smallest case, move by move
     python -m tools.never_ends smallest --seconds 60    # looks for a smaller case
@@ -43,10 +43,10 @@ _B = TypeVar("_B", bound=GeneralBuild)
 
 SMALLEST = ROOT / "tests" / "vectors" / "never_ends_smallest.jsonl"
 MOST_WORK = 5_000_000
-"""The most partitions of all groups together that are drawn for one row of the table."""
+"""The most partitions, over all groups, that are generated for one row of the table."""
 
 PATIENCE_S = 2
-"""How long to wait for Kafka's class, with its JVM's start; if it ends, it takes about 1 ms."""
+"""How long to wait for Kafka's class and the start of its JVM; an answer takes about 1 ms."""
 
 
 def hanging(groups: Iterable[Group]) -> list[Group]:
@@ -91,7 +91,7 @@ def started(group: kr.GroupSpec, kind: type[_B]) -> tuple[_B, list[TopicPartitio
 def trace() -> None:
     """Prints the moves in the smallest groups that never end, until a state occurs again.
 
-    Each line has the members' numbers of partitions after a move, and then the move.
+    Each line shows the members' numbers of partitions after a move, and then the move.
     """
     for line in SMALLEST.read_bytes().splitlines():
         group = kr.GroupSpec.from_json(line)
@@ -224,7 +224,7 @@ def _next(rng: random.Random, group: Group, answer: bytes) -> Group:
 def shares(seed: int, groups: int) -> None:
     """Prints how many groups hang, by shape and size.
 
-    First assignments are counted, and those after a member has joined or left.
+    It counts first assignments, and assignments after a member has joined or left.
     """
     print("| shape | members | partitions a topic | groups | first never ends | next never ends |")
     print("| --- | ---: | ---: | ---: | ---: | ---: |")
@@ -273,8 +273,8 @@ def around_the_smallest(seed: int, count: int) -> tuple[list[Group], list[Group]
 def judge(seed: int, groups: int) -> int:
     """Compares our answers with those of Kafka's class, on variants of the known cases.
 
-    For half of them, we report that they never end: Kafka's class must not answer these. For the
-    others, its answers must equal ours. Returns the number of differences.
+    For half of the variants, we report that they never end: Kafka's class must not answer those.
+    For the other half, its answers must equal ours. Returns the number of differences.
     """
     hang, end = around_the_smallest(seed, groups // 2)
     count: Counter[str] = Counter()
@@ -296,7 +296,7 @@ def judge(seed: int, groups: int) -> int:
 
 
 class Mended(GeneralBuild):
-    """The corrected reference: `relocate` moves a partition back only if `owner` has it."""
+    """The corrected reference: `relocate` moves a partition back only if `owner` holds it."""
 
     moves = 0
 

@@ -2,8 +2,8 @@
 """Draws the pictures of docs/simulator.md again: `python -m tools pictures`.
 
 Each picture shows one run of a shipped scenario, or a comparison if the scenario is made for one.
-It has the timeline of the page that `--output run.html` writes; a comparison has only the numbers
-of partitions that nobody reads, one run below the other.
+It contains the timeline of the page that `--output run.html` writes; a comparison contains only the
+numbers of partitions that nobody reads, one run below the other.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ COMPARED = {
     "seven-topics": "eager,cooperative",
 }
 HEADING = 24
-STEPS, EVENTS = 215, 58  # the height of the steps with the events above them, and of those
+STEPS, EVENTS = 215, 58  # heights: of the steps with the events above them; of the events
 STYLE = "text { font: 11px sans-serif; } text.name { font-weight: bold; } .cut { fill: #e4e4e4; }"
 
 
@@ -37,7 +37,7 @@ def picture(page: str) -> str:
     )
     parts, y = [], 0
     for label, width, whole, drawn in timelines:
-        drawn = re.sub(r"<title>.*?</title>", "", drawn)  # nobody points at a picture of the docs
+        drawn = re.sub(r"<title>.*?</title>", "", drawn)  # pictures in the docs need no tooltips
         top = int(whole) - STEPS if len(timelines) > 1 else 0
         if top:
             drawn, label = _steps(drawn, top), label.partition(":")[0]

@@ -2,9 +2,9 @@
 """Calls the functions of the core at random: `python -m tools.random_calls --calls 2000000`.
 
 Most arguments have the type that their parameter takes, with values at its ends and damaged bytes;
-the others are anything. Objects that the core returns are arguments of later calls. Each call
-returns or raises an Exception. A panic of Rust is not an Exception: it ends the run, which has
-printed its seed.
+the other arguments are of any type. Objects that the core returns are arguments of later calls.
+Each call returns or raises an Exception. A panic of Rust is not an Exception: it ends the run,
+which has printed its seed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MOST_RETURNED = 200
 
 
 class _Lying:
-    """A sequence whose length is not that of its entries."""
+    """A sequence whose length is not the number of its entries."""
 
     def __len__(self) -> int:
         return 10**9
@@ -86,7 +86,7 @@ class Calls:
         }
 
     def call(self) -> str:
-        """Makes one call; returns what came of it."""
+        """Makes one call; returns its outcome."""
         function, parameters = self.functions[self.rng.choice([*self.functions])]
         arguments = [self._argument(name) for name in parameters]
         try:

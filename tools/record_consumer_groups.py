@@ -28,7 +28,9 @@ _STATES = [{"op": op, "g": group} for op in ("state", "mstate") for group in GRO
 
 
 def record(oracle: CoordinatorOracle, name: str, commands: list[Command]) -> dict[str, Any]:
-    """Plays commands on Kafka's coordinator; returns the run with its answers and drawn ids."""
+    """Plays commands on Kafka's coordinator; returns the run with Kafka's answers and random
+    ids.
+    """
     ids = Ids()
     numbers: dict[int, int] = {}
     steps = []
@@ -43,7 +45,7 @@ def record(oracle: CoordinatorOracle, name: str, commands: list[Command]) -> dic
 
 
 def _kept(answer: Command, numbers: dict[int, int]) -> Command:
-    """Returns the answer without its message; of a record, its time and its bytes."""
+    """Returns the answer without its message; and only the time and the bytes of a record."""
     answer.pop("msg", None)
     for event in answer["events"]:
         if event["ev"] == "record":

@@ -5,8 +5,8 @@
 
 Two real consumers of each library and assignor live in a group of their own on this project's
 coordinator: one without a rack, one with `client.rack`. Both join the first generation, for which
-the coordinator waits: a member that joins again may send user data. The table has what the one
-without a rack sent, and what it received. Without `--java`, the rows of Java stay as they are.
+the coordinator waits: a member that joins again may send user data. The table shows the bytes that
+the consumer without a rack sent and received. Without `--java`, the rows of Java stay as they are.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _aiokafka(settings: dict[str, Any], assignor: str, ended: threading.Event) -
     from aiokafka import AIOKafkaConsumer
 
     async def live() -> None:
-        # The sticky class keeps its state on the class, so each member needs one of its own.
+        # The sticky class keeps its state on the class, so each member needs a class of its own.
         strategy = (type("Own", (python_class("aiokafka", assignor),), {}),)
         consumer = AIOKafkaConsumer(*TOPICS, partition_assignment_strategy=strategy, **settings)
         await consumer.start()
@@ -122,7 +122,7 @@ LIBRARIES: Mapping[str, tuple[Callable[..., None], tuple[str, ...]]] = {
 
 
 def sent_by_python_clients() -> list[Sent]:
-    """Returns what the members of all libraries in LIBRARIES sent."""
+    """Returns the bytes that members of all libraries in LIBRARIES sent."""
     ended = threading.Event()
     groups = {
         f"{library}.{assignor}": (library, assignor)
@@ -150,7 +150,7 @@ def sent_by_python_clients() -> list[Sent]:
 
 
 def sent_by_java() -> list[Sent]:
-    """Returns what members of Kafka's own client sent; needs the jars of tools/broker."""
+    """Returns the bytes that members of Kafka's own client sent; needs the jars of tools/broker."""
     from tests.support.live_members import JavaMembers
 
     groups = {f"java.{assignor}": ("java", assignor) for assignor in ASSIGNORS}
@@ -178,7 +178,7 @@ def sent_by_java() -> list[Sent]:
 
 
 def _settled(address: str, groups: Mapping[str, tuple[str, str]]) -> Iterator[list[Sent]]:
-    """Yields what each group's two members sent, as soon as both own partitions."""
+    """Yields the bytes that each group's two members sent, as soon as both own partitions."""
     from kafka import KafkaAdminClient
 
     with KafkaAdminClient(bootstrap_servers=address) as admin:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes smaller and changed copies of contract lines, to look for the smallest with a fault."""
+"""Makes smaller and changed copies of contract lines, to look for the smallest group with a
+fault.
+"""
 
 from __future__ import annotations
 

@@ -20,7 +20,6 @@ from kafka_rebalance.group import group_fields as fields
 from kafka_rebalance.member import reactions
 from kafka_rebalance.member import states as member_states
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.group_states import GroupState
 
 _DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGES = [_DOCS / "contract.md", *sorted((_DOCS / "behaviour").glob("*.md"))]
@@ -38,7 +37,9 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 
 
 def transitions(predecessors: Mapping[_State, frozenset[_State]]) -> str:
-    """Returns a diagram and a table of legal transitions; a row has those from one state."""
+    """Returns a diagram and a table of legal transitions; a row lists the transitions from one
+    state.
+    """
     arrows = [
         f"    {before} --> {after}\n"
         for after in predecessors
@@ -55,12 +56,12 @@ def transitions(predecessors: Mapping[_State, frozenset[_State]]) -> str:
 
 def errors_by_state() -> str:
     """Returns the table of errors: a row for each request, a column for each group state."""
-    columns = [None, *GroupState]
+    columns = [None, *states.STATES]
     rows = [
         [request.__name__, *(str(errors.get(one, "")) for one in columns)]
         for request, errors in ERROR_BY_STATE.items()
     ]
-    return table(["", "absent", *map(str, GroupState)], rows)
+    return table(["", "absent", *map(str, states.STATES)], rows)
 
 
 def member_reactions() -> str:
@@ -98,7 +99,7 @@ BLOCKS: dict[str, Callable[[str], str]] = {
     "member reactions": lambda _: member_reactions(),
     "fields of a group": group_fields,
 }
-"""By name: a function that returns the block, from the block that is on the page."""
+"""Name of a block -> a function that returns it, from the block on the page."""
 
 
 def rewritten(text: str) -> str:

@@ -7,7 +7,8 @@
    so that it runs on Linux systems with this glibc or a newer one.
 2. auditwheel and abi3audit check that the wheel runs on the systems and Pythons in its name.
 3. This tool checks that the wheel is small (`MOST_BYTES`), that its metadata are complete, and that
-   it has exactly the package's files in git, the core, and its metadata with a list of the crates.
+   it contains exactly the package's files in git, the core, and its metadata with a list of the
+   crates.
 4. Each PYTHON (default: those of `VERSIONS` on the path) installs the wheel into an empty
    environment, from no index, and runs tools/wheel_smoke.py there. A wheel for another machine
    (--target) is only built and checked.
@@ -109,7 +110,7 @@ def missing_metadata(wheel: Path) -> list[str]:
 
 
 def wrong_files(wheel: Path, tracked: set[str]) -> list[str]:
-    """Returns the files that the wheel should not have, and those that it lacks, as sentences.
+    """Returns sentences about files that the wheel should not contain, and about missing files.
 
     `tracked` are the package's files in git.
     """

@@ -70,7 +70,7 @@ class ClusterError(KafkaRebalanceError):
 
 
 class NotReachedError(ClusterError):
-    """A broker does not answer now, but a later request may have an answer: after an election.
+    """A broker does not answer now, but may answer later, for example after an election.
 
     `none_answered` is True if no bootstrap server answered either.
     """
@@ -93,7 +93,8 @@ class MissingExtra(KafkaRebalanceError, ImportError):
 def _packages(extra: str) -> list[str]:
     """Returns the packages that an extra installs.
 
-    The message names these, because kafka-rebalance itself may be missing from the package index.
+    The message names the packages, because kafka-rebalance itself may be missing from the package
+    index.
     """
     from importlib import metadata  # a slow import, which only this error needs
 
@@ -110,8 +111,8 @@ def _packages(extra: str) -> list[str]:
 
 
 class SchemaError(KafkaRebalanceError, TypeError):
-    """The columns of a DataFrame are not those of the contract; the message has the path."""
+    """The columns of a DataFrame are not those of the contract; the message names the path."""
 
 
 class SparkFailedError(KafkaRebalanceError):
-    """Spark failed, or its executors cannot run this package; the message has the reason."""
+    """Spark failed, or its executors cannot run this package; the message contains the reason."""

@@ -11,8 +11,8 @@
         left = broker.wait_until_stable("billing", members=1)
         assert left.assignment == {"b": {"orders": [0, 1, 2, 3, 4, 5]}}
 
-The broker listens on a free port of loopback and has no records. It needs pytest and the
-extra `serve`.
+The broker listens on a free port of loopback and contains no records. It needs pytest and the extra
+`serve`.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from kafka_rebalance.serve.cluster import ServedTopic
 from kafka_rebalance.serve.connections import Limits
 from kafka_rebalance.serve.history import StableGeneration
 from kafka_rebalance.serve.server import Server
-from kafka_rebalance.wire.group_states import GroupState
+from kafka_rebalance.wire.messages import GroupState
 
 PATIENCE_S = 30.0
 _LOOK_AGAIN_S = 0.02
@@ -104,7 +104,9 @@ class RunningBroker:
 
     @property
     def recovered(self) -> tuple[int, int]:
-        """Returns how many entries the log had, and how many bytes of a torn tail were cut off."""
+        """Returns how many entries the log contained, and how many bytes of a torn tail were cut
+        off.
+        """
         return self._server.recovered
 
     @property
@@ -183,8 +185,8 @@ class RunningBroker:
         """Waits until the group is Stable with this number of members, in a generation > `after`.
 
         Set `partitions` to wait also until the members together own this number of partitions:
-        between the two rounds of a cooperative rebalance some have no owner, and a first leader may
-        not have seen the topic's metadata yet.
+        between the two rounds of a cooperative rebalance some partitions have no owner, and a first
+        leader may not have seen the topic's metadata yet.
 
         Errors   TimeoutError after `timeout_s`.
         """

@@ -5,9 +5,9 @@
     python -m tests.clients_own aiokafka --source CHECKOUT
 
 Only tests that need no records run. kafka-python's tests come from the source distribution of the
-installed version, which pip downloads into build/. aiokafka's source distribution has no tests, so
-its tests come from a checkout of its repository, at the tag of the installed version. The tests
-stay unchanged, and none of them is part of this project.
+installed version, which pip downloads into build/. aiokafka's source distribution contains no
+tests, so its tests come from a checkout of its repository, at the tag of the installed version. The
+tests stay unchanged, and none of them is part of this project.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def kafka_python(directory: Path) -> None:
 
 
 def aiokafka(directory: Path, source: Path) -> None:
-    """Copies the tests; our fixtures take the place of those that start a broker in Docker."""
+    """Copies the tests; our fixtures replace those that start a broker in Docker."""
     shutil.copytree(source / "tests", directory / "tests")
     ours = Path(__file__).parent / "aiokafka_fixtures.py"
     shutil.copy(ours, directory / "tests" / "conftest.py")
@@ -97,7 +97,7 @@ def main() -> int:
         settings = {
             "KAFKA_URI": f"kafka://{broker.address}",
             "KAFKA_VERSION": "4.0.0",
-            "KAFKA_ROOT": str(directory),  # kafka-python asks only whether it is there
+            "KAFKA_ROOT": str(directory),  # kafka-python checks only whether it exists
             "SERVE_ADDRESS": broker.address,
         }
         command = [sys.executable, "-m", "pytest", "-rA", "--tb=native", "-o", "addopts="]

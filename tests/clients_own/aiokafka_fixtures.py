@@ -33,7 +33,7 @@ async def _make(address: str, topics: list[str]) -> None:
     admin = AIOKafkaAdminClient(bootstrap_servers=address)
     await admin.start()
     try:
-        # If a topic exists already, only the response has an error; nothing is raised.
+        # If a topic already exists, only the response contains an error; nothing is raised.
         await admin.create_topics([NewTopic(name, PARTITIONS, 1) for name in topics])
     finally:
         await admin.close()

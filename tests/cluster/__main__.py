@@ -68,7 +68,7 @@ def main() -> int:
             bare = ["--conf", f"spark.pyspark.python={_bare_python()}"]
             words = ["assign", str(source), str(place / "none"), "--shared-files"]
             failed = submit(cluster.url, bare, words)
-            lines = (failed.stdout + failed.stderr).splitlines()  # the error can be in either one
+            lines = (failed.stdout + failed.stderr).splitlines()  # the error can be in either
             said = [one for one in lines if one.startswith("kafka-rebalance")]
             print(f"without the wheel: {said}")
             named = len(said) == 1 and "ship the environment" in said[0]

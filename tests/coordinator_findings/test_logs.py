@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Findings about logs that another coordinator wrote: refused ones, clocks, the order of bytes."""
+"""Findings about logs that another coordinator wrote: refused logs, clocks, the order of bytes."""
 
 from __future__ import annotations
 
@@ -80,7 +80,9 @@ def test_a_value_that_cannot_be_read_ends_the_partition(played: Played, value: s
 
 
 def test_a_tombstone_without_those_before_it_ends_the_partition(played: Played) -> None:
-    """Of the tombstones of a deleted group, that of the targets' epoch is lost."""
+    """The tombstone of a deleted group's target epoch is lost; the group's other tombstones are
+    there.
+    """
     written = played(START, TOPICS, JOINS | {"m": "A"})
     left = played(JOINS | {"m": "A", "epoch": -1}, {"op": "delete_group", "g": "g"})
     records = raw([*written, *left])

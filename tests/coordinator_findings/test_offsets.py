@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Findings about offsets and transactions: of groups that are absent, removed or left behind."""
+"""Findings about offsets and transactions: of groups that are absent or removed, or whose offsets
+remain.
+"""
 
 from __future__ import annotations
 

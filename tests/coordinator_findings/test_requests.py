@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Findings about other requests to classic groups, and about the hosts that pass them on."""
+"""Findings about other requests to classic groups, and about the client hosts in them."""
 
 from __future__ import annotations
 

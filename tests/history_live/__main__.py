@@ -3,9 +3,9 @@
 
 A seeded script makes rebalances of known causes with real members on a real broker. Then the
 records and the broker's log are read, and the history is judged: from records alone at most 1% of
-the causes must be wrong, and 95% right but for groups on quiet topics; with the log 99.5%. Each
-rebalance led by a Java member or by our plug-ins must come out equal when it is computed again.
-`--again` judges the last run, which is kept in build/history_live.pickle.
+the causes must be wrong, and 95% right except for groups on quiet topics; with the log, 99.5% must
+be right. Each rebalance that a Java member or our plug-ins led must be equal when it is computed
+again. `--again` judges the last run, which is kept in build/history_live.pickle.
 
 Exit code 0: all demands of `faults` hold; 1: one does not; 2: no broker can run.
 """

@@ -45,7 +45,9 @@ _STATIC = (
 
 @dataclass(frozen=True)
 class Step:
-    """What is done at once; ends come first. `grows` is a topic and its new partition count."""
+    """Actions at one time; members end before others start. `grows` is a topic and its new
+    partition count.
+    """
 
     name: str
     ends: tuple[tuple[Part, str], ...] = ()
@@ -61,7 +63,7 @@ def formation(cast: Cast) -> list[Step]:
 
 
 def deck(cast: Cast) -> Iterator[list[Step]]:
-    """Yields the possible actions in a random order, then again in another one, without end."""
+    """Yields the possible actions in a random order, then again in another order, without end."""
     while True:
         names = list(_STATIC if cast.kind.is_static else _DYNAMIC)
         cast.random.shuffle(names)
@@ -71,7 +73,7 @@ def deck(cast: Cast) -> Iterator[list[Step]]:
 
 
 def _drawn(name: str, cast: Cast) -> list[Step]:
-    """Returns the steps of an action; none if it is not possible in this group."""
+    """Returns the steps of an action; none if the action is not possible in this group."""
     there = [cast.parts[number] for number in sorted(cast.parts)]
     one = cast.random.choice(there)
     if name == "join":

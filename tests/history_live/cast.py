@@ -90,7 +90,7 @@ class Part:
 
 @dataclass
 class Cast:
-    """A group: its topics with their partitions, and the members that should be there."""
+    """A group: its topics with their partitions, and the members that it should have."""
 
     group_id: str
     kind: Kind

@@ -36,7 +36,7 @@ Place = tuple[str, int, int]
 
 @dataclass
 class Judgement:
-    """`told` counts (cause, how it was told); `differences` names each that is not right."""
+    """`told` counts (cause, verdict on the reported cause); `differences` lists the wrong ones."""
 
     told: Counter[tuple[str, str]] = field(default_factory=Counter)
     differences: list[str] = field(default_factory=list)
@@ -54,13 +54,13 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a run showed.
+    """The results of a run.
 
-    `quiet`         what records alone showed of the groups on quiet topics.
-    `busy`          the same of all others; `from_records` has both.
+    `quiet`         the causes from records alone, for groups on quiet topics.
+    `busy`          the causes from records alone, for all other groups; `from_records` holds both.
     `not_scripted`  rebalances that the script did not cause, such as an expiry on a busy machine.
-    `replayed`      (who led, whether its answer came out equal), counted.
-    `unequal`       a text about each answer that did not come out equal.
+    `replayed`      (who led, whether its answer was equal), counted.
+    `unequal`       a sentence about each answer that was not equal.
     """
 
     from_records: Judgement
@@ -164,7 +164,7 @@ def _leader(one: RecordedGeneration) -> int | None:
 
 
 def report(verdict: Verdict) -> str:
-    """Returns the counts as text."""
+    """Returns the counts as a string."""
     kinds = sorted({cause for cause, _ in verdict.from_records.told})
     heads = f"{'records: right':>16}{'not known':>11}{'wrong':>7}{'log: right':>12}"
     lines = [f"{'cause':<20}{'n':>5}{heads}"]

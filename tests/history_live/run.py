@@ -32,13 +32,13 @@ LOGGERS = ("kafka.coordinator.group", "org.apache.kafka.coordinator.group")
 LOOK_AGAIN_S = 0.5
 PRODUCE_S = 0.4
 WRITES, PAUSES = (3, 12), (40, 120)
-"""How often the producer writes to a quiet topic one after another, and then does not."""
+"""How many turns in a row the producer writes to a quiet topic, and then does not."""
 START_APART_S = 0.4
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """All that a run leaves: records and lines of the broker, and the script of each group."""
+    """The results of a run: records and log lines of the broker, and the script of each group."""
 
     records: list[OffsetsRecord]
     lines: list[str]

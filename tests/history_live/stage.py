@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plays random actions in one group: acts, then waits until the group is quiet.
 
-A group on quiet topics rests before each action, for up to six sessions: a member that goes sooner
-than its session after the last rebalance has left for certain, whatever it committed.
+A group on quiet topics rests before each action, for up to six sessions: a member that disappears
+within its session timeout after the last rebalance has certainly left, whatever it committed.
 """
 
 from __future__ import annotations
@@ -31,11 +31,13 @@ LOOK_AGAIN_S = 0.2
 
 
 class NotSettledError(Exception):
-    """The group did not become what it should be; the message says how it differs."""
+    """The group did not reach the expected state; the message states the difference."""
 
 
 class Stage:
-    """Plays one group until `stop`; `acted` has the steps so far, `problem` why it ended early."""
+    """Plays one group until `stop`; `acted` lists the steps so far, `problem` is the reason for an
+    early end.
+    """
 
     def __init__(
         self,

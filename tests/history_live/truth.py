@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cause of each record, as the script knows it: from its own actions and the members' numbers.
+"""Finds the true cause of each record, from the script's actions and the members' numbers.
 
 The script, not the record, knows how a member ended, and which action was under way. A record
 shows the members' numbers and ids. If a member comes or goes without an action of the script, the
@@ -111,7 +111,7 @@ class _Script:
         return self._ended.pop(number, None)
 
     def quiet_round(self) -> str:
-        """Returns the cause of a round in which no member differs."""
+        """Returns the cause of a round whose members are those of the round before."""
         is_first = self.rounds == 0 and self._step is not None
         if is_first and self._step is not None and self._step.grows:
             return "partitions added"

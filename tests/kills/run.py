@@ -47,7 +47,7 @@ Row = tuple[Any, ...]
 
 @dataclass
 class Outcome:
-    """The counts of a run, and the rows that only the kept table or only the batch job has."""
+    """The counts of a run, and the rows that only the kept table or only the batch job contains."""
 
     rebalances: int = 0
     records: int = 0
@@ -119,7 +119,7 @@ def _rebalance_and_kill(
 def _rebalance(
     server: str, members: JavaMembers, made: int, meanwhile: Callable[[], None] | None = None
 ) -> None:
-    """If `made` is odd, a member joins each group; else (from 4 on) the oldest one leaves."""
+    """If `made` is odd, a member joins each group; else (from 4 on) the oldest member leaves."""
     if made % 2:
         members.tell(
             add=[_member(f"g{n}", made, ASSIGNORS[n % len(ASSIGNORS)]) for n in range(GROUPS)]
@@ -266,8 +266,8 @@ def _compare(
 ) -> None:
     """Compares the table with a batch job over the records that the table has read.
 
-    It must have read all records before the offsets in `end`. It may have read later ones, because
-    a member that has not left may time out later.
+    The table must have read all records before the offsets in `end`. It may have read later
+    records, because a member that has not left may time out later.
     """
     held = {int(n): offset for n, offset in _pointer(path)["next"].items()}
     behind = {n for n, offset in end.items() if offset > held.get(n, 0)}

@@ -3,7 +3,7 @@
 
 1. Start a broker; form groups without real clients (steps: tests/large_cluster/members.py).
 2. `kafka-rebalance snapshot` reads all groups; its time and its peak memory are measured.
-3. Each line of the snapshot must have the members and partitions of the formed group.
+3. Each line of the snapshot must list the members and partitions of the formed group.
 4. A second snapshot runs while some groups become empty and form again. The lines of all other
    groups must be right.
 

@@ -48,7 +48,7 @@ def create_topics(server: str, topics: Mapping[str, int]) -> None:
 
 
 class LightGroups:
-    """The groups of one broker. `owned` has the assigned partitions by group and member."""
+    """The groups of one broker. `owned` holds the assigned partitions by group and member."""
 
     def __init__(self, server: str, topics: Mapping[str, int]) -> None:
         host, _, port = server.partition(":")
@@ -72,7 +72,8 @@ class LightGroups:
     def join(self, group_id: str, topics: list[str], member_id: str = "") -> Any:
         """Joins on the first connection, and waits for the answer.
 
-        A new broker is not yet the coordinator of all groups: the join is sent again until it is.
+        A new broker is not yet the coordinator of all groups: the join is sent again until it has
+        become the coordinator.
         """
         deadline = time.monotonic() + ANSWER_TIMEOUT_S
         while True:

@@ -46,7 +46,7 @@ MAX_DELAY_MS = 15_000
 CONNECTORS = {"files": 5, "orders": 6}
 SETTLE_S = 15.0
 # Our delay begins when the broker sends the JoinGroup response, the leader's when it assigns. The
-# two times differ by less than this.
+# begins of the two delays differ by less than this.
 CLOCKS_DIFFER_MS = 1000
 
 Shown = dict[str, tuple[frozenset[str], frozenset[tuple[str, int]]]]

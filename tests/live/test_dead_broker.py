@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A broker of three dies: `snapshot` shows the groups of the others, and tells of the missing.
+"""One of three brokers dies: `snapshot` shows the groups of the other brokers, and reports the
+missing groups.
 
 `describe` shows the lags that can be read, and names the partitions without a leader; `history`
 shows the groups of the other partitions.

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.live
 
 
 class Described(NamedTuple):
-    """A group as `describe` shows it, as JSON and as text, and as Kafka and `snapshot` show it."""
+    """A group as `describe` shows it (JSON and text), and as Kafka and `snapshot` show it."""
 
     shown: dict[str, Any]
     text: str

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Java members that list a cooperative and an eager assignor are eager, on a real broker.
 
-A snapshot sees it, and the plan of the next rebalance comes true: owners, gains and rebalances. A
-busy member may miss an assignment, which is one rebalance more: the history names such rebalances.
+A snapshot shows this, and the plan of the next rebalance comes true: owners, gains and rebalances.
+A busy member may miss an assignment, which is one rebalance more: the history names such
+rebalances.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class Live:
 
 
 def _excess(row: RecordedRebalance) -> int:
-    """Returns how many rebalances up to this row's no answer of a leader needed: busy clients."""
+    """Returns how many rebalances up to this row no leader's answer required: clients were busy."""
     missed = any("had missed generation" in cause.detail for cause in row.causes)
     is_idle = row.cause in ("after-effect", "asked for") and not row.moved + row.gained
     return row.gap + (missed or is_idle)
@@ -137,11 +138,11 @@ def test_members_with_both_kinds_are_eager(
     assert [one.kind for one in leaves["both"].rounds] == ["eager"]
     assert came_true(leaves["one"], four["one"], after["one"]) == (1, 7)
     assert leaves["both"].moves > leaves["one"].moves
-    # Nobody is new now, so the lists are not known; those of members that claim are.
+    # Nobody is new now, so the lists are unknown, except those of members that claim partitions.
     assert after["both"].group.rebalance_protocol is None
     assert after["one"].group.rebalance_protocol == "cooperative"
 
-    # Planned as cooperative, as without the field, the same changes would not come true.
+    # Planned as cooperative, as without the field, these changes would not come true.
     line = json.loads(three["both"].group.to_json())
     del line["rebalance_protocol"]
     unknown = three["both"]._replace(group=kr.GroupSpec.from_dict(line))

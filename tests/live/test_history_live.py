@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`history --bootstrap-server` prints the same as `history` with a file of the broker's records."""
+"""`history --bootstrap-server` prints what `history` prints for a file of the broker's records."""
 
 from __future__ import annotations
 

@@ -40,7 +40,9 @@ def server() -> Iterator[str]:
 def test_groups_that_change_while_the_cluster_is_read_are_counted(
     server: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Three groups of the third batch change after the first batch; others are read as formed."""
+    """Three groups of the third batch change after the first batch; the other groups are read as
+    formed.
+    """
     monkeypatch.setattr(consumer_groups, "BATCH", BATCH)
     progress: list[Progress] = []
     left_out: dict[str, str] = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who leads a mixed group on a real broker, and what `plans_by_leader` and `watch` make of it."""
+"""`plans_by_leader` and `watch` know who leads a mixed group on a real broker."""
 
 from __future__ import annotations
 

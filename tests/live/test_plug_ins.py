@@ -187,9 +187,9 @@ def _await(look: Callable[[], Any], wanted: Callable[[Any], bool]) -> Any:
 def test_every_generation_is_what_kafkas_class_answers(played: Played, oracle: Oracle) -> None:
     """Kafka's class computes each generation from the members' bytes and the brokers' racks.
 
-    A leader whose client has no metadata of a topic or broker assigns without that one, and rejoins
-    when the client has them. So Kafka's class is given the topics that the client knew. In a
-    group's last generation, the client must know all topics.
+    A leader whose client lacks the metadata of a topic or broker assigns without it, and rejoins
+    when the client has received the metadata. So Kafka's class is given the topics that the client
+    knew. In a group's last generation, the client must know all topics.
     """
     last = {}
     for group_id, value in played.stored:
@@ -230,7 +230,7 @@ def _by_topic(answer: dict[str, list[list[Any]]]) -> dict[str, list[list[Any]]]:
 def test_consumers_of_one_process_hold_each_their_own(played: Played, group_id: str) -> None:
     """Each partition has one owner, before and after a fourth consumer joins the three.
 
-    The three gain no partition by this.
+    The first three gain no partition by this.
     """
     first, second = played.held[group_id][:3], played.held[group_id][3:]
     for held in (first, second):

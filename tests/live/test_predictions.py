@@ -43,7 +43,9 @@ def test_real_groups_do_what_was_told() -> None:
 def test_switches_and_new_topics_end_as_told(
     leader: str, events: tuple[str, ...], seed: int
 ) -> None:
-    """A switch ends as planned or drawn, a new topic where some order of the members has it."""
+    """A switch ends as in the plan or a sample; a new topic's partitions end where some member
+    order puts them.
+    """
     missing = missing_tools()
     if missing:
         pytest.skip(missing)

@@ -172,7 +172,7 @@ def test_mutual_tls_with_every_kind_of_store(secured: Secured, form: str, run: R
 
 
 def _broken(secured: Secured) -> dict[str, tuple[str, list[str], str]]:
-    """Returns mistake -> the listener, the lines of the settings file, and the expected error."""
+    """Maps each mistake to the listener, the lines of the settings file, and the expected error."""
     good, scram, trust = sasl("SCRAM-SHA-512"), "SCRAM-SHA-512", secured.trust()
     other = trust.replace("ca.pem", "other-ca.pem")
     jks = secured.trust("jks")

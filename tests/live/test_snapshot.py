@@ -110,7 +110,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 def _java(assignor: str, n: int) -> dict[str, Any]:
-    """Member 1 is static; 2 has only topic t; 3 has topic u, and one that does not exist."""
+    """Member 1 is static; 2 subscribes only to t; 3 subscribes to u and to a topic that does not
+    exist.
+    """
     member = _member(f"java-{assignor}", n, [assignor], client_rack=RACKS[n % 3])
     if n == 1:
         member["group_instance_id"] = f"pod-{assignor}"

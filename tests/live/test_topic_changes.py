@@ -107,7 +107,8 @@ def test_what_members_do_when_topics_change(
             java.send(wait=False, add=members)
             for group, (library, assignor, commits) in PYTHON.items():
                 for number in (1, 2):
-                    # The bytes of aiokafka with our plug-in are Java's; its client id is its own.
+                    # The bytes of aiokafka with our plug-in are Java's; its client id is
+                    # aiokafka's.
                     client_id = "aiokafka-0.14.0" if library == AIOKAFKA else f"{group}-{number}"
                     part = Part(number, library, group, assignor, client_id, topics(group))
                     stacks = tmp_path / f"{group}-{number}.stacks"
@@ -118,7 +119,8 @@ def test_what_members_do_when_topics_change(
                 before = newest(log)
                 groups = (*CLASSIC, CONSUMER)
                 specs = {group: kr.GroupSpec.from_dict(line(server, group)) for group in groups}
-                # Nobody reads the topic that grows; all members have the topics they subscribe to.
+                # Nobody reads the topic that grows; all members already subscribe to the topics of
+                # the change.
                 admin.create_partitions({"unread": NewPartitions(total_count=4)})
                 for group in PYTHON:
                     for number in (1, 2):

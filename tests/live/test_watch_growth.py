@@ -21,7 +21,7 @@ pytestmark = pytest.mark.live
 
 GROUP = "w1"
 AGE_MS = 15_000
-"""How old the members' metadata may be: longer than a watch by descriptions needs to settle."""
+"""The most age of the members' metadata: longer than a watch by descriptions needs to settle."""
 
 
 def test_new_partitions_are_a_rebalance_when_the_members_see_them(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`watch` goes on when the broker of the group's coordinator dies: another one takes its place."""
+"""`watch` goes on when the broker of the group's coordinator dies: another broker becomes the
+coordinator.
+"""
 
 from __future__ import annotations
 

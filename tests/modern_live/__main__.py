@@ -43,7 +43,7 @@ PROPERTIES = {
     "group.streams.initial.rebalance.delay.ms": "500",
     "group.consumer.max.session.timeout.ms": "60000",
 }
-"""Heartbeats and sessions are shorter than the defaults, so that a run is."""
+"""Heartbeats and sessions are shorter than the defaults, so that a run is short."""
 
 
 def run(
@@ -55,7 +55,9 @@ def run(
     share: int = 0,
     streams: int = 0,
 ) -> Counter[str]:
-    """Returns how many changes and migrations were right or wrong; calls `keep` with each."""
+    """Returns how many changes and migrations were right or wrong; calls `keep` with each
+    outcome.
+    """
     counts: Counter[str] = Counter()
     with (
         tempfile.TemporaryDirectory() as directory,

@@ -47,8 +47,8 @@ _MOST_STANDBY = 2
 class Stage:
     """A group: its topics with their numbers of partitions, and its clients.
 
-    `clients` has the topics of each share consumer, or all topics for an application. `threads` has
-    the members of each application.
+    `clients` maps each share consumer to its topics, or an application to all topics. `threads`
+    maps each application to its members.
     """
 
     group_id: str
@@ -223,7 +223,7 @@ def _resubscribe(
     there = sorted(topic.name for topic in group.topics)
     topics = sorted(random.sample(there, random.randint(1, len(there))))
     stage.clients[name] = topics
-    clients.described[name]["topics"] = topics  # if it restarts
+    clients.described[name]["topics"] = topics  # topics after a restart
     clients.send(subscribe={name: topics})
     await_topics(clients.server, stage.group_id, name, topics)
     return group, [f"resubscribe={_id(group, name)}:{','.join(topics)}"]
@@ -253,7 +253,7 @@ def _streams_join(
 def _more_threads(
     clients: BrokerAssigned, random: Random, stage: Stage, group: GroupSpec
 ) -> _Made | None:
-    """Starts a thread: a member that joins in a process that is there."""
+    """Starts a thread: a member that joins in an existing process."""
     name = random.choice(sorted(stage.clients))
     stage.threads[name] += 1
     clients.send(more_threads=[name])
@@ -263,7 +263,7 @@ def _more_threads(
 def _other_standby(
     clients: BrokerAssigned, random: Random, stage: Stage, group: GroupSpec
 ) -> _Made | None:
-    """Changes the number of standby replicas: the next target has it."""
+    """Changes the number of standby replicas: the next target contains the change."""
     stage.standby = random.choice([n for n in range(_MOST_STANDBY + 1) if n != stage.standby])
     clients.set_standby_replicas(stage)
     await_epoch(clients.server, group)

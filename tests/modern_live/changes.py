@@ -120,7 +120,8 @@ def _join(members: Members, random: Random, stage: Stage, group: GroupSpec) -> l
 def _join_together(members: Members, random: Random, stage: Stage, before: GroupSpec) -> Outcome:
     """Starts a member as soon as another one has joined: both share the second target.
 
-    On a slow machine the second one can come later than the interval; then each has a target.
+    On a slow machine the second member can come later than the interval; then each has its own
+    target.
     """
     model = replace(random.choice(stage.clients), library=LIBRDKAFKA, instance_id=None)
     time.sleep(_INTERVAL_S)
@@ -224,7 +225,7 @@ def _resubscribe(members: Members, random: Random, stage: Stage, group: GroupSpe
 
 
 def _topics(group: GroupSpec, client: Client) -> tuple[str, ...]:
-    """Returns the client's topics; those of a pattern are the group's."""
+    """Returns the client's topics; a pattern stands for all topics of the group."""
     is_pattern = client.topics[0].startswith("^")
     return tuple(topic.name for topic in group.topics) if is_pattern else client.topics
 

@@ -41,10 +41,10 @@ Owned = dict[str, frozenset["TopicPartition"]]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a change did in a real group.
+    """The effect of a change in a real group.
 
     `problem` is None if the plan, made with the ids that members really had, was right. `observed`
-    is what a test needs to judge the change again without a broker.
+    is the data with which a test judges the change again, without a broker.
     """
 
     what: str
@@ -54,7 +54,9 @@ class Outcome:
 
 
 def settled(server: str, group_id: str, members: int) -> GroupSpec:
-    """Returns the group when several looks in a row find it settled, with so many members."""
+    """Returns the group when several looks in a row find it settled, with this number of
+    members.
+    """
     deadline = time.monotonic() + TIMEOUT_S
     last, same = None, 0
     while time.monotonic() < deadline:
@@ -69,7 +71,9 @@ def settled(server: str, group_id: str, members: int) -> GroupSpec:
 
 
 def joined(server: str, group_id: str, client_id: str, known: Collection[str] = ()) -> str:
-    """Returns the id of a client's member, none of `known`, as soon as the broker describes it."""
+    """Returns the id of a client's member that is not in `known`, as soon as the broker describes
+    it.
+    """
     found: list[str] = []
 
     def is_there(line: dict[str, Any]) -> bool:
@@ -82,7 +86,7 @@ def joined(server: str, group_id: str, client_id: str, known: Collection[str] = 
 
 
 def is_of(client_id: str | None, client: str) -> bool:
-    """Returns whether a member is one of this client; those of an application have longer ids."""
+    """Returns whether a member is one of this client; members of an application have longer ids."""
     return client_id == client or (client_id or "").startswith(f"{client}-")
 
 
@@ -147,7 +151,8 @@ def _rests(line: dict[str, Any]) -> bool:
 def _is_initialised(line: dict[str, Any]) -> bool:
     """Returns whether every subscribed partition is handed out.
 
-    A new partition is, once its share state is initialised; a description does not show that.
+    A new partition is handed out once its share state is initialised; a description does not show
+    that.
     """
     runs = [run for member in line["members"] for run in member["owned_partitions"]]
     given = {(run["topic"], partition) for run in runs for partition in run["partitions"]}
@@ -162,7 +167,9 @@ def _is_initialised(line: dict[str, Any]) -> bool:
 
 
 def owned(group: GroupSpec) -> Owned:
-    """Returns what each member has; a standby task has an S before its subtopology."""
+    """Returns the partitions or tasks of each member; a standby task has an S before its
+    subtopology.
+    """
     return {
         one.member_id: frozenset(one.owned_partitions)
         if one.streams is None
@@ -196,7 +203,9 @@ def judge(
     seen: Sequence[GroupSpec],
     steps: Sequence[int],
 ) -> Outcome:
-    """Compares the group after the plan's steps of these indexes with the groups that were seen."""
+    """Compares the group after the plan's steps of these indexes with the groups that were
+    observed.
+    """
     group = planned.group
     ids = _joined(group, seen)
     real = played(group, changes, "rust", _Real(planned, ids, seen))
@@ -233,7 +242,8 @@ def _joined(group: GroupSpec, seen: Sequence[GroupSpec]) -> list[str]:
 
 
 def _other_shapes(plan: RebalancePlan, ids: Sequence[str]) -> Iterator[str]:
-    """Yields a text for each made-up id that is a UUID alone where the real one has a name, or not.
+    """Yields a sentence for each made-up id that is a bare UUID where the real id has a name, or
+    the reverse.
 
     A process with several members may join in another order than planned; the shapes are equal.
     """
@@ -243,7 +253,7 @@ def _other_shapes(plan: RebalancePlan, ids: Sequence[str]) -> Iterator[str]:
 
 
 def _is_uuid(member_id: str) -> bool:
-    """Returns whether an id is a UUID in base64 without a name; librdkafka's has + and /."""
+    """Returns whether an id is a UUID in base64 without a name (with + and / from librdkafka)."""
     return re.fullmatch(r"[\w+/-]{22}", member_id) is not None
 
 
@@ -258,16 +268,9 @@ def _differences(
             ]
             texts = (f"{one}: {_text(expected.get(one))} is {_text(found.get(one))}" for one in who)
             yield f"wrong after {step.cause}: {'; '.join(texts)} (before: {plan.group.to_json()})"
-        # The generation of a classic group is unknown. A share group has another epoch when its new
-        # partitions are initialised, which the notes of a plan state.
-        knows = plan.group.assignor in SERVER_SIDE and not (
-            plan.group.assignor == "share/simple" and step.cause.startswith("partitions ")
-        )
-        if (
-            knows
-            and group.assignor in SERVER_SIDE
-            and group.generation_id != step.after.generation_id
-        ):
+        # The generation of a classic group is unknown.
+        by_broker = plan.group.assignor in SERVER_SIDE and group.assignor in SERVER_SIDE
+        if by_broker and group.generation_id != step.after.generation_id:
             epochs = f"{step.after.generation_id} is {group.generation_id}"
             yield f"wrong group epoch after {step.cause}: {epochs}"
         if group.assignor != (step.after.assignor or "").removeprefix("librdkafka/"):

@@ -24,7 +24,7 @@ _POLL_S = 0.05
 
 OFTEN_MS, SELDOM_MS = 300, 10_000
 LEARNT_S = 1.5
-"""Within it, each member has learnt a new interval; its next heartbeat comes after SELDOM_MS."""
+"""The time in which each member learns a new interval; its next heartbeat comes after SELDOM_MS."""
 
 
 @dataclass(frozen=True)
@@ -69,14 +69,14 @@ class Members:
             self._java.send(add=[_for_java(client)], wait=False)
 
     def close(self, client: Client) -> None:
-        """Lets the client leave; returns when it has."""
+        """Lets the client leave; returns when it has left."""
         if client.library == LIBRDKAFKA:
             self._threads.pop(client.name).close()
         else:
             self._java.send(close=[client.name], wait=False)
 
     def kill(self, client: Client) -> None:
-        """Ends a Java client that leaves without a word."""
+        """Ends a Java client without a leave request."""
         self._java.send(kill=[client.name], wait=False)
 
     def subscribe(self, client: Client) -> None:
@@ -90,14 +90,16 @@ class Members:
             admin.create_topics({t: {"num_partitions": n} for t, n in topics.items()})
 
     def set_heartbeats(self, kind: str, group_id: str, ms: int) -> None:
-        """Sets how often the members of a group send heartbeats; they learn it from the next."""
+        """Sets how often the members of a group send heartbeats; they learn the interval from the
+        next heartbeat.
+        """
         value = {f"{kind}.heartbeat.interval.ms": str(ms), f"{kind}.session.timeout.ms": "45000"}
         with admin_client(self.server, None) as admin:
             admin.alter_configs([ConfigResource("GROUP", group_id, value)], incremental=True)
 
     @contextmanager
     def between_heartbeats(self, kind: str, group_id: str) -> Iterator[None]:
-        """Lets a group's members send heartbeats seldom; has a pause without any at the start."""
+        """Lets a group's members send heartbeats seldom; begins with a pause without heartbeats."""
         self.set_heartbeats(kind, group_id, SELDOM_MS)
         time.sleep(LEARNT_S)
         yield

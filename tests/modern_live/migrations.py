@@ -97,7 +97,7 @@ def _migrate(members: Members, clients: list[Client], protocol: str, classic: st
 
 
 def _refused(members: Members, clients: list[Client], before: GroupSpec, error: str) -> Outcome:
-    """Restarts one member; the broker must refuse it, as the plan does."""
+    """Restarts one member; the broker must refuse it, as the plan predicts."""
     group_id = before.group_id
     members.close(clients[0])
     left = settled(members.server, group_id, len(clients) - 1)

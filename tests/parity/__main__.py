@@ -28,7 +28,7 @@ BROKERS = {
     ("sweeps",): partial(Broker, properties=scenarios.SWEEPING_BROKER),
     ("moves",): partial(Broker, brokers=2, properties=scenarios.BROKER),
 }
-"""What scenarios need (their `needs`) -> the broker that plays them."""
+"""The needs of scenarios (`needs`) -> the broker that plays them."""
 
 AT_ONCE = dict.fromkeys(BROKERS, run.AT_ONCE) | {("moves",): 1}
 """How many scenarios run at once: with "moves" one, because a move affects all groups."""

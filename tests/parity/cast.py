@@ -105,7 +105,7 @@ class Cast:
         return command
 
     def asked(self, number: int, step: Step, command: Command) -> None:
-        """Keeps the number of a JSON command, because events refer to commands by number."""
+        """Stores the number of a JSON command, because events refer to commands by number."""
         self._asked[number] = (step, command)
 
     def observation(
@@ -153,7 +153,7 @@ class Cast:
             self._names[given] = f"{match[1]}~{who}" + (f".{count}" if count > 1 else "")
 
     def _event(self, command: Command, event: Mapping[str, Any]) -> Answer:
-        """Returns the fields of an event that the request's version has."""
+        """Returns the fields of an event that exist in the request's version."""
         shown = {name: event.get(name) for name in _EVENT[event["ev"]]}
         if event["ev"] == "sync":
             if sync_version(command) < 5:

@@ -23,7 +23,7 @@ OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTIONS_TOPIC = "__transaction_state"
 
 SOME_NAMES = 64
-"""With so many group names, every partition of the offsets topic has one."""
+"""With this many group names, every partition of the offsets topic gets a group."""
 
 READY_TIMEOUT_S = 30.0
 STEP_S = 0.02

@@ -59,9 +59,9 @@ def play(
 ) -> list[Observation]:
     """Returns one observation for each step, and one for the events after the last step.
 
-    `wanted` has the observations of another player's run: at each step, a live player waits for an
-    equal one. If that takes too long, the run ends with the last observation. The run also ends at
-    a step that needs a member id which no answer contained.
+    `wanted` holds the observations of another player's run: at each step, a live player waits for
+    an equal one. If that takes too long, the run ends with the last observation. The run also ends
+    at a step that needs a member id which no answer contained.
     """
     player.begin()
     cast = Cast()
@@ -98,7 +98,7 @@ def _look(
     want: Observation | None,
     before: Observation | None,
 ) -> Observation:
-    """Observes a step; with a live player, until it is as wanted, or until time is up."""
+    """Observes a step; with a live player, until it equals `wanted`, or until time is up."""
     events = list(answer["events"])
     started = time.monotonic()
     while True:

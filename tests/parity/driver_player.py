@@ -30,7 +30,7 @@ class DriverError(RuntimeError):
 class OwnPlayer:
     """Plays scenarios one after another, each with a new coordinator, in this process."""
 
-    live = False  # each answer has all events up to its time, so the caller need not wait
+    live = False  # each answer contains all events up to its time, so the caller need not wait
 
     def __init__(self) -> None:
         self._driver = Driver()
@@ -39,8 +39,8 @@ class OwnPlayer:
         self.tell({"op": "init", **CONFIG})
 
     def tell(self, command: Command) -> dict[str, Any]:
-        """Sends a command; returns the answer, which has "id" and "events"."""
-        # The subprocess has two commands for a sweep: to wait, and to remove expired offsets.
+        """Sends a command; returns the answer, which contains "id" and "events"."""
+        # The subprocess needs two commands for a sweep: to wait, and to remove expired offsets.
         if command["op"] == "sweep":
             waited = self.tell({"op": "advance", "ms": command["ms"]})
             swept = self.tell({"op": "cleanup"})
@@ -51,7 +51,7 @@ class OwnPlayer:
         return answer
 
     def more(self, timeout_s: float) -> list[dict[str, Any]]:
-        """Returns nothing, because the answers had all events."""
+        """Returns nothing, because the answers contained all events."""
         return []
 
     def _answer(self, command: Command) -> dict[str, Any]:

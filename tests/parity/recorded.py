@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stores the observations of a real broker, so that tests without Java can compare with them.
 
-tests/data/parity.jsonl.gz has a line with Kafka's version, then one line for each scenario: its
-name, its steps, and the broker's observation at each step. `python -m tests.parity --record`
-writes the file anew.
+tests/data/parity.jsonl.gz contains a line with Kafka's version, then one line for each scenario:
+its name, its steps, and the broker's observation at each step. `python -m tests.parity --record`
+writes the file again.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
         answer = broker.ask("heartbeat", 4, group_id="g", member_id="m", generation_id=1)
 
 kio has a dataclass for every version of every message, generated from Kafka's own schemas. `ask`
-fills the fields by name (nested messages from mappings), and leaves out those that a version does
-not have. Times are in milliseconds, as in Kafka's schemas.
+fills the fields by name (nested messages from mappings), and leaves out fields that do not exist in
+a version. Times are in milliseconds, as in Kafka's schemas.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ MOST_CONNECTIONS = 24
 
 
 def bytes_of(text: str) -> bytes:
-    """Decodes bytes as JSON commands have them: `hex:…`, or text."""
+    """Decodes bytes in the form of JSON commands: `hex:…`, or text."""
     return bytes.fromhex(text[4:]) if text.startswith("hex:") else text.encode()
 
 
@@ -98,7 +98,7 @@ class WirePlayer:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # Operations; each has the name of its JSON command's `op`.
+    # Operations; each is named after its JSON command's `op`.
 
     def _advance(self, command: Command) -> None:
         # The sleep ends at a time of the scenario's clock, so that delays of steps do not add up.
@@ -278,7 +278,7 @@ class WirePlayer:
                 "partitions": [{"partition_index": command.get("p", 0)}],
             }],
         )  # fmt: skip
-        # The response has an error of the group, or one of a partition.
+        # The response contains an error of the group, or one of a partition.
         errors = [answer, *(one for topic in answer.topics for one in topic.partitions)]
         return {"err": next((error_name(e.error_code) for e in errors if e.error_code), "NONE")}
 

@@ -41,8 +41,8 @@ _NUMBER = re.compile(r"(.*?)(\d*)")
 class Part:
     """The configuration of a member's client.
 
-    `number` is unique in the group, and part of the session timeout in ms. Records have the session
-    timeout of each member, so it identifies the member even under a new member id.
+    `number` is unique in the group, and part of the session timeout in ms. Records contain the
+    session timeout of each member, so it identifies the member even under a new member id.
     """
 
     number: int
@@ -58,7 +58,7 @@ class Part:
 
     @property
     def assignors(self) -> tuple[str, ...]:
-        """Returns the list of assignors; `also` is the one that a switch leaves."""
+        """Returns the list of assignors; `also` is the assignor that a switch replaces."""
         return (self.assignor,) if self.also is None else (self.assignor, self.also)
 
     @property
@@ -120,7 +120,9 @@ def casts(seed: int | str, leaders: Sequence[str], brokers: int) -> Iterator[Cas
 
 
 def assignors_of(library: str) -> tuple[str, ...]:
-    """Returns a library's assignors; aiokafka has no cooperative one, librdkafka no sticky one."""
+    """Returns a library's assignors; aiokafka has no cooperative assignor, librdkafka no sticky
+    one.
+    """
     if library == LIBRDKAFKA:
         return tuple(name for name in ASSIGNORS if name != "sticky")
     return ASSIGNORS[:3] if library in (AIOKAFKA, OWN_AIOKAFKA) else ASSIGNORS

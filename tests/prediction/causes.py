@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def find(observed: Observed, plan: RebalancePlan, records: Sequence[Written]) -> list[str]:
-    """Returns the causes as texts, or an empty list if all rounds are equal."""
+    """Returns the causes as strings, or an empty list if all rounds are equal."""
     for n, (round_, record) in enumerate(zip(plan.rounds, records, strict=False), 1):
         theirs = {id_: set(owned) for id_, owned in record.assigned().items()}
         if {id_: set(map(tuple, own)) for id_, own in round_.assignment.items()} == theirs:
@@ -136,7 +136,7 @@ def _answer(group: GroupSpec) -> dict[str, set[tuple[str, int]]] | None:
 
 
 def _named(what: str, planned: GroupSpec, real: GroupSpec) -> str:
-    """Returns the text of a cause, as docs and reports have it."""
+    """Returns the text of a cause, as in docs and reports."""
     sent = {member.member_id: member for member in real.members}
     pairs = [(member, sent[member.member_id]) for member in planned.members]
     kinds: set[str] = set()

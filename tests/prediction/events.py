@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chooses random changes for a group, each as a text for `plan` and as actions on live members.
+"""Chooses random changes for a group, each as a string for `plan` and as actions on live members.
 
     join            add-members=1,like=M    a member like M starts, in M's rack or another rack
     leave           remove-member=M         M closes: LeaveGroup
@@ -71,7 +71,7 @@ class Happening:
 
 @dataclass(frozen=True)
 class Step:
-    """Members to close, to kill, to start or to subscribe again; or a topic to grow.
+    """Members to close, kill, start or subscribe again; or a topic to grow.
 
     `creates` is a topic with the nodes of its replicas, `deletes` a topic, `loses` a node to kill.
     """

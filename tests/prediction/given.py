@@ -6,7 +6,7 @@
    that of the leader's library. The sticky classes of kafka-python and aiokafka are not judged
    here: they read user data that Kafka's classes cannot read.
 2. Our assignment must equal the leader's: each member has equal partitions; if the leader is a Java
-   client, they also have equal order.
+   client, also in equal order.
 3. The log does not show which topics the leader knew. If the assignments differ, the topics of
    other times are tried, those to which the leader subscribes, and all topics but some. If one of
    them explains the leader's assignment, the verdict is OLDER. If only the order differs, it is
@@ -71,7 +71,7 @@ def judge(observed: Observed) -> list[Judged]:
 
 
 def _own_of_python(record: Written, observed: Observed) -> str:
-    """Returns the assignor, if it is a Python library's own one."""
+    """Returns the assignor, if it is a Python library's own assignor."""
     prefix = OWN.get(observed.libraries.get(record.value.leader or "", ""), "librdkafka/")
     return "" if prefix == "librdkafka/" else record.value.protocol or ""
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Result:
     """The verdicts.
 
-    `told` is None if there was no plan, or if the group did not settle and no plan warned of it.
+    `told` is None without a plan, or if the group did not settle and no plan warned of this.
     """
 
     observed: Observed

@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     Seen = Callable[[Observed, Foreseen | None], None]
 
 LOSSES = 25
-"""One change in so many is the loss of a rack, if there are three brokers."""
+"""One change in this many is the loss of a rack, if there are three brokers."""
 
 _WITH_RACKS = (JAVA, LIBRDKAFKA)
 _REPLICATED = {"offsets.topic.replication.factor": "3"}
 
 MOST_CHANGES_A_GROUP = 3
 FAILED_GROUPS = 10
-"""If more groups than this did not get as far as a change, the run starts no further group."""
+"""If more groups than this ended before a change, the run starts no further group."""
 
 
 class _Budget:
@@ -76,7 +76,7 @@ def run(
     events: Sequence[str] = (),
     progress: Callable[[Result], None] = lambda _: None,
 ) -> list[Result]:
-    """Plays and judges changes, only `events` if there are any; a switch ends its group.
+    """Plays and judges changes, only those in `events` unless it is empty; a switch ends its group.
 
     After `minutes` or Ctrl-C, returns the results so far.
 
@@ -121,7 +121,7 @@ def run(
 
 
 def _lose_racks(number: int, groups: Iterator[Cast], seen: Seen) -> None:
-    """Loses racks, each in a cluster of its own, whose topics have replicas in two racks."""
+    """Loses racks, each in a separate cluster whose topics have replicas in two racks."""
     for cast in itertools.islice(filter(_has_racks, groups), number):
         with (
             tempfile.TemporaryDirectory(prefix="kafka-rebalance-prediction-") as directory,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Waits until three conditions show that a group has settled:
 
-1. The newest record has exactly the expected members with their subscriptions; a restarted member
-   has a new id.
+1. The newest record contains exactly the expected members with their subscriptions; a restarted
+   member has a new id.
 2. The coordinator describes the group as Stable with these members, twice in a row.
 3. No newer record has arrived for some time. This time is longer if some partition has no owner,
    because a cooperative group may be between its two rounds.
@@ -61,7 +61,7 @@ class Expected:
         return None
 
     def away(self, records: Sequence[Written]) -> str | None:
-        """Returns a text about a `staying` member that a later generation lacks, or None.
+        """Returns a sentence about a `staying` member that a later generation lacks, or None.
 
         On a busy machine, a member can miss its heartbeats; then it is removed and joins again.
         """
@@ -84,7 +84,9 @@ class Expected:
 
 
 class NotSettledError(Exception):
-    """The group did not settle in time, was disturbed, or the run ended; the message says which."""
+    """The group did not settle in time, was disturbed, or the run ended; the message states which
+    of these.
+    """
 
 
 def settle(

@@ -46,7 +46,9 @@ class Stage:
         events: Sequence[str] = (),
         lose: Callable[[int], None] | None = None,
     ) -> None:
-        """Takes the parts of a run; `events` are the only ones, if any; `lose` kills a node."""
+        """Takes the parts of a run; if `events` is not empty, only these happen; `lose` kills a
+        node.
+        """
         from kafka import KafkaAdminClient
 
         self._admin = KafkaAdminClient(bootstrap_servers=server)
@@ -143,7 +145,9 @@ class Stage:
         return None
 
     def _troubles(self, cast: Cast) -> list[str]:
-        """Returns texts about members that have ended by themselves, and where others hang."""
+        """Returns sentences about members that have ended by themselves, and the places where
+        others hang.
+        """
         failures = self._members.failures(cast.parts)
         there = self._ids(cast)
         missing = [part for part in cast.parts if part.number not in there]
@@ -220,7 +224,7 @@ class Stage:
         self._seen(observed, foreseen)
 
     def _ids(self, cast: Cast) -> dict[int, str]:
-        """Returns member number -> member id in the newest record; notes all ids' libraries."""
+        """Returns member number -> member id in the newest record; records all ids' libraries."""
         parts: dict[int, Part] = {part.session_timeout_ms: part for part in cast.parts}
         ids: dict[int, str] = {}
         for record in self._log.of(cast.group_id):
@@ -240,7 +244,7 @@ class Stage:
         try:
             return self._admin.describe_groups([group_id])[group_id]
         except KafkaError:
-            if self._lose is not None:  # the client keeps a coordinator that is gone
+            if self._lose is not None:  # the client keeps a lost coordinator
                 self._admin.close()
                 self._admin = KafkaAdminClient(bootstrap_servers=self._server)
             return None
@@ -256,7 +260,8 @@ class Stage:
         return line
 
     def _inventory(self, cast: Cast, from_ms: int, lost: int | None = None) -> Inventory:
-        """Waits until the cluster has all partitions of the group's topics; returns the topics.
+        """Waits until the cluster contains all partitions of the group's topics; returns the
+        topics.
 
         Replicas on the `lost` node have no rack, as in the metadata of a leader.
         """

@@ -14,7 +14,7 @@
 5. If the plan warned that the leader dies, or that the group never settles, it is right if the
    group does not settle (`warned`).
 6. If the plan named partitions that may end elsewhere after further rebalances, it is right if no
-   other partition does (`hedged`).
+   other partition ends elsewhere (`hedged`).
 """
 
 from __future__ import annotations
@@ -55,8 +55,9 @@ Holds = dict[str, frozenset[tuple[str, int]]]
 class Foreseen:
     """Step 1: the plan with its samples, or the reason why there is no plan.
 
-    `others` are the plans of other libraries that may lead; `warning` is what the plans warn of.
-    `extra` is why the number of rebalances is a lower bound; `further` are those that were played.
+    `others` are the plans of other libraries that may lead; `warning` is the plans' warning.
+    `extra` is the reason why the number of rebalances is a lower bound; `further` are the further
+    rebalances that were played.
     """
 
     plan: RebalancePlan | None
@@ -167,7 +168,7 @@ def as_warned(observed: Observed, foreseen: Foreseen) -> Told | None:
 
 
 def compare(observed: Observed, foreseen: Foreseen) -> Told:
-    """Returns the verdict on the first plan that is right; if none is, on the first plan."""
+    """Returns the verdict on the first plan that is right; if none is right, on the first plan."""
     told = [_compare(observed, one) for one in (foreseen, *foreseen.others)]
     return next((one for one in told if one.is_right), told[0])
 
@@ -211,7 +212,8 @@ def _again(observed: Observed) -> tuple[int, int]:
     """Counts generations without a cause: those that keep the assignment, and those that change it.
 
     A generation has no cause if members, subscriptions and topics are those of the one before it.
-    But a round that leaves partitions unassigned, as a cooperative leader does, causes another one.
+    But a round that leaves partitions unassigned, as with a cooperative leader, causes another
+    round.
     """
     idle = unasked = 0
     kept = generations([one for one in (observed.earlier, *observed.records) if one])
@@ -255,7 +257,7 @@ def _causes(
 
 
 def _called(observed: Observed, plan: RebalancePlan) -> str:
-    """Returns a text about the wrong guess: a new member's client id, or else its UUID."""
+    """Returns a sentence about the wrong guess: a new member's client id, or else its UUID."""
     real = {member.member_id: member.client_id for member in observed.records[-1].value.members}
     for member in plan.final.members:
         client_id = real.get(member.member_id)
@@ -349,11 +351,11 @@ def _with_real_ids(
 ) -> RebalancePlan | None:
     """Plans again with the real ids and racks.
 
-    None if the number of new members differs, or if this leader's assignor would throw.
+    Returns None if the number of new members differs, or if this leader's assignor would throw.
     """
     if len(joined) != len(plan.newcomers):
         return None
-    if plan.places_guessed:  # the only change is that of the partitions
+    if plan.places_guessed:  # the only change is that of the partition counts
         names = {topic.name for topic in plan.group.topics}
         grown = plan.group.edited(topics=tuple(one for one in topics if one.name in names))
         return kr.plan(grown, plan.assignor, engine=plan.engine)

@@ -7,7 +7,7 @@
    before and after the job are equal, the group in the job's result must equal them.
 3. When all groups are quiet, every group of a snapshot must be equal in the result of a second job.
 
-It takes about three minutes. The exit code is 0 if all of it holds, else 1.
+It takes about three minutes. The exit code is 0 if all of this holds, else 1.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One real consumer in its own process: Kafka's in a JVM, or librdkafka's in a Python.
 
-Both programs take the same lines and write the same ones; see OneConsumer.java.
+Both programs read and write lines of one form; see OneConsumer.java.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ REFUSED = ("session_timeout_ms", "heartbeat_interval_ms", "partition_assignment_
 """The settings that a consumer refuses with group.protocol=consumer."""
 
 ONLY_JAVA = ("request_timeout_ms",)
-"""The settings that librdkafka does not have for a consumer."""
+"""The settings that librdkafka's consumers lack."""
 
 
 class RealityError(RuntimeError):
@@ -125,17 +125,19 @@ class ClientProcess:
 
     @property
     def answer_ms(self) -> int:
-        """Returns the longest response time of a heartbeat; 0 of a librdkafka client."""
+        """Returns the longest response time of a heartbeat; 0 for a librdkafka client."""
         longest: int = max(line.get("answer_ms", 0) for line in self.lines)
         return longest
 
     @property
     def member_id(self) -> str:
-        """Returns the id that the consumer had in its callbacks."""
+        """Returns the consumer's member id during its callbacks."""
         return next((one["member_id"] for one in self.lines if one.get("member_id")), "")
 
     def was_overtaken(self) -> bool:
-        """Returns whether its log shows that another member joined again before its SyncGroup."""
+        """Returns whether the consumer's log shows that another member rejoined before its
+        SyncGroup.
+        """
         return OVERTAKEN in self._log.read_text(errors="replace")
 
     def events(self, started_ms: int) -> list[Event]:

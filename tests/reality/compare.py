@@ -111,7 +111,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The comparison for one assignor; `report.py` makes a text of it."""
+    """The comparison for one assignor; `report.py` prints it."""
 
     assignor: str
     phases: list[Compared]
@@ -168,15 +168,16 @@ def _compared(phase: Phase, real: Played, simulated: Played) -> Compared:
         )
     ]  # fmt: skip
     if any(one.kind == KILLED for one in ours):
-        # Heartbeats count twice: the kill can come at any time after one, and another member learns
-        # of the expired session with its next one.
+        # Heartbeats count twice: the kill can come at any time after a heartbeat, and another
+        # member learns of the expired session with its next heartbeat.
         durations.insert(
             0,
             Duration("kill to first JoinGroup", _missed_ms(events), _missed_ms(ours), tolerance(2)),
         )
     revoked = _first_revoked(ours)
     if revoked is not None and newer:
-        # Cooperative members revoke when they receive a generation, eager ones before they join it.
+        # Cooperative members revoke when they receive a generation, eager members before they join
+        # it.
         since = [number for number in newer if number > revoked.generation_id]
         durations.append(
             Duration(

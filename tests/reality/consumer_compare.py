@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares a real run of the consumer protocol with the simulated one, and writes it as text.
 
-In each phase must be equal: who holds what at its end, the highest epoch of a callback, and what
-each member gave up and gained. A member may gain its partitions in one callback or in several; that
-depends on whose heartbeat comes first. Durations may differ by one interval for each heartbeat that
-lies between, and by the measured delays of polls and timers.
+In each phase, these must be equal: who holds what at its end, the highest epoch of a callback, and
+what each member gave up and gained. A member may gain its partitions in one callback or in several;
+that depends on whose heartbeat comes first. Durations may differ by one interval for each heartbeat
+that lies between, and by the measured delays of polls and timers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CALLBACKS_OF_A_MOVE = 3  # revoked, assigned; and assigned at the member that ga
 
 @dataclass(frozen=True)
 class Side:
-    """One phase as one side saw it; partitions by member, times in ms from the phase's start."""
+    """One phase on one side; partitions by member, times in ms from the phase's start."""
 
     epoch: int
     holds: dict[str, frozenset[str]]
@@ -166,7 +166,7 @@ def _followed(played: Played) -> Iterator[tuple[Event, frozenset[str]]]:
 
 
 def show(comparison: ConsumerComparison) -> str:
-    """Returns the whole comparison as text."""
+    """Returns the whole comparison as a string."""
     lines = [f"== {comparison.title}"]
     for one in comparison.phases:
         lines += ["", f"{one.phase.from_ms / 1000:4.1f} s  {one.phase.title}"]

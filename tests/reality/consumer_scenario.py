@@ -42,7 +42,8 @@ class Phase:
     """A part of the scenario, as a half-open interval.
 
     `heartbeats` is how many heartbeats, one after the other, can lie between the event and the last
-    callback: of the member that makes the target, of one that gives up, of one that gains.
+    callback: of the member that starts the target, of one that gives up partitions, and of one that
+    gains them.
     """
 
     title: str

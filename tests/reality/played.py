@@ -83,7 +83,9 @@ class Played:
         return [Taken(number, found[number]) for number in sorted(found)]
 
     def _followed(self) -> Iterator[tuple[Event, frozenset[str]]]:
-        """Yields each event with the member's partitions after it; callbacks have only changes."""
+        """Yields each event with the member's partitions after it; callbacks contain only
+        changes.
+        """
         held: dict[str, frozenset[str]] = {}
         for event in self.events:
             before = held.get(event.member, frozenset())

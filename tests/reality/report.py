@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes texts for people from the comparison of a real and a simulated run."""
+"""Prints the comparison of a real and a simulated run for people."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def show(one: Comparison) -> str:
-    """Returns the whole comparison of one assignor as text."""
+    """Returns the whole comparison of one assignor as a string."""
     lines = [f"== {one.assignor}"]
     if one.attempt > 1:
         lines.append(f"attempt {one.attempt}: others were disturbed")

@@ -30,7 +30,8 @@ class _Watch:
         self._handles: dict[type, Any] = {one: one.handle for one in (Consumer, AsyncConsumer)}
 
     def handle(self, consumer: AnyConsumer, event: MemberEvent, now_ms: int) -> list[MemberEffect]:
-        # Read before the call, which may reset them: a real callback sees the old values.
+        # These values are read before the call, which may reset them: a real callback sees the old
+        # values.
         member_id, generation_id = consumer.member_id, consumer.generation_id
         member = self._names.get(member_id) or name_of(member_id)
         effects: list[MemberEffect] = self._handles[type(consumer)](consumer, event, now_ms)

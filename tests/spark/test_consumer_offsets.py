@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 RECORDS = "key binary, value binary, partition int, offset bigint"
-FLEXIBLE = 4  # the version whose lengths are varints
+FLEXIBLE = 4  # the first version whose lengths are varints
 INVENTORY = "name string, partitions int, racks array<array<string>>"
 
 
@@ -185,7 +185,7 @@ def test_sparks_own_source_that_reads_nothing(plan: str, silent: bool, silent_if
 
 
 def test_committed_offsets_beside_the_groups(spark: SparkSession) -> None:
-    """A partition's last record counts: a tombstone gives no row, cut bytes give an error."""
+    """A partition's last record counts: a tombstone has no row, cut bytes are an error."""
     places = [OffsetCommitKey("g", "t", p) for p in range(3)] + [OffsetCommitKey("h", "t", 0)]
     keys = [encode_key(place) for place in places]
     time_ms = 1_795_319_085_565
@@ -287,7 +287,7 @@ def _cause(error: str) -> str:
     return "cut short, or a length is too large"
 
 
-def test_records_are_answered_as_their_rows_are(spark: SparkSession) -> None:
+def test_answers_from_records_equal_those_from_their_rows(spark: SparkSession) -> None:
     """Answers from records equal those from the rows of `current_groups`.
 
     The records' clusters are a, b and null. Only stable consumer groups and errors have answers.

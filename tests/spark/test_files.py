@@ -58,7 +58,7 @@ def rows(path: Path) -> list[dict[str, Any]]:
 
 
 def copies(count: int) -> list[dict[str, Any]]:
-    """Returns captured groups with an id and a note of their own each."""
+    """Returns captured groups, each with its own id and note."""
     cases = [json.loads(line) for line in GOOD]
     return [
         {**cases[i % len(cases)], "group_id": f"g{i}", "note": {"n": i, "tags": [f"t{i}"]}}
@@ -80,7 +80,7 @@ def same(left: DataFrame, right: DataFrame) -> bool:
 
 
 def test_row_groups_are_each_read_once(spark: SparkSession, tmp_path: Path) -> None:
-    """Row groups of several sizes, cut into several tasks; kept columns come out unchanged."""
+    """Row groups of several sizes are cut into several tasks; kept columns are unchanged."""
     cases = copies(200)
     table = pa.Table.from_pylist(cases)
     (tmp_path / "in").mkdir()
@@ -126,7 +126,9 @@ def test_the_answers_are_those_of_the_functions_for_frames(
 
 
 def test_lines_of_every_kind_in_every_cut(spark: SparkSession, tmp_path: Path) -> None:
-    """Bad, blank and huge lines harm no other; a line is in one task, wherever the file is cut."""
+    """Bad, blank and huge lines harm no other line; a line is in one task, wherever the file is
+    cut.
+    """
     cases = copies(60)
     lines = [json.dumps(case).encode() for case in cases]
     lines[5:5] = [b"{bad", b"", b"  \t", b"\xff\xfe", b'{"group_id": "huge", "x": "' + b"y" * 2**25]
@@ -252,7 +254,7 @@ def test_empty_files_are_an_empty_answer(spark: SparkSession, tmp_path: Path) ->
 def test_an_output_that_overlaps_the_input_is_refused(
     spark: SparkSession, tmp_path: Path, given: str
 ) -> None:
-    """An output that is the input, a file of it, above or below it, or a link to it."""
+    """The output is the input, a file of it, above or below it, or a link to it."""
     source = tmp_path / "in"
     source.mkdir()
     (tmp_path / "link").symlink_to(source)
@@ -268,7 +270,7 @@ def test_an_output_that_overlaps_the_input_is_refused(
 def test_columns_that_only_directories_name_are_refused(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Spark has such columns, and the tasks, which read the files, have only the cluster."""
+    """Spark has such columns, but the tasks, which read the files, know only the cluster."""
     source, target = tmp_path / "cluster=above" / "in", str(tmp_path / "out")
     place = source / "cluster=a+b" / "assignor=range" / "day=1"
     place.mkdir(parents=True)

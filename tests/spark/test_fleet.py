@@ -145,7 +145,7 @@ def test_a_summary_of_clusters(tmp_path: Path) -> None:
 
 
 def test_names_of_strangers_are_data_and_no_directories(tmp_path: Path) -> None:
-    """A rack of 300 letters, or with a NUL, is too long or impossible as the name of a file."""
+    """A rack of 300 letters, or with a NUL, cannot be the name of a file."""
     racks = ["r" * 300, "nul\0", "new\nline", "two words", "a,b", "../..", "\x1b[2J", "=", "$(x)"]
     groups = []
     for number, rack in enumerate(racks):

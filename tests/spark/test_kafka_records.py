@@ -176,7 +176,8 @@ def test_ranges_and_streams_read_each_record_once(
     assert until_then(read) == sorted(whole)
     progress = query.recentProgress
     assert len(progress) > 1
-    # The limit can be exceeded: each partition with new records has at least one in a micro-batch.
+    # The limit can be exceeded: each partition with new records contributes at least one to a
+    # micro-batch.
     assert max(one["numInputRows"] for one in progress) <= limit + len(ends)
 
 

@@ -27,7 +27,7 @@ Record = tuple[Any, ...]
 
 
 class Killed(BaseException):
-    """Stands for a kill of the process."""
+    """Simulates a kill of the process."""
 
 
 def log() -> list[Record]:
@@ -88,7 +88,7 @@ def test_batches_add_up_whatever_is_replayed(spark: SparkSession, tmp_path: Path
 
 
 def test_a_new_checkpoint_reads_from_the_beginning(spark: SparkSession, tmp_path: Path) -> None:
-    """The first batch of a new checkpoint has records that the table has already."""
+    """The first batch of a new checkpoint contains records that are already in the table."""
     rows = log()
     table = _KeptTable(tmp_path, GROUP_KEYS, has_cluster=False)
     table.apply(frame(spark, rows[:20]), 0)

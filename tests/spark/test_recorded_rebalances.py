@@ -79,7 +79,7 @@ def _as_lists(found: Iterable[Any]) -> list[dict[str, Any]]:
 
 
 def test_rows_equal_those_of_one_machine(spark: SparkSession) -> None:
-    """The logs of several brokers, which have equal group names, are shuffled into one frame."""
+    """The logs of several brokers with equal group names are shuffled into one frame."""
     clusters = {release: records_of(release) for release in RELEASES}
     found = _rows(rebalance_history(_frame(spark, clusters)))
     for name, records in clusters.items():

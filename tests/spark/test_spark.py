@@ -43,7 +43,7 @@ def frozen(name: str) -> list[dict[str, Any]]:
 
 
 def expected(case: dict[str, Any], assignor: str | None = None) -> Any:
-    """Returns the answer as the columns have it: an error, or entries by member.
+    """Returns the answer in the form of the columns: an error, or entries by member.
 
     Neighbouring partitions of one topic in the member's list form an entry.
     """

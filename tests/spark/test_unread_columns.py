@@ -83,7 +83,9 @@ def test_bad_groups_as_the_page_says(
 
 
 def test_a_cooperative_group_under_another_assignor(spark: SparkSession) -> None:
-    """With another assignor, `rebalance_protocol` is dropped: only the recorded one supports it."""
+    """With another assignor, `rebalance_protocol` is dropped: only the group's own assignor
+    supports it.
+    """
     recorded = group("g") | {"assignor": "cooperative-sticky", "rebalance_protocol": "cooperative"}
     columns = spark.createDataFrame([recorded], INPUT_SCHEMA)
     columns.createOrReplaceTempView("cooperative_groups")

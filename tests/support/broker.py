@@ -73,8 +73,8 @@ def java(
 ) -> list[str]:
     """Returns the command line of a Java class in tools/broker; `log` is the log level.
 
-    The lines of `loggers` are written from INFO on; then each line has its time. The classes in the
-    jars of the directories `first` take the place of those of equal names.
+    The lines of `loggers` are written from INFO on; then each line shows its time. The classes in
+    the jars of the directories `first` replace classes of equal names.
 
     Errors: `BrokerError` if Java or the jars are missing.
     """
@@ -102,8 +102,8 @@ class Broker:
 
     `properties` are added to the configuration of every node. `listeners` are further listeners of
     node 0, each with its security protocol. `bootstrap_server` is the plaintext address for
-    clients; `addresses` has those of `listeners`. A node's log has warnings, and the lines of
-    `loggers` from INFO on. `directory` contains node-N/ with configuration, data and log.
+    clients; `addresses` lists those of `listeners`. A node's log contains warnings, and the lines
+    of `loggers` from INFO on. `directory` contains node-N/ with configuration, data and log.
     """
 
     def __init__(

@@ -10,7 +10,7 @@ from kafka_rebalance.notes.broker import broker_notes
 
 
 def broker_line(assignor: str, owned: list[list[int]]) -> dict[str, Any]:
-    """Returns a group of one topic `t`; `owned` has the partitions of each member."""
+    """Returns a group of one topic `t`; `owned` lists the partitions of each member."""
     return {
         "group_id": "g",
         "generation_id": 5,
@@ -35,5 +35,5 @@ def broker_group(assignor: str, owned: list[list[int]]) -> kr.GroupSpec:
 
 
 def note_kinds(plan: kr.RebalancePlan) -> list[str]:
-    """Returns the kinds of the notes that a plan has on brokers."""
+    """Returns the kinds of a plan's notes on brokers."""
     return [note.kind for note in broker_notes(plan)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random changes between two states of a group that a coordinator assigns, ours or Kafka's own."""
+"""Makes random changes to a group that a coordinator assigns, ours or Kafka's own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Command = dict[str, Any]
 NAMES = ("t", "u", "v")
 _SOURCE = "t"
 _PAUSES_MS = (0, 300, 1_500)
-"""The times between two changes: shorter and longer than the assignment interval of 1 s."""
+"""The pauses in ms between two changes: shorter and longer than the assignment interval of 1 s."""
 
 _OPS = {"consumer": "chb", "share": "shb", "streams": "sthb"}
 _ROLES = ("active", "standby", "warmup")
@@ -107,7 +107,7 @@ class Transitions:
         return True
 
     def changed(self, most: int = 2) -> list[str]:
-        """Makes `most` changes, and returns their kinds, with the pauses between them."""
+        """Makes at most `most` changes, and returns their kinds, with the pauses between them."""
         kinds = ("join", "join", "leave", "leave", "subscribe", "grow", "create")
         done: list[str] = []
         while len(done) < most:

@@ -66,7 +66,7 @@ def missing_connect() -> str | None:
 class ConnectCluster:
     """Connect workers of one group; `with` starts them and ends them.
 
-    `workers` has the ids of running and ended workers: `host:port` of the REST interface.
+    `workers` lists the ids of running and ended workers: `host:port` of the REST interface.
     """
 
     def __init__(
@@ -174,7 +174,9 @@ class ConnectCluster:
     def await_(
         self, condition: Callable[[], object], what: str, within_s: float = START_TIMEOUT_S
     ) -> None:
-        """Polls until the condition holds; after `within_s`, raises an error with text `what`."""
+        """Polls until the condition holds; after `within_s`, raises an error with the text
+        `what`.
+        """
         deadline = time.monotonic() + within_s
         while not condition():
             if time.monotonic() > deadline:
@@ -273,6 +275,6 @@ class _GroupLog:
         if record.value is None or group_of(record.key) != GROUP_ID:
             return
         found = live_round(record.value)
-        # A second record of one generation is no new round: the same record was written again.
+        # A second record of one generation is not a new round: the record was written twice.
         if found and found.generation_id not in [known.generation_id for known in self._rounds]:
             self._rounds.append(found)

@@ -2,7 +2,7 @@
 """Reads every rebalance of a live Connect group from the broker's records.
 
 After each SyncGroup of a leader, the group coordinator writes a record to `__consumer_offsets`. It
-has the generation, the leader, and each worker's report (its subscription) and assignment, in
+contains the generation, the leader, and each worker's report (its subscription) and assignment, in
 Connect's own encoding. So no round is missed, even if rounds follow each other quickly.
 """
 

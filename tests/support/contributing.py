@@ -22,11 +22,21 @@ def check_steps(heading: str, *, steps: int, files: int) -> str:
 
     The text must have at least `steps` numbered steps, and name at least `files` files.
     """
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    under = text.partition(f"## {heading}")[2].partition("\n## ")[0]
+    under, named = _steps(heading)
     assert len(re.findall(r"^\d+\. ", under, re.MULTILINE)) >= steps
-    named = re.findall(r"`([^`\s]+/[^`\s]+|[A-Z]+\.md)`", under)
     assert len(named) >= files
     paths = [name.replace("<family>", "classic").replace("X", "range") for name in named]
     assert [path for path in paths if not (ROOT / path).exists()] == []
     return under
+
+
+def source_files(heading: str) -> int:
+    """Returns how many files of the package and the core the steps under a heading name."""
+    return len({name for name in _steps(heading)[1] if name.startswith(("python/", "src/"))})
+
+
+def _steps(heading: str) -> tuple[str, list[str]]:
+    """Returns the text under a heading of CONTRIBUTING.md, and the paths in it."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    under = text.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    return under, re.findall(r"`([^`\s]+/[^`\s]+|[A-Z]+\.md)`", under)

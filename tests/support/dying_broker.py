@@ -52,7 +52,7 @@ class Proxy:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self) -> None:
-        with contextlib.suppress(OSError):  # it is closed
+        with contextlib.suppress(OSError):  # the connection is closed
             while True:
                 client, _ = self._server.accept()
                 broker = socket.create_connection(self._upstream)

@@ -281,7 +281,7 @@ def balanced(log: Log, tp: TopicPartition, fact: sticky_facts.Balanced) -> None:
         assert moves
         assert log.build.current == log.after["before"]
     elif moves:
-        # All moves were undone, or a member has the partition.
+        # All moves were undone, or a member holds the partition.
         assert log.build.current == log.after["before"] or log.holders(log.build.current, tp)
 
 

@@ -47,7 +47,7 @@ def changes(rng: random.Random, group: GroupSpec, most: int = 3) -> list[str]:
 
 
 def with_protocol(rng: random.Random, case: dict[str, Any]) -> dict[str, Any]:
-    """Adds a rebalance protocol to half of the groups; of two that are supported, mostly eager."""
+    """Adds a rebalance protocol to half of the groups; mostly eager, if two are supported."""
     assignor = case["assignor"]
     if assignor in SERVER_SIDE or rng.random() < 0.5:
         return case
@@ -56,7 +56,7 @@ def with_protocol(rng: random.Random, case: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_client_ids(rng: random.Random, case: dict[str, Any]) -> dict[str, Any]:
-    """Adds client ids: none, one for all, numbered ones, three in turn, or random ones.
+    """Adds client ids: none, one for all, numbered ids, three in turn, or random ids.
 
     Some of the members without a client id have a library.
     """

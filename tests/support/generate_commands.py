@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generates random runs of a coordinator, as JSON commands.
 
-Our coordinator and Kafka's play a run. Their member ids differ, so commands have symbols: `@7` is
-the member id from the answer to the JoinGroup of command 7. The requests of a client depend on our
-coordinator's earlier answers: each is the next request of a real client, or a stale or wrong one. A
-run has a theme, so that rare events occur together: any members; static members of one group,
-which may have no time to rejoin; or the offsets and transactions of one or two groups.
+Our coordinator and Kafka's play a run. Their member ids differ, so commands contain symbols: `@7`
+is the member id from the answer to the JoinGroup of command 7. The requests of a client depend on
+our coordinator's earlier answers: each is the next request of a real client, or a stale or wrong
+one. A run has a theme, so that rare events occur together: any members; static members of one
+group, which may have no time to rejoin; or the offsets and transactions of one or two groups.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import random
 
 START_MS = 1_000_000
-"""At time 0 an assignment would look as if it had never been made."""
+"""The start time: at time 0, an assignment would look as if it had never been made."""
 GROUPS = ("g", "h")
 AnyMember = ConsumerMember | ClassicMember | ShareMember | StreamsMember
 THEMES = {"consumers": 3, "static": 2, "patterns": 2, "ties": 1, "mixed": 4, "upgrade": 3}
@@ -79,7 +79,7 @@ class HeartbeatCommands:
         )
 
     def _rare_settings(self, *rare: tuple[str, tuple[Any, ...], float]) -> Command:
-        """Draws settings from (name, values, probability that the run has the setting)."""
+        """Draws settings from (name, values, probability that the run uses the setting)."""
         rng = self.rng
         return {name: rng.choice(values) for name, values, chance in rare if rng.random() < chance}
 
@@ -162,7 +162,7 @@ class HeartbeatCommands:
         )
 
     def _of_any_group(self, offset: Command) -> tuple[Command, ...]:
-        """Draws rare commands for groups of any type; `offset` has a group and a topic."""
+        """Draws rare commands for groups of any type; `offset` names a group and a topic."""
         rng = self.rng
         return (
             {"op": "cleanup"},
@@ -240,7 +240,7 @@ class ShareCommands(HeartbeatCommands):
     def settings(self) -> Command:
         rng = self.rng
         command = super().settings() | {
-            # Without a delay, a join's timer is due at the time at which share state is due, too.
+            # Without a delay, a join's timer is due at the same time as the share state.
             "init_delay": 1_000,
             "sai": rng.choice((0, 0, 1_000, 5_000)),
             "sst": rng.choice((45_000, 45_000, 8_000)),
@@ -262,7 +262,9 @@ class ShareCommands(HeartbeatCommands):
         return self._draw_of(number, rng.choice(self.shares))
 
     def _all_leave(self) -> Command:
-        """Lets all members leave their groups; then the group g is deleted, or loaded, or kept."""
+        """Lets all members leave their groups; then the group g is deleted, or loaded again, or
+        stays.
+        """
         self.planned += [
             {"op": "shb", "g": one.group, "m": one.member_id, "epoch": -1} for one in self.shares
         ]

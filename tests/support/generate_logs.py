@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generates random runs that begin with a log of another coordinator, as JSON commands.
 
-Our coordinator plays a run of groups of any type first. Its log, as a broker finds it some time
-later, is then the log of a new coordinator, and the run goes on there. The new broker's clock can
+Our coordinator first plays a run of groups of any type. Its log, as a broker finds it some time
+later, is then the log of a new coordinator, and the run continues there. The new broker's clock can
 be ahead or behind. The log is
 
     whole      as it was written
     compacted  without records that newer ones of their key replace
     cleaned    compacted, without tombstones
-    tail       cleaned, but for its end, which is whole
+    tail       cleaned, except for its end, which is whole
     torn       compacted, without one to three of its tombstones
     damaged    whole, but one record's value is cut, or has another version
 
@@ -72,7 +72,7 @@ class ChangingTypes(StreamsCommands):
         return self._draw_of(number, rng.choice(members))
 
     def _change_type(self) -> Command:
-        """Lets all members leave; then another type comes, or first a request of a classic one."""
+        """Lets all members leave; then members of another type come, or first a classic request."""
         rng = self.rng
         gone = {"epoch": -1}
         self.planned += [
@@ -151,7 +151,7 @@ class LoadedLogs:
 
 
 def _compacted(log: list[LogEntry], *, tombstones: bool) -> list[LogEntry]:
-    """Returns the newest record of each key; what is written in transactions stays."""
+    """Returns the newest record of each key; records written in transactions stay."""
     newest = {one.key: one for one in log if one.producer_id is None}
     return [
         one for one in log

@@ -43,7 +43,7 @@ def by_bytes(case: Case, rng: random.Random) -> Case:
 
 
 def group_of(case: Case) -> kr.GroupSpec:
-    """Returns the group of a case, made from the members' bytes if the case has them."""
+    """Returns the group of a case, made from the members' bytes if the case contains them."""
     if "subscription" not in case["members"][0]:
         return kr.GroupSpec.from_dict(case)
     fields = {name: value for name, value in case.items() if name != "members"}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Adds to a generated group the fields that the brokers' assignors read.
 
-A topic's id depends only on its name, so it is the same in all rounds of a group. Many ids have one
-of 12 hashes, which share a slot of a small Java hash table. For share groups, equal hashes are made
+A topic's id depends only on its name, so it is equal in all rounds of a group. Many ids have one of
+12 hashes, which share a slot of a small Java hash table. For share groups, equal hashes are made
 rare: Java orders their partitions of equal hash in a tree by object identity, which nobody can
 reproduce.
 """
@@ -22,7 +22,8 @@ def for_brokers(case: Case) -> Case:
 
     Some groups also get topics without partitions in their targets, as Kafka's own coordinator
     leaves them in share groups, and some share groups get lists of initialised partitions. A
-    streams group has no topics. A case that has been here before is returned as it is.
+    streams group has no topics. A case to which these fields were added before is returned
+    unchanged.
     """
     held = (one for member in case["members"] for one in member.get("owned_partitions") or [])
     if any("topic_id" in one for one in (*case["topics"], *held)):
@@ -53,7 +54,7 @@ def for_brokers(case: Case) -> Case:
 def _with_emptied(
     rng: random.Random, member: dict[str, Any], names: list[str], share: float
 ) -> list[dict[str, Any]]:
-    """Returns the member's partitions; a share of the other topics has an entry without any."""
+    """Returns the member's partitions; some of the other topics get an entry without any."""
     owned = list(member.get("owned_partitions") or [])
     held = {one["topic"] for one in owned}
     for name in sorted(names):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generates random streams groups for the comparison of engines, always the same for a seed.
 
-A story is one group in one to eight rounds, as in `generate.py`: its members have the tasks that
-the round before gave them, and between two rounds events (`EVENTS`) change the group. Members run
-in few or many processes. Some members report offsets of tasks that they no longer have, as a
-restarted process does; some have tasks that the topology does not have.
+A story is one group in one to eight rounds, as in `generate.py`: its members have the tasks of the
+round before, and between two rounds events (`EVENTS`) change the group. Members run in few or many
+processes. Some members report offsets of tasks that they no longer have, as a restarted process
+does; some have tasks that the topology does not contain.
 
     case --assign--> answer --own--> members --events--> next case
 """
@@ -23,7 +23,7 @@ Case = dict[str, Any]
 Assign = Callable[[Case], dict[str, Any]]
 Task = tuple[str, int]
 
-# Few values, so that many offsets are equal; Kafka itself reports no negative one.
+# Few values, so that many offsets are equal; Kafka itself reports no negative offset.
 OFFSETS = [0, 0, 1, 2, 100, 100, 5_000, -1, 2**63 - 1, -(2**63)]
 
 
@@ -100,7 +100,7 @@ class _Story:
         return member
 
     def tasks(self, beyond: int = 0) -> list[Task]:
-        """Returns all tasks, and for each subtopology `beyond` tasks that it does not have."""
+        """Returns all tasks, and for each subtopology `beyond` tasks that do not exist."""
         return [
             (one["subtopology_id"], number)
             for one in self.subtopologies
@@ -201,7 +201,7 @@ def _forget(story: _Story) -> None:
 
 
 def _claim(story: _Story) -> None:
-    """Gives a member all tasks of another one, too: as active or as standby tasks."""
+    """Gives a member all tasks of another member, too: as active or as standby tasks."""
     member, other = (story.rng.choice(story.members) for _ in range(2))
     kept = member.active if story.rng.random() < 0.5 else member.standby
     kept += [task for task in other.active + other.standby if task not in kept]

@@ -134,7 +134,7 @@ class StreamsCommands(HeartbeatCommands):
         super().told(number, answer)
         counts: dict[str, int] = answer.get("counts") or {}
         if "INCORRECTLY_PARTITIONED_TOPICS" in answer.get("status", ()):
-            # They do not fit the users' topics any more.
+            # The internal topics do not fit the users' topics any more.
             counts = {name: self.topology.partitions_of(name) for name in self.topics.internal}
             if self.rng.random() < 0.3:
                 counts = {}

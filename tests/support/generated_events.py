@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events that change a generated group between two rounds; each draws from the group's numbers."""
+"""Events that change a generated group between two rounds, with the group's random source."""
 
 from __future__ import annotations
 
@@ -85,7 +85,9 @@ def claim_beyond(story: Story) -> None:
 
 
 def _go_stale(story: Story) -> None:
-    """Some members send a random generation, perhaps an old one; half of them claim more."""
+    """Some members send a random generation, perhaps an old one; half of them claim more
+    partitions.
+    """
     for member in _some(story):
         member.generation_id = story.some_generation()
         if story.rng.random() < 0.5:

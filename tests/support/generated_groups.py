@@ -26,7 +26,7 @@ def is_server_side(assignor: str) -> bool:
 
 @dataclass
 class RandomTopic:
-    """A topic; `racks` has the racks of each partition's replicas."""
+    """A topic; `racks` lists the racks of each partition's replicas."""
 
     name: str
     partitions: int
@@ -267,7 +267,9 @@ class Story:
         return {name: value} if value is not None or self.rng.random() < 0.2 else {}
 
     def _by_topic(self, owned: Owned) -> list[dict[str, Any]]:
-        """Returns an entry for each topic, by first appearance; rarely, several for one topic."""
+        """Returns an entry for each topic, by first appearance; rarely, several entries for one
+        topic.
+        """
         rejoin = self.rng.random() < 0.95
         entries: list[dict[str, Any]] = []
         for topic, partition in owned:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names for generated groups: simple ones, and ones that are hard for hash tables and sorting."""
+"""Names for generated groups: simple names, and names that are hard for hash tables and sorting."""
 
 from __future__ import annotations
 

@@ -24,7 +24,9 @@ def _disjoint(rng: random.Random, names: list[str], n: int, members: int) -> lis
 
 
 def _windows(rng: random.Random, names: list[str], n: int, members: int) -> list[str]:
-    """Each member has about half of the topics; the next member's begin one topic later."""
+    """Each member has about half of the topics; the half of the next member begins one topic
+    later.
+    """
     width = max(1, len(names) // 2)
     return [names[(n + k) % len(names)] for k in range(width)] if names else []
 
@@ -70,7 +72,7 @@ def _scattered(rng: random.Random, racks: list[str], p: int) -> list[str | None]
 
 
 def _holey(rng: random.Random, racks: list[str], p: int) -> list[str | None]:
-    """Up to three replicas, each in a random rack, without one, or with an empty rack name."""
+    """Up to three replicas, each in a random rack, without a rack, or with an empty rack name."""
     return rng.choices([*racks, None, ""], k=rng.randint(0, 3))
 
 

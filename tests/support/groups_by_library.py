@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups whose members run one library, and what the command prints of them."""
+"""Groups whose members run one library, and the output of commands about them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def said(
     *command: str,
     code: int = 0,
 ) -> str:
-    """Returns what the command prints, all in one line."""
+    """Returns the output of the command, all in one line."""
     file = tmp_path / "groups.jsonl"
     file.write_text("".join(f"{one.to_json()}\n" for one in groups), encoding="utf-8")
     assert main([command[0], str(file), *command[1:]]) == code

@@ -4,10 +4,10 @@
     python -m tests.support.hostile_listeners [NAME ...]
 
 runs each live command against each listener, and prints one JSON line for each pair: its exit code,
-how many seconds it took, and what it wrote.
+its seconds, and its output.
 
 silent    accepts, and sends nothing: with TLS not even its part of the handshake
-garbage   answers the first bytes with random ones
+garbage   answers the first bytes with random bytes
 slow      begins an answer, and sends one byte of it in a tenth of a second
 dying     ends each connection after the first bytes
 """
@@ -92,7 +92,7 @@ LISTENERS = {
 
 
 class Ended(NamedTuple):
-    """How a command ended."""
+    """The end of a command: its exit code, time and output."""
 
     command: str
     code: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names that a stranger may choose, and the check that no output passes them on to a terminal."""
+"""Names that a stranger may choose, and a check that no output passes them on to a terminal."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def dangerous(text: str) -> list[str]:
 
 
 def check(text: str) -> None:
-    """Checks a report of the command: it has no such character, and no line that a name forged."""
+    """Checks that a report contains no dangerous character, and no line that a name forged."""
     assert dangerous(text) == []
     assert not [
         line for line in text.splitlines() if line.startswith(("FORGED", "kafka-rebalance: FORGED"))

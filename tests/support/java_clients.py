@@ -32,7 +32,9 @@ KINDS: tuple[tuple[int | None, UserData | None], ...] = (
 
 
 def with_clients(group: kr.GroupSpec, rng: random.Random) -> kr.GroupSpec:
-    """Chooses a random kind of client for each member; in half of the groups, one kind for all."""
+    """Chooses a random kind of client for each member; in half of the groups, one kind for all
+    members.
+    """
     alike = rng.choice(KINDS) if rng.random() < 0.5 else None
     members = []
     for member in group.members:
@@ -92,7 +94,7 @@ class Client:
 
 
 def difference(oracle: Oracle, step: kr.Step, *, mixed: bool = False) -> str | None:
-    """Plays a step's rounds with the oracle; returns the first difference as text, or None.
+    """Plays a step's rounds with the oracle; returns the first difference as a string, or None.
 
     With `mixed`, the clients list an eager assignor too, as in a change of assignor.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Java's own consumers, of the newest version and of 3.9, in the form of `served_consumers`.
+"""Java's own consumers, of the newest version and of 3.9, with the interface of `served_consumers`.
 
 All consumers of a version live in one JVM, which runs `kafkarebalance.ServedConsumers` and ends
 with this process.
@@ -34,7 +34,7 @@ def missing_java() -> str | None:
 
 
 class _Jvm:
-    """One JVM; a question is a line, and so is its answer."""
+    """One JVM; each question is a line, and each answer is a line."""
 
     def __init__(self, first: tuple[Path, ...]) -> None:
         self._process = subprocess.Popen(

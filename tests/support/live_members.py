@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 STABLE_TIMEOUT_S = 60.0
 _CLOSE_TIMEOUT_S = 20.0
 SAME_LOOKS = 3
-"""A group has settled (it is not between two rounds) if so many looks in a row find no change."""
+"""A group has settled (it is not between two rounds) if this many looks in a row find no change."""
 
 
 class JavaMembers:
     """A JVM that runs a program of tools/broker, such as Consumers; its log goes to `log`.
 
-    The jars in the directories `first` take the place of those of equal names.
+    The jars in the directories `first` replace jars of equal names.
     """
 
     def __init__(
@@ -257,7 +257,7 @@ def _join_request(group_id: str, protocol_type: str, subscription: bytes) -> Any
         member_id="",
         protocol_type=protocol_type,
         protocols=[JoinGroupRequest.JoinGroupRequestProtocol(name="range", metadata=subscription)],
-        max_version=3,  # from version 4 on, the first response has only a member id
+        max_version=3,  # from version 4 on, the first response contains only a member id
     )
 
 

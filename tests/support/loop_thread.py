@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An event loop in a thread of its own, whose tasks all end before the loop is closed.
 
-A coroutine that is still waiting when its loop is gone is ended by Python's garbage collector, at
+If a coroutine still waits when its loop has ended, Python's garbage collector ends the coroutine at
 any later time: its `finally` cannot wait then, and an unrelated test reports the error.
 """
 
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
 
 _CANCELS = 2
-"""The first may end a poll, and begin the client's stop; the second ends a stop that hangs."""
+"""The first cancellation may end a poll, and begin the client's stop; the second ends a hanging
+stop.
+"""
 
 
 class LoopThread:

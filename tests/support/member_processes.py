@@ -17,7 +17,7 @@ CLOSE_TIMEOUT_S = 10.0
 
 
 class MemberProcesses:
-    """The members by name: `running` has their processes, each with the pipe to it."""
+    """The members by name: `running` holds their processes, each with the pipe to it."""
 
     def __init__(self, run: Callable[..., None]) -> None:
         """Starts no member; a member's process calls `run(pipe, *arguments of start)`."""
@@ -37,7 +37,7 @@ class MemberProcesses:
         _send(self.running[name][1], ("subscribe", topics))
 
     def close(self, name: str) -> None:
-        """Lets a member close its consumer; returns when it has, or after a timeout."""
+        """Lets a member close its consumer; returns when it has closed, or after a timeout."""
         process, pipe = self.running.pop(name)
         _send(pipe, ("close", ()))
         process.join(CLOSE_TIMEOUT_S)

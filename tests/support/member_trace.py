@@ -21,9 +21,9 @@
     answer SyncGroup c c-0 offset=3 leader=m revoked=d,d-0 delay=5m error=1
     answer SyncGroup as-sent
 
-Connect's work has Kafka's names: `c` is a connector, `c-0` a task. `x@3[c,c-0]` is another worker's
-report: its configuration offset 3 and its work. `as-sent` is the assignment that the worker, as the
-leader, has sent for itself.
+Connect's work is named as in Kafka: `c` is a connector, `c-0` a task. `x@3[c,c-0]` is another
+worker's report: its configuration offset 3 and its work. `as-sent` is the assignment that the
+worker, as the leader, has sent for itself.
 
 The trace stands for the application (`poll t-0=7`: it has consumed t-0 up to offset 7), the cluster
 (`topics`) and the network (`answer` and `fail` end the last request of that kind). `advance` runs
@@ -281,7 +281,7 @@ _COMMANDS: dict[str, Callable[[Tracer, Command], None]] = {
     "nodes": Tracer.nodes,
 }
 
-# Command -> the only kind of member that has it.
+# Command -> the only kind of member that accepts it.
 _ONLY: dict[str, type[Consumer] | type[Worker]] = {
     "configuration": Worker,
     "subscribe": Consumer,

@@ -27,7 +27,8 @@ SERVER_JAR = TOOLS / "server-oracle" / "target" / "server-oracle.jar"
 def missing_java_of_the_judges() -> str | None:
     """Returns what is missing, and how to get it, to judge brokers and Connect; or None.
 
-    Their assignors copy sets, and from JDK 19 on a copied set has another size, so another order.
+    The assignors of brokers and Connect copy sets; from JDK 19 on, a copied set has another size,
+    so another order.
     """
     if shutil.which("java") is None:
         return "no `java` on PATH: install a Java runtime, 17 or 18"

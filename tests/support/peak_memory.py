@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures a command: its CPU seconds and the most memory that it held.
+"""Measures a command: its CPU seconds and the most memory that it used.
 
-On Linux, a process begins with the peak of the process that started it, even after exec. So a
-small process starts the command, and reports what the command used.
+On Linux, a process begins with the peak of the process that started it, even after exec. So a small
+process starts the command, and reports the command's usage.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Used(NamedTuple):
 
 
 def measured(command: list[str], report: Path) -> list[str]:
-    """Returns a command that runs `command` and writes what it used to the file `report`."""
+    """Returns a command that runs `command` and writes its usage to the file `report`."""
     return [sys.executable, "-c", _SMALL, str(report), *command]
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from kafka_rebalance import Round
 
-# What is possible ---------------------------------------------------------------------------------
+# The best possible result -------------------------------------------------------------------------
 
 
 def subscribed(group: GroupSpec) -> dict[TopicPartition, list[int]]:
@@ -77,7 +77,7 @@ def check_witnesses(group: GroupSpec, possible: Possible) -> None:
     ids = [member.member_id for member in group.members]
     number = {member_id: m for m, member_id in enumerate(ids)}
     readers, owner = subscribed(group), owners(group)
-    # The balance is possible: `possible.assignment` is valid and has it.
+    # The balance is possible: `possible.assignment` is valid and reaches it.
     given = [(tp, number[m]) for m, owned in possible.assignment.items() for tp in owned]
     assert sorted(tp for tp, _ in given) == sorted(readers)
     assert all(m in readers[tp] for tp, m in given)
@@ -149,9 +149,10 @@ def check_rounds(plan: RebalancePlan, *, engine: str = "rust") -> None:
 
 
 def _forgetting(plan: RebalancePlan, step: Step) -> set[str]:
-    """Returns the members that send nothing though they own partitions, in a change of assignor.
+    """Returns the members that claim nothing although they own partitions, in a change of assignor.
 
-    All do, or those that have restarted: they list an eager assignor beside a cooperative one.
+    These are all members, or those that have restarted and list an eager assignor beside a
+    cooperative one.
     """
     if not any(isinstance(change, kr.SwitchAssignor) for change in plan.changes):
         return set()

@@ -2,8 +2,8 @@
 """Runs consumers of kafka-python and aiokafka with our plug-ins on a real broker.
 
 Each consumer polls until it is closed or fails; `failure` is the error that ended it. A consumer of
-kafka-python has its own thread; those of aiokafka are tasks on one loop. `generations` reads the
-groups' records from the broker.
+kafka-python has its own thread; consumers of aiokafka are tasks on one loop. `generations` reads
+the groups' records from the broker.
 """
 
 from __future__ import annotations

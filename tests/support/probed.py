@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated groups for `probe`, the client that leads them, and its answers in one form."""
+"""Generated groups for `probe`, the client that leads them, and its answers in a common form."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Answer = dict[str, Any]
 
 
 def led(cases: Iterable[Case], **client: Any) -> list[Answer]:
-    """Returns the results of a client that leads the cases, which have one assignor."""
+    """Returns the results of a client that leads the cases, which all use one assignor."""
     made = [probe_case(json.dumps(case)) for case in cases]
 
     async def results() -> list[Answer]:

@@ -11,9 +11,9 @@ END_TIMEOUT_S = 15
 
 
 def end_by_closing_stdin(process: subprocess.Popen[str]) -> None:
-    """Closes the program's input, at which it ends; a second call does nothing.
+    """Closes the program's input, so that it ends; a second call does nothing.
 
-    A program that does not end in time still computes an answer that nobody needs: it is killed.
+    A program that does not end in time is killed: it still computes an answer that nobody needs.
     """
     assert process.stdin
     assert process.stdout

@@ -71,13 +71,13 @@ class ConsumerMember(HeartbeatMember):
         return self._request(**self.fixed, owned=self.assigned)
 
     def _late(self) -> Command:
-        """Acknowledges an older assignment, a part of this one, or anything."""
+        """Acknowledges an older assignment, a part of the present one, or random partitions."""
         part = {name: numbers[1:] for name, numbers in self.assigned.items()}
         owned = self.rng.choice((self.before, part, {}, self.topics.partitions()))
         return self._request(owned=owned)
 
     def _repeat(self) -> Command:
-        """Sends the request again whose answer was lost: its epoch is the previous one."""
+        """Repeats a request as if its answer was lost: the epoch is the previous one."""
         owned = self.rng.choice((self.assigned, self.assigned, self.before, {}, None))
         previous = self.epochs[-2:][0]
         full = self.fixed if self.rng.random() < 0.3 else {}

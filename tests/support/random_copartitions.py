@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws what an application asks of the partitions of its topics, for `RandomTopology`.
+"""Draws an application's demands on the partitions of its topics, for `RandomTopology`.
 
 A repartition topic may have a number of partitions that the application gives. A co-partition group
-lists topics of one subtopology that must have equally many partitions, by their places in the
-subtopology's lists. Some topics can agree, some cannot; two groups can share a topic. A few
-topologies are ones that no client sends.
+lists topics of one subtopology that must have equally many partitions, by their indexes in the
+subtopology's lists. Some topics can agree, some cannot; two groups can share a topic. No real
+client sends some of these topologies.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ def copartition(rng: random.Random, topics: RandomTopics, subtopologies: Command
 
 
 def _read_another(rng: random.Random, subtopologies: Command) -> None:
-    """Lets subtopologies read one more repartition topic, which the first one writes, or nobody."""
+    """Lets subtopologies read one more repartition topic, which the first subtopology writes, or
+    nobody.
+    """
     for one in rng.choices(list(subtopologies.values()), k=rng.choice((1, 1, 1, 2))):
         one["repartition_sources"] = [*one.get("repartition_sources", ()), MORE]
         if rng.random() < 0.5:
@@ -72,12 +74,12 @@ def _group(rng: random.Random, subtopology: Command) -> Command:
         some = rng.sample(places, rng.randint(0, len(places)))
         group[key] = list(places) if rng.random() < 0.5 else some
     if rng.random() < 0.1:
-        group["regexes"] = [0]  # Kafka does not read these places
+        group["regexes"] = [0]  # Kafka does not read these indexes
     return group
 
 
 def _misuse(rng: random.Random, subtopology: Command) -> None:
-    """Makes a topology that is refused, or whose places are not in their lists."""
+    """Makes a topology that is refused, or whose indexes are outside their lists."""
     sources = len(subtopology.get("sources", ()))
     group = rng.choice(({"sources": [sources]}, {"sources": [-1]}, {"repartition_sources": [7]}))
     wrong: Command = rng.choice(

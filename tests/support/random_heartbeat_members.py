@@ -2,9 +2,9 @@
 """Draws requests of members that send heartbeats, to a group of any type whose broker assigns.
 
 A member knows what a client knows: its id, its epochs, and what it owns. Most of its requests are
-the next ones of a real client; the others are late, repeated or wrong. This module has the rules
-that the types of groups share, and `random_consumer_members`, `random_share_members` and
-`random_streams_members` have the rules of one type each.
+the next ones of a real client; the others are late, repeated or wrong. This module contains the
+rules that the types of groups share; `random_consumer_members`, `random_share_members` and
+`random_streams_members` contain the rules of one type each.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FENCED = ("UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH", "GROUP_ID_NOT_FOUND")
 
 @dataclass
 class HeartbeatMember(ABC):
-    """A member that names itself: its id is its name with the number of times it was renamed."""
+    """A member that names itself: its id is its name and the number of times it was renamed."""
 
     OP: ClassVar[str]
     """The command of this type's heartbeat."""
@@ -79,10 +79,10 @@ class HeartbeatMember(ABC):
         """Returns the requests of a joined member, each with its weight in the draw."""
 
     def _take(self, answer: Command) -> None:  # noqa: B027 - members of share groups take nothing
-        """Takes what the broker assigned, if the answer has it."""
+        """Applies the broker's assignment, if the answer contains one."""
 
     def _lose(self) -> None:
-        """Forgets the membership; a subclass forgets what the member owned, too."""
+        """Forgets the membership; a subclass also forgets what the member owned."""
         self.joined = False
 
     def _request(self, **fields: Any) -> Command:
@@ -129,6 +129,6 @@ class HeartbeatMember(ABC):
         return (self._request(inst=self.rng.choice(("i", "j", "nobody"))),)
 
     def _leaving_epoch(self) -> int:
-        """Draws whether a static member leaves for a while only, and returns the epoch to send."""
+        """Draws whether a static member leaves only for a while, and returns the epoch to send."""
         is_static = self.instance is not None and self.rng.random() < 0.7
         return -2 if is_static else -1

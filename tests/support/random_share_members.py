@@ -43,7 +43,7 @@ class ShareMember(HeartbeatMember):
         return self._request(topics=self.names)
 
     def _repeat(self) -> Command:
-        """Sends the request again whose answer was lost: its epoch is the previous one."""
+        """Repeats a request as if its answer was lost: the epoch is the previous one."""
         full = {"topics": self.names} if self.rng.random() < 0.3 else {}
         return self._request(**full, epoch=self.epochs[-2:][0])
 

@@ -23,7 +23,7 @@ NO_TASKS: Command = {role: {} for role in ROLES}
 
 @dataclass
 class RandomTopology:
-    """An application's topology; `changed` is one that differs from it."""
+    """An application's topology; `changed` returns one that differs from it."""
 
     rng: random.Random
     topics: RandomTopics
@@ -52,7 +52,9 @@ class RandomTopology:
             self.subtopologies = dict(reversed(self.subtopologies.items()))
 
     def _repartition(self) -> None:
-        """Lets the second subtopology read what the first one writes; some cannot be right."""
+        """Lets the second subtopology read the topics that the first one writes; some results are
+        invalid.
+        """
         rng, first, second = self.rng, self.subtopologies["0"], self.subtopologies["1"]
         first["repartition_sinks"] = ["r"]
         second["repartition_sources"] = ["r"]
@@ -85,7 +87,7 @@ class RandomTopology:
         return {"epoch": self.epoch + rng.choice((-1, -1, 0, 1)), "subtopologies": other}
 
     def partitions_of(self, internal: str) -> int:
-        """Returns the partitions that an internal topic should have, as far as sources tell."""
+        """Returns the partitions that an internal topic should have, as far as its sources show."""
         found = [1]
         for one in self.subtopologies.values():
             if internal in one.get("changelogs", ()) or internal in ("r", "s", MORE):
@@ -153,7 +155,7 @@ class StreamsMember(HeartbeatMember):
         return self.tasks
 
     def _late(self) -> Command:
-        """Reports older tasks, a part of the present ones, other roles, or anything."""
+        """Reports older tasks, a part of the present tasks, other roles, or random tasks."""
         tasks = self.tasks
         part = {role: {name: p[1:] for name, p in tasks[role].items()} for role in ROLES}
         turned = {
@@ -164,7 +166,7 @@ class StreamsMember(HeartbeatMember):
         return self._request(**self.rng.choice(reports))
 
     def _repeat(self) -> Command:
-        """Sends the request again whose answer was lost: its epoch is the previous one."""
+        """Repeats a request as if its answer was lost: the epoch is the previous one."""
         owned = self.rng.choice((self.tasks, self.tasks, self.before, NO_TASKS, {}))
         return self._request(**owned, epoch=self.epochs[-2:][0])
 

@@ -15,7 +15,7 @@ Partitions = dict[str, list[int]]
 NAMES = ("t", "u", "t1", "xt1")
 NEVER = "missing"
 PATTERNS = ("t.*", "[tu]", "u|t1", "x.*", "t1", "none", "t[", "(?!x).*")
-"""Some match other topics than others do; the last two are not patterns of RE2."""
+"""Patterns that match different topics; the last two are not patterns of RE2."""
 RACKS = ("r0", "r1", "r2")
 
 
@@ -68,12 +68,13 @@ class RandomTopics:
         }
 
     def existing(self, name: str, partition: int) -> int:
-        """Returns `partition` if the topic has it, else its last one: a broker refuses others."""
+        """Returns `partition` if it exists, else the topic's last one: a broker refuses others."""
         count: int = self.topics.get(name, {"partitions": 1})["partitions"]
         return min(partition, count - 1)
 
     def _make(self, name: str) -> None:
         self.made += 1
-        # Of 24 or 48, a member can own 12 or 24: the order of a hash set and of a map differ then.
+        # Of 24 or 48 partitions, a member can own 12 or 24: a hash set and a map then differ in
+        # order.
         count = self.rng.choices((1, 2, 3, 4, 6, 9, 24, 48), (8, 8, 8, 8, 16, 8, 2, 1))[0]
         self.topics[name] = {"partitions": count, "id": f"{name}#{self.made}"}

@@ -2,9 +2,9 @@
 """Plays recorded runs of groups whose brokers assign, with the answers of Kafka's own coordinator.
 
 A file in `tests/data` has a run in each line: its name, and its steps. A step is a command of the
-driver, Kafka's answer to it with the bytes of the records, and the member ids that Kafka drew. In
-the commands, symbols such as `@7` stand for these ids. `tools.record_consumer_groups` writes the
-file of consumer groups.
+driver, Kafka's answer to it with the bytes of the records, and the random member ids that Kafka
+chose. In the commands, symbols such as `@7` stand for these ids. `tools.record_consumer_groups`
+writes the file of consumer groups.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def types_written_again(
     decode: Callable[[bytes, bytes | None], Any],
     encode: Callable[[Any], tuple[bytes, bytes | None]],
 ) -> tuple[set[Any], set[Any]]:
-    """Checks that every record, decoded and encoded again, has the bytes of before.
+    """Checks that every record, decoded and encoded again, has its original bytes.
 
     Returns the types of all records that `decode` knows, and the types of the tombstones.
     """
@@ -77,7 +77,7 @@ def types_written_again(
 
 
 def _shown(answer: Answer) -> Answer:
-    """Returns the answer without its message; of a record, its time and its bytes."""
+    """Returns the answer without its message, and with only the time and bytes of each record."""
     kept = {name: value for name, value in refused(answer).items() if name != "msg"}
     shown = ("ev", "t", "kb", "vb")
     events = kept.pop("events")
@@ -87,7 +87,7 @@ def _shown(answer: Answer) -> Answer:
     kept["records"] = [
         {name: one[name] for name in shown} for one in events if one["ev"] == "record"
     ]
-    # Several joins are answered, and members listed, in the order of a hash map of random ids.
+    # Answers to several joins, and lists of members, have the order of a hash map of random ids.
     rest = [one for one in events if one["ev"] != "record"]
     for one in rest:
         one["members"] = sorted(one.get("members", ()), key=json.dumps)

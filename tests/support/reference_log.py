@@ -27,7 +27,7 @@ class Log:
     `moved`    (partition that balancing chose, partition that moved, old owner, new owner, sizes),
                in order; the moved partition can differ from the chosen one
 
-    `sizes` has each member's number of partitions before that gain or move.
+    `sizes` maps each member to its number of partitions before that gain or move.
     """
 
     def __init__(self, group: GroupSpec, assignor: str) -> None:
@@ -152,7 +152,7 @@ class Log:
         return active if isinstance(active, bool) else bool(active())
 
     def by_id(self, member_id: str) -> bytes:
-        """Returns the order of ids: by UTF-16 units in Java, by bytes in librdkafka."""
+        """Returns the sort key of ids: by UTF-16 units in Java, by bytes in librdkafka."""
         of_java = library_of(self.assignor) is None
         return name_key(member_id) if of_java else name_bytes(member_id)
 

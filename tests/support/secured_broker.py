@@ -131,7 +131,7 @@ def secured_broker(stores: Stores) -> Broker:
 
 
 def escaped(text: str) -> str:
-    """Escapes a text for a properties file, whose encoding is not UTF-8."""
+    """Escapes a string for a properties file, whose encoding is not UTF-8."""
     return "".join(one if one.isascii() else f"\\u{ord(one):04x}" for one in text)
 
 

@@ -40,7 +40,7 @@ class Seeds:
 
 
 def choose_first(config: pytest.Config) -> None:
-    """Chooses the first seed, if `--first-seed` did not; workers get the choice as an option."""
+    """Chooses the first seed, if `--first-seed` does not; workers get the choice as an option."""
     if config.option.first_seed is None:
         is_fresh = config.option.whole
         config.option.first_seed = random.SystemRandom().randrange(10**9) if is_fresh else 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The description of a streams group (KIP-1071), as the tests change it."""
+"""Makes the description of a streams group (KIP-1071), with the changes of a test."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the description of a streams group as kio does, which has Kafka's own schemas."""
+"""Writes the description of a streams group by kio, a library made from Kafka's own schemas."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def read_terminal(reader: int) -> str:
     while True:
         try:
             piece = os.read(reader, 65536)
-        except OSError:  # no process has the other end any longer
+        except OSError:  # no process holds the other end any longer
             break
         if not piece:
             break

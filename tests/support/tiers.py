@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which tests are quick: those whose code, helpers and fixtures cannot start a process.
+"""Finds the quick tests: those whose code, helpers and fixtures cannot start a process.
 
 A test in tests/live needs a broker, one in tests/spark a session. Any other test gets the mark
 `process` if the code that it can reach in tests, tools and benches names `subprocess`; this module
@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 
 NOT_QUICK = ("process", "oracle", "live", "spark", "soak")
 STARTERS = ("subprocess", "multiprocessing")
+SLOW_LIVE = (
+    "test_modern_live",
+    "test_plug_ins",
+    "test_predictions",
+    "test_reality",
+    "test_topic_changes",
+)
 OURS = tuple(str(Path(__file__).parents[2] / room) for room in ("tests", "tools", "benches"))
 
 
@@ -37,13 +44,25 @@ def marks(item: pytest.Item) -> Iterator[str]:
             yield "process"
 
 
+def group(item: pytest.Item) -> str | None:
+    """Returns the name of the tests with which a test shares a process; None if it needs none.
+
+    Spark's tests share a session. Live tests mostly wait: they run in two processes, of about the
+    same duration, so that at most two of them use a broker at a time.
+    """
+    room = item.path.parent.name
+    if room == "live":
+        return "live, slow" if item.path.stem in SLOW_LIVE else "live"
+    return room if room == "spark" else None
+
+
 def is_quick(item: pytest.Item) -> bool:
     """Returns whether a test starts nothing, and does not take long."""
     return not any(item.get_closest_marker(name) for name in NOT_QUICK)
 
 
 def forbid_processes() -> None:
-    """From now on, no test of this process can start one: its mark would be missing."""
+    """Forbids this process to start another one from now on: the test's mark would be missing."""
     sys.addaudithook(_refuse)
 
 
@@ -81,12 +100,13 @@ def _is_ours(found: FunctionType | type) -> bool:
 
 
 def _is_in_ours(module: ModuleType | None) -> bool:
-    # Tests in some directories are modules without a package: only the file shows whose they are.
+    # Tests in some directories are modules without a package: only their files show that they are
+    # ours.
     return (getattr(module, "__file__", None) or "").startswith(OURS)
 
 
 def _named(code: CodeType, globals: dict[str, Any]) -> Iterator[object]:
-    """Yields the objects that code names: globals, and what it takes from modules of ours."""
+    """Yields the objects that code names: globals, and objects that it imports from our modules."""
     names = [globals[name] for name in code.co_names if name in globals]
     yield from names
     for one in names:

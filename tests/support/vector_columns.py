@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judges `assign_batch` by vectors whose groups are rows of one Arrow batch."""
+"""Checks `assign_batch` against vectors whose groups are rows of one Arrow batch."""
 
 from __future__ import annotations
 

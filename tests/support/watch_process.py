@@ -13,7 +13,9 @@ LINE_S = 90.0
 
 
 class Watch:
-    """A process whose two outputs are one; `line` returns all lines up to one with some words."""
+    """A process that writes errors to standard output; `line` returns the lines up to one with
+    these words.
+    """
 
     def __init__(self, server: str, group_id: str, *more: str) -> None:
         command = [sys.executable, "-m", "kafka_rebalance", "watch", "--bootstrap-server", server]

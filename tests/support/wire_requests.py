@@ -28,7 +28,7 @@ def _partitions(rng: random.Random, topics: list[str]) -> list[list[Any]]:
 def encodings(seed: int, count: int) -> Iterator[Request]:
     """Yields requests to encode messages of all kinds and versions in turn.
 
-    Names are valid UTF-8 (`malformed` has others). All other values can be unusual: no topics or
+    Names are valid UTF-8 (`malformed` uses others). All other values can be unusual: no topics or
     many, duplicates, negative numbers.
     """
     rng = random.Random(seed)
@@ -119,7 +119,7 @@ def _string(name: bytes) -> bytes:
 def _not_utf8(rng: random.Random) -> bytes:
     """Returns random bytes, whole characters, and malformed UTF-8 sequences.
 
-    The last are cut short, overlong, beyond U+10FFFF, or halves of surrogate pairs.
+    Malformed sequences are cut short, overlong, beyond U+10FFFF, or halves of surrogate pairs.
     """
     pieces = []
     for _ in range(rng.randint(0, 6)):

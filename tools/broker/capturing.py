@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lets a script that captures data of a broker say how far it is, and end in a bounded time."""
+"""Helps a script that captures data of a broker to report its progress, and to end in time."""
 
 from __future__ import annotations
 

@@ -28,8 +28,8 @@ class RebalanceProtocol(Enum):
 class Assignor(Protocol):
     """The methods and properties of an assignor; `register` makes a custom assignor known.
 
-    A class that derives from this one needs `name` and `assign`. The others are as for Kafka's
-    `range`: an eager assignor without user data.
+    A class that derives from this one needs `name` and `assign`. Its other methods then describe an
+    eager assignor without user data, as Kafka's `range` is.
     """
 
     @property

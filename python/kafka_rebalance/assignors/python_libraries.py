@@ -2,7 +2,7 @@
 """Runs the assignors of kafka-python and aiokafka: the classes of the installed library.
 
 Use them for groups whose leader runs the library without this project's plug-ins. They run in
-Python only, so batches and Spark do not have them.
+Python only, so batches and Spark cannot run them.
 
 1. Each member is encoded as the library's own consumer sends it: the class receives the member's
    owned partitions, if it reads them, and makes the subscription.

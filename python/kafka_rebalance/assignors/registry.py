@@ -134,13 +134,13 @@ FOREIGN = {
 """Other assignors that live groups use: name -> origin, as error messages state it."""
 
 STREAM = "stream"
-"""The name that classic groups of Kafka Streams have for the assignor of their application."""
+"""The name of the assignor in classic groups of Kafka Streams."""
 
 IN_PLACE_OF_STREAM = (
     "`describe` shows a group that runs it, and plans are made for its successor, the streams "
     "protocol (KIP-1071): streams/sticky"
 )
-"""What can be asked in place of the rounds of STREAM."""
+"""The commands to use in place of a plan of STREAM's rounds."""
 
 _PARTS = [part for part in vars(Assignor) if not part.startswith("_")]
 """The methods and properties of an assignor, as the interface declares them."""
@@ -151,7 +151,7 @@ _custom: dict[str, Assignor] = {}
 def register(assignor: Assignor) -> None:
     """Makes a custom assignor known by its `name`, everywhere in this process.
 
-    `assign_batch` and Spark run in the compiled core, which has no custom assignors.
+    `assign_batch` and Spark run in the compiled core, which cannot run custom assignors.
 
     Errors   TypeError for an object that is not an `Assignor`; ValueError for a built-in name.
     """

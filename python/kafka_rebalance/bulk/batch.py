@@ -61,10 +61,10 @@ def plan_batch(
     max_partitions: int = MAX_PARTITIONS,
     threads: int | None = None,
 ) -> "pa.RecordBatch | pa.Table | pa.RecordBatchReader":
-    """Plans every row of a batch of groups; each answer row has the figures of `plan`.
+    """Plans every row of a batch of groups; each answer row contains the figures of `plan`.
 
-    `changes` are texts for every group, for example `add-members=2`. If `changes` is None, each row
-    has its own changes in a column `changes`, a list of texts (null: no changes). The other
+    `changes` are strings for every group, for example `add-members=2`. If `changes` is None, each
+    row has its own changes in a column `changes`, a list of strings (null: no changes). The other
     parameters, and the form of the answers, are those of `assign_batch`.
 
     Answer   columns group_id, assignor, those of `Figures`, not_affected, error, error_kind. A bad
@@ -87,12 +87,12 @@ def compare_batch(
 ) -> "pa.RecordBatch | pa.Table | pa.RecordBatchReader":
     """Compares all built-in assignors for every row of a batch of groups, as `compare` does.
 
-    As there, librdkafka's assignors are compared too if the group's `leader_library` or its own
-    assignor is librdkafka's, and an assignor that a member's library lacks is not recommended. Only
-    the core answers here: a group whose own assignor runs in the brokers, or in Python alone, is an
-    error, and `compare` has its answer.
+    As in `compare`, librdkafka's assignors are compared too if the group's `leader_library` or its
+    own assignor is librdkafka's, and an assignor that a member's library lacks is not recommended.
+    Only the core answers here: a group whose own assignor runs in the brokers, or in Python alone,
+    is an error; use `compare` for it.
 
-    `changes` are texts for every group, as in `plan_batch`. The other parameters, and the form of
+    `changes` are strings for every group, as in `plan_batch`. The other parameters, and the form of
     the answers, are those of `assign_batch`.
 
     Answer   columns group_id, assignor (the group's own), recommended, reason, candidates (the
@@ -103,7 +103,7 @@ def compare_batch(
 
 
 def _texts(changes: Sequence[str]) -> list[str]:
-    """Returns the changes as a list. Errors: TypeError for anything but texts in a list."""
+    """Returns the changes as a list. Errors: TypeError for anything but a list of strings."""
     if isinstance(changes, str):
         raise TypeError(f"changes: {quoted(changes)} is one text; give a list, [{quoted(changes)}]")
     if not isinstance(changes, Sequence):
@@ -131,7 +131,8 @@ def _answers(groups: object, work: Callable[[object], _core.ArrowBatch]) -> Any:
     else:
         reader = pa.RecordBatchReader.from_stream(groups)
     wanted = _wanted(pa, reader.schema)
-    # Answers to no groups: a wrong column is an error before the stream is read.
+    # Answers a batch without groups first, so that a wrong column is an error before the stream is
+    # read.
     schema = pa.record_batch(work(pa.RecordBatch.from_pylist([], wanted))).schema
 
     def answers() -> Iterator[Any]:
@@ -209,8 +210,8 @@ def _wanted(pa: Any, schema: Any) -> Any:
 def _whole(pa: Any, found: Any, known: Any) -> Any:
     """Returns a type with integers for floats, and the contract's types for null types.
 
-    A field that is null in all rows has the null type: one that is not in the contract is left out,
-    because `_cast` cannot have it in a list. All else stays.
+    A field that is null in all rows has the null type: such a field is left out if it is not in the
+    contract, because `_cast` cannot handle it in a list. All other types stay.
     """
     if known is not None and pa.types.is_null(found):
         return known

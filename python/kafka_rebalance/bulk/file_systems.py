@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Opens the file systems of Hadoop's paths (`s3a://bucket/key`, `hdfs://host/path`) with pyarrow.
 
-A path is text as Hadoop has it: no character is written as %XX, and a path without a scheme is
+A path is a string in Hadoop's form: no character is written as %XX, and a path without a scheme is
 local. If fsspec is installed, it opens the file systems that pyarrow lacks.
 """
 
@@ -40,7 +40,7 @@ def split_path(path: str) -> tuple[str, str, str]:
 
 
 def place(path: str) -> tuple[str, str, str]:
-    """Returns the parts of `split_path` as paths of one file have them in common: one scheme for
+    """Returns the parts of `split_path` in a form that all paths of one file share: one scheme for
     each store, the authority in lower case, and an absolute path without `.`, `..` and double `/`.
     """
     scheme, authority, inner = split_path(path)
@@ -52,7 +52,7 @@ def place(path: str) -> tuple[str, str, str]:
 def open_file_system(path: str) -> tuple[Any, str]:
     """Returns a file system of pyarrow, and the path inside it.
 
-    Errors: GroupError at the path if neither pyarrow nor fsspec has such a file system.
+    Errors: GroupError at the path if neither pyarrow nor fsspec supports such a file system.
     """
     scheme, authority, inner = split_path(path)
     try:
@@ -61,7 +61,8 @@ def open_file_system(path: str) -> tuple[Any, str]:
             return system, base.rstrip("/") + inner
         return _of_fsspec(path, scheme)
     except (OSError, ValueError, NotImplementedError) as error:
-        # A store that refuses, a path that is no URI of it, or a pyarrow built without the store.
+        # The store refuses, the path is not a URI of the store, or pyarrow was built without the
+        # store.
         raise GroupError(path, f"its file system cannot be opened: {error}") from error
 
 

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _ROW_GROUP_BYTES = 32 * 1024 * 1024
-"""About the memory of the answers in a row group of the output."""
+"""The approximate memory of the answers in a row group of the output."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """What to do with each group: `verb` is assign, plan or compare; and where to write."""
+    """The work on each group (`verb`: assign, plan or compare), and the place to write to."""
 
     verb: str
     arguments: tuple[Any, ...]
@@ -118,7 +118,8 @@ def _answers(job: Job, split: Split) -> "Iterator[pa.RecordBatch]":
 
 
 def _kept(batch: "pa.RecordBatch", kept: "pa.Schema", split: Split) -> "dict[str, pa.Array]":
-    """Returns the kept columns with the types of `kept`; files of one input can have others.
+    """Returns the kept columns with the types of `kept`; files of one input can have different
+    types.
 
     A column that a file lacks is null, as in Spark. Errors: SchemaError for values that do not fit.
     """

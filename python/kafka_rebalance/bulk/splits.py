@@ -18,10 +18,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 BATCH_BYTES = 4 * 1024 * 1024
-"""About the size of a batch of groups. Larger batches need more memory, and more time in caches."""
+"""The approximate size of a batch of groups. Larger batches need more memory, and more time in
+caches.
+"""
 
 _VALUE_BYTES = 16
-"""Bytes of memory for each value of a nested column, about: a name with its offset, or a number."""
+"""The approximate bytes of memory for each value of a nested column: a name with its offset, or a
+number.
+"""
 
 _COMPRESSED = (".gz", ".bz2", ".zst", ".lz4", ".br")
 _BUFFER_BYTES = 1024 * 1024
@@ -61,7 +65,7 @@ def cut(files: Iterable[Split], bytes_each: int, *, lines: bool) -> list[list[Sp
 def line_batches(split: Split) -> "Iterator[pa.RecordBatch]":
     """Yields the lines of a split, without blank ones, in a column `line`.
 
-    In place of a line of more than MAX_LINE_BYTES stands an error line.
+    A line of more than MAX_LINE_BYTES becomes an error line.
     """
     import pyarrow as pa
 
@@ -96,7 +100,8 @@ def _lines(split: Split, source: BinaryIO) -> Iterator[bytes | None]:
 
 
 def row_batches(split: Split, wanted: Set[str]) -> "Iterator[pa.RecordBatch]":
-    """Yields the rows of a split of a Parquet file, with the wanted columns that the file has.
+    """Yields the rows of a split of a Parquet file, with those wanted columns that the file
+    contains.
 
     A wanted column is a path of names, without signs for lists: `topics.name`. The first batch has
     no rows, so that the columns of a split without rows are known, too.

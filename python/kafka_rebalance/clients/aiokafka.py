@@ -82,7 +82,9 @@ class _Assignor(AbstractPartitionAssignor):  # type: ignore[misc]
 
     @_OfBoth
     def metadata(self, topics: Iterable[str]) -> Any:
-        """Returns the subscription that the consumer sends; it has no owned partitions (eager)."""
+        """Returns the subscription that the consumer sends; it contains no owned partitions
+        (eager).
+        """
         subscribed = frozenset(topics)
         consumer = _consumer(calling(CLIENT))
         known = memory(consumer or self, self.name)

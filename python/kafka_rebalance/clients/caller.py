@@ -24,7 +24,7 @@ log = logging.getLogger("kafka_rebalance.clients")
 
 
 def _with_shown_names(record: logging.LogRecord) -> bool:
-    """Escapes the arguments: names of other members could forge a line of the log."""
+    """Escapes the arguments: other members' names could forge a line of the log."""
     record.args = tuple(shown(str(one)) for one in record.args or ())
     return True
 
@@ -33,7 +33,7 @@ log.addFilter(_with_shown_names)
 
 
 class ClientNames(NamedTuple):
-    """One client library's names for things that kafka-python and aiokafka both have."""
+    """The names in one client library for things that exist in both kafka-python and aiokafka."""
 
     module: str
     """The module of the coordinator's class."""

@@ -32,7 +32,7 @@ except ImportError:
 
 CLIENT = ClientNames("kafka.coordinator.consumer", "node_id", "replica_nodes")
 
-# Version 3 of the subscription has fields for owned partitions, generation and rack.
+# Version 3 of the subscription contains fields for owned partitions, generation and rack.
 _VERSION = 3
 
 
@@ -125,7 +125,7 @@ class Sticky(_Assignor):
 class CooperativeSticky(_Assignor):
     """`org.apache.kafka.clients.consumer.CooperativeStickyAssignor`.
 
-    A consumer whose list also has an eager assignor is eager, as in Java. The first of the two
+    A consumer whose list also contains an eager assignor is eager, as in Java. The first of the two
     rolling restarts by which a group changes from an eager assignor to this one depends on that.
     """
 

@@ -8,7 +8,7 @@
    assignor computes a second answer, without members that subscribe to nothing, and without the
    claims that no member can keep: claims to topics that the member does not subscribe to, and to
    partitions that do not exist. It also does so if the first call throws or never ends.
-3. If the second call has one of these problems too, or would get what the first one got, range
+3. If the second call has one of these problems too, or would get the input of the first call, range
    computes the answer of this generation: range needs no claims, and always has an answer. In a
    cooperative group, no member gets a partition that another member claims until the next
    generation, as with Kafka's cooperative assignor.
@@ -66,7 +66,7 @@ def legal(
 def _attempts(
     topics: tuple[Topic, ...], members: tuple[Member, ...]
 ) -> Iterator[tuple[Member, ...]]:
-    """Yields the members for the first answer, then those for the second one if they differ."""
+    """Yields the members for the first answer, then those for the second answer if they differ."""
     yield members
     counts = {topic.name: topic.partitions for topic in topics}
     without = tuple(

@@ -17,7 +17,7 @@ class ClusterRound:
 
     `running[worker]` is the work that the worker reports. None means that the worker reports its
     work after the previous round, or no work if it was absent then and is not `retained`. `config`
-    maps connectors to numbers of tasks. `apply` has the workers that get the answer (None: all).
+    maps connectors to numbers of tasks. `apply` lists the workers that get the answer (None: all).
     """
 
     time_ms: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays events of a Connect cluster, written as short texts, and the rebalances that they cause.
+"""Plays events of a Connect cluster, written as short strings, and the rebalances that they cause.
 
     worker w2 leaves | worker w2 returns | worker w4 joins
     leader w1 leaves                                            the next leader has no memory
@@ -7,9 +7,9 @@
     500ms | 60s | 5m                                            time passes
 
 Workers join again after each event (but not when time only passes), immediately after a round that
-revoked work, and when a delay that the leader scheduled is over. A new connector has two rounds: in
-the first it is assigned alone; its worker starts it and writes its tasks' configurations, which
-causes the second. More tasks of a connector that runs already are one round.
+revoked work, and when a delay that the leader scheduled is over. A new connector causes two rounds:
+in the first, only the connector is assigned; its worker starts it and writes its tasks'
+configurations, which causes the second. More tasks of a connector that runs already are one round.
 
 Source   DistributedHerder.processConnectorConfigUpdates, reconfigureConnector;
          KafkaConfigBackingStore.processConnectorConfigRecord (Kafka 4.4.0).
@@ -117,7 +117,7 @@ class _Events:
 
 
 def workers_that_leave(events: Iterable[str]) -> list[str]:
-    """Returns each worker that leaves in the events, without those that are said to lead."""
+    """Returns each worker that leaves in the events, without those that the events call leaders."""
     found = (_WORKER.fullmatch(" ".join(event.split())) for event in events)
     return list(dict.fromkeys(one[1] for one in found if one is not None and one[2] == "leaves"))
 

@@ -30,7 +30,7 @@ def idle(answer: RoundAnswer) -> list[Idle]:
         found.append(Idle(revoked, why, now_ms))
         left = left - revoked
         if memory.scheduled_rebalance_ms > 0:
-            # The memory still has lost work as assigned, but no worker runs or receives it.
+            # The memory still lists lost work as assigned, but no worker runs or receives it.
             lost = _within(left, memory.assigned) - running(answer.result.assigned)
             why = "lost with its worker, and kept for it in case it returns"
             found.append(Idle(lost, why, memory.scheduled_rebalance_ms))

@@ -192,7 +192,9 @@ def _known(value: Any, among: Collection[str], at: str) -> str:
 
 
 def _check_rounds(rounds: tuple[ClusterRound, ...]) -> None:
-    """Checks that time never decreases; each reported connector must be in a config up to then."""
+    """Checks that time never decreases; each reported connector must be in this config or an
+    earlier one.
+    """
     if not rounds:
         raise GroupError("rounds", "empty; a script has at least one")
     configured: set[str] = set()

@@ -7,7 +7,7 @@
     broker_assigned  what groups have in common whose broker assigns
     consumer_group, share_group, streams_group   the kinds of these (KIP-848, 932, 1071)
 
-The classes of requests and responses are in `kafka_rebalance.wire.messages`.
+The classes of requests and responses are in the modules of `kafka_rebalance.wire`.
 
 >>> from kafka_rebalance.coordinator import Coordinator, Received
 >>> from kafka_rebalance.wire.classic_groups import JoinGroup, JoinGroupProtocol
@@ -24,9 +24,9 @@ Transition
 Respond
 """
 
+from .classic_group.group import ClassicGroupMember as ClassicGroupMember
 from .classic_group.group import Group as Group
 from .classic_group.group import IllegalTransition as IllegalTransition
-from .classic_group.members import ClassicGroupMember as ClassicGroupMember
 from .config import CoordinatorConfig as CoordinatorConfig
 from .coordinator import Coordinator as Coordinator
 from .coordinator import counted_ids as counted_ids

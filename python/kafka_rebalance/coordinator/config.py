@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The broker's settings for groups, with Kafka's names and defaults."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.declared_types import check_fields
@@ -47,9 +47,10 @@ class CoordinatorConfig:
 
     def __post_init__(self) -> None:
         check_fields(self)
-        for name, least in _LEAST.items():
-            if getattr(self, name) < least:
-                raise GroupError(name, f"{getattr(self, name)} is less than {least}")
+        for name in (one.name for one in fields(self)):
+            value, least = getattr(self, name), int(name in _AT_LEAST_1)
+            if isinstance(value, int) and value < least:
+                raise GroupError(name, f"{value} is less than {least}")
         assignors = self.group_consumer_assignors
         if not assignors or not set(assignors) <= set(_ASSIGNORS):
             name = "group_consumer_assignors"
@@ -72,29 +73,14 @@ class CoordinatorConfig:
         return self.offsets_retention_minutes * 60_000
 
 
-_LEAST = {
-    "group_initial_rebalance_delay_ms": 0,
-    "group_max_size": 1,
-    "group_min_session_timeout_ms": 0,
-    "group_max_session_timeout_ms": 0,
-    "offset_metadata_max_bytes": 0,
-    "offsets_retention_minutes": 1,
-    "offsets_topic_num_partitions": 1,
-    "group_consumer_session_timeout_ms": 1,
-    "group_consumer_heartbeat_interval_ms": 1,
-    "group_consumer_assignment_interval_ms": 0,
-    "group_consumer_max_size": 1,
-    "group_consumer_regex_refresh_interval_ms": 0,
-    "group_share_session_timeout_ms": 1,
-    "group_share_heartbeat_interval_ms": 1,
-    "group_share_assignment_interval_ms": 0,
-    "group_share_max_size": 1,
-    "group_share_initialize_retry_interval_ms": 1,
-    "group_streams_session_timeout_ms": 1,
-    "group_streams_heartbeat_interval_ms": 1,
-    "group_streams_assignment_interval_ms": 0,
-    "group_streams_max_size": 1,
-    "group_streams_initial_rebalance_delay_ms": 0,
-    "group_streams_num_standby_replicas": 0,
-    "group_streams_num_warmup_replicas": 0,
+_AT_LEAST_1 = {
+    "group_max_size",
+    "offsets_retention_minutes",
+    "offsets_topic_num_partitions",
+    "group_share_initialize_retry_interval_ms",
+    *(
+        f"group_{kind}_{name}"
+        for kind in ("consumer", "share", "streams")
+        for name in ("session_timeout_ms", "heartbeat_interval_ms", "max_size")
+    ),
 }

@@ -30,57 +30,28 @@ from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
-from kafka_rebalance.wire.broker_groups import (
-    ConsumerGroupDescribe,
-    ConsumerGroupHeartbeat,
-    ShareGroupDescribe,
-    ShareGroupHeartbeat,
-)
-from kafka_rebalance.wire.classic_groups import (
-    DeleteGroups,
-    DescribeGroups,
-    FindCoordinator,
-    Heartbeat,
-    HeartbeatResponse,
-    JoinGroup,
-    JoinGroupResponse,
-    LeaveGroup,
-    ListGroups,
-    ListGroupsResponse,
-    SyncGroup,
-)
+from kafka_rebalance.wire import broker_groups, offsets
+from kafka_rebalance.wire import classic_groups as classic
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import Request, Tick
-from kafka_rebalance.wire.offsets import (
-    EndTransaction,
-    OffsetCommit,
-    OffsetDelete,
-    OffsetFetch,
-    TxnOffsetCommit,
-)
 from kafka_rebalance.wire.streams_groups import StreamsGroupDescribe, StreamsGroupHeartbeat
 
 from .broker_assigned.group import AssigningGroup
+from .broker_assigned.kind import BrokerAssigned
 from .broker_assigned.members import RequestRefused
-from .classic_group import describe, heartbeat, join_group, leave_group, sync_group
+from .classic_group import join_group, member_requests
 from .classic_group.group import Group
-from .classic_group.kind import ClassicGroups
+from .classic_group.kind import ClassicGroups, describe_groups, list_groups
 from .config import CoordinatorConfig
-from .consumer_group.heartbeat import refuse_fields
 from .consumer_group.kind import ConsumerGroups
 from .consumer_group.patterns import resolve
 from .machine import appends, events, loading
 from .machine.deadlines import DeadlineKey
-from .machine.refusals import refuse
 from .machine.state import AnyGroup, CoordinatorState, GroupKind, Ownership, of_kind
-from .offsets import commit as offset_commit
 from .offsets import delete as offset_delete
-from .offsets import expiry
-from .offsets import fetch as offset_fetch
-from .share_group.heartbeat import refuse_share_fields
+from .offsets import requests as offset_requests
 from .share_group.initialization import share_state_initialized
 from .share_group.kind import ShareGroups
-from .streams_group.heartbeat import refuse_streams_fields
 from .streams_group.kind import StreamsGroups
 
 
@@ -172,7 +143,7 @@ class Coordinator:
             case events.ShareStateDue():
                 share_state_initialized(state, event)
             case events.Sweep():
-                expiry.sweep(state)
+                offset_delete.sweep(state)
             case events.Silent():
                 _fall_silent(state, event)
             case events.Heard(group_id, member_id):
@@ -189,26 +160,30 @@ KINDS: dict[str, GroupKind] = {
     "streams": _STREAMS,
 }
 
+_HEARTBEATS: dict[type[Request], BrokerAssigned] = {
+    broker_groups.ConsumerGroupHeartbeat: _CONSUMER,
+    broker_groups.ShareGroupHeartbeat: _SHARE,
+    StreamsGroupHeartbeat: _STREAMS,
+}
+
 _Handler = Callable[[CoordinatorState, events.Received, Any], None]
 
 _HANDLERS: dict[type[Request], _Handler] = {
-    JoinGroup: join_group.join_group,
-    SyncGroup: sync_group.sync_group,
-    Heartbeat: heartbeat.heartbeat,
-    LeaveGroup: leave_group.leave_group,
-    OffsetCommit: offset_commit.offset_commit,
-    TxnOffsetCommit: offset_commit.offset_commit,
-    EndTransaction: offset_commit.end_transaction,
-    OffsetFetch: offset_fetch.offset_fetch,
-    OffsetDelete: offset_delete.offset_delete,
-    DeleteGroups: offset_delete.delete_groups,
-    DescribeGroups: describe.describe_groups,
-    ListGroups: describe.list_groups,
-    ConsumerGroupHeartbeat: _CONSUMER.heartbeat,
-    ConsumerGroupDescribe: _CONSUMER.describe,
-    ShareGroupHeartbeat: _SHARE.heartbeat,
-    ShareGroupDescribe: _SHARE.describe,
-    StreamsGroupHeartbeat: _STREAMS.heartbeat,
+    classic.JoinGroup: join_group.join_group,
+    classic.SyncGroup: member_requests.sync_group,
+    classic.Heartbeat: member_requests.heartbeat,
+    classic.LeaveGroup: member_requests.leave_group,
+    offsets.OffsetCommit: offset_requests.offset_commit,
+    offsets.TxnOffsetCommit: offset_requests.offset_commit,
+    offsets.EndTransaction: offset_requests.end_transaction,
+    offsets.OffsetFetch: offset_requests.offset_fetch,
+    offsets.OffsetDelete: offset_delete.offset_delete,
+    classic.DeleteGroups: offset_delete.delete_groups,
+    classic.DescribeGroups: describe_groups,
+    classic.ListGroups: list_groups,
+    **{request: kind.heartbeat for request, kind in _HEARTBEATS.items()},
+    broker_groups.ConsumerGroupDescribe: _CONSUMER.describe,
+    broker_groups.ShareGroupDescribe: _SHARE.describe,
     StreamsGroupDescribe: _STREAMS.describe,
 }
 
@@ -217,22 +192,22 @@ def _receive(state: CoordinatorState, event: events.Received) -> None:
     request = event.request
     refusal = _gate(state, request, event.api_version)
     if refusal is not None:
-        response = refuse(request, refusal)
-        if isinstance(request, JoinGroup) and refusal in _ECHOES_ID:
-            response = JoinGroupResponse(error_code=refusal, member_id=request.member_id)
-        if isinstance(request, ListGroups) and refusal is ErrorCode.NOT_COORDINATOR:
-            response = ListGroupsResponse()  # this coordinator has no groups
+        response = request.refused(refusal)
+        if isinstance(request, classic.JoinGroup) and refusal in _ECHOES_ID:
+            response = classic.JoinGroupResponse(error_code=refusal, member_id=request.member_id)
+        if isinstance(request, classic.ListGroups) and refusal is ErrorCode.NOT_COORDINATOR:
+            response = classic.ListGroupsResponse()  # this coordinator has no groups
         is_loading = refusal is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-        if isinstance(request, Heartbeat) and is_loading:
-            response = HeartbeatResponse()  # sessions do not end during the load
+        if isinstance(request, classic.Heartbeat) and is_loading:
+            response = classic.HeartbeatResponse()  # sessions do not end during the load
         state.respond(event.request_id, response)
         return
-    if isinstance(request, FindCoordinator):
+    if isinstance(request, classic.FindCoordinator):
         raise ValueError("any broker answers FindCoordinator: see find_coordinator()")
     try:
         _handle(state, event, request)
     except RequestRefused as refused:
-        state.respond(event.request_id, refuse(request, refused.error))
+        state.respond(event.request_id, request.refused(refused.error))
 
 
 def _handle(state: CoordinatorState, event: events.Received, request: Request) -> None:
@@ -246,33 +221,25 @@ def _handle(state: CoordinatorState, event: events.Received, request: Request) -
 
 
 _NEEDS_GROUP_ID = {
-    JoinGroup,
-    SyncGroup,
-    Heartbeat,
-    LeaveGroup,
-    TxnOffsetCommit,
-    OffsetDelete,
+    classic.JoinGroup,
+    classic.SyncGroup,
+    classic.Heartbeat,
+    classic.LeaveGroup,
+    offsets.TxnOffsetCommit,
+    offsets.OffsetDelete,
 }
 _ECHOES_ID = (ErrorCode.INVALID_GROUP_ID, ErrorCode.INVALID_SESSION_TIMEOUT)
 
 
 def _gate(state: CoordinatorState, request: Request, version: int | None) -> ErrorCode | None:
     """Returns the error that refuses a request before its group is read, else None."""
-    if isinstance(request, ConsumerGroupHeartbeat):
-        error = refuse_fields(state, request, version)
-        if error is not ErrorCode.NONE:
-            return error
-    if isinstance(request, ShareGroupHeartbeat):
-        error = refuse_share_fields(request)
-        if error is not ErrorCode.NONE:
-            return error
-    if isinstance(request, StreamsGroupHeartbeat):
-        error = refuse_streams_fields(request)
+    if type(request) in _HEARTBEATS:
+        error = _HEARTBEATS[type(request)].refuse_fields(state, request, version)
         if error is not ErrorCode.NONE:
             return error
     if type(request) in _NEEDS_GROUP_ID and getattr(request, "group_id", "") == "":
         return ErrorCode.INVALID_GROUP_ID
-    if isinstance(request, JoinGroup):
+    if isinstance(request, classic.JoinGroup):
         least = state.config.group_min_session_timeout_ms
         most = state.config.group_max_session_timeout_ms
         if not least <= request.session_timeout_ms <= most:

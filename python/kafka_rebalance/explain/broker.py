@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The facts of an explanation where the broker assigns: uniform, range, tasks of Streams.
 
-Those of uniform among unequal subscriptions are recorded while it runs. The others follow from the
-group and from the answer, by the rules of the assignors' own modules.
+The facts of uniform among unequal subscriptions are recorded while it runs. The other facts follow
+from the group and from the answer, by the rules of the assignors' own modules.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ from .sticky import Balanced, Held, NotHeldWhy
 
 @dataclass(frozen=True, slots=True)
 class Quotas:
-    """The partitions of all topics are shared out evenly to the members."""
+    """The partitions of all topics are divided evenly among the members."""
 
     total: int
     members: int
@@ -40,7 +40,7 @@ class Quotas:
 
 @dataclass(frozen=True, slots=True)
 class Keeps:
-    """What the owner of the partition keeps: `kept` of its `owned` partitions; None: no owner."""
+    """The owner of the partition keeps `kept` of its `owned` partitions; None: no owner."""
 
     owner: str | None
     owned: int
@@ -89,7 +89,7 @@ class Fewest:
 
 @dataclass(frozen=True, slots=True)
 class Evened:
-    """A move that evens out the numbers of partitions, as they were before it."""
+    """A move that evens out the numbers of partitions; the numbers are those before the move."""
 
     source: str
     source_holds: int
@@ -164,7 +164,7 @@ def _uniform(
 
 
 class _Watched(HeterogeneousBuild):
-    """The steps among unequal subscriptions; records those that give the watched partition."""
+    """The steps among unequal subscriptions; records those that assign the watched partition."""
 
     def __init__(self, view: View, assignor: str, watched: TopicPartition) -> None:
         super().__init__(view, assignor)
@@ -177,7 +177,7 @@ class _Watched(HeterogeneousBuild):
             source, subscribers = self.owners[topic][partition], self.subscribers[topic]
             if source is None:
                 self.found.append(Fewest(ids[m], self.sizes[m], len(subscribers)))
-            else:  # which holds one less already
+            else:  # the member already holds one less
                 had = self.sizes[source] + 1
                 name = self.view.names[topic]
                 self.found.append(Evened(ids[source], had, ids[m], self.sizes[m], name))

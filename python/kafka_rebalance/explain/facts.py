@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The facts of an explanation: each is a sentence about one step of an assignor.
 
-This file has the facts of range and round-robin, `sticky.py` those of the sticky assignors.
+This file defines the facts of range and round-robin, `sticky.py` those of the sticky assignors.
 `step` is a short name of the step. `reasons.py` runs the assignor in Python to find the facts;
 `tests/test_explanations_are_true.py` compares each fact with another run.
 """
@@ -52,8 +52,8 @@ class Alike:
     """The steps are unknown; Kafka's assignor `kafkas` has the same answer, and its steps follow.
 
     Each member gets the same partitions from both in this round. Partitions that both withhold may
-    go to different members in the next one. `reads_other_claims` is True for a class that reads its
-    own library's user data: Kafka's assignor then has the claims that this class reads.
+    go to different members in the next round. `reads_other_claims` is True for a class that reads
+    its own library's user data: Kafka's assignor then reads the claims that this class reads.
     """
 
     assignor: str
@@ -92,7 +92,7 @@ class NotAlike:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The answer itself shows this much of a partition, where no steps are known.
+    """The facts about a partition that the answer itself shows, if no steps are known.
 
     `had` are the members that claimed the partition before. `claimed` and `holds` are the numbers
     of the owner's partitions before and afterwards. Of the topic's `subscribers`, with the owner,
@@ -197,7 +197,7 @@ class NoRackPass:
 
 @dataclass(frozen=True, slots=True)
 class RangeOf:
-    """The member whose range has the partition; `place` is the member's number, from 1 on."""
+    """The member whose range contains the partition; `place` is the member's number, from 1 on."""
 
     member_id: str
     place: int

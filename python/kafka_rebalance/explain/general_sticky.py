@@ -75,7 +75,7 @@ class WatchedLibrdkafka(librdkafka.LibrdkafkaBuild):
         self.moves: list[sticky_facts.Moved] = []
 
     def remember_previous(self) -> None:
-        """Does nothing: the claims have the previous owners."""
+        """Does nothing: the claims already contain the previous owners."""
 
     def _assign_smallest(self, tp: TopicPartition, racks: librdkafka.SentRacks | None) -> bool:
         sizes = {member_id: len(owned) for member_id, owned in self.current.items()}

@@ -74,8 +74,8 @@ def _by_most_like(
 ) -> Iterator[Fact]:
     """Yields the steps of the most similar assignor, if both make the whole assignment alike.
 
-    If only the partition had the same owner, that could be by chance. The steps would name an
-    owner of a withheld partition, too, but the answers do not show whether both have the same one.
+    If only the partition had the same owner, that could be by chance. For a withheld partition the
+    steps would name an owner, too, but the answers do not show whether both assignors chose it.
     """
     mine = assign(group, assignor)
     if not holders(mine, tp):
@@ -103,15 +103,15 @@ _USER_DATA_READ: dict[str, UserData | None] = {
 }
 """A class that reads its library's user data -> the `Member.user_data` with equal claims.
 
-kafka-python writes partitions and a generation, in a form that Kafka's sticky cannot read; None is
-Java's form of them. aiokafka writes partitions without a generation.
+kafka-python writes partitions and a generation, in a form that Kafka's sticky cannot read; None
+stands for Java's form. aiokafka writes partitions without a generation.
 """
 
 
 def _as_read(group: GroupSpec, assignor: str) -> GroupSpec:
     """Returns the group without racks if the library's class reads none.
 
-    Its claims are those that this class reads, in a form that Kafka's reads.
+    Its claims are those that this class reads, in a form that Kafka's class can read.
     """
     if library_of(assignor) != "librdkafka" and any(one.rack_id for one in group.members):
         without = tuple(replace(one, rack_id=None) for one in group.members)

@@ -27,7 +27,7 @@ Outcome = Literal["kept", "given up", "crowded"]
 class Shared:
     """How many members share each of the `partitions` of a pool of `members`.
 
-    The pool is `topic`; None is the whole group. Each member wants `least` partitions, or `most`.
+    The pool is `topic`; None means the whole group. Each member wants `least` or `most` partitions.
     """
 
     topic: str | None
@@ -49,7 +49,7 @@ class Shared:
 
 @dataclass(frozen=True, slots=True)
 class FormerReader:
-    """What becomes of a reader of the partition, which read `had` and wants `wants` partitions.
+    """The fate of a reader of the partition, which read `had` and wants `wants` partitions.
 
     Both are numbers of the pool `topic`, as in `Shared`. `readers` is the number of members that a
     partition is to have.
@@ -87,7 +87,7 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """A member that gets the partition: it held `held`, of the `wants` that it wants."""
+    """A member that gets the partition: it held `held` partitions and wants `wants`."""
 
     member_id: str
     held: int
@@ -147,7 +147,7 @@ def share_steps(group: GroupSpec, tp: TopicPartition) -> list[Fact] | None:
 
 @dataclass(slots=True)
 class _Seen:
-    """What happens to the watched partition; members are numbered as in the `View`."""
+    """The events of the watched partition; members are numbered as in the `View`."""
 
     watched: simple.IdPartition
     reason: Outcome = "given up"
@@ -158,7 +158,7 @@ class _Seen:
 
 
 class _Watched(simple.Pool):
-    """A pool that notes who loses the watched partition, and who gets it."""
+    """A pool that records who loses the watched partition, and who gets it."""
 
     seen: _Seen
 

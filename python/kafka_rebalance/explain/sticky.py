@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts about the steps of the sticky assignors; `facts.py` has those of the other assignors."""
+"""Facts about the steps of the sticky assignors; `facts.py` defines those of other assignors."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -186,7 +186,7 @@ NotHeldWhy = Literal["nobody", "rack", "unsubscribed"]
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The believed owner keeps the partition until balancing, unless `why_not` has a reason."""
+    """The believed owner keeps the partition until balancing, unless `why_not` is a reason."""
 
     member_id: str | None
     topic: str
@@ -252,7 +252,8 @@ MovedWhy = Literal["previous", "smallest", "instead"]
 class Moved:
     """A move during balancing: how many partitions each member held before it, and its reason.
 
-    If this partition moves back in place of another one that was to move, `instead` is the other.
+    If this partition moves back in place of another partition, `instead` is the one that was to
+    move.
     """
 
     source: str

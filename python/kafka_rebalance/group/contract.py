@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads and writes contract lines: JSON lines with one group each (docs/contract.md).
 
-`group_fields.py` has the type and the range of each field; `group/spec.py` checks the whole group.
-Errors have the path of the field. Unknown fields are ignored. `src/group/contract.rs` reads the
-lines of bulk calls: its checks have the order of this module, and its errors have equal texts,
-except for those of the JSON parser.
+`group_fields.py` states the type and the range of each field; `group/spec.py` checks the whole
+group. Errors name the path of the field. Unknown fields are ignored. `src/group/contract.rs` reads
+the lines of bulk calls: its checks have the order of this module, and its errors are equal, except
+for those of the JSON parser.
 """
 
 import json
@@ -42,12 +42,12 @@ def parse(line: str | bytes) -> Any:
             _no_half_pairs(text)
     except UnicodeError as error:
         raise GroupError("line", f"not UTF-8: {error}") from None
-    except (ValueError, RecursionError) as error:  # RecursionError: lists in lists, too deep
+    except (ValueError, RecursionError) as error:  # RecursionError: lists are nested too deeply
         raise GroupError("line", f"not JSON: {error}") from None
     return value
 
 
-# The next four functions let Python read numbers and text as the Rust core's parser does.
+# The next four functions let Python read numbers and strings as the Rust core's parser does.
 
 
 def _whole(text: str) -> int | float:

@@ -40,13 +40,13 @@ def check_times(value: Any) -> None:
 
 
 def milliseconds(text: str) -> int | None:
-    """Returns the ms of a text such as `3s`, without a unit ms; None if it is not a duration."""
+    """Returns the ms of a string such as `3s`, or `250` in ms; None if it is not a duration."""
     found = _DURATION.fullmatch(text)
     return None if found is None else round(float(found[1]) * _UNITS[found[2]])
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """Returns whether a value has a type: a class, a union, or a tuple or mapping of such.
+    """Returns whether a value has a type: a class, a union, or a tuple or mapping of these.
 
     A list is accepted for a tuple, and a whole number for a float.
     """
@@ -79,7 +79,7 @@ def _hints(kind: type) -> dict[str, Any]:
 
 
 _PLAIN = frozenset((bool, int, str))
-"""Types of most fields: their values need no further look."""
+"""The types of most fields: their values need no further check."""
 
 
 @cache

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads fields of parsed JSON, and checks their types; errors have the field's path."""
+"""Reads fields of parsed JSON, and checks their types; errors name the field's path."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
@@ -63,7 +63,7 @@ def array(value: Any, at: str) -> list[Any] | tuple[Any, ...]:
 
 
 def objects(values: Any, at: str, expected: type, example: str) -> Sequence[Any]:
-    """Returns the list, if each entry is an `expected`; `example` is the text that makes one."""
+    """Returns the list, if each entry is an `expected`; `example` is code that makes one."""
     for i, value in enumerate(list_or_tuple(values, at)):
         if not isinstance(value, expected):
             raise wrong(value, f"{at}[{i}]", expected.__name__, example)
@@ -71,7 +71,7 @@ def objects(values: Any, at: str, expected: type, example: str) -> Sequence[Any]
 
 
 def list_or_tuple(values: Any, at: str) -> Sequence[Any]:
-    """Returns the list or tuple that Python code gave."""
+    """Returns the list or tuple that Python code passed."""
     if not isinstance(values, list | tuple):
         what = f"{values!r} is a string" if isinstance(values, str) else of_python(values)
         raise GroupError(at, f"{what}, not a tuple; give a tuple")
@@ -79,12 +79,12 @@ def list_or_tuple(values: Any, at: str) -> Sequence[Any]:
 
 
 def wrong(value: Any, at: str, noun: str, example: str) -> GroupError:
-    """Returns the error of a value that Python code gave."""
+    """Returns the error about a value that Python code passed."""
     return GroupError(at, f"{of_python(value)} is not a {noun}; give {example}")
 
 
 def of_python(value: Any) -> str:
-    """Returns the type of a value in words: `kind`, but None and a tuple have Python's names."""
+    """Returns the type of a value in words: `kind`, but with Python's names of None and tuple."""
     if isinstance(value, tuple):
         return "a tuple"
     return "None" if value is None else kind(value)
@@ -150,7 +150,7 @@ def an(name: str) -> str:
 def each_of(values: Any, at: str, expected: type[_T], how: str) -> Iterator[_T]:
     """Yields the values; `how` states where to get an `expected`.
 
-    Errors: TypeError if `values` is no list, or at the first that is no `expected`.
+    Errors: TypeError if `values` is not a list, or at the first value that is not an `expected`.
     """
     if not isinstance(values, Iterable):
         raise TypeError(f"{at}: {a_type(values)} is not a list")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kinds of fields of a group: each reads a contract line's value, checks the value that Python
-code gave, and writes a line's. Errors have the field's path. `group_fields.py` is their table.
+code passed, and writes a line's. Errors name the field's path. `group_fields.py` is the table of
+the fields.
 """
 
 from collections.abc import Mapping
@@ -43,7 +44,7 @@ class Text:
         return text(value, at)
 
     def check(self, value: Any, at: str) -> None:
-        """Raises a GroupError if Python code gave a value of another type."""
+        """Raises a GroupError if Python code passed a value of another type."""
         if not isinstance(value, str):
             raise wrong(value, at, "string", "a str")
         self.read(value, at)
@@ -157,7 +158,7 @@ class List(Text):
 
 
 class UnreadNames(List):
-    """A list of strings on which no answer depends: in a line, one of another form is ignored."""
+    """A list of strings on which no answer depends: a line's list of another form is ignored."""
 
     def read(self, value: Any, at: str) -> Any:
         names = value if isinstance(value, list) else []
@@ -178,13 +179,13 @@ class Field(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Record(Text):
-    """An object with these fields; `example` is the text that makes one in Python."""
+    """An object with these fields; `example` is Python code that makes one."""
 
     fields: tuple[Field, ...]
     of: type
     example: str
     attributes: tuple[Field, ...] = ()
-    """Attributes of the Python object that stand elsewhere in a line."""
+    """Attributes of the Python object that are elsewhere in a line."""
 
     def read(self, value: Any, at: str) -> Any:
         return self.of(**self.values(object_(value, at), at))
@@ -220,11 +221,11 @@ class Record(Text):
         return line
 
     def given(self, value: Any, name: str) -> Any:
-        """Returns what a contract line has for a field of the Python object `value`."""
+        """Returns the value in a contract line of a field of the Python object `value`."""
         return getattr(value, name)
 
     def in_lines(self) -> tuple[Field, ...]:
-        """Returns the fields that the object has in a contract line."""
+        """Returns the fields of the object in a contract line."""
         return self.fields
 
     def exact(self) -> tuple[Any, ...]:
@@ -279,7 +280,7 @@ TEXT, PARTITION = Text(), Whole("partition")
 
 
 def check_pairs(pairs: Any, at: str) -> None:
-    """Raises a GroupError for the first that is not a TopicPartition of right types."""
+    """Raises a GroupError for the first entry that is not a TopicPartition of right types."""
     for i, one in enumerate(objects(pairs, at, TopicPartition, "TopicPartition(topic, partition)")):
         TEXT.check(one.topic, f"{at}[{i}].topic")
         if not isinstance(one.partition, int) or isinstance(one.partition, bool):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fields of a group, each stated once: name, type, bounds, who may leave it out, its sentence.
+"""The fields of a group, each stated once: name, type, bounds, who may leave it out.
 
 From this table come the reader and the writer of contract lines (`contract.py`), the check of
 groups that Python code made, Spark's columns (`spark/schema.py`), the names that may be misspelt
@@ -64,7 +64,7 @@ class OffsetRecord(Record):
 
 
 class MemberRecord(Record):
-    """A member. In a line, the fields of `STREAMS` stand beside its own."""
+    """A member. In a line, the fields of `STREAMS` are beside the member's own fields."""
 
     def values(self, given: Mapping[str, Any], at: str) -> dict[str, Any]:
         found = super().values(given, at)
@@ -192,7 +192,8 @@ _TYPES = _core.FieldTypes(GROUP.exact_fields())
 def check_types(group: object) -> None:
     """Raises a GroupError for the first field whose value is of a wrong type or out of bounds.
 
-    The core accepts a group of exactly these types. Another one may have lists, or subclasses.
+    The core accepts a group of exactly these types. Any other group may contain lists, or
+    subclasses.
     """
     if not _TYPES.fit(group):
         GROUP.check_fields(group, "")

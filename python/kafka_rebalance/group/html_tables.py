@@ -22,7 +22,7 @@ def html_table(columns: Sequence[str], rows: Iterable[Sequence[str]], style: str
 def small_table(
     title: str, columns: Sequence[str], items: Sequence[_T], row: Callable[[_T], Sequence[object]]
 ) -> str:
-    """Returns a notebook's table: the first items, long texts cut, and how many items follow."""
+    """Returns a notebook's table: the first items, long strings cut, and the number of the rest."""
     rows = ([clipped(str(cell).strip()) for cell in row(item)] for item in items[:MOST_ROWS])
     more = len(items) - MOST_ROWS
     note = f"<p>… and {more:,} more</p>" if more > 0 else ""
@@ -30,7 +30,7 @@ def small_table(
 
 
 def escaped(text: str) -> str:
-    """Returns text for HTML and SVG, with what is invisible or turns the order of reading shown."""
+    """Returns text for HTML and SVG; shows characters that are invisible or turn the order."""
     return escape(shown(text))
 
 
@@ -40,6 +40,6 @@ def _row(cells: Sequence[str], tag: str) -> str:
 
 
 def clipped(text: str, most: int = MOST_CHARACTERS) -> str:
-    """Returns the text as it is shown, cut to at most this many characters."""
+    """Returns the text as `shown` writes it, cut to at most this many characters."""
     text = shown(text)
     return text if len(text) <= most else text[: most - 1] + "…"

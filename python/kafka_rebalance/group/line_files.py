@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a file, its lines, or those of a range of its bytes, in bounded memory."""
+"""Reads a file, its lines, or the lines in a range of its bytes, in bounded memory."""
 
 import os
 from codecs import BOM_UTF8
@@ -13,14 +13,14 @@ MAX_LINE_BYTES = 32 * 1024 * 1024
 TOO_LONG = f"more than {MAX_LINE_BYTES} bytes"
 _PIECE_BYTES = 1024 * 1024
 
-Source = BinaryIO | BufferedIOBase  # the second: what gzip opens
+Source = BinaryIO | BufferedIOBase  # the second is the type of a file that gzip opens
 
 
 def read_lines(source: Source, most: int) -> Iterator[bytes | None]:
     """Yields lines without their line ends; None for a line of more than `most` bytes.
 
-    A byte order mark is not part of a line: editors and shells of Windows write it, and files that
-    are joined have it before any line.
+    A byte order mark is not part of a line: editors and shells of Windows write it, and in files
+    that were joined it may precede any line.
     """
     while line := source.readline(most + 1):
         if len(line) > most and not line.endswith(b"\n"):
@@ -53,7 +53,7 @@ def read_range(source: Source, start: int, end: int, most: int) -> Iterator[byte
     """
     if start > 0:
         source.seek(start - 1, os.SEEK_SET)
-        _skip_line(source)  # the end of the line before, or only its line end
+        _skip_line(source)  # skips the end of the line before, or only its line end
     lines = read_lines(source, most)
     while source.tell() < end:
         try:

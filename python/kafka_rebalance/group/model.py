@@ -29,7 +29,7 @@ class TopicPartition(NamedTuple):
     """A partition of a topic: the unit that a member owns.
 
     The constructor checks nothing, because plans make millions of partitions. Groups, assignments
-    and lags check those that they are given.
+    and lags check the partitions that a caller passes.
     """
 
     topic: str
@@ -64,8 +64,7 @@ class Subtopology:
     """A part of a streams group's topology; only a `stateful` one has standby tasks (KIP-1071).
 
     A task is a `TopicPartition`: its topic is the id of the subtopology. `source_topics` are the
-    topics that it reads, those for repartitioning too; empty if they are not known. No assignor
-    reads them.
+    topics that it reads, also those for repartitioning; empty if unknown. No assignor reads them.
     """
 
     subtopology_id: str
@@ -83,7 +82,7 @@ class TaskOffset(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StreamsMember:
-    """What a member of a streams group adds: its process, and the tasks that it has at present."""
+    """The further fields of a member of a streams group: its process, and its present tasks."""
 
     process_id: str
     active_tasks: tuple[TopicPartition, ...] = ()
@@ -102,9 +101,10 @@ class Member:
     newest Java client. For the newest Java client all three are None.
     `assignors/classic/claims.py` reads them.
 
-    `subscription_version`     the version of the member's subscription: it has owned partitions
-                               from 1 on, a generation from 2, a rack from 3. If set, `topics` and
-                               `owned_partitions` are in the order of the member's bytes
+    `subscription_version`     the version of the member's subscription: it contains owned
+                               partitions from 1 on, a generation from 2, a rack from 3. If set,
+                               `topics` and `owned_partitions` are in the order of the member's
+                               bytes
     `user_data`                the kind of user data: "none" if Kafka's classes can read none,
                                "partitions" if they read partitions without a generation
     `user_data_generation_id`  the generation in the user data, if it differs from `generation_id`
@@ -177,7 +177,7 @@ _INVISIBLE = re.compile(
 
 
 def shown(text: str) -> str:
-    r"""Returns a name from outside as people can see it: in tables, sentences, pages and pictures.
+    r"""Returns a name from outside in visible form: for tables, sentences, pages and pictures.
 
     A client or a broker accepts any string as a group id or a client id. Characters that move the
     cursor, change the order of reading, break the line or leave no ink are written as JSON escapes.
@@ -193,7 +193,7 @@ def shown(text: str) -> str:
 
 
 def shell_word(text: str) -> str:
-    """Returns text quoted for a shell, so that a copied command has its exact bytes.
+    """Returns a string quoted for a shell, so that a copied command has its exact bytes.
 
     bash, zsh and ksh read `$'…'`, which names control characters by their bytes in UTF-8.
     """
@@ -220,7 +220,7 @@ _TOPIC_ID = re.compile(r"[A-Za-z0-9_-]{21}[AQgw]")
 def uuid_of(topic_id: str) -> tuple[int, int]:
     """Returns the most and the least significant 64 bits of a topic id, signed.
 
-    Errors   ValueError for text that is no topic id.
+    Errors   ValueError for a string that is not a topic id.
     Source   org.apache.kafka.common.Uuid.
 
     >>> uuid_of("AAAAAAAAAAEAAAAAAAAAAg")
@@ -238,7 +238,7 @@ _OF_CLIENTS = ("", "librdkafka", "kafka-python", "aiokafka")
 def wrong_protocol(protocol: str, assignor: str | None) -> str | None:
     """Returns why a group of this assignor cannot have this rebalance protocol; None if it can.
 
-    A registered assignor may support both; plans ask it (`plans/rounds.py`).
+    A registered assignor may support both protocols; plans ask it (`plans/rounds.py`).
     """
     if protocol not in REBALANCE_PROTOCOLS:
         return f"{quoted(protocol)} is not {' or '.join(map(quoted, REBALANCE_PROTOCOLS))}"

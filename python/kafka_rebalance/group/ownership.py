@@ -44,7 +44,7 @@ class Balance:
 
     @property
     def least_to_most(self) -> str:
-        """Returns a text such as 3-4, or 3 if all members own equally many."""
+        """Returns a string such as 3-4, or 3 if all members own equally many."""
         return str(self.min) if self.min == self.max else f"{self.min}-{self.max}"
 
     def to_dict(self) -> dict[str, float]:
@@ -83,9 +83,9 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
     (indexes into `topics`) and of `partitions`. The TopicPartitions of a member are made when a
     caller reads that member, and then kept.
 
-    `standby` has the standby tasks of a streams group, whose active tasks are the partitions of
-    this assignment; else it is None. `owned_topics` has all topics of a member, in order, if one of
-    them has no partitions (`Member.owned_topics`).
+    `standby` holds the standby tasks of a streams group, whose active tasks are the partitions of
+    this assignment; else it is None. `owned_topics` lists all topics of a member, in order, if one
+    of them has no partitions (`Member.owned_topics`).
 
     >>> print(Assignment.of({"C0": [TopicPartition("t0", 0), TopicPartition("t0", 1)], "C1": []}))
     C0: t0[0, 1]
@@ -146,9 +146,9 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
     ) -> "Assignment":
         """Makes an assignment from member ids and their partitions; members keep their order.
 
-        Errors   TypeError if `members` is no mapping, a member id no str, or `anomalies` or
-                 `standby` of another type; GroupError at `members["ID"]` for a member whose value
-                 is not a list of pairs (topic, partition).
+        Errors   TypeError if `members` is not a mapping, a member id is not a str, or `anomalies`
+                 or `standby` is of another type; GroupError at `members["ID"]` for a member whose
+                 value is not a list of pairs (topic, partition).
         """
         if not isinstance(members, Mapping):
             raise TypeError(
@@ -168,7 +168,7 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
                 for topic, partition in owned:
                     topic_ids.append(topics.setdefault(topic, len(topics)))
                     partitions.append(partition)
-            except (TypeError, ValueError):  # no iterable, or an entry that is no pair
+            except (TypeError, ValueError):  # not an iterable, or an entry is not a pair
                 raise GroupError(f"members[{quoted(member_id)}]", NO_PAIRS) from None
             offsets.append(len(partitions))
         check_pairs(tuple(members), tuple(topics), offsets, topic_ids, partitions)
@@ -179,7 +179,7 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
     def owned(cls, group: GroupSpec) -> "Assignment":
         """Returns the partitions that the members of a group claim to own.
 
-        Those of a streams group have tasks. Errors: TypeError for anything but a GroupSpec.
+        Members of a streams group own tasks. Errors: TypeError for anything but a GroupSpec.
         """
         require_group(group)
         if group.subtopologies is None:
@@ -208,8 +208,8 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
     def __getitem__(self, member_id: str) -> tuple[TopicPartition, ...]:
         made = self._made.get(member_id)
         if made is None:
-            # A caller who has read this many members one by one will probably read all; made
-            # together, those of a member take a fifth of the time.
+            # A caller who has read this many members one by one will probably read all. If all
+            # partitions are made together, those of a member take a fifth of the time.
             if len(self._made) * 8 > len(self) and isinstance(self.offsets, memoryview):
                 return self._all()[member_id]
             if self._index is None:
@@ -292,7 +292,7 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
 
 
 def answer_of(group: "_core.Interned", assignment: Assignment) -> Assignment:
-    """Lets a group keep the TopicPartitions of its answer; its later answers have them again."""
+    """Lets a group store the TopicPartitions of its answer; its later answers reuse them."""
     object.__setattr__(assignment, "_group", group)
     return assignment
 
@@ -306,7 +306,7 @@ def _runs(partitions: Sequence[TopicPartition]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """The difference of two assignments; `transferring` has partitions under their new owners."""
+    """The difference of two assignments; `transferring` lists partitions under their new owners."""
 
     kept: Assignment
     revoked: Assignment

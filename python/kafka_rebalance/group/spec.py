@@ -69,8 +69,8 @@ class GroupSpec:
     def from_json(cls, line: str | bytes, *, max_partitions: int = MAX_PARTITIONS) -> "GroupSpec":
         """Reads one contract line. Errors: GroupError with the path of the wrong field.
 
-        The core reads a line that is right. `contract.py` reads any other line once more, and
-        raises the error.
+        The core reads correct lines. `contract.py` reads any other line again, and raises the
+        error.
         """
         fields = _core.read_line(line, max_partitions) if cls is GroupSpec else None
         if fields is not None:
@@ -169,7 +169,7 @@ class GroupSpec:
         The generation of this ownership is `generation_id`, or else the group's own, or else 1. A
         member without an entry owns nothing. In a streams group, members have the tasks of the
         assignment, and no generation. Errors: GroupError for a member that the group lacks;
-        TypeError for no mapping.
+        TypeError for anything but a mapping.
         """
         if not isinstance(assignment, Mapping):
             raise TypeError(
@@ -231,7 +231,7 @@ def _running(
     active: Mapping[str, Sequence[tuple[str, int]]],
     standby: Mapping[str, Sequence[tuple[str, int]]],
 ) -> Member:
-    """Returns a copy of a streams group's member that has these tasks."""
+    """Returns a copy of a streams group's member that owns these tasks."""
     if member.streams is None:
         return member
     lists = (active.get(member.member_id, ()), standby.get(member.member_id, ()))
@@ -309,5 +309,5 @@ def partition_or_task_counts(group: GroupSpec) -> dict[str, int]:
 
 
 def counted(number: int, noun: str = "member") -> str:
-    """Returns `1 member` or `2 members`, for texts about one group."""
+    """Returns `1 member` or `2 members`, for sentences about one group."""
     return f"{number} {noun}{'' if number == 1 else 's'}"

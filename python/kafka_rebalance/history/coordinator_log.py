@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the lines that brokers of Kafka 2.4 to 4.x log about groups.
 
-`coordinator_lines.json` has regular expressions for lines, for the reasons of a rebalance, and for
-the reasons that clients send with requests; the first that matches counts. An expression matches
-the message alone. So any layout can be read: Kafka's own, JSON, and the prefixes of container logs.
-There are expressions for the lines of both coordinators, Scala's and Java's, and for those about
-groups of the new protocol (KIP-848).
+`coordinator_lines.json` contains regular expressions for lines, for the reasons of a rebalance, and
+for the reasons that clients send with requests; the first that matches counts. An expression
+matches the message alone. So any layout can be read: Kafka's own, JSON, and the prefixes of
+container logs. There are expressions for the lines of both coordinators, Scala's and Java's, and
+for those about groups of the new protocol (KIP-848).
 
 A broker writes local times without their zone; `CoordinatorLog.shifted` corrects them.
 """
@@ -76,7 +76,7 @@ class CoordinatorLog:
 def read_coordinator_log(lines: Iterable[str]) -> CoordinatorLog:
     """Reads the lines of one or several brokers, and orders them by time.
 
-    Errors   TypeError at `lines` for anything but a list of texts.
+    Errors   TypeError at `lines` for anything but a list of strings.
     """
     if isinstance(lines, str):
         raise TypeError("lines: a str; give a list of lines, or an open file")
@@ -169,7 +169,7 @@ def _expressions(table: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 
 def _unwrapped(line: str) -> tuple[str, int | None]:
-    """Returns the text of a line, and the time of a JSON object around it if the text has none."""
+    """Returns the text of a line, and the time of a JSON object around it if the text lacks one."""
     if not line.lstrip().startswith("{"):
         return line, None
     try:

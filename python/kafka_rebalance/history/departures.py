@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds out how a member went: it left, its session expired, or the records do not show which.
+"""Finds out why a member is missing: it left, its session expired, or the reason is not shown.
 
 The session timeout starts again when the join phase ends, and with each commit of the member
 (heartbeats are in no record). While the group has members, only they can commit, and each commits
@@ -11,12 +11,12 @@ the partitions that it was given. So:
    commit nothing without new records. So it must have committed in this generation, at usual
    distances below half of the silence, and a member that stayed must have committed since.
 4. Such a member was alive for at most one usual distance after its last commit. If its session
-   expired, the silence is therefore hardly longer than the session and that distance: what is
-   more is the time in which the others joined again, and heartbeat intervals are at most a third
-   of a session.
+   expired, the silence is therefore hardly longer than the session and that distance: the rest is
+   the time in which the other members joined again, and heartbeat intervals are at most a third of
+   a session.
 5. In the same way, a silence that is hardly longer than the rebalance timeout shows a dynamic
-   member that was stuck between two polls, and left by itself. A static one does not leave.
-6. Else the records do not show how the member went.
+   member that was stuck between two polls, and left by itself. A static member does not leave.
+6. Else the records do not show why the member is missing.
 
 Differs  in Kafka, a transactional commit does not start the session again; here it counts as one
          that does.
@@ -80,7 +80,7 @@ class CommitsSeen:
         return max((one.last_ms for one in self.of_member(member)), default=None)
 
     def usual_ms(self, member: RecordedMember) -> float | None:
-        """Returns the mean time between two commits of a member; None if it is not known."""
+        """Returns the mean time between two commits of a member; None if unknown."""
         distances = [d for one in self.of_member(member) if (d := one.distance_ms) is not None]
         return min(distances, default=self.committers.get(member.member_id))
 
@@ -95,7 +95,7 @@ def departure(
     commits: CommitsSeen,
     armed_ms: int,
 ) -> Cause:
-    """Returns the cause "left", "timed out" or "gone" for a member of `before` that `after` lacks.
+    """Returns the cause "left", "timed out" or "gone" of a member of `before` that `after` lacks.
 
     `armed_ms` is when the member's session timeout last started, other than by a commit.
     """
@@ -136,7 +136,7 @@ def _shows_nothing(
     commits: CommitsSeen,
     silence: float,
 ) -> str:
-    """Returns why the silence of a member shows nothing; an empty text if it shows something."""
+    """Returns why the silence of a member shows nothing; an empty string if it shows something."""
     last, usual = commits.last_ms(member), commits.usual_ms(member)
     if not member.assigned:
         return "it had no partition, so it had nothing to commit"

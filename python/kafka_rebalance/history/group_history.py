@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The history of one group: how each record differs from the one before, and why.
+"""Reads the history of one group: how each record differs from the record before it, and why.
 
-1. If a record has the generation of the one before, a static member was replaced, or the record
-   was written twice.
+1. If a record has the generation of the record before it, a static member was replaced, or the
+   record was written twice.
 2. Members are compared by id. A newcomer is back under a new id if a member with its instance id,
-   or with its client id and host, went in this record or in the ten minutes before.
-3. How a member went: `departures.py`.
+   or with its client id and host, disappeared in this record or in the ten minutes before.
+3. `departures.py` finds out why a member is missing.
 4. Another protocol is a switch, other topics are a resubscription. A partition number above all
    that were ever assigned or claimed shows that partitions were added.
-5. A cooperative member that claimed what the last record did not give it must join again. It may
-   have claimed it for having missed the assignment before: then this rebalance is one more than
-   the leader's answers need.
+5. A cooperative member that claimed what the last record did not give it must join again. The
+   reason may be that it missed the assignment before: then this rebalance is one more than the
+   leader's answers need.
 6. If nothing differs, a member asked for the rebalance. If a topic is assigned only now, the leader
    learned of it late: an after-effect. Any such rebalance within two seconds of the one before is
    an after-effect, too: a topic lost its last subscriber, a new leader saw unequal subscriptions,
@@ -20,7 +20,7 @@
    the group was converted. Back: a classic record with members after those of a consumer group;
    all members join again then, which is an after-effect.
 
-A rebalance can have many causes: all are kept, in the order of `recorded.CAUSES`.
+A rebalance can have many causes: a row lists them all, in the order of `recorded.CAUSES`.
 """
 
 from collections import Counter
@@ -43,13 +43,13 @@ from .recorded import (
 )
 
 BACK_WITHIN_MS = 600_000
-"""A new member id counts as a member that came back if that member went at most this long ago."""
+"""A new member id counts as an old member if that one disappeared at most this long ago."""
 
 AFTER_EFFECT_MS = 2_000
 """A rebalance that nothing explains is an after-effect if the last record is at most this old."""
 
 CONVERTED_WITHIN_MS = 1_000
-"""A deletion and the first record of the other protocol are a conversion if they are this near.
+"""A deletion and the first record of the other protocol are a conversion if this near in time.
 
 The coordinator writes both at once; a group that was deleted may get the other protocol later.
 """
@@ -66,7 +66,7 @@ class _Gone(NamedTuple):
 
 
 class _Diff(NamedTuple):
-    """How the members of two records differ: who came, who went, and who came back as whom."""
+    """The differences between the members of two records: who came, disappeared or came back."""
 
     joined: list[RecordedMember]
     left: list[RecordedMember]
@@ -83,13 +83,13 @@ class GroupHistory:
     def __init__(self, whole_from: int) -> None:
         self._whole_from = whole_from
         self._gone: dict[tuple[str, ...], list[_Gone]] = {}
-        self._deleted_ms: int | None = None  # the time of the last tombstone
+        self._deleted_ms: int | None = None  # time of the last tombstone
         self._is_consumer = False  # whether the last record is one of the consumer protocol
         self._forget()
 
     def _forget(self) -> None:
         self._before: RecordedGeneration | None = None
-        self._before_ms = 0  # the time of its row
+        self._before_ms = 0  # time of the last row
         self._commits = CommitsSeen()
         self._greatest: dict[str, int] = {}
         # Static members replaced in this generation -> when their session timeout started, in ms.
@@ -97,8 +97,8 @@ class GroupHistory:
         self._kinds: set[str] = set()  # the causes of the last record
         self._new_leader = False
         self._missed: dict[str, int] = {}  # member id -> the generation whose assignment it missed
-        # How many more records these two may explain: a topic that lost its last subscriber, and a
-        # static member that restarted with other topics.
+        # How many more records each of two events may explain: a topic lost its last subscriber,
+        # and a static member restarted with other topics.
         self._topic_lost = 0
         self._other_topics = 0
 
@@ -107,12 +107,12 @@ class GroupHistory:
         self._commits.add(tp, times)
 
     def tombstone(self, time_ms: int) -> None:
-        """Handles the deletion of the group: generations begin anew, but members may come back."""
+        """Handles the group's deletion: generations begin at 1 again, but members may come back."""
         self._deleted_ms = time_ms
         self._forget()
 
     def consumer_group(self, group_id: str, record: OffsetsRecord) -> RecordedRebalance | None:
-        """Handles a group's record in the consumer protocol; returns a row if it converts it."""
+        """Handles a record of the consumer protocol; returns a row if it converts the group."""
         deleted_ms, self._deleted_ms = self._deleted_ms, None
         self._is_consumer = True
         near = deleted_ms is not None and record.timestamp_ms - deleted_ms <= CONVERTED_WITHIN_MS
@@ -187,7 +187,7 @@ class GroupHistory:
         return _Diff(joined, left, back, restarted)
 
     def _taken(self, member: RecordedMember, now_ms: int) -> _Gone | None:
-        """Removes and returns the last member that went and could be this one under a new id."""
+        """Removes and returns the last missing member that could be this one under a new id."""
         gone = self._gone.get(member.identity, [])
         while gone and now_ms - gone[0].time_ms > BACK_WITHIN_MS:
             del gone[0]
@@ -253,7 +253,7 @@ class GroupHistory:
             yield Cause("partitions added", detail=told)
 
     def _of_nothing(self, before: RecordedGeneration, now: RecordedGeneration) -> Cause:
-        """Returns the cause of a rebalance whose record does not differ from the one before."""
+        """Returns the cause of a rebalance whose record is like the record before it."""
         if "converted" in self._kinds:
             return Cause("after-effect", detail="all join again after the conversion")
         if self._other_topics:
@@ -306,7 +306,7 @@ def _written_again(diff: _Diff) -> tuple[Cause, ...]:
 def _back(back: Sequence[BackMember], now: RecordedGeneration) -> Cause:
     """Returns the cause "back". It is exact only if no other member has the same identity.
 
-    Several members can have one client id and host, such as a library's default client id.
+    Several members can share a client id and a host: a library's default client id, for example.
     """
     identities = Counter(member.identity for member in now.members)
     is_sure = all(identities[now.by_id[one.new].identity] == 1 for one in back)
@@ -329,8 +329,9 @@ def _returned(gone: _Gone, member: RecordedMember, now_ms: int) -> BackMember:
 def _missed(before: RecordedGeneration, now: RecordedGeneration) -> dict[str, int]:
     """Returns the cooperative members that did not get the last assignment, with its generation.
 
-    A busy member sends SyncGroup only when another one has revoked and joined again. The broker
-    then answers REBALANCE_IN_PROGRESS, and the member still claims what it was to revoke.
+    A busy member sends SyncGroup only when another member has revoked and joined again. The broker
+    then answers REBALANCE_IN_PROGRESS, and the busy member still claims the partitions that it
+    should revoke.
     """
     return {
         member_id: before.generation_id

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The records of one group as generations: members, their subscriptions, and the assignment.
 
-A record is written when a rebalance completes. It has each member's subscription for the chosen
-protocol, byte for byte as sent, and the assignment that the leader returned.
+A record is written when a rebalance completes. It contains each member's subscription for the
+chosen protocol, byte for byte as sent, and the assignment that the leader returned.
 
 Source   GroupMetadataValue.json of Kafka's group coordinator; `wire/group_records.py`.
 """
@@ -34,7 +34,7 @@ class RecordedMember:
     """A member in a record.
 
     `subscription` and `assignment` are both None if the bytes of one of them cannot be read, or if
-    the group is no consumer group; `assignment` also if there is none.
+    the group is not a consumer group; `assignment` is also None if the record contains none.
     """
 
     member_id: str
@@ -105,7 +105,7 @@ class RecordedGeneration:
 
     @cached_property
     def must_revoke(self) -> tuple[str, ...]:
-        """The cooperative members that claimed a partition they were not given; they join again."""
+        """The cooperative members that claimed a partition not assigned to them: they rejoin."""
         if self.protocol is None or "cooperative" not in self.protocol:
             return ()
         return tuple(m.member_id for m in self.members if m.claims - m.assigned)
@@ -120,7 +120,7 @@ class RecordedGeneration:
 def read_generation(
     key: GroupMetadataKey, value: bytes, partition: int, offset: int, written_ms: int
 ) -> RecordedGeneration:
-    """Reads a group's record. Errors: WireError; unreadable bytes of members are no error."""
+    """Reads a group's record. Errors: WireError; unreadable bytes of members are not an error."""
     read = decode_value(key, value)
     if not isinstance(read, GroupMetadataValue):
         raise WireError("value: not that of a classic group")

@@ -29,7 +29,7 @@ from .group_history import AFTER_EFFECT_MS
 from .recorded import CAUSE_RANK, Cause, RecordedRebalance
 
 ZONES_MS = 15 * 60_000
-"""Zones differ by a multiple of this."""
+"""Time zones differ by a multiple of this."""
 
 _NEAR_MS = 10_000  # a record is written a few milliseconds after its line
 _REJOINS = ("leader_rejoined", "member_rejoined", "static_changed")
@@ -83,7 +83,7 @@ class RoundLines:
 
 
 def with_log(rows: Sequence[RecordedRebalance], log: CoordinatorLog) -> list[RecordedRebalance]:
-    """Returns the rows with the causes that the log has; rows without lines stay as they are.
+    """Returns the rows with the causes in the log; rows without lines stay as they are.
 
     Errors   TypeError at `rows` or `log` for anything else.
     """
@@ -100,7 +100,7 @@ def with_events(
     """Returns the rows with the causes of `events`, whose times are in the zone of the records."""
     rounds = _rounds(events)
     found = []
-    seen: dict[str, set[str]] = defaultdict(set)  # the members that a group's rows so far name
+    seen: dict[str, set[str]] = defaultdict(set)  # the members in a group's rows so far
     written: dict[str, int] = {}  # the time of a group's last record
     for row in rows:
         lines = _nearest(rounds.get((row.group_id, row.generation_id), []), row)
@@ -146,7 +146,7 @@ def _rounds(events: Iterable[CoordinatorEvent]) -> _Rounds:
         elif group_id is None:
             continue
         elif event.event == "left" and event.member_id in ended[group_id].went:
-            ended[group_id].add(event)  # it was written after the rebalance that it caused
+            ended[group_id].add(event)  # the line was written after the rebalance that it caused
         else:
             open_rounds[group_id].add(event)
             if event.event in ("assigned", "empty") and event.generation_id is not None:
@@ -194,8 +194,8 @@ def _causes(
 def _asked(cause: Cause, asked: CoordinatorEvent, soon_ms: int) -> Cause:
     """Returns the cause as the first member that rejoined explains it.
 
-    A better reason replaces the cause. Without a reason, the member is added to it, or a cause
-    "asked for" soon after the record before becomes an after-effect.
+    A better reason replaces the cause. Without a reason, the member is added to the cause, or a
+    cause "asked for" soon after the record before becomes an after-effect.
     """
     said = asked.said or "not_said"
     who = (asked.member_id,) if asked.member_id else ()

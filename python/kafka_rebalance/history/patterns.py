@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds patterns in the histories of groups: repeated events, and what would have prevented them.
+"""Finds patterns in the histories of groups: repeated events, and how to prevent them.
 
 storm           more than `STORM` rebalances in a window of ten minutes
 rolling         at least half of the members restarted one after another, each once
@@ -39,7 +39,7 @@ PatternKind = Literal["storm", "rolling", "flapping", "new ids", "never settles"
 class Pattern:
     """A pattern of one group, with the generations and times that show it.
 
-    `instead`  what would have prevented it, with names of settings; empty if nothing is known.
+    `instead`  a remedy that would have prevented it, with names of settings; empty if unknown.
     """
 
     kind: PatternKind
@@ -220,7 +220,7 @@ def _new_ids(rows: Sequence[RecordedRebalance]) -> Iterator[Pattern]:
 
 
 def away_ms(one: BackMember) -> int:
-    """Returns the ms of an absence: since the last commit, or else since the record without it."""
+    """Returns the ms of an absence: since the last commit, or else the first record without it."""
     return one.absent_ms if one.silent_ms is None else one.silent_ms
 
 
@@ -260,7 +260,7 @@ def _idle(rows: Sequence[RecordedRebalance]) -> Iterator[Pattern]:
 
 
 def _records_of_members(rows: Sequence[RecordedRebalance]) -> dict[str, int]:
-    """Returns member id -> the number of records that have the member."""
+    """Returns member id -> the number of records that contain the member."""
     present: set[str] = set()
     counts: Counter[str] = Counter()
     for row in rows:

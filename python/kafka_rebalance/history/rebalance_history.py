@@ -34,7 +34,7 @@ CONSUMER_GROUP_KEY = 3
 _Row = tuple[RecordedRebalance, RecordedGeneration | None]
 
 Recorded = Sequence[_Row]
-"""Rows with the generations that they were made from; None if unreadable, or not needed later."""
+"""Rows with the generations they were made from; None if unreadable, or not needed later."""
 
 
 def rebalance_history(records: Iterable[OffsetsRecord]) -> list[RecordedRebalance]:
@@ -43,7 +43,7 @@ def rebalance_history(records: Iterable[OffsetsRecord]) -> list[RecordedRebalanc
     The records may come in any order; tombstones and records of other kinds have no row. A record
     whose value cannot be read becomes a row with an `error`.
 
-    Errors   TypeError at `records` for anything else than records.
+    Errors   TypeError at `records` for anything but records.
     """
     return [row for row, _ in recorded_generations(records)]
 
@@ -53,7 +53,7 @@ def recorded_generations(
 ) -> list[_Row]:
     """Returns each row of `rebalance_history` with the generation that it was made from.
 
-    Errors   TypeError at `records` for anything else than records.
+    Errors   TypeError at `records` for anything but records.
     """
     checked = each_of(records, "records", OffsetsRecord, "read_records yields them")
     return in_time(recorded_in_order(sorted(checked, key=attrgetter("partition", "offset"))))
@@ -131,7 +131,7 @@ def _is_consumer(one: OffsetsRecord | dict[TopicPartition, CommitTimes]) -> bool
 
 
 def group_of(key: Key) -> str | None:
-    """Returns the group id if this is the key of a group's own record; else None, as for a commit.
+    """Returns the group id if this is the key of a group's own record; else None (for a commit).
 
     The record is one of the classic protocol or of the consumer protocol (KIP-848).
     """
@@ -146,7 +146,7 @@ def group_of(key: Key) -> str | None:
 def read_record(group: GroupHistory, key: Key, record: OffsetsRecord) -> Iterator[_Row]:
     """Yields the row of a group's record, if it has one.
 
-    A tombstone ends the group, and has none. A record of the consumer protocol has one if it
+    A tombstone ends the group, and has no row. A record of the consumer protocol has a row if it
     converts the group.
     """
     if not isinstance(key, GroupMetadataKey):

@@ -45,7 +45,7 @@ CAUSE_RANK = {kind: rank for rank, kind in enumerate(CAUSES)}
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One cause of a rebalance; `members` are those that caused it, as far as they are known."""
+    """One cause of a rebalance; `members` are the members that caused it, as far as known."""
 
     kind: str
     certainty: Certainty = "exact"
@@ -60,8 +60,8 @@ class Cause:
 class BackMember(NamedTuple):
     """A member that came back under a new id.
 
-    `absent_ms`  from the record that lacks it to the record that has it again; 0 if these are
-                 the same record.
+    `absent_ms`  from the record that lacks it to the record that contains it again; 0 if these are
+                 one record.
     `silent_ms`  from its last commit to its return, so at least as long as it was away; None if no
                  commit of it is known.
     """
@@ -78,14 +78,16 @@ class BackMember(NamedTuple):
 class RecordedRebalance:
     """A row of the history: one record of one group.
 
-    `time_ms`         when all members had joined; of a record that is written `again`, when it was.
+    `time_ms`         when all members had joined; if a record is written `again`, when it was
+                      written.
     `written_ms`      when the leader had answered, or when the record was written again.
     `joined`, `left`  member ids, without those that are `back` under a new id in this record.
     `seconds`         the time since the group's previous record; None for the first one.
     `gap`             how many generations before this one have no record; `gap_reason` is why.
     `causes`          the first one is the main cause.
     `partitions`      how many partitions have an owner; `idle` are the members without any.
-    `again`           whether the record before has the same generation; if so, it is no rebalance.
+    `again`           whether the record before has the same generation; if so, it is not a
+                      rebalance.
     `error`           why the record cannot be read; then only its group, place and times are known.
 
     A conversion to the consumer protocol (KIP-848) has a row, too, without generation and members.

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads records of `__consumer_offsets` from files: JSON lines, or Parquet as Spark writes it.
 
-A JSON line has `partition`, `offset`, `timestamp` (ms), and `key` and `value` in base64; `value` is
-null for a tombstone. A file whose name ends in `.gz` is unzipped; a directory, or a file whose name
-ends in `.parquet`, is read as Parquet.
+A JSON line contains `partition`, `offset`, `timestamp` (ms), and `key` and `value` in base64;
+`value` is null for a tombstone. A file whose name ends in `.gz` is unzipped; a directory, or a file
+whose name ends in `.parquet`, is read as Parquet.
 """
 
 import base64
@@ -56,7 +56,7 @@ def _lines(path: str, source: Source) -> Iterator[OffsetsRecord]:
     except RecursionError:
         raise GroupError(f"{path}:{number}", "not JSON: nested too deeply") from None
     except (ValueError, KeyError, TypeError) as error:
-        # `_record`: no JSON (ValueError), a field that is absent, or a value of another type.
+        # `_record` raises these: not JSON (ValueError), an absent field, a value of another type.
         named = f"{error.args[0]}: missing" if isinstance(error, KeyError) else error
         fields = "partition, offset, timestamp, key and value"
         problem = f"{named}; a line is a JSON object with {fields}, the last two in base64"
@@ -83,7 +83,7 @@ def _number(fields: dict[str, Any], name: str) -> int:
 def _bytes(text: str | None, name: str) -> bytes | None:
     try:
         return None if text is None else base64.b64decode(text, validate=True)
-    except (TypeError, ValueError):  # no text, or no base64 (binascii.Error is a ValueError)
+    except (TypeError, ValueError):  # not a string, or not base64 (binascii.Error is a ValueError)
         raise TypeError(f"{name}: not base64") from None
 
 
@@ -107,7 +107,7 @@ def _check_types(path: str, schema: "pyarrow.Schema") -> None:
     """Raises a GroupError that names a column that is missing or has a wrong type."""
     from pyarrow import types
 
-    binary = (types.is_binary, types.is_large_binary, types.is_null)  # null: if all are null
+    binary = (types.is_binary, types.is_large_binary, types.is_null)  # null: of a column of nulls
     wanted = {
         "partition": ("a whole number", (types.is_integer,)),
         "offset": ("a whole number", (types.is_integer,)),
@@ -139,7 +139,7 @@ def _milliseconds(column: "pyarrow.Array") -> "pyarrow.Array":
     """Returns times as in Kafka: milliseconds since 1970, UTC.
 
     Arrow counts from 1970 in UTC, whatever the column's zone. Times are not converted by Python's
-    datetime: it takes a time without a zone for local time, but Spark writes UTC without a zone.
+    datetime: it treats a time without a zone as local time, but Spark writes UTC without a zone.
     """
     import pyarrow
 

@@ -2,26 +2,26 @@
 """Computes each recorded rebalance again, from the inputs in its record.
 
 1. Members are made from the bytes that they sent, in the order of the record.
-2. Partition counts are tried in turn. First those of the inventory, if they are enough for the
-   record. Then the smallest that the record needs: one more than the highest partition of each
-   topic that was assigned or claimed. Last, these without some topics: a new leader may lack the
+2. Partition counts are tried in turn. First come those of the inventory, if they are enough for the
+   record; then the smallest that the record needs: one more than the highest partition of each
+   topic that was assigned or claimed; last, these without some topics: a new leader may lack the
    metadata of a topic that only others subscribe to, and assigns nothing of it, whatever they
-   claim. The counts of the past may differ from all of these.
+   claim. The counts of the past may differ from all of them.
 3. If the leader wrote as librdkafka does, the assignor is librdkafka's. If it wrote as the Python
    libraries do, Kafka's is tried first, because it is quick and mostly answers alike; then those
-   that the leader's library may have, as in a plan (`plans/leaders.py`). They are an error if the
-   library is not installed. Else it is Kafka's: a leader with one of our plug-ins writes as Java
-   does.
+   that the leader's library may have, as in a plan (`plans/leaders.py`). If the library is not
+   installed, that is an error. Else the assignor is Kafka's: a leader with one of our plug-ins
+   writes as Java does.
 4. The answer is compared partition by partition; if the leader writes as Java does, the order
    within each member is compared, too.
 
-The first equal answer counts. If none is equal, the result has the first difference from the
+The first equal answer counts. If none is equal, the result shows the first difference from the
 assignor of the leader's library. An error of that assignor ends the attempts at once. A record
 shows neither the racks of partitions, nor the fields that a leader ignored.
 
 kafka-python's sticky reads the generation and the partitions in its own user data, and the order of
-topics in a subscription: a record has all of them. It lacks only the order of a Python set, which
-the class follows if members claim a partition in two generations.
+topics in a subscription: a record contains all of them. It lacks only the order of a Python set,
+which the class follows if members claim a partition in two generations.
 """
 
 from collections import Counter, defaultdict
@@ -52,7 +52,7 @@ _OWN_USER_DATA = ("kafka-python/sticky",)
 class ReplayedRebalance:
     """A recorded rebalance, compared with the computed one.
 
-    `equal`       None if it could not be computed: `difference` is then the reason.
+    `equal`       None if no answer could be computed: `difference` is then the reason.
     `computed_by` the assignor that was run; `counts` is the source of the partition counts.
     `difference`  the first member and partition that differ; `likely` is the likely cause.
     """
@@ -229,7 +229,7 @@ def _topics(
 
 
 def _difference(one: RecordedGeneration, answer: Owners) -> str:
-    """Returns the first difference from the record; an empty text if there is none."""
+    """Returns the first difference from the record; an empty string if there is none."""
     for member in one.members:
         given = list(member.assignment.partitions) if member.assignment else []
         computed = wire.by_topic(answer.get(member.member_id, ()))
@@ -268,7 +268,7 @@ def _likely(one: RecordedGeneration, group: GroupSpec, engine: Engine) -> str:
 
 
 def _lacks_racks(group: GroupSpec) -> bool:
-    """Returns whether the assignor could use racks that members sent, but those of topics lack."""
+    """Returns whether the assignor could use racks: members sent some, topics lack them."""
     row = BUILT_IN.get(group.assignor or "")
     sent = any(member.rack_id for member in group.members)
     return sent and not (row and row.ignores_racks) and not any(t.racks for t in group.topics)

@@ -92,7 +92,7 @@ class HashMap(Generic[K, V]):
 
 
 class HashSet(HashMap[K, Any]):
-    """A `HashSet`; as in Java, it is the keys of a `HashMap`."""
+    """A `HashSet`; as in Java, it consists of the keys of a `HashMap`."""
 
     @classmethod
     def copied(cls, hash_of: Callable[[K], int], keys: Iterable[K], size: int | None = None) -> Any:

@@ -6,7 +6,7 @@ followed at once:
 
 1. The pattern, as `re` parses it, becomes states. A counted repeat becomes as many copies.
 2. For each character of a name, the set of states that can be reached is computed from the set
-   before it. Each step is kept, so that similar names need few new steps.
+   before it. Each step is cached, so that similar names need few new steps.
 
 Order    of alternatives and of greedy or lazy repeats: has no effect on whether a name matches.
 Cost     O(states · characters) for a name; `_MOST_STATES` bounds the states.
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 _MOST_STATES = 10_000
 _MOST_KEPT = 500_000
-"""How many states the sets may have together that are kept from one name to the next."""
+"""The most states, in all sets together, that are cached from one name to the next."""
 _WORD = frozenset("0123456789_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 _CATEGORIES = {"DIGIT": frozenset("0123456789"), "WORD": _WORD, "SPACE": frozenset(" \t\n\r\f\v")}
 
@@ -52,7 +52,9 @@ class LinearMatcher:
         self._forget()
 
     def _forget(self) -> None:
-        """Starts without steps; a step leads from the number of a set of states to another one."""
+        """Starts without steps; a step leads from the number of one set of states to that of
+        another.
+        """
         self._kept = 0
         self._sets = [self._first]
         self._numbers = {self._first: 0}
@@ -81,7 +83,9 @@ class LinearMatcher:
         return self._steps[step]
 
     def _ends(self, at: int, before: str) -> bool:
-        """Returns whether a name may end here; a step of no letter has the answer as 0 or 1."""
+        """Returns whether a name may end here; the step without a letter stores the answer as 0 or
+        1.
+        """
         step = (at, before, "")
         if step not in self._steps:
             self._steps[step] = int(0 in self._closure(self._sets[at], before, ""))
@@ -165,7 +169,7 @@ def _is_at(state: _State, before: str, after: str) -> bool:
 
 
 def _fits(item: tuple[Any, Any], letter: str, flags: int) -> bool:
-    """Returns whether an item, which reads one character, reads this one."""
+    """Returns whether an item, which reads one character, accepts this character."""
     kind, content = str(item[0]), item[1]
     letters = {letter, letter.lower(), letter.upper()} if flags & re.IGNORECASE else {letter}
     if kind == "ANY":

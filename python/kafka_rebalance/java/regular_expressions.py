@@ -47,7 +47,7 @@ _GROUPS = re.compile(r"P<\w+>.*|<\w+>.*|[ims]*(-[ims]+)?", re.DOTALL | re.ASCII)
 
 
 class InvalidPattern(ValueError):
-    """RE2/J refuses the pattern, or it is one of those that only RE2/J knows."""
+    """RE2/J refuses the pattern, or only RE2/J knows it."""
 
 
 class Matcher:

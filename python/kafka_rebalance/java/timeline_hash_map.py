@@ -37,7 +37,7 @@ _FEWEST_SLOTS = 2
 
 
 class _HashTable(Generic[K, V]):
-    """A `BaseHashTable`; its keys are texts or 32-bit numbers."""
+    """A `BaseHashTable`; its keys are strings or 32-bit numbers."""
 
     def __init__(self) -> None:
         self._values: dict[K, V] = {}
@@ -81,7 +81,9 @@ def _hash_code(key: str | int) -> int:
 
 
 class SnapshotRegistry:
-    """Several tables with common snapshots; it holds those that have changed since the last."""
+    """Several tables with common snapshots; it holds the tables that have changed since the last
+    snapshot.
+    """
 
     def __init__(self) -> None:
         self.changed: dict[TimelineHashMap[Any, Any], None] = {}
@@ -100,7 +102,7 @@ class SnapshotRegistry:
 
 
 class TimelineHashMap(_HashTable[K, V]):
-    """A map with one snapshot; `copy` is as cheap as that of a dict and of its slots."""
+    """A map with one snapshot; copying it costs as much as copying a dict and its slots."""
 
     def __init__(self, registry: SnapshotRegistry | None = None) -> None:
         super().__init__()
@@ -127,7 +129,7 @@ class TimelineHashMap(_HashTable[K, V]):
         return super().remove(key)
 
     def snapshot(self, epoch: int) -> None:
-        """Makes the present state the one that `revert` returns to, if the epoch is a new one."""
+        """Makes the present state the one to which `revert` returns, if the epoch is new."""
         if epoch != self._epoch:
             self._epoch, self._older = epoch, None
             self._put.clear()
@@ -141,7 +143,7 @@ class TimelineHashMap(_HashTable[K, V]):
             super().put(key, value)
 
     def take_places(self, reverted: "TimelineHashMap[K, V]") -> None:
-        """Gives the keys their places in a reverted table that has the same keys; its snapshot too.
+        """Gives the keys their places in a reverted table with the same keys, also in its snapshot.
 
         The values stay.
         """
@@ -171,7 +173,7 @@ class TimelineHashMap(_HashTable[K, V]):
         return [(key, self._values[key]) for key in self]
 
     def _keep(self, key: K) -> None:
-        """Keeps the snapshot's value of a key that is about to change."""
+        """Stores the snapshot's value of a key that is about to change."""
         if self._registry is not None:
             self._registry.changed[self] = None
         if key in self._values and key not in self._put:

@@ -6,7 +6,7 @@ lines.
 
 1. The coordinator describes the group.
 2. `owned_partitions` is the member's target, which is the assignor's input, with its topics without
-   partitions. If the member owns other partitions at present, `assigned_partitions` has these. A
+   partitions. If the member owns other partitions at present, `assigned_partitions` lists those. A
    share group's description has no target: its members own their targets at once.
 3. A pattern becomes the names of the topics that it matches. The broker resolves patterns at times,
    so a topic that has just been created may still be missing in the group.
@@ -106,8 +106,8 @@ def broker_line(group: BrokerGroup, topics: Iterable[str]) -> dict[str, Any]:
     named, members = sorted(topics), tuple[BrokerMember, ...](group.members)
     patterns = {one.topic_regex for one in group.members}
     has_names = any(one.subscribed_topic_names for one in group.members)
-    # A broker takes such subscriptions for different ones, even if they are equal. A line has only
-    # names of topics, so equal ones would start the algorithm for equal subscriptions.
+    # A broker treats such subscriptions as different, even if they are equal. A line lists only
+    # topic names, so equal names would start the algorithm for equal subscriptions.
     if has_pattern(group) and (len(patterns) > 1 or has_names):
         raise GroupError("members", "different patterns, or patterns and names: not predicted")
     return {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes a contract line of a classic group that a broker has described.
 
-The description has the bytes that members wrote as subscriptions and leaders as assignments.
+The description contains the bytes that members wrote as subscriptions and leaders as assignments.
 `kafka_rebalance.wire` decodes them, not the client library.
 
 Source   Kafka's DescribeGroups and ConsumerProtocol messages.
@@ -69,13 +69,13 @@ def _sent(described: Any, assignor: str, at: str) -> Member:
 
 
 def _given(described: Any, at: str) -> wire.AssignmentData | None:
-    """Returns the assignment that the leader sent; None if the coordinator has no bytes."""
+    """Returns the assignment that the leader sent; None if the coordinator holds no bytes."""
     data = described.member_assignment
     return _read(wire.decode_assignment, data, f"{at}.assignment") if data else None
 
 
 def _member(sent: Member, held: Iterable[TopicPartition], generation_id: int | None) -> _Line:
-    """Returns a contract line's member: what it holds, and the form of its next subscription."""
+    """Returns a contract line's member: its partitions, and the form of its next subscription."""
     member = {
         "member_id": sent.member_id,
         "group_instance_id": sent.group_instance_id,

@@ -83,7 +83,7 @@ _HINTS = {
 
 
 def read_properties(path: str | Path | None) -> dict[str, str]:
-    """Returns the settings of a properties file, and those that only the environment has.
+    """Returns the settings of a properties file, and those that only the environment contains.
 
     Without a path, the file that KAFKA_REBALANCE_COMMAND_CONFIG names is read, if any. The repr of
     a secret value does not show it. Errors: ClusterError, OSError.
@@ -109,8 +109,8 @@ def client_configs(
 
     `timeout_s` is how long the cluster may take for an answer; None means TIMEOUT_S.
 
-    Errors: ClusterError with the name of the setting, and without any secret; TypeError for no
-    mapping.
+    Errors: ClusterError with the name of the setting, and without any secret; TypeError if
+    `properties` is not a mapping.
     """
     if not isinstance(properties, Mapping):
         how = "read_properties returns one"
@@ -139,7 +139,7 @@ def check_settings(properties: Mapping[str, str]) -> None:
     for setting, value in properties.items():
         try:
             value.encode()
-        except UnicodeEncodeError:  # of the environment, or as an escape
+        except UnicodeEncodeError:  # bytes of the environment, or an escape
             raise ClusterError(f"{setting}: has bytes that are not UTF-8") from None
         if setting in _FOLLOWED or setting.startswith(_WITHOUT_EFFECT):
             if value.startswith("${") and "config.providers" in properties:

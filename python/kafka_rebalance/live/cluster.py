@@ -5,8 +5,8 @@ kafka-python tries to connect until its time is over, and drops the reasons for 
 module keeps the last reason, for the error message. If another attempt would fail for the same
 reason, none is made. Secrets are removed from kafka-python's debug log.
 
-One deadline is around all that a client does, because kafka-python has none for a TLS handshake,
-and one for each attempt and each request: if no broker has answered anything for the client's
+One deadline covers all that a client does, because kafka-python has none for a TLS handshake, and
+one for each attempt and each request: if no broker has answered anything for the client's
 `request_timeout_ms`, the caller's wait ends. An answer puts the deadline off, so reading a large
 cluster may take longer.
 """
@@ -31,7 +31,7 @@ from .log_records import masked
 from .tls import tls_problem
 
 _ATTEMPTS = 3
-"""After the broker has ended this many connections without an answer, no other is tried.
+"""After the broker has ended this many connections without an answer, no further one is tried.
 
 If there are several addresses, an attempt may take only the time for all divided by this number, so
 that the next address has a chance.
@@ -40,10 +40,10 @@ that the next address has a chance.
 _ENDED = "socket disconnected"
 
 _PAUSE_S = 1.0
-"""Requests that follow each other in less time are attempts of one, and have one deadline."""
+"""Requests closer together than this are attempts of one request, and share one deadline."""
 
 _STOP_MS = 500
-"""The client's thread may be in a lookup of a name, which has no limit of time: it is left then."""
+"""The client's thread may be looking up a host name, which has no time limit; stop waiting then."""
 
 _LOGGERS = ("kafka.admin.client", "kafka.net.connection", "kafka.protocol.parser")
 _ERRNO = re.compile(r"(\d+) E[A-Z]+")
@@ -82,8 +82,8 @@ def admin_client(bootstrap_server: str, configs: Mapping[str, Any] | None) -> It
     An error that may pass, such as a lost connection, becomes NotReachedError.
 
     `bootstrap_server` is "host:port", or several separated by commas; `configs` are settings of
-    KafkaAdminClient, made by `client_configs`. Errors: GroupError at `bootstrap_server` for a port
-    that is none; TypeError for no text.
+    KafkaAdminClient, made by `client_configs`. Errors: GroupError at `bootstrap_server` for a wrong
+    port; TypeError if it is not a string.
     """
     with _connected("KafkaAdminClient", bootstrap_server, configs) as admin:
         yield admin
@@ -140,7 +140,7 @@ def _connected(
 
 
 def _servers(bootstrap_server: str) -> list[str]:
-    """Returns the addresses; kafka-python would try in vain to connect to a port that is none."""
+    """Returns the addresses; kafka-python would try in vain to connect to a wrong port."""
     if not isinstance(bootstrap_server, str):
         problem = f"{a_type(bootstrap_server)} is not a text, as localhost:9092"
         raise TypeError(f"bootstrap_server: {problem}")
@@ -173,7 +173,7 @@ class _Silence:
         self._since_s = self._ended_s = -_PAUSE_S
 
     def heard(self) -> None:
-        """Notes an answer."""
+        """Records that an answer has come."""
         self._since_s = time.monotonic()
 
     def run(self, call: Any, *arguments: Any) -> Any:

@@ -35,8 +35,8 @@ ConnectChange = tuple[
 class Varying:
     """The items that a worker starts (or stops) in one round, if they differ between draws.
 
-    A draw has `least` to `most` of them. The items in `sure` are in every draw, those in `maybe`
-    only in some.
+    A draw contains `least` to `most` such items. The items in `sure` are in every draw, those in
+    `maybe` only in some.
     """
 
     round: int

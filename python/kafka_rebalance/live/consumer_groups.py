@@ -73,7 +73,7 @@ class _Listed(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """How far a snapshot has come.
+    """The progress of a snapshot.
 
     `done` of `total` groups are read. In `changed` of them, the state differs from that in the list
     of groups, for example because a member joined.
@@ -94,14 +94,14 @@ def snapshot(
 ) -> Iterator[dict[str, Any]]:
     """Yields one contract line for each group of a live cluster whose members own partitions.
 
-    `group_ids` None means every such group that has members. Each other group is
-    reported to `on_left_out(group_id, why)`; "*" stands for groups that the cluster does not list
-    because the user lacks a permission. A group named by the caller always yields a line, if
-    necessary `{"group_id": ..., "error": "state: Empty, ..."}`. A group in the middle of a
-    rebalance yields an error line in both cases, because its members' subscriptions and assignments
-    are unavailable then. If brokers are down, nobody lists the groups that they coordinate: a line
-    `{"group_id": null, "error": "brokers: ..."}` says so, or the line of a group that the caller
-    named. `on_progress` is called at the start, after every 200 groups, and at the
+    `group_ids` None means every such group that has members. Each other group is reported to
+    `on_left_out(group_id, why)`; "*" stands for groups that the cluster does not list because the
+    user lacks a permission. A group named by the caller always yields a line, if necessary
+    `{"group_id": ..., "error": "state: Empty, ..."}`. A group in the middle of a rebalance yields
+    an error line in both cases, because its members' subscriptions and assignments are unavailable
+    then. If brokers are down, nobody lists the groups that they coordinate: a line
+    `{"group_id": null, "error": "brokers: ..."}` reports this, or the line of a group that the
+    caller named. `on_progress` is called at the start, after every 200 groups, and at the
     end.
 
     `bootstrap_server` is "host:port", or several separated by commas. `configs` are settings of
@@ -115,7 +115,7 @@ def snapshot(
     A member whose client is not Kafka's newest has `subscription_version` and `user_data`. They
     describe the form of the member's last subscription; its next one will have this form, too.
 
-    A topic has `leaderless` if some of its partitions have no leader: their numbers.
+    A topic's `leaderless` lists the numbers of its partitions that have no leader, if any.
 
     A group of a cooperative assignor has `rebalance_protocol` if those subscriptions show whether
     its members are eager (`live/subscribed_protocol.py`).
@@ -134,7 +134,7 @@ def snapshot(
 def with_topics(
     bootstrap_server: str, line: Mapping[str, Any], *, configs: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Returns a line of `described_line` with the topics that the cluster has now.
+    """Returns a line of `described_line` with the topics that exist now in the cluster.
 
     Errors: GroupError for a topic that this user may not describe; those of `snapshot`.
     """
@@ -246,7 +246,7 @@ class _Reader:
                 )
 
     def _listed_by(self, broker: int) -> Iterable[Mapping[str, Any]]:
-        """Returns the groups that a broker lists; notes a broker that does not answer."""
+        """Returns the groups that a broker lists; records a broker that does not answer."""
         try:
             found: Iterable[Mapping[str, Any]] = retried(
                 partial(self._admin.list_groups, broker_ids=[broker]), is_refused

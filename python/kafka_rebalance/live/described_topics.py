@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads topics as contract lines have them: partitions, racks of their replicas, leaders."""
+"""Reads topics in the form of contract lines: partitions, racks of their replicas, leaders."""
 
 import base64
 import importlib
@@ -29,7 +29,7 @@ class DescribedTopics:
         self._every_name: tuple[str, ...] | None = None
 
     def learn(self, names: Iterable[str]) -> None:
-        """Reads those of the topics that are not read yet."""
+        """Reads those of the named topics that have not been read yet."""
         missing = list(dict.fromkeys(name for name in names if name not in self._known))
         if missing:
             for metadata in retried(partial(self._admin.describe_topics, missing), is_refused):
@@ -99,6 +99,6 @@ def topics_of(line: Mapping[str, Any]) -> dict[str, None]:
 
 
 def _topic_id(metadata: Mapping[str, Any]) -> str | None:
-    """Returns the id as Kafka writes it; None from a broker without ids of topics (before 2.8)."""
+    """Returns the id as Kafka writes it; None from a broker without topic ids (before 2.8)."""
     topic_id = uuid.UUID(str(metadata.get("topic_id") or uuid.UUID(int=0)))
     return base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=") if topic_id.int else None

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests JSON from an HTTP server; an error is one line with the reason.
 
-Python's own limits are for each read. Here, one deadline is around a whole answer, with its
-redirects: a server that sends one byte now and then does not put it off. An answer has a largest
-size, too.
+Python's own time limits apply to each read. Here, one deadline covers a whole answer with its
+redirects, so a server that sends one byte now and then cannot postpone it. The size of an answer is
+limited, too.
 """
 
 import http.client
@@ -54,7 +54,7 @@ def fetch_json(
         with error:
             hint = (hints or {}).get(error.code, error.reason)
             raise ClusterError(f"{asked}: HTTP {error.code}, {hint}") from None
-    except (OSError, http.client.HTTPException) as error:  # the answer ends early, or is no HTTP
+    except (OSError, http.client.HTTPException) as error:  # the answer ends early, or is not HTTP
         problem = _problem(error, timeout_s)
         raise ClusterError(f"{server}: not reached: {problem}") from None
     except RecursionError:
@@ -87,7 +87,7 @@ class _Http(urllib.request.HTTPHandler):
 
 
 class _Https(urllib.request.HTTPSHandler):
-    """What `_Http` is, for https."""
+    """Opens connections for https, as `_Http` does for http."""
 
     def __init__(self, ends_s: float, context: ssl.SSLContext | None) -> None:
         super().__init__(context=context)
@@ -115,7 +115,7 @@ class _Response(http.client.HTTPResponse):
 
 
 class _TimedReads(io.RawIOBase):
-    """The bytes of a socket until `ends_s`."""
+    """Reads the bytes of a socket until `ends_s`."""
 
     def __init__(self, raw: Any, sock: socket.socket, ends_s: float) -> None:
         self._raw, self._sock, self._ends_s = raw, sock, ends_s

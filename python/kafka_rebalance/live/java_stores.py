@@ -3,8 +3,8 @@
 
 JKS      a magic number, the version and the number of entries; then the entries: a private key with
          its certificate chain (tag 1), or a trusted certificate (tag 2). The last 20 bytes are the
-         SHA-1 of the password, a fixed text and all bytes before them. Numbers are
-         big-endian; the length of a text or of bytes comes before them.
+         SHA-1 of the password, a fixed string and all bytes before them. Numbers are big-endian;
+         the length of a string or of bytes comes before them.
 Keys     20 bytes of salt; the PKCS#8 bytes, XORed with a stream of SHA-1 digests; the SHA-1 of the
          password and the plain bytes. The stream's first digest is that of the password and the
          salt, each later one that of the password and the digest before it.
@@ -73,7 +73,7 @@ class _Jks:
         try:
             return self._entries(key_password)
         except (struct.error, IndexError, ValueError, StopIteration):
-            # A length in the file points beyond the file's end, or the sealed key is no DER.
+            # A length in the file points beyond the file's end, or the sealed key is not DER.
             raise ClusterError("the file is damaged") from None
 
     def _entries(self, key_password: str | None) -> Store:

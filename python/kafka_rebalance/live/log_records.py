@@ -32,8 +32,8 @@ _YEAR_10000_MS = 253_402_300_800_000  # Python and Spark cannot represent later 
 class Bounds(NamedTuple):
     """The offsets of a partition: a reader gets the committed records in [earliest, last_stable).
 
-    While a transaction is open, the last stable offset is its first one: no reader gets its records
-    or later ones, although they are below the high watermark.
+    While a transaction is open, the last stable offset is that of its first record: no reader gets
+    its records or later ones, although they are below the high watermark.
     """
 
     earliest: int
@@ -45,14 +45,14 @@ class TopicLog(Protocol):
     """The log of one topic, read without a group: nothing is written to the cluster."""
 
     def bounds(self) -> dict[int, Bounds]:
-        """Returns the bounds of all partitions. Errors: ClusterError, also if there are none."""
+        """Returns the bounds of all partitions. Errors: ClusterError, also if there is none."""
         ...
 
     def records(self, partition: int, start: int, end: int) -> "Iterator[pa.RecordBatch]":
         """Yields the committed records at offsets [start, end); compaction leaves gaps.
 
-        Errors: ClusterError if the log no longer has `start`, or if the position does not change
-        during the idle time.
+        Errors: ClusterError if the log no longer contains `start`, or if the position does not
+        change during the idle time.
         """
         ...
 
@@ -130,7 +130,7 @@ class IdleLimit:
 
 
 def no_partitions(topic: str) -> ClusterError:
-    """Returns the error for a topic without partitions; an empty table would hide the problem."""
+    """Returns the error for a topic without partitions, which an empty table would hide."""
     return ClusterError(
         f"topic {topic}: the cluster shows no partition of it; no group has been there yet, "
         "or the principal may not describe the topic"
@@ -170,7 +170,7 @@ def without_secrets(text: str, settings: Mapping[str, str]) -> str:
 def masked(text: str, secret: str) -> str:
     """Returns a sentence with the secret as ***; a short one is masked only as a word.
 
-    Inside of words, the masks of a short secret would show its letters.
+    Inside words, the masks of a short secret would show its letters.
     """
     pattern = re.escape(secret)
     if len(secret) < _LONG_SECRET:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads all records of `__consumer_offsets` that a live cluster has.
+"""Reads all records of `__consumer_offsets` in a live cluster.
 
 1. The cluster reports the first offset and the end of each partition; records that are written
    later are left out.
@@ -7,7 +7,7 @@
 2. One consumer without a group reads one partition after another, so the caller can finish each
    partition before the next one begins.
 
-`followed_records` reads on in one partition, again and again up to its end.
+`followed_records` continues to read one partition, again and again up to its end.
 
 Order    partitions by number; records by offset.
 Errors   ClusterError: no connection, or no progress within the request timeout; NotReachedError: no
@@ -36,7 +36,7 @@ _FETCH_BYTES = 4 << 20
 
 
 class NoLogError(ClusterError):
-    """The cluster answers, but the records cannot be had: this user may not read them, for one."""
+    """The cluster answers, but not with the records; for example, this user may not read them."""
 
 
 class NoTopicError(NoLogError):
@@ -81,9 +81,10 @@ def followed_records(
 ) -> Iterator[OffsetsRecord | None]:
     """Yields the records of the group's partition, and None each time its end is reached.
 
-    Asked for more after None, it asks the cluster for the present end, and reads on up to there; so
-    the caller chooses the time between. `configs` are made by `client_configs`. Records up to the
-    offset `after` are left out. Errors: NotReachedError if the partition's leader does not answer.
+    When the caller takes the next item after None, the cluster is asked for the present end, and
+    reading goes on up to there. So the caller chooses the time between two requests. `configs` are
+    made by `client_configs`. Records up to the offset `after` are left out. Errors: NotReachedError
+    if the partition's leader does not answer.
     """
     [(partition, (first, end))] = _ranges(bootstrap_server, configs, [group_id]).items()
     start = max(first, after + 1)
@@ -95,7 +96,7 @@ def followed_records(
             for _, records in _polls(consumer, partition, start, end, idle_s):
                 yield from records
             yield None
-            # A new leader may know a lower end for a moment; records are yielded once.
+            # A new leader may know a lower end for a moment; each record is yielded only once.
             start, end = max(start, end), consumer.end_offsets([place])[place]
 
 
@@ -107,7 +108,7 @@ def _ranges(
 ) -> dict[int, tuple[int, int]]:
     """Returns the first offset and the end of each partition, or of those of the groups.
 
-    Others are not asked for: they may be without a leader.
+    The ends of other partitions are not requested: they may be without a leader.
     """
     with admin_client(bootstrap_server, configs) as admin, _permitted():
         [described] = admin.describe_topics([TOPIC])

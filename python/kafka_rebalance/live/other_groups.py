@@ -31,7 +31,7 @@ from .raw_requests import ask_coordinator
 def other_group(
     bootstrap_server: str, group_id: str, *, configs: Mapping[str, Any] | None = None
 ) -> ConnectGroup | AssignedByBroker | StreamsGroupWithLag | None:
-    """Returns the group; None if it is of no kind that this module or the broker describes."""
+    """Returns the group; None if neither this module nor the broker describes its kind."""
     with admin_client(bootstrap_server, configs) as admin:
         # kafka-python decodes Connect's bytes as a consumer's. This hook replaces the decoding.
         admin._describe_groups_process_response = lambda response: {

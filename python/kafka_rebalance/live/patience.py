@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Waits while a watched group cannot be read, because its coordinator's broker is down.
 
-1. The first failure is told. Later ones are not, until the group is read again; that is told, too.
+1. The first failure is reported, and so is the next successful read. Failures between are not.
 2. After each failure, a new connection is tried. While any bootstrap server answers, the wait goes
-   on: another broker may become the coordinator, or the broker comes back.
-3. The wait ends with the error if none has answered for PATIENCE_S. Before the group has been read
-   for the first time, it ends at once if none answers, and after PATIENCE_S in any case: then the
-   address may be wrong. Until then, a failed attempt and the new connection have one timeout.
+   on: another broker may become the coordinator, or the coordinator's broker may come back.
+3. The wait ends with the error if no server has answered for PATIENCE_S. Before the group has been
+   read for the first time, it ends at once if no server answers, and after PATIENCE_S in any case:
+   the address may be wrong. Until then, a failed attempt and the new connection have one timeout.
 """
 
 import time
@@ -21,7 +21,7 @@ PATIENCE_S = 60.0
 """How many seconds a cluster may be silent; a broker starts again in less time."""
 
 _LEAST_S = 0.5
-"""How long a new connection may take at least."""
+"""The least time, in seconds, that a new connection may take."""
 
 _T = TypeVar("_T")
 
@@ -30,7 +30,7 @@ class Patience:
     """Repeats the requests of one watch. `for_s` are the seconds of the whole watch, if limited.
 
     `on_lost` is called with the reason when the group cannot be read any more, `on_back` when it
-    has been read again. The reason lacks the bootstrap servers, because others than these may fail.
+    has been read again. The reason lacks the bootstrap servers, because other servers may fail.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Patience:
         return self._ends_s is not None and time.monotonic() >= self._ends_s
 
     def asked(self, call: Callable[[], _T]) -> _T | None:
-        """Calls until the cluster answers; returns the answer, or None if the watch ends before."""
+        """Calls until the cluster answers; returns the answer, or None if the watch ends first."""
         while True:
             try:
                 answer = call()
@@ -69,7 +69,7 @@ class Patience:
                 return answer
 
     def reached(self) -> None:
-        """Notes that the group has been read."""
+        """Records that the group has been read."""
         self._has_begun = True
         self._heard_s = self._asked_s = time.monotonic()
         if self._is_lost:
@@ -77,7 +77,7 @@ class Patience:
             self._on_back()
 
     def wait(self, error: NotReachedError) -> None:
-        """Waits before another attempt; raises the error if no other is worth it."""
+        """Waits before another attempt; raises the error if no other attempt is worth it."""
         # 2.
         answers = not error.none_answered and self._answers()
         if answers and self._has_begun:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sends requests through a KafkaAdminClient that kafka-python has no classes for.
+"""Sends requests for which kafka-python has no classes, through a KafkaAdminClient.
 
 kafka-python encodes the header and chooses the version by methods of the request, and decodes by
 methods of the class that the request's header names. `_Request` has these methods.
@@ -15,7 +15,7 @@ from typing import Any
 def ask_coordinator(
     admin: Any, group_id: str, api_key: int, versions: tuple[int, int], body: bytes
 ) -> tuple[int, bytes]:
-    """Returns the version and the body of the response of the group's coordinator: `ask_broker`."""
+    """Returns the version and the body of the coordinator's response, as `ask_broker` does."""
     node = admin._manager.run(admin._find_coordinator_id, group_id)
     return ask_broker(admin, node, api_key, versions, body)
 
@@ -25,7 +25,7 @@ def ask_broker(
 ) -> tuple[int, bytes]:
     """Returns the version and the body of a broker's response.
 
-    The request and the response are flexible, and `body` is the same in all `versions`.
+    The request and the response are flexible, and `body` is equal in all `versions`.
     """
     request = _Request(api_key, versions, body)
 

@@ -20,7 +20,7 @@ _GROUP_KEY = (2).to_bytes(2, "big")
 def group_leaders(
     bootstrap_server: str, group_ids: Iterable[str], *, configs: Mapping[str, Any] | None = None
 ) -> dict[str, str]:
-    """Returns group -> member id of its last leader. Groups without one are left out.
+    """Returns group -> member id of its last leader. Groups without a leader are left out.
 
     `configs` are those of `snapshot`. Errors: ClusterError; MissingExtra without kafka-python 3.
     """
@@ -33,7 +33,7 @@ def group_leaders(
 
 
 def _keep(leaders: dict[str, str], groups: set[str], record: group_records.OffsetsRecord) -> None:
-    """Keeps the leader of the newest readable record; a deleted group has none."""
+    """Stores the leader of the newest readable record; a deleted group has no leader."""
     try:
         key = group_records.decode_key(record.key)
         value = group_records.decode_value(key, record.value)

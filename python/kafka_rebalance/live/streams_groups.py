@@ -5,7 +5,7 @@
 2. A subtopology has as many tasks as the largest of its source topics has partitions. It is
    stateful if it has a changelog topic.
 3. `active_tasks` and `standby_tasks` are those that the member has at present, which are the
-   assignor's input. If the member's target differs, the line has the target, too.
+   assignor's input. If the member's target differs, the line contains the target, too.
 4. The number of standby replicas and the name of the assignor are settings of the group.
 
 Order    members as described: the broker walks its table of members in this order for the assignor,
@@ -77,7 +77,7 @@ def streams_line(
 ) -> dict[str, Any]:
     """Returns a contract line.
 
-    `partitions_of` returns the number of partitions of a topic, 0 if there is no such topic;
+    `partitions_of` returns the number of partitions of a topic, 0 if the topic does not exist;
     `settings` are None if they are hidden.
     """
     if group.group_state == _NOT_READY or not group.subtopologies:

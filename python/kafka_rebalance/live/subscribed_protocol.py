@@ -27,9 +27,9 @@ def subscribed_protocol(
 
     1. None under an eager assignor, and without members whose client allows mixed lists.
     2. "cooperative" if each member whose client allows mixed lists rejoined and claims partitions.
-       If only some claim, the others are eager (in a switch, between its two bounces), idle, or
-       new: a new Java member with Kafka's default list, range and cooperative-sticky, is eager. So
-       the answer is then None.
+       If only some claim, the other members are eager (in a switch, between its two bounces), idle,
+       or new: a new Java member with Kafka's default list, range and cooperative-sticky, is eager.
+       So the answer is then None.
     3. "eager" if a member rejoined, no member claims partitions, every client allows mixed lists,
        and the members that rejoined had partitions that they could claim: a dynamic member is new,
        so that a join caused the rebalance; and there are more partitions than members, so that

@@ -134,7 +134,7 @@ def _read(properties: Mapping[str, str], setting: str) -> bytes:
 
 
 def tls_problem(error: ssl.SSLError) -> str:
-    """Returns the meaning of a TLS error, and for most errors what to do."""
+    """Returns the meaning of a TLS error, and for most errors a remedy."""
     if isinstance(error, ssl.SSLCertVerificationError):
         why = error.verify_message.rstrip(".")
         mend = "ssl.truststore.location needs the CA that signed it"

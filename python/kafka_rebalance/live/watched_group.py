@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Follows a live group by its descriptions, and yields each state in which it has settled.
 
-1. The group is described again and again; a group that is rebalancing, empty or unknown is waited
-   for.
-2. It has settled if several descriptions in a row are equal: more if a partition has no owner,
+1. The group is described again and again; while a group is rebalancing, empty or unknown, the
+   caller waits.
+2. A group has settled if several descriptions in a row are equal: more if a partition has no owner,
    because a cooperative group may then be between two rounds.
 3. A settled state is yielded if it differs from the one yielded before. The cluster's metadata is
    not part of the state: the members see a new partition later, and then rebalance. Until then,
    the change is a reason to wait.
-4. If the group's coordinator does not answer, it is waited for (`patience.py`).
+4. If the group's coordinator does not answer, `patience.py` waits.
 
 A group that the broker assigns has an epoch for each change. One description is enough, unless a
 partition has no owner: a new pattern, topic or share state comes with a later epoch. A state is
@@ -18,7 +18,7 @@ yielded if its epoch or its members differ from those yielded before:
     share groups      all members are in the epoch; descriptions have no target
     streams groups    both: the next target depends on the tasks that members then have
 
-Reading changes nothing. Rebalances between two settled states are seen as one.
+Reading changes nothing. Several rebalances between two settled states appear as one.
 """
 
 import time
@@ -35,13 +35,14 @@ from .patience import Patience
 
 EVERY_S = 0.5
 _EQUAL, _EQUAL_WITH_HOLES, _EQUAL_BY_BROKER = 3, 12, 1
-"""How many equal descriptions in a row mean that the group has settled; holes are partitions that
-have no owner."""
+"""How many equal descriptions in a row mean that the group has settled; a hole is a partition
+without an owner.
+"""
 
 EMPTY = "state: Empty"
 """The beginning of the error of a group that has lost its members."""
 WITHOUT_MEMBERS = (EMPTY, "state: Dead", NO_SUCH_GROUP)
-"""The beginnings of the errors of a group that is there, but is empty; or is not there."""
+"""The beginnings of the errors of a group that is empty, or does not exist."""
 
 _AWAY = -2
 """The epoch of a static member that has left, and whose session has not ended."""
@@ -60,13 +61,13 @@ def settled_states(
 ) -> Iterator[GroupSpec]:
     """Yields the group each time it has settled in another state; ends after `for_s` seconds.
 
-    Until the first state, `on_waiting` is called with each new reason for which there is none, such
+    Until the first state, `on_waiting` is called with each new reason why there is no state, such
     as "group_id: no such group, …"; later, if the group has lost all its members, and if a topic's
-    partitions have changed but no rebalance has happened.
-    `on_lost` and `on_back` are those of `Patience`.
+    partitions have changed but no rebalance has happened. `on_lost` and `on_back` are those of
+    `Patience`.
 
     Errors: ClusterError; NotReachedError if `Patience` ends; GroupError for a description that is
-    no valid group.
+    not a valid group.
     """
     patience = Patience(
         bootstrap_server, configs, every_s=every_s, for_s=for_s, on_lost=on_lost, on_back=on_back
@@ -115,7 +116,7 @@ def described(
 
 
 def is_by_broker(line: Mapping[str, Any]) -> bool:
-    """Returns whether a line without error is of a group that the broker assigns."""
+    """Returns whether a line without an error describes a group that the broker assigns."""
     return line.get("assignment_epoch") is not None
 
 
@@ -126,7 +127,7 @@ def _enough(group: GroupSpec, line: Mapping[str, Any]) -> int:
 
 
 def _look(line: Mapping[str, Any]) -> object:
-    """Returns what must not change while the group settles: not the offsets of running tasks."""
+    """Returns the parts of a line that must not change while the group settles: not offsets."""
     if not is_by_broker(line):
         return line
     parts = ("member_id", "owned_partitions", "active_tasks", "standby_tasks")
@@ -135,7 +136,7 @@ def _look(line: Mapping[str, Any]) -> object:
 
 
 def _state(line: Mapping[str, Any]) -> object:
-    """Returns what a new state differs in: not the topics, which are the cluster's."""
+    """Returns the parts of a line that make a new state: not the topics of the cluster."""
     if not is_by_broker(line):
         return {part: value for part, value in line.items() if part != "topics"}
     return line["generation_id"], {member["member_id"] for member in line["members"]}

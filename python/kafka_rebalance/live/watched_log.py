@@ -2,16 +2,16 @@
 """Follows a live group by its records in `__consumer_offsets`, and yields each state.
 
 1. The group's partition of the topic is read from its beginning. The newest record of the group is
-   the first state. A group that has no record yet is waited for, as long as its description shows
-   no members, or a rebalance.
-2. Each later record is a state: one is written when a rebalance completes. A record without members
-   is left out, as is one that repeats the state before it.
-3. A record has the generation and the leader, which descriptions lack, and what each member sent
-   before the assignment. Its partition counts are those that the cluster has when it is read.
+   the first state. If the group has no record yet, wait as long as its description shows no
+   members, or a rebalance.
+2. Each later record is a state, because the broker writes a record when a rebalance completes. A
+   record without members is left out, and so is a record that repeats the state before it.
+3. A record contains the generation and the leader, which descriptions lack, and what each member
+   sent before the assignment. Its partition counts are those that the cluster has when it is read.
 4. A deleted record means that the group is empty, or that the broker assigns it now (KIP-848): the
    group's description shows which. The caller then goes on with descriptions.
-5. If the partition's leader does not answer, it is waited for (`patience.py`), and reading goes on
-   after the last record.
+5. If the partition's leader does not answer, `patience.py` waits, and reading goes on after the
+   last record.
 
 Reading changes nothing. A cooperative group has one state after each round.
 """
@@ -51,14 +51,14 @@ def logged_states(
 ) -> Iterator[tuple[GroupSpec, GroupSpec]]:
     """Yields the group after each of its rebalances, and the group as its leader saw it.
 
-    Ends after `for_s` seconds. `on_waiting` is called with each new reason for which there is no
-    record, if the newest record has no members, and when the group has lost its members. `on_lost`
-    and `on_back` are those of `Patience`.
+    Ends after `for_s` seconds. `on_waiting` is called with each new reason why there is no record,
+    if the newest record has no members, and when the group has lost its members. `on_lost` and
+    `on_back` are those of `Patience`.
 
     Errors: NoLogError if this user may not read the topic, or if a group of this name has members,
     but is not in the topic as a classic consumer group, or no longer, because the broker assigns
-    the group; ClusterError; NotReachedError if `Patience` ends; GroupError for a record that is no
-    valid group.
+    the group; ClusterError; NotReachedError if `Patience` ends; GroupError for a record that is not
+    a valid group.
     """
     patience = Patience(
         bootstrap_server, configs, every_s=every_s, for_s=for_s, on_lost=on_lost, on_back=on_back
@@ -124,10 +124,10 @@ class _Watched:
             yield after, after.edited(members=sent_members(_as_described(self._group_id, group)))
 
     def await_record(self) -> None:
-        """Looks whether the group may get its first record.
+        """Checks whether the group may get its first record.
 
-        Errors: NoLogError if it has members, and had them at the look before: a classic consumer
-        group would have its record by now.
+        Errors: NoLogError if it has members, and had members at the check before: a classic
+        consumer group would have its record by now.
         """
         line = self._described(was_seen=False)
         said, self._why = self._why, line.get("error", _SETTLED)
@@ -138,7 +138,7 @@ class _Watched:
             raise NoLogError(f"{TOPIC} has no record of a classic consumer group {self._group_id}")
 
     def look(self) -> None:
-        """Finds out why the record was deleted. A description may be older than that.
+        """Finds out why the record was deleted. A description may be older than the deletion.
 
         Errors: NoLogError if the broker assigns the group.
         """
@@ -165,7 +165,7 @@ class _Watched:
 def _followed(
     bootstrap_server: str, group_id: str, configs: Mapping[str, Any] | None, patience: Patience
 ) -> Iterator[group_records.OffsetsRecord | None]:
-    """Yields what `followed_records` does, over failures that pass; None for a missing topic."""
+    """Yields what `followed_records` yields, after failures too; None for a missing topic."""
     offset = -1
     while not patience.is_over:
         try:
@@ -200,7 +200,7 @@ def _values(
 def _consumers(
     key: group_records.GroupMetadataKey, value: bytes | None
 ) -> group_records.GroupMetadataValue | None:
-    """Returns the group in a record; None for a deleted group, and for one without consumers."""
+    """Returns the group in a record; None for a deleted group and for one without consumers."""
     try:
         group = group_records.decode_value(key, value)
     except WireError as error:

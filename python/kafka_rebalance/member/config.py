@@ -22,10 +22,10 @@ _VERSIONS = {"eager": EAGER, "compatible": COMPATIBLE, "sessioned": SESSIONED}
 class ConsumerConfig:
     """A consumer's settings, times in ms. Errors: GroupError with the setting's name.
 
-    With `group_protocol` "consumer", the broker has the settings of heartbeats and sessions, and
-    the assignor; as Kafka, this class then refuses the consumer's own (`_OF_CLASSIC`).
+    With `group_protocol` "consumer", the broker holds the settings of heartbeats and sessions, and
+    the assignor; as in Kafka, this class then refuses the consumer's own (`_OF_CLASSIC`).
 
-    `client_library` is no setting: it is the library whose consumer this is, "java" or, with
+    `client_library` is not a setting: it is the library whose consumer this is, "java" or, with
     `group_protocol` "consumer", "librdkafka".
     """
 
@@ -61,7 +61,7 @@ class ConsumerConfig:
         return self.group_protocol == CLASSIC
 
     def with_group_protocol(self, group_protocol: str) -> "ConsumerConfig":
-        """Returns the settings for the other protocol, without those that it refuses."""
+        """Returns the settings for the other protocol, without those that the protocol refuses."""
         kept = replace(
             self, group_protocol=CLASSIC, group_remote_assignor=None, client_library=JAVA
         )

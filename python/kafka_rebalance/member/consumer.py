@@ -41,7 +41,7 @@ class Consumer(GroupMember):
 
     @property
     def misses_topics(self) -> bool:
-        """Returns whether the metadata lack a subscribed topic; the client then soon asks again."""
+        """Returns whether the metadata lack a subscribed topic; it will soon request them."""
         subscriber = self._subscriber
         wanted = subscriber.group_subscription
         if subscriber.pattern is None:
@@ -65,7 +65,7 @@ class Consumer(GroupMember):
         return joining.needs_rejoin(state) and not state.is_joining()
 
     def sees(self, topics: tuple[Topic, ...]) -> bool:
-        """Returns whether these topics differ from the metadata that the consumer has."""
+        """Returns whether these topics differ from the consumer's metadata."""
         return tuple(self._subscriber.topics.values()) != topics
 
     def _poll(self, event: interface.Poll) -> None:

@@ -34,7 +34,7 @@ class GroupMember:
 
     @property
     def member_id(self) -> str:
-        """Returns the id that the coordinator chose for the member; an empty text before that."""
+        """Returns the id that the coordinator chose for the member; an empty string before that."""
         return self._state.generation.member_id
 
     @property

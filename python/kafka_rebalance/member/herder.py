@@ -173,7 +173,7 @@ class Herder:
     # After the join -------------------------------------------------------------------------------
 
     def take(self, state: Membership, assignment: bytes) -> None:
-        """Stops revoked work, and takes over the rest of the assignment."""
+        """Stops revoked work, and applies the rest of the assignment."""
         received = wire.decode_connect_assignment(assignment)
         self.is_rejoin_requested = False
         work = assigned_work(received)
@@ -214,7 +214,7 @@ class Herder:
         self.is_rejoin_requested = self.is_reconfigured or is_unsettled
         self.is_reconfigured = False
         if self.assignment.version > wire.EAGER:
-            # The tasks of changed connectors stop now; the rebalance assigns them anew.
+            # The tasks of changed connectors stop now; the rebalance assigns them again.
             anew = tuple(one for one in self.running.tasks if one.connector in self.reconfigured)
             self._stop(state, Work((), anew))
             self.reconfigured.clear()

@@ -5,7 +5,7 @@
     2. coordinator  is looked up if it is unknown
     3. prepare      the role prepares, once for each rebalance
     4. JoinGroup    is sent with the role's protocols; `answers.joined` handles the response
-    5. take         the role takes over the assignment
+    5. take         the role applies the assignment
 
 Source   AbstractCoordinator.joinGroupIfNeeded; docs/behaviour/member.md#3-poll,
          docs/behaviour/member.md#4-join.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Holds a group member's state, with the actions that several steps need, such as send and reset.
 
-`Subscriber` has the state that only consumers have, `Herder` the state that only workers have.
+`Subscriber` holds the state that only consumers have, `Herder` the state that only workers have.
 """
 
 import random
@@ -61,7 +61,7 @@ class Membership:
     # The join.
     rejoin_needed: bool = True
     needs_prepare: bool = True
-    arrived: bytes | None = None  # an assignment that the next poll will take
+    arrived: bytes | None = None  # an assignment that the next poll will apply
     poll_waits: bool = False  # the last poll is blocked by a step before the join
     failures: int = 0  # consecutive failed attempts to join
     retry_at_ms: int = 0
@@ -107,7 +107,7 @@ class Membership:
     def forget_coordinator(self) -> None:
         """Drops the coordinator, which is gone or has moved; its requests will stay unanswered.
 
-        The next step looks for a coordinator; a join starts anew after a back-off.
+        The next step looks for a coordinator; a join starts again after a back-off.
         """
         if self.coordinator_node is not None:
             self.unknown_since_ms = self.now_ms
@@ -132,7 +132,7 @@ class Membership:
             self.heartbeat_at_ms = None
 
     def start_heartbeats(self) -> None:
-        """Starts the timers of heartbeat, session and poll anew, because a generation has begun."""
+        """Restarts the timers of heartbeat, session and poll, because a generation has begun."""
         self.heartbeat_at_ms = self.now_ms + self.config.heartbeat_interval_ms
         self.session_until_ms = self.now_ms + self.config.session_timeout_ms
         self.poll_until_ms = self.now_ms + self.config.rebalance_timeout_ms

@@ -47,7 +47,7 @@ class Role(Protocol):
         """Returns all members' assignments (onLeaderElected). Errors: KafkaRebalanceError."""
 
     def take(self, state: "Membership", assignment: bytes) -> None:
-        """Takes over the assignment (onJoinComplete). Errors: WireError, before any change."""
+        """Applies the assignment (onJoinComplete). Errors: WireError, before any change."""
 
     def settle(self, state: "Membership") -> None:
         """Does the role's work while no join is in progress."""

@@ -166,7 +166,7 @@ class Subscriber:
     # The leader -----------------------------------------------------------------------------------
 
     def lead(self, state: Membership, response: JoinGroupResponse) -> Shares:
-        """Watches the topics of all members; assigns unless the response has `skip_assignment`."""
+        """Watches the topics of all members; assigns unless the response sets `skip_assignment`."""
         self.group_subscription = subscribed_topics(response.members)
         self.assigned_by = self._snapshot()
         if response.skip_assignment:
@@ -177,7 +177,7 @@ class Subscriber:
     # After the join -------------------------------------------------------------------------------
 
     def take(self, state: Membership, assignment: bytes) -> None:
-        """Takes over an assignment, and calls the callbacks in Kafka's order."""
+        """Applies an assignment, and calls the callbacks in Kafka's order."""
         assigned = decode_assignment(assignment).partitions
         if not state.is_leader:
             self.assigned_by = None
@@ -191,7 +191,7 @@ class Subscriber:
                 state.effects.append(Revoked(revoked))
                 state.rejoin_needed = True
         if self.pattern is not None and self.joined_subscription is not None:
-            # The leader has already assigned these topics, so they are no reason to join again.
+            # The leader has already assigned these topics, so they are not a reason to join again.
             added = {one.topic for one in assigned} - self.joined_subscription
             self.subscription |= added
             self.joined_subscription |= added

@@ -25,7 +25,7 @@ class Worker(GroupMember):
 
     def __init__(self, config: WorkerConfig, *, url: str, rng: random.Random) -> None:
         self._herder = Herder(config, url)
-        self._looks_since_ms = -1  # when it began to look only for a coordinator; -1: not yet
+        self._looks_since_ms = -1  # when it began only to look for a coordinator; -1: not yet
         super().__init__(Membership(config, rng, self._herder))
 
     @property

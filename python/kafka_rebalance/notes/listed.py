@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tells whether a cooperative group's members list an eager assignor too, and so are eager.
+"""Finds out whether a cooperative group's members also list an eager assignor, and so are eager.
 
 A member is eager unless all assignors of its list are cooperative. Brokers show the selected
 assignor only. So a group's line has `rebalance_protocol`, which a person sets, or a snapshot if the

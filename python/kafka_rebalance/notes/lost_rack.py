@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the members that may run in a lost rack: they send no rack, so it is unknown.
 
-librdkafka sends an empty text if `client.rack` is not set, other libraries send null.
+librdkafka sends an empty string if `client.rack` is not set, other libraries send null.
 """
 
 from collections.abc import Iterable, Iterator

@@ -33,7 +33,9 @@ TOGETHER = "The members run several clients: stop all of them together."
 
 
 class Switched(NamedTuple):
-    """A switch from `old` to `new`, with a recipe for each client that must do it otherwise."""
+    """A switch from `old` to `new`, with a recipe for each client that must make the switch in
+    another way.
+    """
 
     old: str
     new: str
@@ -143,8 +145,8 @@ def not_rolling(
     """Returns the switches that a member of the group certainly cannot make as they are planned.
 
     A member may run the client that its client id reveals, or else each client that its bytes fit.
-    It certainly refuses a switch if every client that it may run does; these are then named.
-    `assignor` is the one that the plan begins with (None: the group's).
+    It certainly refuses a switch if every client that it may run refuses it; the result names those
+    clients. `assignor` is the one that the plan begins with (None: the group's).
     """
     may_run = {clients_for(member, group.group_id) for member in group.members}
     found = []
@@ -163,8 +165,8 @@ def by_plug_ins(
 ) -> tuple[Switched, ...]:
     """Returns the switches that members of kafka-python can make with this project's plug-ins only.
 
-    The members count whose bytes or client ids show kafka-python, or one of the Python libraries:
-    then aiokafka's recipe stands beside that of kafka-python.
+    Members count if their bytes or client ids show kafka-python, or one of the Python libraries:
+    the result then contains aiokafka's recipe, too.
     """
     python = {KAFKA_PYTHON, AIOKAFKA}
     may_run = {clients_for(member, group.group_id) for member in group.members}
@@ -180,7 +182,7 @@ def by_plug_ins(
 
 
 def _switches(assignor: str | None, changes: Iterable[Change]) -> Iterator[tuple[str, str]]:
-    """Yields (old, new) for assignors whose settings are known, which custom ones' are not."""
+    """Yields (old, new) for assignors with known settings, not for custom ones."""
     for change in changes:
         if isinstance(change, SwitchAssignor):
             if {assignor, change.assignor} <= {*BUILT_IN, *PYTHON_LIBRARIES}:

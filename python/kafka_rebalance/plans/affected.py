@@ -28,7 +28,8 @@ def as_far_as_affected(
     changes: Sequence[Change],
     group: GroupSpec,
 ) -> tuple[AnswerOrError | None, list[str]]:
-    """Returns the result of `work` on the changes that affect a group, and why the others do not.
+    """Returns the result of `work` on the changes that affect a group, and why other changes do
+    not.
 
     The result is None if there are changes, but none affects the group. Errors: those of `work`,
     with the index of the change in `changes` in their path.

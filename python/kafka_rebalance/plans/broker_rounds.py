@@ -8,10 +8,9 @@ In a streams group (KIP-1071), the same holds for active tasks.
 
 1. A heartbeat finds a new group epoch and computes the target: the assignor sees the members in the
    order of the broker's table, a new member last, but in a share group in its place in the table.
-   Members that join with more than `group.consumer.assignment.interval.ms` (1 s) between them have
-   a target each.
-   The target of a streams group depends on the tasks that members have at present. The play lets
-   the group reach each target before the next member joins.
+   Members that join with more than `group.consumer.assignment.interval.ms` (1 s) between them each
+   get a target. The target of a streams group depends on the tasks that members have at present.
+   The play lets the group reach each target before the next member joins.
 2. Compare the new target with the old one.
 3. A partition is unavailable between its revocation and the heartbeat of its new owner. A new
    partition, or that of a member that left, is unavailable until its owner's heartbeat. A member
@@ -72,10 +71,11 @@ def play_by_broker(
 def play_shared(
     before: GroupSpec, group: GroupSpec, *, engine: Engine, held: Assignment | None, most: int
 ) -> Played:
-    """Plays a change of a share group, which was `before` until it happened.
+    """Plays a change of a share group; `before` is the group before the change.
 
-    Topics to which nobody subscribed before have never been read, except as `Topic.initialized`
-    says. `played.group` says it of the topics to which nobody subscribes any more.
+    Topics to which nobody subscribed before have never been read, except for the partitions in
+    `Topic.initialized`. `played.group` sets that field of topics to which nobody subscribes any
+    more.
     """
     # 6.
     was, reads = _read_counts(before), _read_counts(group)
@@ -112,8 +112,8 @@ def _with_new(group: GroupSpec, new: Member, most: int) -> tuple[Member, ...]:
 def joined_together(group: GroupSpec, engine: Engine) -> GroupSpec:
     """Returns the group if its new members join within the assignment interval.
 
-    The first of them has a target. The others are in the broker's table when the next heartbeat
-    after the interval computes one for all.
+    The first new member has a target. The other new members are in the broker's table when the next
+    heartbeat after the interval computes a target for all.
     """
     new = [member for member in group.members if member.generation_id is None]
     known = tuple(member for member in group.members if member.generation_id is not None)
@@ -123,7 +123,7 @@ def joined_together(group: GroupSpec, engine: Engine) -> GroupSpec:
 
 
 def with_one_target(group: GroupSpec, engine: Engine) -> GroupSpec:
-    """Returns the group if all new members are in the broker's table when it computes a target."""
+    """Returns the group if all new members are in the table when the broker computes a target."""
     newest = [member for member in group.members[::-1] if member.generation_id is None]
     known = [member for member in group.members if member.generation_id is not None]
     members = in_table_order([*newest, *known])

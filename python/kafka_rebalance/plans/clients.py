@@ -123,7 +123,7 @@ HAVE_CONSUMER_PROTOCOL = (JAVA, LIBRDKAFKA)
 """The libraries that have the consumer protocol."""
 
 EITHER_PYTHON = (KAFKA_PYTHON, AIOKAFKA)
-"""The libraries of a member whose bytes do not show which of the two it runs."""
+"""The libraries of a member whose bytes show only that it runs one of these two."""
 
 _BY_BYTES = {
     "java": (JAVA, KAFKA_PYTHON, AIOKAFKA),  # this project's plug-ins send Java's bytes
@@ -153,8 +153,8 @@ def _that_fit_bytes(member: Member) -> tuple[ClientLibrary, ...]:
 def class_name(group: GroupSpec, assignor: str | None) -> str | None:
     """Returns an assignor's name for tables: "python/range" if it is either Python library's class.
 
-    `assignor` is one of the names by which plans have it, such as "kafka-python/range". The members
-    of a group mostly run one library, so one that shows its library speaks for all.
+    `assignor` is a name that plans use, such as "kafka-python/range". The members of a group mostly
+    run one library, so one that shows its library speaks for all.
     """
     library, _, name = (assignor or "").partition("/")
     both = all(f"{one.name}/{name}" in PYTHON_LIBRARIES for one in EITHER_PYTHON)
@@ -165,7 +165,7 @@ def class_name(group: GroupSpec, assignor: str | None) -> str | None:
 
 
 def run_several(group: GroupSpec) -> bool:
-    """Returns whether the members certainly run several libraries: two have none in common."""
+    """Returns whether the members certainly run several libraries: two can have none in common."""
     may_run = [frozenset(one) for one in _libraries(group)]
     return any(one.isdisjoint(other) for one in may_run for other in may_run)
 
@@ -182,10 +182,10 @@ def _libraries(group: GroupSpec) -> set[tuple[ClientLibrary, ...]]:
 
 
 def unknown_libraries(group: GroupSpec) -> tuple[str, ...]:
-    """Returns the libraries of the last leader and of members that are not known here, each once.
+    """Returns the unknown libraries of the last leader and of the members, each once.
 
-    The contract accepts any text; an empty one names no library. Such a library's own assignors are
-    not known either.
+    The contract accepts any string; an empty string names no library. The own assignors of an
+    unknown library are not known either.
     """
     named = (group.leader_library, *(member.client_library for member in group.members))
     return tuple(name for name in dict.fromkeys(named) if name and name not in _BY_BYTES)
@@ -211,7 +211,7 @@ class Recipe:
 
     `way`       "rolling": restart one after another, once for each of `settings`; "stop all": stop
                 all, then start all with the only setting; "none": the client lacks the assignor.
-    `settings`  configuration lines, in order; `needs` is the Python import for them.
+    `settings`  configuration lines, in order; `needs` is the Python import that they require.
     """
 
     client: str
@@ -226,8 +226,9 @@ class Recipe:
 def recipe(client: ClientLibrary, old: str, new: str) -> Recipe:
     """Returns the recipe for a change of assignor with this client.
 
-    An `old` that only another library has is taken for the client's assignor of that name. If both
-    have one name in JoinGroup, one rolling bounce is enough: the leader's class answers.
+    An `old` that only another library has is taken for the client's assignor of that name. If `old`
+    and `new` share their name in JoinGroup, one rolling bounce is enough: the leader's class
+    answers.
     """
     if new not in client.assignors:
         return Recipe(client.name, "none")
@@ -241,7 +242,7 @@ def recipe(client: ClientLibrary, old: str, new: str) -> Recipe:
 
 
 def remote_recipe(client: ClientLibrary, new: str) -> Recipe:
-    """Returns the recipe for a change of the brokers' assignor: one bounce, one setting for all."""
+    """Returns the recipe for a change of the brokers' assignor: one bounce, one setting."""
     return Recipe(client.name, "rolling", (f"group.remote.assignor={protocol_name(new)}",))
 
 

@@ -15,13 +15,13 @@ from kafka_rebalance.group.spec import GroupSpec, partition_or_task_counts
 from .rounds import Round, Step
 
 _TASK = re.compile(r"(.+)_([0-9]+)")
-"""As TaskId.toString writes it: 0_3 is task 3 of subtopology 0."""
+"""A task as TaskId.toString writes it: 0_3 is task 3 of subtopology 0."""
 
 
 def partition_from_text(text: str) -> TopicPartition:
     """Parses `payments-3`, or `payments[3]` as in printed plans; tasks are `0-3` or `0[3]`.
 
-    Errors: GroupError at `partition`; TypeError for anything but a text.
+    Errors: GroupError at `partition`; TypeError for anything but a string.
     """
     if not isinstance(text, str):
         raise TypeError(f"partition: {a_type(text)} is not a text, as payments-3")

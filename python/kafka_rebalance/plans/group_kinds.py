@@ -3,7 +3,7 @@
 
     group      its assignors
     consumer   those of the leader (classic protocol), and the brokers' consumer/… (KIP-848); a
-               group goes from the one to the other by `SwitchProtocol` only
+               group changes between the two protocols by `SwitchProtocol` only
     share      share/… (KIP-932)
     streams    streams/… (KIP-1071)
 

@@ -105,7 +105,7 @@ def named_leader(group: GroupSpec, member: str | None) -> GroupSpec:
 
 
 def _no_member(group: GroupSpec, name: str) -> str:
-    """Returns the text of an error about a leader that is not there, perhaps with a made-up id."""
+    """Returns the text of an error about a leader that the group lacks; its id may be made up."""
     problem = f"there is no member {quoted(name)}"
     if name.endswith("*") or was_made_up(name, group.group_id, len(group.members)):
         problem += (
@@ -175,7 +175,7 @@ def _check_switches(group: GroupSpec, changes: Sequence[Change]) -> None:
 
 
 def _name_at_rest(group: GroupSpec) -> str:
-    """Returns the assignor of a plan without rebalances, by the name it has in other plans."""
+    """Returns the assignor of a plan without rebalances, by its name in other plans."""
     names = list(possible_dialects(group)) or [group.assignor or ""]
     return next((name for name in names if library_of(name) is None), names[0])
 
@@ -302,7 +302,7 @@ def _different(found: Sequence[LedPlan]) -> Iterator[LedPlan]:
     for one in found:
         for at, other in enumerate(kept):
             if _ends(one) == _ends(other):
-                # If one of the two is Kafka's own assignor, its name is kept.
+                # If one of two equal plans is that of Kafka's own assignor, its name is kept.
                 named = other if library_of(one.assignor) else one
                 leaders = dict.fromkeys((*other.leaders, *one.leaders))
                 kept[at] = replace(named, leaders=tuple(leaders))

@@ -71,7 +71,7 @@ def _check_plays(group: GroupSpec, changes: Sequence[Change]) -> None:
 def is_played(group: GroupSpec, change: Change) -> bool:
     """Returns False for a change of a streams group (KIP-1071) that no plan plays.
 
-    A contract line has the numbers of tasks, but not the topics on which they depend.
+    A contract line contains the numbers of tasks, but not the topics on which they depend.
     """
     if not assigns_tasks(group.assignor):
         return True

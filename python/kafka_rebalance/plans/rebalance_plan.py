@@ -75,8 +75,8 @@ class RebalancePlan:
     `possible` is the best result that was possible from the beginning. `newcomers` are members that
     do not exist yet: their real ids will differ, and ids break ties (`samples.py`). If
     `places_guessed`, the racks of new partitions' replicas are guesses, too; if `topics_guessed`,
-    the order of topics in new subscriptions is one (`changes/topic_order.py`); if
-    `topic_ids_guessed`, the ids of new topics are, which only the brokers' assignors read.
+    so is the order of topics in new subscriptions (`changes/topic_order.py`); if
+    `topic_ids_guessed`, so are the ids of new topics, which only the brokers' assignors read.
     """
 
     group: GroupSpec
@@ -244,7 +244,7 @@ class RebalancePlan:
             where = (self.group.generation_id, self.assignor, self.changes, chosen)
             try:
                 return counted_in_core(self, _core.sample(self.group.interned(), *where))
-            except AssignorThrows:  # Python counts such draws, and the others
+            except AssignorThrows:  # Python then counts all draws
                 pass
         played = (self.group, self.changes, self.engine)
         return count_ends(self, (partial(replay, *played, one, self.possible) for one in chosen))
@@ -274,8 +274,8 @@ def plan(
 
     If `assignor` is None, the group's own one is used. Any other assignor is planned as if the
     group already used it, with members that send what they send under it (`other_assignor.py`);
-    `SwitchAssignor` plans the change of assignor itself. Changes may be
-    texts such as `add-members=2`. Without changes, the next rebalance of the group is planned.
+    `SwitchAssignor` plans the change of assignor itself. Changes may be strings such as
+    `add-members=2`. Without changes, the next rebalance of the group is planned.
 
     Errors   GroupError at `changes[i]` for a change that does not fit; those of `assign`.
     """

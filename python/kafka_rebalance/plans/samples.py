@@ -40,11 +40,11 @@ class Samples:
 
     `moved[tp]` is the number of draws in which the partition changes its owner. `ends[tp]` counts
     the draws by the last owner: a member id of the given group, or NEW. `planned[tp]` is the last
-    owner in the plan itself, which is not among the draws. `moves` has the moves of each draw.
-    `varied` is True if names before the UUID were drawn too, `has_newcomers` if any id was drawn,
-    `places_guessed` if racks of new partitions' replicas were drawn, `topics_guessed` if the order
-    of topics in new subscriptions was, and `topic_ids_guessed` if ids of new topics were.
-    `throws` are the errors of further draws, in which the leader's assignor throws.
+    owner in the plan itself, which is not among the draws. `moves` lists the moves of each draw.
+    `varied` is True if the draws change names before the UUID too, `has_newcomers` if they change
+    any id, `places_guessed` for racks of new partitions' replicas, `topics_guessed` for the order
+    of topics in new subscriptions, and `topic_ids_guessed` for ids of new topics. `throws` are the
+    errors of further draws, in which the leader's assignor throws.
     """
 
     draws: int
@@ -100,7 +100,7 @@ class Samples:
 def enough_draws(plan: "RebalancePlan") -> int:
     """Returns how many draws a plan needs.
 
-    32 if racks are guessed, 8 to 32 if names or the order of topics, else 8.
+    It needs 32 if racks are guessed, 8 to 32 if names or the order of topics are guessed, else 8.
     """
     if plan.places_guessed:
         return MOST_DRAWS

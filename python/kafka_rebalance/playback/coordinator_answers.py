@@ -4,17 +4,8 @@
 from collections.abc import Sequence
 
 from kafka_rebalance.coordinator.machine.events import LogRecord
+from kafka_rebalance.wire import classic_groups as classic
 from kafka_rebalance.wire import group_records as wire
-from kafka_rebalance.wire.classic_groups import (
-    DeleteGroupsResponse,
-    DescribedGroup,
-    DescribeGroupsResponse,
-    FindCoordinatorResponse,
-    JoinGroupResponse,
-    LeaveGroupResponse,
-    ListGroupsResponse,
-    SyncGroupResponse,
-)
 from kafka_rebalance.wire.messages import Response
 from kafka_rebalance.wire.offsets import (
     OffsetCommitResponse,
@@ -85,13 +76,13 @@ def response_line(response: Response, names: IdNames) -> str:
 
 def _details(response: Response, names: IdNames) -> list[str]:
     match response:
-        case FindCoordinatorResponse(node_id=node):
+        case classic.FindCoordinatorResponse(node_id=node):
             return [f"node={node}"]
-        case JoinGroupResponse():
+        case classic.JoinGroupResponse():
             return _joined(response, names)
-        case SyncGroupResponse(assignment=assignment):
+        case classic.SyncGroupResponse(assignment=assignment):
             return [f"assignment={_text(assignment)}"] if assignment else []
-        case LeaveGroupResponse(members=members):
+        case classic.LeaveGroupResponse(members=members):
             return [
                 f"{names.name_of(one.member_id) or one.group_instance_id}={one.error_code}"
                 for one in members
@@ -106,16 +97,16 @@ def _details(response: Response, names: IdNames) -> list[str]:
             | OffsetDeleteResponse(partitions=partitions)
         ):
             return [f"{one.topic}-{one.partition}={one.error_code}" for one in partitions]
-        case DeleteGroupsResponse(groups=groups):
+        case classic.DeleteGroupsResponse(groups=groups):
             return [f"{group_id}={error}" for group_id, error in groups]
-        case ListGroupsResponse(groups=groups):
+        case classic.ListGroupsResponse(groups=groups):
             return [f"{one.group_id}={one.state}" for one in groups]
-        case DescribeGroupsResponse(groups=groups):
+        case classic.DescribeGroupsResponse(groups=groups):
             return [_described(one, names) for one in groups]
     return []  # a Heartbeat or an EndTransaction, whose response is only an error code
 
 
-def _joined(response: JoinGroupResponse, names: IdNames) -> list[str]:
+def _joined(response: classic.JoinGroupResponse, names: IdNames) -> list[str]:
     parts = []
     if response.generation_id >= 0:
         parts.append(f"generation={response.generation_id}")
@@ -130,7 +121,7 @@ def _joined(response: JoinGroupResponse, names: IdNames) -> list[str]:
     return parts
 
 
-def _described(group: DescribedGroup, names: IdNames) -> str:
+def _described(group: classic.DescribedGroup, names: IdNames) -> str:
     parts = [f"{group.group_id}={group.state}"]
     if group.error_code:
         parts.append(str(group.error_code))

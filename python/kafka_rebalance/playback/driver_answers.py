@@ -1,64 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes responses, records and states of groups as JSON, for the answers of `driver.py`.
 
-`_KEYS` lists, for each class, the keys of its JSON: `gen=generation_id` shows a field under a short
-key, `asg=assignment:topics` shows it in the form `topics` of `_FORMS`. A record of a group whose
-broker assigns has the field names of the class that decodes it. All records have their bytes: `kb`,
-`vb`; the value null is a tombstone.
+`_KEYS` lists, for each class by its name, the keys of its JSON: `gen=generation_id` shows a field
+under a short key, `asg=assignment:topics` shows it in the form `topics` of `_FORMS`. A class that
+is not listed has the names of its fields. All records have their bytes: `kb`, `vb`; the value null
+is a tombstone.
 """
 
-import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from enum import Enum, IntEnum
 from functools import cache
 from typing import Any
 
 from kafka_rebalance.coordinator.broker_assigned.target import NO_TARGET
 from kafka_rebalance.coordinator.classic_group.group import Group
-from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
-from kafka_rebalance.coordinator.consumer_group.member import ConsumerGroupMember
 from kafka_rebalance.coordinator.machine import events as interface
-from kafka_rebalance.coordinator.share_group.group import ShareGroup, ShareGroupMember
-from kafka_rebalance.coordinator.streams_group.group import StreamsGroup
-from kafka_rebalance.coordinator.streams_group.member import StreamsGroupMember
-from kafka_rebalance.coordinator.streams_group.tasks import NOTHING, MemberTasks, task_list
+from kafka_rebalance.coordinator.streams_group.member import NOTHING, MemberTasks, task_list
 from kafka_rebalance.java.hash_map import Uuid
+from kafka_rebalance.wire import classic_groups as classic
 from kafka_rebalance.wire import group_records as wire
-from kafka_rebalance.wire.broker_groups import (
-    ConsumerGroupHeartbeatResponse,
-    DescribedConsumerGroup,
-    DescribedConsumerMember,
-    DescribedShareGroup,
-    DescribedShareMember,
-    ShareGroupHeartbeatResponse,
-)
+from kafka_rebalance.wire import offsets
 from kafka_rebalance.wire.broker_records import decode_record
-from kafka_rebalance.wire.classic_groups import (
-    DeleteGroupsResponse,
-    DescribedGroup,
-    DescribedMember,
-    DescribeGroupsResponse,
-    HeartbeatResponse,
-    JoinedMember,
-    JoinGroupResponse,
-    LeaveGroupResponse,
-    LeftMember,
-    ListedGroup,
-    ListGroupsResponse,
-    SyncGroupResponse,
-)
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.messages import Response
-from kafka_rebalance.wire.offsets import (
-    OffsetCommitResponse,
-    OffsetDeleteResponse,
-    OffsetFetchResponse,
-)
-from kafka_rebalance.wire.streams_groups import (
-    DescribedStreamsGroup,
-    DescribedStreamsMember,
-    StreamsGroupHeartbeatResponse,
-)
+from kafka_rebalance.wire.messages import Response, field_names
 
 from .driver_commands import Json
 from .virtual_broker import Happened, VirtualBroker, id_text
@@ -70,57 +34,63 @@ _HEARTBEAT = "err=error_code member=member_id epoch=member_epoch interval=heartb
 _DESCRIBED = "err=error_code state=group_state epoch=group_epoch assignment_epoch"
 _GROUP = "state epoch assignment_epoch assigned_at=assignment_timestamp_ms"
 _MEMBER = "epoch=member_epoch prev=previous_member_epoch state:name"
-_KEYS: dict[type, str] = {
-    HeartbeatResponse: "err=error_code",
-    LeaveGroupResponse: "err=error_code members",
-    LeftMember: "m=member_id inst=group_instance_id err=error_code",
-    ListGroupsResponse: "err=error_code groups:sorted",
-    ListedGroup: "g=group_id ptype=protocol_type state type=group_type",
-    DescribedGroup: "err=error_code state:text proto=protocol_name ptype=protocol_type members",
-    DescribedMember: "id=member_id meta=metadata asg=assignment",
-    JoinGroupResponse: "err=error_code gen=generation_id ptype=protocol_type "
+_KEYS: dict[str, str] = {
+    "HeartbeatResponse": "err=error_code",
+    "LeaveGroupResponse": "err=error_code members",
+    "LeftMember": "m=member_id inst=group_instance_id err=error_code",
+    "ListGroupsResponse": "err=error_code groups:sorted",
+    "ListedGroup": "g=group_id ptype=protocol_type state type=group_type",
+    "DescribedGroup": "err=error_code state:text proto=protocol_name ptype=protocol_type members",
+    "DescribedMember": "id=member_id meta=metadata asg=assignment",
+    "JoinGroupResponse": "err=error_code gen=generation_id ptype=protocol_type "
     "proto=protocol_name leader member=member_id skip=skip_assignment members",
-    JoinedMember: "id=member_id inst=group_instance_id meta=metadata",
-    SyncGroupResponse: "err=error_code ptype=protocol_type proto=protocol_name asg=assignment",
-    ConsumerGroupHeartbeatResponse: f"{_HEARTBEAT} asg=assignment:topics",
-    ShareGroupHeartbeatResponse: f"{_HEARTBEAT} asg=assignment:topics",
-    DescribedConsumerGroup: f"{_DESCRIBED} assignor=assignor_name members:by_id",
-    DescribedConsumerMember: "epoch=member_epoch inst=instance_id rack=rack_id "
+    "JoinedMember": "id=member_id inst=group_instance_id meta=metadata",
+    "SyncGroupResponse": "err=error_code ptype=protocol_type proto=protocol_name asg=assignment",
+    "ConsumerGroupHeartbeatResponse": f"{_HEARTBEAT} asg=assignment:topics",
+    "ShareGroupHeartbeatResponse": f"{_HEARTBEAT} asg=assignment:topics",
+    "DescribedConsumerGroup": f"{_DESCRIBED} assignor=assignor_name members:by_id",
+    "DescribedConsumerMember": "epoch=member_epoch inst=instance_id rack=rack_id "
     "regex=subscribed_topic_regex type=member_type topics=subscribed_topic_names:sorted "
     "asg=assignment:named target=target_assignment:named",
-    DescribedShareGroup: f"{_DESCRIBED} assignor=assignor_name members:by_id",
-    DescribedShareMember: "epoch=member_epoch rack=rack_id "
+    "DescribedShareGroup": f"{_DESCRIBED} assignor=assignor_name members:by_id",
+    "DescribedShareMember": "epoch=member_epoch rack=rack_id "
     "topics=subscribed_topic_names:sorted asg=assignment:named",
-    StreamsGroupHeartbeatResponse: f"{_HEARTBEAT} active=active_tasks:tasks "
+    "StreamsGroupHeartbeatResponse": f"{_HEARTBEAT} active=active_tasks:tasks "
     "standby=standby_tasks:tasks warmup=warmup_tasks:tasks status creatable=creatable_topics:names "
     "counts=creatable_topics:counts",
-    DescribedStreamsGroup: f"{_DESCRIBED} members:by_id",
-    DescribedStreamsMember: "epoch=member_epoch inst=instance_id rack=rack_id "
+    "DescribedStreamsGroup": f"{_DESCRIBED} members:by_id",
+    "DescribedStreamsMember": "epoch=member_epoch inst=instance_id rack=rack_id "
     "process=process_id asg=assignment:roles target=target_assignment:roles",
-    wire.OffsetCommitValue: "ver=version off=offset cts=commit_timestamp_ms "
-    "ets=expire_timestamp_ms",
-    wire.GroupMetadataValue: "ver=version gen=generation_id proto=protocol ptype=protocol_type "
+    "OffsetCommitValue": "ver=version off=offset cts=commit_timestamp_ms ets=expire_timestamp_ms",
+    "GroupMetadataValue": "ver=version gen=generation_id proto=protocol ptype=protocol_type "
     "leader ts=current_state_timestamp_ms members",
-    wire.MemberMetadata: "id=member_id inst=group_instance_id rt=rebalance_timeout_ms "
+    "MemberMetadata": "id=member_id inst=group_instance_id rt=rebalance_timeout_ms "
     "st=session_timeout_ms sub=subscription asg=assignment",
-    Group: "state gen=generation_id proto=protocol_name ptype=protocol_type leader=leader_id "
+    "Group": "state gen=generation_id proto=protocol_name ptype=protocol_type leader=leader_id "
     "ts=state_timestamp_ms members:keys pending:count awaiting=awaiting_join "
     "pending_sync:sorted",
-    ConsumerGroup: _GROUP,
-    ShareGroup: _GROUP,
-    StreamsGroup: _GROUP,
-    ConsumerGroupMember: f"{_MEMBER} assigned:epochs pending=pending_revocation:epochs",
-    ShareGroupMember: f"{_MEMBER} assigned:ids",
-    StreamsGroupMember: f"{_MEMBER} assigned:member_tasks pending=pending_revocation:member_tasks",
+    "ConsumerGroup": _GROUP,
+    "ShareGroup": _GROUP,
+    "StreamsGroup": _GROUP,
+    "ConsumerGroupMember": f"{_MEMBER} assigned:epochs pending=pending_revocation:epochs",
+    "ShareGroupMember": f"{_MEMBER} assigned:ids",
+    "StreamsGroupMember": f"{_MEMBER} assigned:member_tasks "
+    "pending=pending_revocation:member_tasks",
 }
 
 
-def _shown(value: Any, name_of: NameOf) -> Any:
-    """Returns a value as JSON: a message as an object with the keys of `_KEYS`."""
-    if type(value) in _KEYS:
+def _shown(value: Any, name_of: NameOf = str) -> Any:
+    """Returns a value as JSON: a message as an object with the keys of `_KEYS`, else by field."""
+    keys = _KEYS.get(type(value).__name__)
+    if keys is not None:
         return {
-            key: _FORMS[form](getattr(value, field), name_of)
-            for key, field, form in _fields(_KEYS[type(value)])
+            key: _FORMS[form](getattr(value, field), name_of) for key, field, form in _fields(keys)
+        }
+    names = field_names(type(value))
+    if names:
+        return {
+            name: id_text(one) if name == "topic_id" else _shown(one, name_of)
+            for name, one in ((name, getattr(value, name)) for name in names)
         }
     if isinstance(value, IntEnum):
         return value.name
@@ -204,27 +174,27 @@ def answer_of(happened: list[Happened], number: int, name_of: NameOf) -> Json:
 def _answer(response: Response, name_of: NameOf) -> Json:
     """Returns a response's keys; JoinGroup and SyncGroup have none (see `events_of`)."""
     match response:
-        case JoinGroupResponse() | SyncGroupResponse():
+        case classic.JoinGroupResponse() | classic.SyncGroupResponse():
             return {}
-        case OffsetCommitResponse(partitions=partitions):
+        case offsets.OffsetCommitResponse(partitions=partitions):
             return {"err": str(partitions[0].error_code) if partitions else None}
-        case OffsetFetchResponse(error_code=ErrorCode.NONE, offsets=(one,)):
+        case offsets.OffsetFetchResponse(error_code=ErrorCode.NONE, offsets=(one,)):
             answer = {"off": one.offset, "le": one.leader_epoch, "md": one.metadata}
             return {"gerr": str(ErrorCode.NONE), "err": str(one.error_code), **answer}
-        case OffsetFetchResponse(error_code=error):
+        case offsets.OffsetFetchResponse(error_code=error):
             return {"gerr": str(error)}
-        case OffsetDeleteResponse(error_code=error, partitions=partitions):
+        case offsets.OffsetDeleteResponse(error_code=error, partitions=partitions):
             return {"err": str(partitions[0].error_code if partitions else error)}
-        case DeleteGroupsResponse(groups=((_, error),)):
+        case classic.DeleteGroupsResponse(groups=((_, error),)):
             return {"err": str(error)}
-        case DescribeGroupsResponse(groups=(group,)):
+        case classic.DescribeGroupsResponse(groups=(group,)):
             answered: Json = _shown(group, name_of)
             return answered
-    described = () if isinstance(response, ListGroupsResponse) else _groups(response)
+    described = () if isinstance(response, classic.ListGroupsResponse) else _groups(response)
     one_of = described[0] if described else response
-    shown: Json = _shown(one_of, name_of) if type(one_of) in _KEYS else {}
+    shown: Json = _shown(one_of, name_of) if type(one_of).__name__ in _KEYS else {}
     is_refused = shown.get("err") not in (None, str(ErrorCode.NONE))
-    has_parts = isinstance(response, LeaveGroupResponse)
+    has_parts = isinstance(response, classic.LeaveGroupResponse)
     return {"err": shown["err"]} if is_refused and not has_parts else shown
 
 
@@ -236,10 +206,10 @@ def _groups(response: Response) -> tuple[Any, ...]:
 def events_of(at: int, effect: interface.Effect | interface.AppendFailed) -> list[Json]:
     """Returns the events of an effect: joins, syncs, drops, timers, records, refused logs."""
     match effect:
-        case interface.Respond(request_id, JoinGroupResponse() as join):
-            return [{"ev": "join", "id": request_id, "t": at} | _shown(join, str)]
-        case interface.Respond(request_id, SyncGroupResponse() as sync):
-            return [{"ev": "sync", "id": request_id, "t": at} | _shown(sync, str)]
+        case interface.Respond(request_id, classic.JoinGroupResponse() as join):
+            return [{"ev": "join", "id": request_id, "t": at} | _shown(join)]
+        case interface.Respond(request_id, classic.SyncGroupResponse() as sync):
+            return [{"ev": "sync", "id": request_id, "t": at} | _shown(sync)]
         case interface.Drop(request_id):
             return [{"ev": "drop", "id": request_id, "t": at}]
         case interface.Expired(key):
@@ -264,7 +234,7 @@ def record_event(at: int, record: interface.LogRecord) -> Json:
         event |= {"type": kind.name, "key_version": kind.value}
         key_name = "name" if kind.group_type == "consumer" else "member_id"
         event["k"] = {"group_id": group_id} | ({} if name is None else {key_name: name})
-        event["value"] = _by_name(assigning.value)
+        event["value"] = _shown(assigning.value)
     key = wire.decode_key(record.key)
     match key:
         case wire.OffsetCommitKey(group_id, topic, partition):
@@ -272,23 +242,7 @@ def record_event(at: int, record: interface.LogRecord) -> Json:
         case wire.GroupMetadataKey(group_id):
             event |= {"type": "group", "key": group_id}
     event |= {"kb": record.key.hex(), "vb": None if record.value is None else record.value.hex()}
-    return event | (_shown(wire.decode_value(key, record.value), str) or {})
-
-
-def _by_name(value: Any) -> object:
-    """Returns a decoded value: fields by name, bytes as `text_of` has them, topic ids in base64."""
-    if isinstance(value, bytes):
-        return text_of(value)
-    if dataclasses.is_dataclass(value):
-        fields = {one.name: getattr(value, one.name) for one in dataclasses.fields(value)}
-    elif isinstance(value, tuple) and hasattr(value, "_asdict"):
-        fields = value._asdict()
-    else:
-        return [_by_name(item) for item in value] if isinstance(value, tuple) else value
-    return {
-        name: id_text(field) if name == "topic_id" else _by_name(field)
-        for name, field in fields.items()
-    }
+    return event | (_shown(wire.decode_value(key, record.value)) or {})
 
 
 # States -------------------------------------------------------------------------------------------
@@ -314,7 +268,7 @@ def state_of_any_type(broker: VirtualBroker, group_id: str) -> Json:
     if isinstance(group, Group):
         return timers | {"type": "classic", "state": str(group.state)}
     shown: Json = _shown(group, broker.topic_name)
-    if isinstance(group, ConsumerGroup | ShareGroup):
+    if hasattr(group, "is_homogeneous"):
         shown["subscription"] = "HOMOGENEOUS" if group.is_homogeneous else "HETEROGENEOUS"
     members = {
         one.member_id: _shown(one, broker.topic_name) | _extra(broker, group, one)
@@ -325,18 +279,15 @@ def state_of_any_type(broker: VirtualBroker, group_id: str) -> Json:
 
 def _extra(broker: VirtualBroker, group: Any, member: Any) -> Json:
     """Returns a member's target and, in a consumer group, whether its protocol is classic."""
-    match group:
-        case StreamsGroup():
-            target = group.targets.get(member.member_id, NOTHING)
-            listed = {role: task_list(some) for role, some in target._asdict().items()}
-            return {"target": {role: _tasks(some, str) for role, some in listed.items()}}
-        case ShareGroup():
-            targets: Mapping[Uuid, Iterable[int]] = group.target_of(member.member_id)
-            return {"target": _FORMS["ids"](targets, broker.topic_name)}
-        case _:
-            own = group.targets.get(member.member_id, NO_TARGET)
-            target_of = {"target": _FORMS["ids"](own, broker.topic_name)}
-            return {"classic": member.classic is not None} | target_of
+    if group.group_type == "streams":
+        target = group.targets.get(member.member_id, NOTHING)
+        listed = {role: task_list(some) for role, some in target._asdict().items()}
+        return {"target": {role: _tasks(some, str) for role, some in listed.items()}}
+    own = group.targets.get(member.member_id, NO_TARGET)
+    extra: Json = {"target": _FORMS["ids"](own, broker.topic_name)}
+    if group.group_type == "consumer":
+        extra["classic"] = member.classic is not None
+    return extra
 
 
 def _timers(broker: VirtualBroker, group_id: str) -> dict[str, int]:

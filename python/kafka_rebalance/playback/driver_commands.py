@@ -18,40 +18,15 @@ from kafka_rebalance.coordinator.config import CoordinatorConfig
 from kafka_rebalance.coordinator.machine.events import ClusterTopic
 from kafka_rebalance.group.declared_types import check_fields, fits
 from kafka_rebalance.java.hash_map import Uuid
-from kafka_rebalance.wire.broker_groups import (
-    ConsumerGroupDescribe,
-    ConsumerGroupHeartbeat,
-    ShareGroupDescribe,
-    ShareGroupHeartbeat,
-    TopicPartitions,
-)
-from kafka_rebalance.wire.classic_groups import (
-    DeleteGroups,
-    DescribeGroups,
-    Heartbeat,
-    JoinGroup,
-    JoinGroupProtocol,
-    LeaveGroup,
-    ListGroups,
-    MemberIdentity,
-    SyncGroup,
-)
+from kafka_rebalance.wire import broker_groups as broker_assigned
+from kafka_rebalance.wire import classic_groups as classic
+from kafka_rebalance.wire import offsets, streams_groups
+from kafka_rebalance.wire.broker_groups import TopicPartitions
+from kafka_rebalance.wire.classic_groups import JoinGroupProtocol, MemberIdentity
 from kafka_rebalance.wire.error_codes import ErrorCode
 from kafka_rebalance.wire.messages import Request
-from kafka_rebalance.wire.offsets import (
-    EndTransaction,
-    OffsetCommit,
-    OffsetDelete,
-    OffsetFetch,
-    OffsetToCommit,
-    TxnOffsetCommit,
-)
-from kafka_rebalance.wire.streams_groups import (
-    StreamsGroupDescribe,
-    StreamsGroupHeartbeat,
-    SubtopologyTasks,
-    TaskList,
-)
+from kafka_rebalance.wire.offsets import OffsetToCommit
+from kafka_rebalance.wire.streams_groups import SubtopologyTasks, TaskList
 from kafka_rebalance.wire.streams_topology import (
     CopartitionGroup,
     InternalTopic,
@@ -67,48 +42,54 @@ Step = Callable[[], object]
 
 # Maps an op to its request, and to the request's version for a command without `v`.
 REQUESTS: dict[str, tuple[type[Request], int | None]] = {
-    "join": (JoinGroup, 9),
-    "sync": (SyncGroup, 4),  # from 5 on, protocol type and name are mandatory
-    "hb": (Heartbeat, None),
-    "leave": (LeaveGroup, None),
-    "commit": (OffsetCommit, 9),
-    "txncommit": (TxnOffsetCommit, 3),  # from 6 on, an absent group has its own error
-    "endtxn": (EndTransaction, None),
-    "fetch": (OffsetFetch, None),
-    "delete_offsets": (OffsetDelete, None),
-    "delete_group": (DeleteGroups, None),
-    "describe": (DescribeGroups, 5),  # from 6 on, an absent group is an error
-    "list": (ListGroups, None),
-    "chb": (ConsumerGroupHeartbeat, 1),
-    "cdescribe": (ConsumerGroupDescribe, None),
-    "shb": (ShareGroupHeartbeat, 1),
-    "sdescribe": (ShareGroupDescribe, None),
-    "sthb": (StreamsGroupHeartbeat, 1),
-    "stdescribe": (StreamsGroupDescribe, None),
+    "join": (classic.JoinGroup, 9),
+    "sync": (classic.SyncGroup, 4),  # from 5 on, protocol type and name are mandatory
+    "hb": (classic.Heartbeat, None),
+    "leave": (classic.LeaveGroup, None),
+    "commit": (offsets.OffsetCommit, 9),
+    "txncommit": (offsets.TxnOffsetCommit, 3),  # from 6 on, an absent group has its own error
+    "endtxn": (offsets.EndTransaction, None),
+    "fetch": (offsets.OffsetFetch, None),
+    "delete_offsets": (offsets.OffsetDelete, None),
+    "delete_group": (classic.DeleteGroups, None),
+    "describe": (classic.DescribeGroups, 5),  # from 6 on, an absent group is an error
+    "list": (classic.ListGroups, None),
+    "chb": (broker_assigned.ConsumerGroupHeartbeat, 1),
+    "cdescribe": (broker_assigned.ConsumerGroupDescribe, None),
+    "shb": (broker_assigned.ShareGroupHeartbeat, 1),
+    "sdescribe": (broker_assigned.ShareGroupDescribe, None),
+    "sthb": (streams_groups.StreamsGroupHeartbeat, 1),
+    "stdescribe": (streams_groups.StreamsGroupDescribe, None),
 }
 
+
+def _pairs(text: str) -> Json:
+    return dict(pair.split("=") for pair in text.split())
+
+
 # Maps a field of a request to the key of a command; without the key, the field has its default.
-_KEYS = {
-    "member_id": "m",
-    "group_instance_id": "inst",
-    "generation_id": "gen",
-    "session_timeout_ms": "st",
-    "rebalance_timeout_ms": "rt",
-    "protocol_type": "pt",
-    "protocol_name": "pn",
-    "retention_ms": "retention",
-    "require_stable": "stable",
-    "producer_id": "pid",
-    "committed": "commit",
-    "member_epoch": "epoch",
-    "instance_id": "inst",
-    "rack_id": "rack",
-    "subscribed_topic_regex": "regex",
-    "server_assignor": "assignor",
-    "process_id": "process",
-    "client_tags": "tags",
-    "shutdown_application": "shutdown",
-}
+_KEYS = _pairs(
+    "member_id=m group_instance_id=inst instance_id=inst generation_id=gen member_epoch=epoch "
+    "session_timeout_ms=st rebalance_timeout_ms=rt protocol_type=pt protocol_name=pn "
+    "retention_ms=retention require_stable=stable producer_id=pid committed=commit rack_id=rack "
+    "subscribed_topic_regex=regex server_assignor=assignor process_id=process client_tags=tags "
+    "shutdown_application=shutdown"
+)
+
+# Maps a key of an `init` command to the end of a setting's name, which begins with `group_`.
+_SETTINGS = _pairs(
+    "init_delay=initial_rebalance_delay_ms max_size=max_size min_st=min_session_timeout_ms "
+    "max_st=max_session_timeout_ms cst=consumer_session_timeout_ms "
+    "chi=consumer_heartbeat_interval_ms cmax=consumer_max_size "
+    "cai=consumer_assignment_interval_ms assignors=consumer_assignors "
+    "policy=consumer_migration_policy rri=consumer_regex_refresh_interval_ms "
+    "sst=share_session_timeout_ms shi=share_heartbeat_interval_ms smax=share_max_size "
+    "sai=share_assignment_interval_ms tst=streams_session_timeout_ms "
+    "thi=streams_heartbeat_interval_ms tmax=streams_max_size "
+    "tai=streams_assignment_interval_ms tird=streams_initial_rebalance_delay_ms "
+    "tsr=streams_num_standby_replicas twu=streams_num_warmup_replicas "
+    "tags=streams_rack_aware_assignment_tags"
+)
 
 # Keys whose default is not that of the field, or whose field has no default.
 _DEFAULTS: Json = {"m": "", "gen": -1, "st": 10_000}
@@ -147,33 +128,11 @@ def start(command: Json, new_id: Callable[[], str] | None) -> VirtualBroker:
 
 def config_of(command: Json) -> CoordinatorConfig:
     """Returns the settings of an `init` command. Errors: those of `read`."""
-    return CoordinatorConfig(
-        group_initial_rebalance_delay_ms=command.get("init_delay", 3_000),
-        group_max_size=command.get("max_size", 2**31 - 1),
-        group_min_session_timeout_ms=command.get("min_st", 6_000),
-        group_max_session_timeout_ms=command.get("max_st", 1_800_000),
-        offset_metadata_max_bytes=command.get("meta_max", 4_096),
-        offsets_retention_minutes=command.get("ret_min", 10_080),
-        group_consumer_session_timeout_ms=command.get("cst", 45_000),
-        group_consumer_heartbeat_interval_ms=command.get("chi", 5_000),
-        group_consumer_max_size=command.get("cmax", 2**31 - 1),
-        group_consumer_assignment_interval_ms=command.get("cai", 1_000),
-        group_consumer_assignors=tuple(command.get("assignors", ("uniform", "range"))),
-        group_consumer_migration_policy=command.get("policy", "bidirectional"),
-        group_consumer_regex_refresh_interval_ms=command.get("rri", 600_000),
-        group_share_session_timeout_ms=command.get("sst", 45_000),
-        group_share_heartbeat_interval_ms=command.get("shi", 5_000),
-        group_share_max_size=command.get("smax", 200),
-        group_share_assignment_interval_ms=command.get("sai", 1_000),
-        group_streams_session_timeout_ms=command.get("tst", 45_000),
-        group_streams_heartbeat_interval_ms=command.get("thi", 5_000),
-        group_streams_max_size=command.get("tmax", 2**31 - 1),
-        group_streams_assignment_interval_ms=command.get("tai", 1_000),
-        group_streams_initial_rebalance_delay_ms=command.get("tird", 3_000),
-        group_streams_num_standby_replicas=command.get("tsr", 0),
-        group_streams_num_warmup_replicas=command.get("twu", 2),
-        group_streams_rack_aware_assignment_tags=tuple(command.get("tags", ())),
-    )
+    values = {f"group_{name}": command[key] for key, name in _SETTINGS.items() if key in command}
+    values = {name: tuple(one) if isinstance(one, list) else one for name, one in values.items()}
+    others = {"offset_metadata_max_bytes": "meta_max", "offsets_retention_minutes": "ret_min"}
+    values |= {name: command[key] for name, key in others.items() if key in command}
+    return CoordinatorConfig(**values)
 
 
 def group_id_of(command: Json) -> str:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `describe` shows: the present state of a group, and the findings."""
+"""Finds what `describe` shows: the present state of a group, and the findings."""

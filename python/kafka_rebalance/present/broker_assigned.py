@@ -22,9 +22,9 @@ class AssignedByBroker:
     """A group as its coordinator describes it, with its lag.
 
     `lags` counts the records not yet consumed, for each partition with a committed offset; None if
-    the offsets were not read, as for a share group. `leaderless` has the partitions for which no
-    leader answers. `topics` are those of the cluster, with the racks of their replicas; none if
-    they are not known.
+    the offsets were not read, as for a share group. `leaderless` lists the partitions for which no
+    leader answers. `topics` are those of the cluster, with the racks of their replicas; empty if
+    unknown.
     """
 
     described: BrokerGroup

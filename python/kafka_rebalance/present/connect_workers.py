@@ -19,9 +19,10 @@ from kafka_rebalance.wire.connect_protocol import (
 
 @dataclass(frozen=True, slots=True)
 class ConnectWorker:
-    """A member of a Connect group: what it sent when it joined, and what its leader assigned.
+    """A member of a Connect group: its report when it joined, and the work that its leader
+    assigned.
 
-    An incremental assignment has only the difference from what the worker ran when it joined.
+    An incremental assignment contains only the difference from the work at the join.
     """
 
     member_id: str
@@ -32,7 +33,9 @@ class ConnectWorker:
 
     @property
     def work(self) -> Work:
-        """Returns what runs on the worker: what it ran, less the revoked, and the new work."""
+        """Returns the work on the worker: its reported work without the revoked part, and the new
+        work.
+        """
         ran, new = self.metadata.assignment or ConnectAssignment(), self.assignment
         revoked = _work(new.revoked_connectors, new.revoked_tasks)
         return _work(ran.connectors, ran.tasks) - revoked + _work(new.connectors, new.tasks)
@@ -52,7 +55,7 @@ class ConnectWorker:
 
 @dataclass(frozen=True, slots=True)
 class ConnectGroup:
-    """A Connect group. `protocol` is the one that its workers chose, such as "sessioned"."""
+    """A Connect group. `protocol` is the protocol that its workers chose, such as "sessioned"."""
 
     group_id: str
     state: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Describes the present state of a group: who owns what, how even that is, and what is wrong.
+"""Describes the present state of a group: the owners, the balance, and the faults.
 
 `notes/note.py` lists the kinds of findings.
 
@@ -46,13 +46,13 @@ from .why_uneven import why_uneven
 class Description:
     """The present state of a group.
 
-    `assignment` has the partitions that the members own now. `balance` is that of these partitions,
-    `possible` is the best one. `lags` counts the records not yet consumed, for each partition with
-    a committed offset; None if the offsets were not read (as for a group from a file). In a streams
-    group (KIP-1071), members own tasks, and the lags are those of the partitions that these read.
-    `assignors` are those that may answer the next rebalance, as the leaders' libraries have them;
-    none if the group's assignor is not known. `leaderless` has the partitions that no member can
-    read because no leader answers for them.
+    `assignment` holds the partitions that the members own now. `balance` is that of these
+    partitions, `possible` is the best balance. `lags` counts the records not yet consumed, for each
+    partition with a committed offset; None if the offsets were not read (as for a group from a
+    file). In a streams group (KIP-1071), members own tasks, and the lags are those of the
+    partitions that these read. `assignors` are those that may answer the next rebalance, by the
+    leaders' libraries; empty if the group's assignor is unknown. `leaderless` lists the partitions
+    that no member can read because no leader answers for them.
     """
 
     group: GroupSpec
@@ -144,11 +144,13 @@ def describe(
     leaderless: Collection[TopicPartition] = (),
     engine: Engine = "rust",
 ) -> Description:
-    """Returns the group's present assignment, its balance, and what is wrong with it.
+    """Returns the group's present assignment, its balance, and its faults.
 
-    `leaderless` has partitions for which no leader answers; those that no member owns do not count.
+    `leaderless` lists partitions for which no leader answers; those that no member owns do not
+    count.
 
-    Errors   TypeError for what is no GroupSpec, and for `lags` without a number for each partition.
+    Errors   TypeError for anything but a GroupSpec, and for `lags` without a number for each
+             partition.
     """
     require_group(group)
     _check_lags(lags)
@@ -180,7 +182,7 @@ def read_partitions(group: GroupSpec, owned: Iterable[TopicPartition]) -> list[T
     """Returns the partitions that the owner of `owned` reads.
 
     In a streams group (KIP-1071), these are tasks: each reads the partition of its own number of
-    every source topic of its subtopology. The list is empty if the source topics are not known.
+    every source topic of its subtopology. The list is empty if the source topics are unknown.
     """
     if group.subtopologies is None:
         return list(owned)
@@ -261,7 +263,7 @@ def _loads(
     idle = tuple(member_id for member_id, count in held.items() if not count)
     if idle and len(idle) < len(held):
         yield _idle(group, idle, fewer_partitions=possible.min == 0)
-    # Kafka Streams assigns tasks, of which nothing is known here.
+    # Kafka Streams assigns tasks, which are unknown here.
     if any(held.values()) and balance.stddev > possible.stddev and group.assignor != STREAM:
         text = f"{balance.min} to {balance.max} partitions a member; possible is {possible.min}"
         text += f" to {possible.max}" if possible.max > possible.min else " each"
@@ -281,7 +283,7 @@ def _idle(group: GroupSpec, idle: tuple[str, ...], *, fewer_partitions: bool) ->
         text, ask = "another assignment gives every member a partition", "compare"
         return Note("idle", text, idle, ask=None if group.assignor == STREAM else ask)
     text = "there are fewer partitions than members for their topics"
-    if group.assignor != STREAM:  # Kafka Streams does not allow that its topics grow
+    if group.assignor != STREAM:  # the topics of Kafka Streams must not grow
         text += ": remove members or add partitions"
     return Note("idle", text, idle)
 
@@ -330,7 +332,9 @@ def _next_rebalance(group: GroupSpec, led: Sequence[LedPlan], engine: Engine) ->
 
 
 def _led(group: GroupSpec, engine: Engine) -> tuple[LedPlan, ...]:
-    """Returns the next rebalance for each assignor that may answer; it has no plan if it hangs."""
+    """Returns the next rebalance for each assignor that may answer; an assignor that hangs has no
+    plan.
+    """
     if group.assignor is None or not is_known(group.assignor):
         return ()
     try:

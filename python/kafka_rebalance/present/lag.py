@@ -2,7 +2,7 @@
 """Adds up the lag of partitions, of which some may have no committed offset.
 
 Without a committed offset it is unknown where the group begins to read, so the lag is unknown: it
-is None, never 0. `lags` has an entry for each partition with a committed offset.
+is None, never 0. `lags` contains an entry for each partition with a committed offset.
 """
 
 from collections.abc import Collection, Mapping
@@ -15,7 +15,7 @@ Lags = Mapping[TopicPartition, int]
 def lag_in(lags: Lags | None, partitions: Collection[TopicPartition]) -> int | None:
     """Returns the records not yet consumed in the partitions whose lag is known.
 
-    None if the offsets were not read, or if the lag of none of the partitions is known; 0 without
+    Returns None if the offsets were not read, or if no partition's lag is known; 0 without
     partitions.
     """
     if lags is None:

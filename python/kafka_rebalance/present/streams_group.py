@@ -29,7 +29,9 @@ def task_text(task: TopicPartition) -> str:
 
 
 def tasks_of(group: DescribedStreamsGroup) -> _Tasks:
-    """Returns each active task of the members or of their targets, with what it reads."""
+    """Returns each active task of the members or of their targets, with the partitions that it
+    reads.
+    """
     sources = {one.subtopology_id: one.read_topics for one in group.subtopologies}
     lists = [tasks for one in group.members for tasks in (one.assigned, one.target)]
     every = sorted({task for tasks in lists for task in tasks.active})
@@ -44,7 +46,7 @@ class StreamsGroupWithLag:
     """A group as its coordinator describes it, with its lag.
 
     `lags` counts the records not yet consumed, for each partition of a source topic with a
-    committed offset. `leaderless` has the partitions for which no leader answers.
+    committed offset. `leaderless` lists the partitions for which no leader answers.
     """
 
     described: DescribedStreamsGroup
@@ -83,7 +85,7 @@ class StreamsGroupWithLag:
     def without_committed_offset(self) -> int:
         """Returns how many partitions have no committed offset.
 
-        They are those that the members' active tasks read, and the active tasks of their targets.
+        The partitions are those that the active tasks of members and of their targets read.
         """
         return without_committed_offset(self.lags, {*self._read} - {*self.leaderless}) or 0
 

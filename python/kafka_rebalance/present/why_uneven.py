@@ -4,9 +4,10 @@
     why_uneven: group, its present assignment, the plan of its next rebalance -> a clause, or None
 
 1. The next rebalance makes the group more even: its assignor answers otherwise for the members and
-   topics of now. If it moves partitions without that, the owners are not the cause.
-2. Range shares out each topic by itself: each subscriber has its share of the topic, or one
-   partition more. These add up, because the members with more are the first in every topic.
+   topics of now. If it moves partitions without more balance, the owners are not the cause.
+2. Range divides each topic by itself: each subscriber has its share of the topic, or one partition
+   more. The additional partitions add up, because the members with more are the first in every
+   topic.
 3. Members subscribe to different topics. Round-robin then passes over members without counting, and
    the sticky assignors move partitions one by one until no single move helps.
 

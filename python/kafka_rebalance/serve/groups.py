@@ -10,28 +10,9 @@ from datetime import timedelta
 from itertools import groupby
 from typing import Any
 
-from kafka_rebalance.wire.classic_groups import (
-    NO_GENERATION,
-    UNKNOWN_MEMBER,
-    DeleteGroups,
-    DeleteGroupsResponse,
-    DescribedGroup,
-    DescribeGroups,
-    DescribeGroupsResponse,
-    Heartbeat,
-    HeartbeatResponse,
-    JoinGroup,
-    JoinGroupProtocol,
-    JoinGroupResponse,
-    LeaveGroup,
-    LeaveGroupResponse,
-    ListGroups,
-    MemberIdentity,
-    SyncGroup,
-    SyncGroupResponse,
-)
+from kafka_rebalance.wire import classic_groups as classic
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.messages import Request, Response
+from kafka_rebalance.wire.messages import GroupState, Request, Response, field_names
 from kafka_rebalance.wire.offsets import (
     OffsetCommit,
     OffsetDelete,
@@ -59,81 +40,66 @@ async def answered(asked: Asked, ask: Ask, has: Has) -> Mapping[str, Any] | None
             return await _offset_commit(asked, ask, has)
         case "offset_delete":
             return await _offset_delete(asked, ask, has)
-        case "list_groups":
-            return await _list_groups(asked, ask)
-    response = await ask(_REQUESTS[asked.api](asked.body))
-    return None if response is None else _fields_of(asked, response)
+    response = await ask(_request(asked, **_different(asked)))
+    return None if response is None else _response(asked, response)
 
 
-def _ms(duration: timedelta) -> int:
-    return round(duration.total_seconds() * 1000)
+# Requests -----------------------------------------------------------------------------------------
 
-
-def _join_group(body: Any) -> Request:
-    session = _ms(body.session_timeout)
-    rebalance = getattr(body, "rebalance_timeout", None)
-    return JoinGroup(
-        group_id=body.group_id,
-        member_id=body.member_id,
-        group_instance_id=getattr(body, "group_instance_id", None),
-        session_timeout_ms=session,
-        # Version 0 has no rebalance timeout.
-        rebalance_timeout_ms=session if rebalance is None else _ms(rebalance),
-        protocol_type=body.protocol_type,
-        protocols=tuple(JoinGroupProtocol(p.name, p.metadata) for p in body.protocols),
-    )
-
-
-def _sync_group(body: Any) -> Request:
-    return SyncGroup(
-        group_id=body.group_id,
-        member_id=body.member_id,
-        generation_id=body.generation_id,
-        group_instance_id=getattr(body, "group_instance_id", None),
-        protocol_type=getattr(body, "protocol_type", None),
-        protocol_name=getattr(body, "protocol_name", None),
-        assignments=tuple((one.member_id, one.assignment) for one in body.assignments),
-    )
-
-
-def _heartbeat(body: Any) -> Request:
-    return Heartbeat(
-        group_id=body.group_id,
-        member_id=body.member_id,
-        generation_id=body.generation_id,
-        group_instance_id=getattr(body, "group_instance_id", None),
-    )
-
-
-def _leave_group(body: Any) -> Request:
-    members = getattr(body, "members", None)
-    if members is None:  # up to version 2, the request has one member
-        members = (body,)
-    return LeaveGroup(
-        group_id=body.group_id,
-        members=tuple(
-            MemberIdentity(one.member_id, getattr(one, "group_instance_id", None))
-            for one in members
-        ),
-    )
-
-
-def _delete_groups(body: Any) -> Request:
-    return DeleteGroups(group_ids=tuple(body.groups_names))
-
-
-def _describe_groups(body: Any) -> Request:
-    return DescribeGroups(group_ids=tuple(body.groups))
-
-
-_REQUESTS = {
-    "join_group": _join_group,
-    "sync_group": _sync_group,
-    "heartbeat": _heartbeat,
-    "leave_group": _leave_group,
-    "delete_groups": _delete_groups,
-    "describe_groups": _describe_groups,
+_REQUESTS: dict[str, type[Request]] = {
+    "join_group": classic.JoinGroup,
+    "sync_group": classic.SyncGroup,
+    "heartbeat": classic.Heartbeat,
+    "leave_group": classic.LeaveGroup,
+    "delete_groups": classic.DeleteGroups,
+    "describe_groups": classic.DescribeGroups,
+    "list_groups": classic.ListGroups,
+    "offset_commit": OffsetCommit,
+    "txn_offset_commit": TxnOffsetCommit,
+    "offset_delete": OffsetDelete,
 }
+# The other names that kio has for a field of a request.
+_KIO_NAMES = {
+    "session_timeout_ms": "session_timeout",
+    "rebalance_timeout_ms": "rebalance_timeout",
+    "retention_ms": "retention_time",
+    "generation_id": "generation_id_or_member_epoch",
+    "states": "states_filter",
+    "types": "types_filter",
+}
+_ENTRIES: dict[str, Callable[[Any], tuple[Any, ...]]] = {
+    "protocols": lambda one: classic.JoinGroupProtocol(one.name, one.metadata),
+    "assignments": lambda one: (one.member_id, one.assignment),
+    "members": lambda one: classic.MemberIdentity(
+        one.member_id, getattr(one, "group_instance_id", None)
+    ),
+}
+
+
+def _request(asked: Asked, **given: Any) -> Request:
+    """Returns our request; a field that the version lacks has its default."""
+    kind, body = _REQUESTS[asked.api], asked.body
+    for name in field_names(kind):
+        value = getattr(body, name, getattr(body, _KIO_NAMES.get(name, name), None))
+        if isinstance(value, timedelta):
+            value = round(value.total_seconds() * 1000)
+        elif name in _ENTRIES and value is not None:
+            value = tuple(map(_ENTRIES[name], value))
+        if value is not None:
+            given.setdefault(name, value)
+    return kind(**given)
+
+
+def _different(asked: Asked) -> dict[str, Any]:
+    """Returns the fields of a request that kio has in another form."""
+    match asked.api:
+        case "leave_group" if not hasattr(asked.body, "members"):  # up to version 2: one member
+            return {"members": (classic.MemberIdentity(asked.body.member_id),)}
+        case "delete_groups":
+            return {"group_ids": tuple(asked.body.groups_names)}
+        case "describe_groups":
+            return {"group_ids": tuple(asked.body.groups)}
+    return {}
 
 
 # Offsets ------------------------------------------------------------------------------------------
@@ -156,40 +122,15 @@ async def _offset_commit(asked: Asked, ask: Ask, has: Has) -> Mapping[str, Any]:
     )
     codes = {(topic, one.partition_index): _UNKNOWN for topic, one in entries}
     if offsets:
-        response = await ask(_commit(asked, offsets))
+        response = await ask(_request(asked, offsets=offsets))
         codes |= {(one.topic, one.partition): one.error_code for one in response.partitions}
     return {"topics": _by_topic(_coded(*partition, code) for partition, code in codes.items())}
-
-
-def _commit(asked: Asked, offsets: tuple[OffsetToCommit, ...]) -> Request:
-    body = asked.body
-    instance = getattr(body, "group_instance_id", None)
-    if asked.api == "txn_offset_commit":
-        return TxnOffsetCommit(
-            group_id=body.group_id,
-            producer_id=body.producer_id,
-            member_id=getattr(body, "member_id", UNKNOWN_MEMBER),
-            generation_id=getattr(body, "generation_id", NO_GENERATION),
-            group_instance_id=instance,
-            offsets=offsets,
-        )
-    generation = getattr(body, "generation_id_or_member_epoch", None)
-    retention = getattr(body, "retention_time", None)
-    return OffsetCommit(
-        group_id=body.group_id,
-        member_id=body.member_id,
-        generation_id=body.generation_id if generation is None else generation,
-        group_instance_id=instance,
-        retention_ms=None if retention is None else _ms(retention),
-        offsets=offsets,
-    )
 
 
 async def _offset_delete(asked: Asked, ask: Ask, has: Has) -> Mapping[str, Any]:
     entries = [(t.name, one.partition_index) for t in asked.body.topics for one in t.partitions]
     known = tuple(one for one in entries if has(*one))
-    request = OffsetDelete(group_id=asked.body.group_id, partitions=known)
-    response = await ask(request)
+    response = await ask(_request(asked, partitions=known))
     codes = dict.fromkeys(entries, _UNKNOWN)
     codes |= {(one.topic, one.partition): one.error_code for one in response.partitions}
     if response.error_code is not ErrorCode.NONE:
@@ -211,70 +152,66 @@ async def _offset_fetch(asked: Asked, ask: Ask) -> Mapping[str, Any]:
             partitions=partitions,
             require_stable=getattr(body, "require_stable", False),
             member_id=getattr(one, "member_id", None),
-            member_epoch=getattr(one, "member_epoch", NO_GENERATION),
+            member_epoch=getattr(one, "member_epoch", classic.NO_GENERATION),
         )
         groups.append({**_fetched(await ask(request)), "group_id": one.group_id})
     return {"groups": groups} if several is not None else groups[0]
 
 
-async def _list_groups(asked: Asked, ask: Ask) -> Mapping[str, Any]:
-    states = tuple(getattr(asked.body, "states_filter", ()))
-    types = tuple(getattr(asked.body, "types_filter", ()))
-    response = await ask(ListGroups(states=states, types=types))
-    return {
-        "error_code": response.error_code,
-        "groups": [
-            {
-                "group_id": one.group_id,
-                "protocol_type": one.protocol_type,
-                "group_state": one.state.value,
-                "group_type": one.group_type,
-            }
-            for one in response.groups
-        ],
-    }
-
-
 # Responses ----------------------------------------------------------------------------------------
 
+# Kafka's names of fields that our responses have under another name; a schema takes what it has.
+_KAFKA_NAMES = {
+    "state": "group_state",
+    "protocol_name": "protocol_data",
+    "partition": "partition_index",
+    "offset": "committed_offset",
+    "leader_epoch": "committed_leader_epoch",
+}
 
-def _fields_of(asked: Asked, response: Response) -> dict[str, Any]:
+
+def _fields(message: Any) -> dict[str, Any]:
+    """Returns the fields of a response, or of an entry of it, under all names."""
+    found = {}
+    for name in field_names(type(message)):
+        value = getattr(message, name)
+        if isinstance(value, tuple):
+            value = [_fields(one) if field_names(type(one)) else one for one in value]
+        elif isinstance(value, GroupState):
+            value = str(value)
+        found[name] = found[_KAFKA_NAMES.get(name, name)] = value
+    return found
+
+
+def _response(asked: Asked, response: Response) -> dict[str, Any]:
+    fields = _fields(response)
     match response:
-        case JoinGroupResponse():
-            return _joined(asked, response)
-        case SyncGroupResponse():
-            return _fields(response, "error_code protocol_type protocol_name assignment")
-        case HeartbeatResponse():
-            return _fields(response, "error_code")
-        case LeaveGroupResponse():
-            return _left(asked, response)
-        case DeleteGroupsResponse(groups=groups):
+        case classic.JoinGroupResponse() if asked.version < 7:  # the field cannot be null
+            fields["protocol_name"] = response.protocol_name or ""
+        case classic.LeaveGroupResponse(members=(first, *_)) if asked.version < 3:
+            fields["error_code"] = first.error_code
+        case classic.DeleteGroupsResponse(groups=groups):
             results = [{"group_id": one, "error_code": code} for one, code in groups]
             return {"results": results}
-        case DescribeGroupsResponse(groups=groups):
+        case classic.DescribeGroupsResponse(groups=groups):
             return {"groups": [_described(one) for one in groups]}
-    raise TypeError(f"no answer of this server: {type(response).__name__}")
+    return fields
 
 
-def _fields(response: Any, names: str) -> dict[str, Any]:
-    return {name: getattr(response, name) for name in names.split()}
-
-
-def _joined(asked: Asked, response: JoinGroupResponse) -> dict[str, Any]:
-    names = "error_code generation_id protocol_type protocol_name leader skip_assignment member_id"
-    fields = _fields(response, names)
-    if asked.version < 7:  # the field cannot be null
-        fields["protocol_name"] = response.protocol_name or ""
-    members = [_fields(one, "member_id group_instance_id metadata") for one in response.members]
-    return {**fields, "members": members}
-
-
-def _left(asked: Asked, response: LeaveGroupResponse) -> dict[str, Any]:
-    error = response.error_code
-    if asked.version < 3 and response.members:
-        error = response.members[0].error_code
-    members = [_fields(one, "member_id group_instance_id error_code") for one in response.members]
-    return {"error_code": error, "members": members}
+def _described(one: classic.DescribedGroup) -> dict[str, Any]:
+    return {
+        **_fields(one),
+        "error_message": None if one.error_code is ErrorCode.NONE else str(one.error_code),
+        "group_state": str(one.state or ""),
+        "members": [
+            {
+                **_fields(member),
+                "member_metadata": member.metadata,
+                "member_assignment": member.assignment,
+            }
+            for member in one.members
+        ],
+    }
 
 
 def _coded(topic: str, partition: int, code: int) -> tuple[str, dict[str, Any]]:
@@ -282,39 +219,8 @@ def _coded(topic: str, partition: int, code: int) -> tuple[str, dict[str, Any]]:
 
 
 def _fetched(response: OffsetFetchResponse) -> dict[str, Any]:
-    topics = _by_topic(
-        (
-            one.topic,
-            {
-                "partition_index": one.partition,
-                "committed_offset": one.offset,
-                "committed_leader_epoch": one.leader_epoch,
-                "metadata": one.metadata,
-                "error_code": one.error_code,
-            },
-        )
-        for one in response.offsets
-    )
+    topics = _by_topic((one.topic, _fields(one)) for one in response.offsets)
     return {"error_code": response.error_code, "topics": topics}
-
-
-def _described(one: DescribedGroup) -> dict[str, Any]:
-    return {
-        "error_code": one.error_code,
-        "error_message": None if one.error_code is ErrorCode.NONE else str(one.error_code),
-        "group_id": one.group_id,
-        "group_state": "" if one.state is None else one.state.value,
-        "protocol_type": one.protocol_type,
-        "protocol_data": one.protocol_name,
-        "members": [
-            {
-                **_fields(member, "member_id group_instance_id client_id client_host"),
-                "member_metadata": member.metadata,
-                "member_assignment": member.assignment,
-            }
-            for member in one.members
-        ],
-    }
 
 
 def _by_topic(partitions: Iterable[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:

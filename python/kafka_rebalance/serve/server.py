@@ -39,11 +39,9 @@ from kafka_rebalance.coordinator import (
     Unloaded,
     Unreadable,
 )
-from kafka_rebalance.coordinator.machine.refusals import refuse
 from kafka_rebalance.wire.classic_groups import Heartbeat, JoinGroup
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.group_states import GroupState
-from kafka_rebalance.wire.messages import Request, Tick
+from kafka_rebalance.wire.messages import GroupState, Request, Tick
 from kafka_rebalance.wire.offsets import EndTransaction, OffsetCommit, TxnOffsetCommit
 
 from . import groups, topics
@@ -196,7 +194,7 @@ class Server:
             and isinstance(request, _MAKES_GROUP)
             and request.group_id not in known
         ):
-            return refuse(request, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            return request.refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         request_id = next(self._request_ids)
         answer = self._parked[request_id] = asyncio.get_running_loop().create_future()
         self._handle(Received(request_id, request, asked.version, asked.client_id, host))
@@ -343,9 +341,9 @@ class Server:
     def _heartbeat(self, key: DeadlineKey) -> bool:
         """Handles a heartbeat in a connected member's name; returns whether its deadline moved."""
         group = self.coordinator.classic_group(key.group_id)
-        if key.kind != "heartbeat" or group is None or not group.has(key.member_id):
+        if key.kind != "heartbeat" or group is None or key.member_id not in group.members:
             return False
-        if not self.connections.has_client(group.get(key.member_id).client_id):
+        if not self.connections.has_client(group.members[key.member_id].client_id):
             return False
         request = Heartbeat(
             group_id=key.group_id, member_id=key.member_id, generation_id=group.generation_id

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 
 import kafka_rebalance.coordinator as c
 from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
-from kafka_rebalance.coordinator.machine.refusals import refuse
 from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeat
 from kafka_rebalance.wire.classic_groups import (
     FindCoordinator,
@@ -33,8 +32,8 @@ class Broker:
     """The broker that coordinates the group.
 
     `has` returns whether a partition exists. `watch` receives each change of a classic group's
-    state. `look` is called when records were appended, because only records change the epochs of a
-    consumer group.
+    state. The broker calls `look` when records were appended, because only records change the
+    epochs of a consumer group.
     """
 
     coordinator: c.Coordinator
@@ -49,14 +48,14 @@ class Broker:
     is_touched: bool = False  # the coordinator has handled an event, so its deadlines may differ
     log: list[c.LogEntry] = field(default_factory=list)
     refused: dict[int, tuple[PartitionError, ...]] = field(default_factory=dict)
-    moves: int = 0  # how often another node has taken over; this is also the newest node's number
+    moves: int = 0  # how often another node became the coordinator; also the newest node's number
 
     def receive(self, node: int | None, event: c.Received, sender: str, now_ms: int) -> None:
         request = event.request
         if isinstance(request, FindCoordinator):
             self.respond(event.request_id, self._found())
         elif node != self.node:
-            self.respond(event.request_id, refuse(request, ErrorCode.NOT_COORDINATOR))
+            self.respond(event.request_id, request.refused(ErrorCode.NOT_COORDINATOR))
         else:
             if isinstance(request, OffsetCommit) and request.offsets:
                 event, request = self._without_unknown(event, request)
@@ -100,7 +99,8 @@ class Broker:
         if isinstance(request, JoinGroup):
             group = self.coordinator.classic_group(request.group_id)
             known = group is not None and (
-                group.has(request.member_id) or request.group_instance_id in group.static_members
+                request.member_id in group.members
+                or request.group_instance_id in group.static_members
             )
             return f"{sender} {'rejoins' if known else 'joins'}"
         if isinstance(request, ConsumerGroupHeartbeat):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulated cluster as clients see it: topics, racks, brokers that leave.
+"""Simulates the cluster as clients see it: topics, racks, brokers that leave.
 
 While a broker is away, no member reads the partitions that only this broker can lead. If the event
 names the broker's rack, metadata have no rack for its replicas. A broker that has returned responds
-to metadata requests before it has loaded its topics: for `unseen_ms` of the scenario's event, they
-are missing from the metadata.
+to metadata requests before it has loaded its topics: for `unseen_ms` of the scenario's event, its
+metadata lack the topics.
 
 Source   KRaftMetadataCache (a broker publishes topics as it replays the log), MetadataResponse (a
          replica whose broker is not alive is a node without rack).
@@ -151,5 +151,5 @@ class SimulatedCluster:
 
 
 def text_of(number: int) -> str:
-    """Returns an id of 128 bits as Kafka writes it: 22 characters."""
+    """Returns the form in which Kafka writes an id of 128 bits: 22 characters."""
     return urlsafe_b64encode(number.to_bytes(16, "big")).decode().rstrip("=")

@@ -16,7 +16,8 @@ that share a name are numbered. If the group is eager with a cooperative assigno
     partitions                         the topic grows
     add-topics                         the topics are created; all members subscribe by pattern
     remove-topics                      the topics are deleted; members that may run Java commit
-                                       automatically, others join without waiting for a commit
+                                       automatically, other members join without waiting for a
+                                       commit
 
 Other changes cannot be played.
 """
@@ -63,7 +64,7 @@ PLAYABLE = (
     "remove-topics",
     "bounce-members",
 )
-"""The verbs of the changes that can be played."""
+"""The verbs of the changes that the simulator can play."""
 
 _NAMELESS = 'the group has none; write it into its line, as "assignor":"range"'
 
@@ -103,7 +104,7 @@ def scenario_from_group(
     pace: Pace | None = None,
     seed: int = 1,
 ) -> Scenario:
-    """Returns the scenario; `config` has settings that a group lacks (default: Kafka's).
+    """Returns the scenario; `config` contains settings that a group lacks (default: Kafka's).
 
     Errors   GroupError at `assignor`, or at `changes[i]` for a change that does not fit the group
              or cannot be played; TypeError for anything but a GroupSpec.
@@ -128,12 +129,12 @@ def scenario_from_group(
 
 
 def is_playable(name: str) -> bool:
-    """Returns whether the simulator plays it: a leader's assignor, or a broker's for consumers."""
+    """Returns whether the simulator plays the assignor: a leader's, or a broker's for consumers."""
     return is_known(name) and (name not in SERVER_SIDE or name.partition("/")[0] == CONSUMER)
 
 
 def check_playable(name: str) -> None:
-    """Raises a GroupError at `assignor` for one that the simulator does not play."""
+    """Raises a GroupError at `assignor` for an assignor that the simulator does not play."""
     if not is_known(name):
         raise GroupError("assignor", f"{quoted(name)} cannot be played")
     if not is_playable(name):
@@ -247,7 +248,7 @@ class _Maker:
                     if name in self.counts:
                         self.deletes = True
                         self._happens(Kind.DELETE_TOPIC, topic=name)
-                # Members may commit in vain: first the leader, then the others.
+                # Members may commit in vain: first the leader, then the other members.
                 self._pass(self.config.metadata_max_age_ms + 2 * self.config.max_poll_interval_ms)
             case _:
                 problem = f"the simulator cannot play it; it plays {', '.join(PLAYABLE)}"

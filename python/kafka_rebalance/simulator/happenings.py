@@ -34,7 +34,7 @@ class Happenings:
     liveness: Liveness
     deliver: Callable[[str, int, m.MemberEvent], None]
     schedule: Callable[[Process], None]
-    known_absences: list[Absence] = field(default_factory=list)  # those with a known end
+    known_absences: list[Absence] = field(default_factory=list)  # absences with a known end
     down_since: dict[str, int] = field(default_factory=dict)  # process -> start of its absence
     coordinator_absences: int = 0  # absences of the coordinator that have not ended
 
@@ -66,7 +66,7 @@ class Happenings:
             self._happen_to(self.processes[event.member], event)
 
     def tell_topics(self) -> None:
-        """Reports the topics to the coordinator, which reads them for consumer groups alone."""
+        """Reports the topics to the coordinator, which reads them only for consumer groups."""
         if self.scenario.has_consumer_protocol:
             self.broker.handle(self.cluster.topics_changed(), self.agenda.now_ms)
             self.liveness.wake_all()
@@ -84,7 +84,7 @@ class Happenings:
             return
         until = now_ms + event.for_ms
         if isinstance(process.member, m.AsyncConsumer):
-            process.report_polls(now_ms)  # it has polled until now, whatever happens next
+            process.report_polls(now_ms)  # the process has polled until now, whatever happens next
         match event.kind:
             case Kind.STOP:
                 self._close(process)

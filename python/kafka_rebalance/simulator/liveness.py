@@ -10,10 +10,10 @@ silent   The coordinator runs with `vouched`: it times a member's session only a
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kafka_rebalance.coordinator import Heard, Silent
+from kafka_rebalance.coordinator import Group, Heard, Silent
 from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
 from kafka_rebalance.member import AnyMember, AsyncConsumer, Vouched
-from kafka_rebalance.wire.group_states import ConsumerGroupState, GroupState
+from kafka_rebalance.wire.messages import GroupState
 
 from .agenda import Agenda
 from .broker import Broker
@@ -39,21 +39,21 @@ class Liveness:
         if isinstance(group, ConsumerGroup):
             return self._is_settled(group, member)
         return (
-            group is not None
+            isinstance(group, Group)
             and group.state is GroupState.STABLE
             and group.generation_id == member.generation_id
-            and group.has(member.member_id)
+            and member.member_id in group.members
         )
 
     def _is_settled(self, group: ConsumerGroup, member: AnyMember) -> bool:
         """Returns whether no heartbeat of the member would change the group, or the member.
 
-        The state is computed once for each length of the log, because only records change it.
-        Patterns are resolved anew now and then, always because of a heartbeat.
+        The state is computed once for each length of the log, because only records change it. The
+        broker resolves patterns again now and then, always because of a heartbeat.
         """
         length = len(self.broker.log)
         if self._settled[0] != length:
-            is_stable = group.state is ConsumerGroupState.STABLE and not len(group.patterns)
+            is_stable = group.state is GroupState.STABLE and not len(group.patterns)
             self._settled = (length, group.assignment_epoch if is_stable else None)
         return (
             self._settled[1] == member.generation_id
@@ -69,7 +69,7 @@ class Liveness:
         since = process.idle_since_ms
         due = process.member.next_heartbeat_ms()
         if isinstance(process.member, AsyncConsumer) and due is not None:
-            since = due - every  # it counts the interval from its last heartbeat
+            since = due - every  # the member counts the interval from its last heartbeat
         last = since + (now_ms - since) // every * every
         process.idle_since_ms = None
         process.handle(Vouched(last, now_ms), now_ms)

@@ -107,10 +107,10 @@ def _moves(run: Run, from_ms: int) -> int:
 
 
 def stops(run: Run) -> list[Stopped]:
-    """Returns the intervals in which a member worked on nothing, between times of work.
+    """Returns the gaps between two stretches of a member's work, in the order of time.
 
-    An interval that overlaps an absence of the member does not count. If the member received an
-    empty assignment in the interval, its stop ends there. Order: by time.
+    A gap that overlaps an absence of the member is left out. An empty assignment ends the gap in
+    which the member received it.
     """
     away = grouped(run.absences, lambda one: one.member)
     empty = grouped(run.empty_handed, lambda one: one[0])
@@ -163,7 +163,7 @@ def chapters(run: Run) -> list[Chapter]:
 
 
 def _events(run: Run) -> dict[int, str]:
-    """Returns time -> the scenario's events as text, in the order of time."""
+    """Returns time -> the scenario's events as a string, in the order of time."""
     by_time = grouped(run.happenings, lambda one: one.at_ms)
     return {at: ", ".join(map(str, by_time[at])) for at in sorted(by_time)}
 
@@ -192,7 +192,7 @@ def settlings(run: Run) -> list[Settling]:
 def _settled(run: Run, from_ms: int, until_ms: int) -> int | None:
     """Returns the end of the interval's last rebalance or gap; None if it is after the interval.
 
-    It is None, too, if it is the end of the run. Without rebalances and gaps, it is `from_ms`.
+    Returns None, too, if that end is the end of the run, and `from_ms` without rebalances and gaps.
     """
     ends = [from_ms]
     for one in run.rebalances:

@@ -56,7 +56,7 @@ class Metadata:
     def refresh_soon(self, now_ms: int, held: frozenset[str] | None = None) -> None:
         """Lets consumers request metadata, at some time within `retry.backoff.max.ms`.
 
-        These are all consumers, or those that hold one of the partitions `held`.
+        Without `held`, all consumers do so; else those that hold one of the partitions in it.
         """
         for process in self.processes.values():
             if held is not None and held.isdisjoint(process.held):
@@ -77,7 +77,7 @@ class Metadata:
                 self._arm_refresh(process, at)
 
     def match_anew(self, process: Process, now_ms: int) -> None:
-        """Lets a client with a pattern request metadata, before a poll that joins."""
+        """Lets a client with a pattern request metadata, before a poll that sends JoinGroup."""
         if isinstance(process.member, Consumer) and process.member.matches_before_joining:
             self._update(process, now_ms)
 

@@ -25,7 +25,7 @@ Sends = list[tuple[int, m.Send]]  # requests, each with the time at which it lea
 
 @dataclass(slots=True)
 class Process:
-    """A process of the scenario; `started` has (time in ms, connector) of the newest starts."""
+    """A process of the scenario; `started` lists (time in ms, connector) of the newest starts."""
 
     plan: MemberPlan
     seed: str
@@ -73,12 +73,12 @@ class Process:
 
     @property
     def holds_any(self) -> bool:
-        """Returns whether the member has partitions, or connectors or tasks."""
+        """Returns whether the member holds partitions, or connectors or tasks."""
         member = self.member
         return bool(member.owned_partitions if isinstance(member, m.AnyConsumer) else self.held)
 
     def start(self, config: MemberConfig) -> m.AnyMember:
-        """Starts a new process, which knows nothing of the old one."""
+        """Starts a new process, without the state of the old process."""
         self.incarnation += 1
         self.wake = Wake(self.name, self.incarnation)
         self.poll_now = PollNow(self.name, self.incarnation)
@@ -222,7 +222,7 @@ class Process:
 
 
 def _gives_up(effects: list[m.MemberEffect]) -> bool:
-    """Returns whether these are effects of an assignment that revokes partitions or work."""
+    """Returns whether these effects are those of an assignment that revokes partitions or work."""
     first = effects[0]
     if isinstance(first, m.Stop):
         return first.is_revoked

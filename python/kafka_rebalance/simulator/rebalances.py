@@ -4,13 +4,13 @@
 from kafka_rebalance.coordinator import Transition
 from kafka_rebalance.coordinator.broker_assigned.group import INITIAL_EPOCH
 from kafka_rebalance.coordinator.consumer_group.group import ConsumerGroup
-from kafka_rebalance.wire.group_states import ConsumerGroupState, GroupState
+from kafka_rebalance.wire.messages import GroupState
 
 from .run import Rebalance
 
 
 class Rebalances:
-    """Collects the rebalances of a run in `seen`; members have their process names."""
+    """Collects the rebalances of a run in `seen`; members are named after their processes."""
 
     def __init__(self) -> None:
         self.seen: list[Rebalance] = []
@@ -21,7 +21,7 @@ class Rebalances:
         self._untargeted_since: int | None = None
 
     def learn(self, member_id: str, name: str, now_ms: int) -> None:
-        """Keeps the name of an id, and when the process first got an answer to a join."""
+        """Stores the name of a member id, and when the process first got an answer to a join."""
         self._names[member_id] = name
         self.joined_ms.setdefault(name, now_ms)
 
@@ -74,12 +74,12 @@ class Rebalances:
         if group.assignment_epoch > self._assignment_epoch:
             running.rounds += 1
             self._assignment_epoch = group.assignment_epoch
-        if group.state in (ConsumerGroupState.STABLE, ConsumerGroupState.EMPTY):
+        if group.state in (GroupState.STABLE, GroupState.EMPTY):
             running.to_ms, self._untargeted_since = now_ms, None
         return is_new
 
     def _begin(self, running: Rebalance | None, now_ms: int, generation_id: int, why: str) -> None:
-        """Begins a rebalance, or adds a cause to the running one; `why` has members' ids."""
+        """Begins a rebalance, or adds a cause to the running one; `why` contains members' ids."""
         for member_id, name in self._names.items():
             why = why.replace(member_id, name)
         if running is None:

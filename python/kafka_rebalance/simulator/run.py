@@ -48,7 +48,7 @@ class Run:
     """A finished run. Times are in ms from the start of the scenario.
 
     `held` is the noun for the things that members hold: partition, or task. `assumed` is a line of
-    text with the assumed costs. `empty_handed` has (member, time) of each empty assignment.
+    text with the assumed costs. `empty_handed` lists (member, time) of each empty assignment.
     `joined_ms` is when the last member of the start-up joined, with the consumer protocol; else 0.
     """
 

@@ -27,7 +27,7 @@ _MOST_PARTITIONS = 1_000_000
 class TopicPlan:
     """A topic; each of its partitions receives `records_per_second` records.
 
-    Entry `p % len(racks)` of `racks` has the racks of partition p's replicas. `racks` is None if
+    Entry `p % len(racks)` of `racks` lists the racks of partition p's replicas. `racks` is None if
     racks are unknown. `topic_id` is as Kafka writes it, 22 characters; without one, the seed makes
     it. Errors: GroupError with the field.
     """
@@ -85,8 +85,8 @@ class MemberPlan:
     """A member, started at `start_ms`: a consumer, or a Connect worker.
 
     A consumer subscribes to `topics`, or to all topics whose whole name matches `pattern`. A client
-    of the consumer protocol draws its member id, unless `member_ids` has one for this start.
-    Errors: GroupError with the field.
+    of the consumer protocol chooses a random member id, unless `member_ids` contains one for this
+    start. Errors: GroupError with the field.
     """
 
     name: str
@@ -166,7 +166,7 @@ class Happening:
         return self.kind is Kind.AWAY and not (self.topics or self.rack)
 
     def __str__(self) -> str:
-        """Returns a short text: `stop c0`, `orders grows to 9`, `create 90 connectors`."""
+        """Returns a short description: `stop c0`, `orders grows to 9`, `create 90 connectors`."""
         match self.kind:
             case Kind.GROW:
                 return f"{self.topic} grows to {self.partitions}"
@@ -228,7 +228,7 @@ class Scenario:
                 )
 
     def _check_happenings(self) -> None:
-        """Checks that each event is before the end, and that the names in it are there."""
+        """Checks that each event is before the end, and that the names in it exist."""
         known: dict[str, Iterable[str | None]] = {
             "member": {member.name for member in self.members},
             "topic": self.topics,
@@ -280,8 +280,8 @@ class Scenario:
     def _check_growth(self) -> None:
         """Checks the changes of topics, in the order of time.
 
-        Errors   GroupError if a topic is created or deleted twice, is not there when it grows or is
-                 deleted, or does not get more partitions.
+        Errors   GroupError if a topic is created or deleted twice, does not exist when it grows or
+                 is deleted, or does not get more partitions.
         """
         partitions = {name: topic.partitions for name, topic in self.topics.items()}
         in_order = sorted(enumerate(self.happenings), key=lambda each: each[1].at_ms)
@@ -343,7 +343,7 @@ class Scenario:
         return config.heartbeat_interval_ms if is_classic else broker_ms
 
     def with_protocol(self, eager: bool) -> "Scenario":
-        """Returns the scenario with eager members (range; Connect's eager) or cooperative ones."""
+        """Returns the scenario with eager members (range; Connect: eager), or cooperative ones."""
         names = ("range",) if eager else ("cooperative-sticky",)
         connect = "eager" if eager else "sessioned"
 

@@ -166,7 +166,7 @@ def _connectors(given: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
 def _members(
     kind: str, given: Mapping[str, Any], topics: tuple[str, ...], of: type[MemberConfig]
 ) -> Iterator[MemberPlan]:
-    """Reads `[[member]]` or `[[worker]]` tables; `[members]` or `[workers]` has the defaults."""
+    """Reads `[[member]]` or `[[worker]]` tables; `[members]` or `[workers]` holds the defaults."""
     for place, own in enumerate(reading.tables(kind, given.get(kind, []))):
         yield from _group(f"{kind}[{place}]", {**given.get(f"{kind}s", {}), **own}, topics, of)
 

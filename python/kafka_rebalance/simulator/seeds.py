@@ -139,7 +139,7 @@ def shifted(scenario: Scenario) -> Scenario:
 def _delays(
     times: Iterable[tuple[int, str]], interval_ms: int, rng: random.Random
 ) -> dict[int, int]:
-    """Returns the delay at each time; `times` has the (time, member) of each event.
+    """Returns the delay at each time; `times` lists the (time, member) of each event.
 
     `leader` links times that belong together to one of them, whose delay they take (union-find).
     """

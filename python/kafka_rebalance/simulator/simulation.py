@@ -21,8 +21,7 @@ from kafka_rebalance.group.field_paths import a_type
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeatResponse
 from kafka_rebalance.wire.classic_groups import JoinGroup, JoinGroupResponse
-from kafka_rebalance.wire.group_states import GroupState
-from kafka_rebalance.wire.messages import Response, Tick
+from kafka_rebalance.wire.messages import GroupState, Response, Tick
 
 from . import scheduled
 from .agenda import Agenda
@@ -341,7 +340,8 @@ class Simulation:
     def _positions(self, process: Process) -> tuple[tuple[TopicPartition, int], ...]:
         """Returns the positions that a consumer commits.
 
-        They are as if each partition got one record per ms, and the consumer had read them all.
+        The positions assume one record per ms in each partition, and that the consumer has read
+        them all.
         """
         member, now_ms = process.member, self._agenda.now_ms
         owned = member.owned_partitions if isinstance(member, m.AnyConsumer) else ()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A group's start-up: the first ten seconds, in which the group's first members start.
+"""Defines a group's start-up: the first ten seconds, in which the group's first members start.
 
 A member that starts later joins a group that is running, so its start is one of the scenario's
 events. Times are in ms from the start of the scenario.
@@ -20,7 +20,7 @@ def start_up_until_ms(scenario: Scenario) -> int:
 def joined_ms(scenario: Scenario, first_joins: Mapping[str, int]) -> int:
     """Returns when the last member of the start-up joined, with the consumer protocol; else 0.
 
-    `first_joins` has the time at which each member first got an answer to a join.
+    `first_joins` maps each member to the time at which it first got an answer to a join.
     """
     if not scenario.has_consumer_protocol:
         return 0

@@ -29,8 +29,8 @@ MOST_WORK = 20_000
 class Timed:
     """The simulated times of changes, as ranges over SEEDS runs.
 
-    `unread` are partition-ms without a reader. `settled` is the longest time, in ms, from an event
-    until the group had settled.
+    `unread` is the number of partition-ms without a reader. `settled` is the longest time, in ms,
+    from an event until the group had settled.
     """
 
     unread: Spread
@@ -94,7 +94,7 @@ def _protocol(scenario: Scenario) -> str:
 
 
 def _heartbeats(scenario: Scenario) -> str:
-    """Returns the times that the members have, or, under the consumer protocol, the broker."""
+    """Returns the heartbeat intervals of the members; under the consumer protocol, the broker's."""
     config = scenario.members[0].config
     session_ms = config.session_timeout_ms
     if scenario.has_consumer_protocol:

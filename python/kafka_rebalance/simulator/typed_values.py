@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the types in a scenario's TOML file; errors have the path and the expected form."""
+"""Checks the types in a scenario's TOML file; errors name the path and the expected form."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -130,7 +130,7 @@ def _typed(path: str, value: Any, name: str, kind: Any) -> Any:
 def build(path: str, of: type[T], value: Mapping[str, Any]) -> T:
     """Makes an object from these settings; the paths of its GroupErrors begin with `path`.
 
-    An empty `path` is the whole file.
+    An empty `path` means the whole file.
     """
     prefix = f"{path}." if path else ""
     for one in fields(of):  # type: ignore[arg-type]

@@ -46,7 +46,7 @@ def compare_call(changes: Iterable[Change | str], max_partitions: int) -> Call:
 
 
 def known(assignor: str | None) -> None:
-    """Raises GroupError for an assignor that the core does not have."""
+    """Raises GroupError for an assignor that the core does not contain."""
     if assignor is not None and assignor not in in_core():
         raise GroupError(
             "assignor",
@@ -62,7 +62,7 @@ def planned(assignor: str | None) -> None:
 
 
 def texts_of(changes: Iterable[Change | str]) -> list[str]:
-    """Returns changes as texts. Errors: GroupError at `changes[i]`."""
+    """Returns changes as strings. Errors: GroupError at `changes[i]`."""
     return [str(change) for change in parse_changes(changes)]
 
 

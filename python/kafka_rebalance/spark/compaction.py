@@ -26,7 +26,7 @@ _NOT_SILENT = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
 
 
 def check_records(records: DataFrame) -> bool:
-    """Returns whether the records have a column `cluster`.
+    """Returns whether the records contain a column `cluster`.
 
     Errors: SchemaError for a column that is missing or of another type, and for a frame of Spark's
     own Kafka source that would read nothing.

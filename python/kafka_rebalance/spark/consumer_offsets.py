@@ -5,7 +5,7 @@
     groups = current_groups(records, topics).where("kind = 'consumer' and state = 'Stable'")
     assign_groups(groups)
 
-`records` has the columns of Spark's Kafka source: key and value binary, partition int, offset
+`records` contains the columns of Spark's Kafka source: key and value binary, partition int, offset
 bigint. Other columns are ignored, except `cluster`: if it exists, it is part of the key.
 
 The records are compacted as in Kafka: for each key in a partition, the record with the largest
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 GROUPS_SCHEMA = f"kind string, state string, {as_text(contract('recorded'))}, error string"
-"""The columns of `current_groups`, after `cluster string` if the records have that column.
+"""The columns of `current_groups`, after `cluster string` if the records contain that column.
 
 `kind` is the group's protocol type: "consumer", "connect" or another one; only consumer groups have
 members. `state` is Empty or Stable, because Kafka writes records in these states. If `error` is not
@@ -47,7 +47,7 @@ COMMITS_SCHEMA = (
     "metadata string, commit_timestamp timestamp, expire_timestamp timestamp, topic_id string, "
     "error string"
 )
-"""The columns of `committed_offsets`, after `cluster string` if the records have that column.
+"""The columns of `committed_offsets`, after `cluster string` if the records contain that column.
 
 `leader_epoch` is null if the consumer sent none. Only old records of version 1 have
 `expire_timestamp`. `topic_id` is null if the broker is older than Kafka 4.4. If `error` is not
@@ -55,10 +55,10 @@ null, all columns after `partition` are null.
 """
 
 KINDS_SCHEMA = "kind string, records bigint, tombstones bigint"
-"""The columns of `count_records`, after `cluster string` if the records have that column."""
+"""The columns of `count_records`, after `cluster string` if the records contain that column."""
 
 CAUSES_SCHEMA = "cause string, records bigint, example string"
-"""The columns of `count_causes`, after `cluster string` if the rows have that column."""
+"""The columns of `count_causes`, after `cluster string` if the rows contain that column."""
 
 _UNREADABLE = "unreadable key"
 _KINDS = {
@@ -119,8 +119,8 @@ def current_groups(
 def committed_offsets(records: DataFrame) -> DataFrame:
     """Returns the offsets that groups have committed, with their times: COMMITS_SCHEMA.
 
-    The result has all groups that commit: classic groups, KIP-848 groups, and consumers that assign
-    partitions to themselves.
+    The result contains all groups that commit: classic groups, KIP-848 groups, and consumers that
+    assign partitions to themselves.
 
     Errors: SchemaError as in `current_groups`. An unreadable record becomes a row with an `error`,
     and the job continues.

@@ -12,7 +12,7 @@ row groups of Parquet, or lines, with pyarrow and writes its answers. Five steps
 4. The driver moves the reported files to OUTPUT, then removes all others and `_temporary`.
 5. The driver writes `_SUCCESS`.
 
-So a task that is repeated, or runs twice at a time, leaves no row twice. A local OUTPUT is made
+So no row occurs twice, even if a task is repeated or runs twice at a time. A local OUTPUT is made
 under another name, and renamed at the end.
 """
 
@@ -81,8 +81,8 @@ def assign_files(
     with `overwrite`. Returns the counts.
 
     Errors: those of `assign_groups`; GroupError for a path that cannot be used; SchemaError for a
-    column that only the names of directories have (except `cluster`), or for a kept column whose
-    types in two files do not fit each other.
+    column that occurs only in the names of directories (except `cluster`), or for a kept column
+    whose types in two files do not fit each other.
     """
     call = assign_call(assignor, max_partitions)
     work = _Work(spark, source, target, format, tasks, overwrite)
@@ -129,7 +129,7 @@ def compare_files(
 
 @dataclass(frozen=True)
 class _Work:
-    """The arguments that `assign_files`, `plan_files` and `compare_files` have in common."""
+    """The arguments that `assign_files`, `plan_files` and `compare_files` share."""
 
     spark: SparkSession
     source: str
@@ -184,7 +184,7 @@ class _Work:
         )
 
     def _is_lines(self) -> bool:
-        """Returns whether the files have contract lines, not Parquet."""
+        """Returns whether the files contain contract lines, not Parquet."""
         format = self.format or paths.format_of(self.source)
         if format not in (paths.LINES, paths.PARQUET):
             problem = f"{format} is not {paths.LINES} or {paths.PARQUET}"
@@ -202,7 +202,7 @@ class _Work:
         self, found: t.StructType, answers_schema: str, keep: Sequence[str], more: Sequence[str]
     ) -> None:
         """Checks the columns of Parquet, as the functions for DataFrames do."""
-        # The tasks turn the cluster into text: Spark reads a directory `cluster=1` as a number.
+        # The tasks turn the cluster into a string: Spark reads a directory `cluster=1` as a number.
         others = t.StructType([field for field in found if field.name != "cluster"])
         schema.check(others)
         if "changes" in more:
@@ -219,7 +219,7 @@ class _Work:
             raise GroupError("target", problem)
 
     def _plain_is_local(self, names: Sequence[str]) -> bool:
-        """Returns whether Spark takes a path without a scheme for a local one."""
+        """Returns whether Spark treats a path without a scheme as a local path."""
         if isinstance(self.spark, SparkSession):
             hadoop = self.spark.sparkContext._jsc.hadoopConfiguration()
             return split_path(hadoop.get("fs.defaultFS"))[0] == "file"
@@ -227,7 +227,7 @@ class _Work:
         return all(split_path(name)[0] == "file" for name in names)
 
     def _check_directories(self, names: Sequence[str], wanted: set[str]) -> None:
-        """Refuses directories whose names have a wanted column: tasks read it from the files."""
+        """Refuses directories whose names contain a wanted column: tasks read it from the files."""
         needed = wanted | {path.partition(".")[0] for path in wanted}
         for name in sorted(needed & paths.columns_of(names, below=self.source)):
             problem = "a directory's name has it, not the files; use assign_groups"

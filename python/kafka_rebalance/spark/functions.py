@@ -51,8 +51,8 @@ def assign_groups(
     With `assignor`, columns that it does not read are not validated (docs/contract.md). If the
     groups have a column `cluster`, it is the first column of the answers, too.
 
-    `keep` names other columns of the groups that the answers have at their end, unchanged. By
-    default, there are none, because each kept column is copied to the worker and back.
+    `keep` names other columns of the groups, which become the last columns of the answers,
+    unchanged. By default there are none, because each kept column is copied to the worker and back.
 
     Raises SchemaError, before the job runs, for columns that do not fit the contract, and for
     columns that cannot be kept; GroupError for an unknown assignor. A group is one row, and must
@@ -71,7 +71,7 @@ def assign_owners(
 ) -> DataFrame:
     """Assigns every group, like `assign_groups`, and returns each partition's owner: OWNERS_SCHEMA.
 
-    This form has one number for each partition. It lacks the order of a member's partitions, the
+    This form holds one number for each partition. It lacks the order of a member's partitions, the
     anomalies, and partitions that do not exist, although sticky assignors keep claims to them. If
     sticky gives a partition to two members, the later member is the owner here.
 
@@ -89,10 +89,10 @@ def assign_owners(
 def assign_lines(
     lines: DataFrame, *, assignor: str | None = None, max_partitions: int = MAX_PARTITIONS
 ) -> DataFrame:
-    """Assigns every group of a DataFrame with one column of contract lines, as binary or text.
+    """Assigns every group of a DataFrame with one column of contract lines, as binary or string.
 
     Rust parses the lines. A line that is not JSON or not UTF-8 has an `error`, like any bad group.
-    Binary is faster than text. Output and parameters are those of `assign_groups`.
+    Binary is faster than string. Output and parameters are those of `assign_groups`.
     """
     if len(lines.columns) != 1:
         raise SchemaError(f"{', '.join(lines.columns)}: expected one column of contract lines")
@@ -110,8 +110,8 @@ def plan_groups(
 ) -> DataFrame:
     """Plans every group of a DataFrame, one in each row: INPUT_SCHEMA in, PLAN_SCHEMA out.
 
-    `changes` apply to every group, as objects or texts (`add-members=2`); if None, each row has its
-    own in a column `changes array<string>`. The figures are those of `kafka_rebalance.plan`. A
+    `changes` apply to every group, as objects or strings (`add-members=2`); if None, each row has
+    its own in a column `changes array<string>`. The figures are those of `kafka_rebalance.plan`. A
     change that does not fit a group is that row's `error`. But if the group lacks the topic,
     member, client or rack to which one of the call's `changes` refers, the change is left out for
     this group, and listed in `not_affected`. A column `cluster` is the first column of the answers;
@@ -227,7 +227,7 @@ def _require_frame(groups: object) -> None:
 def _work(
     verb: str, calls: Sequence[Call], form: str, clusters: list[str], labels: list[str], needed: int
 ) -> "Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]":
-    """Returns the work of a task. Its batches have the clusters, `needed` columns of the groups,
+    """Returns the work of a task. Its batches contain the clusters, `needed` columns of the groups,
     and the columns to keep.
 
     The pickled function imports its modules itself, so that executors do not need this module.
@@ -254,7 +254,7 @@ def _work(
 
 
 def _named(name: str) -> Column:
-    """Returns the column of a name that may have dots."""
+    """Returns the column of a name that may contain dots."""
     quoted_name = name.replace("`", "``")
     return f.col(f"`{quoted_name}`")
 

@@ -3,9 +3,9 @@
 
     assign_groups(GroupRecords(records, topics))
 
-Equal to `assign_groups(current_groups(records, topics))`, without the rows of groups that have
-nothing to assign: groups without members, and other kinds of groups. It is faster, because no rows
-of groups are made in between: only keys, values and answers are copied between Spark and Rust.
+The result equals `assign_groups(current_groups(records, topics))`, without the rows of groups that
+have nothing to assign: groups without members, and other kinds of groups. It is faster, because no
+rows of groups are made in between: only keys, values and answers are copied between Spark and Rust.
 """
 
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ class GroupRecords:
 
     @property
     def has_cluster(self) -> bool:
-        """Whether the records have a column `cluster`. Errors: SchemaError for wrong columns."""
+        """Whether the records contain a column `cluster`. Errors: SchemaError for wrong columns."""
         require_columns(
             self.topics, {"name": t.StringType(), "partitions": t.IntegerType()}, "topics."
         )

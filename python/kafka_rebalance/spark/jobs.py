@@ -51,7 +51,7 @@ def read_groups(
     wrote. A group is a contract row, or a contract line in the column `line`.
 
     `format` is one of `paths.FORMATS`; None means RECORDS if `topics` is given, else the suffixes
-    decide. For files below a directory `cluster=NAME`, the groups have a column `cluster`. From
+    decide. For files below a directory `cluster=NAME`, the groups contain a column `cluster`. From
     RECORDS, all classic groups are returned, also those that `assignable` leaves out. `partitions`
     is the number of Spark's partitions; `plain` is as in `paths.local`.
     """
@@ -105,12 +105,12 @@ def _lines(spark: SparkSession, source: str) -> DataFrame:
 
 
 def _decoded(text: Column) -> Column:
-    """Returns what `unquote` does: a + stays, and so does a % that encodes nothing."""
+    """Decodes as `unquote` does: a + stays, and so does a % that encodes nothing."""
     return f.coalesce(f.try_url_decode(f.replace(text, f.lit("+"), f.lit("%2B"))), text)
 
 
 def _with_text_cluster(frame: DataFrame) -> DataFrame:
-    """Returns a frame whose cluster is text, because Spark reads `cluster=1` as a number."""
+    """Returns a frame whose cluster is a string, because Spark reads `cluster=1` as a number."""
     if "cluster" not in frame.columns:
         return frame
     return frame.withColumn("cluster", f.col("cluster").cast("string"))
@@ -119,8 +119,8 @@ def _with_text_cluster(frame: DataFrame) -> DataFrame:
 def assignable(groups: DataFrame) -> tuple[DataFrame, Callable[[], dict[str, int]]]:
     """Returns the groups that can be assigned, and a function that counts the others by kind.
 
-    Of groups from records, those without members and those that are not consumer groups are left
-    out; they are not errors. Call the function after a job has run.
+    From records, groups without members and groups that are not consumer groups are left out; they
+    are not errors. Call the function after a job has run.
     """
     if "kind" not in groups.columns or "state" not in groups.columns:
         return groups, dict
@@ -219,7 +219,7 @@ def contract_lines(
 
 
 def _line(row: dict[str, Any]) -> str:
-    """Returns a row as a contract line, which has topics by name, and no nulls or `cluster`."""
+    """Returns a row as a contract line, which lists topics by name, without nulls and `cluster`."""
     row.pop("cluster", None)
     names = [topic["name"] for topic in row["topics"] or ()]
     for member in row["members"] or ():

@@ -88,7 +88,7 @@ def stream_consumer_offsets(
 ) -> DataFrame:
     """Returns the records of `__consumer_offsets` from the beginning, as a stream.
 
-    `options` are those of `read_consumer_offsets`, and maxOffsetsPerTrigger. Spark's progress has
+    `options` are those of `read_consumer_offsets`, and maxOffsetsPerTrigger. Spark's progress shows
     offsets as JSON; `latestOffset` is the high watermark, so it includes open transactions.
     """
     named = _checked(bootstrap_servers, options)
@@ -115,7 +115,7 @@ def offset_bounds(
 
 
 def _checked(bootstrap_servers: str, options: Mapping[str, str] | None) -> dict[str, str]:
-    """Returns all options as text. Errors: ValueError for options that do not exist."""
+    """Returns all options as strings. Errors: ValueError for options that do not exist."""
     known = {name.lower(): name for name in _OPTIONS}
     for name in options or {}:
         if name.lower() not in known and not name.lower().startswith(_CLIENT_PREFIX):
@@ -196,7 +196,7 @@ def _lines(path: str) -> dict[str, str]:
 
 
 class OffsetRange(InputPartition):
-    """The offsets [start, end) of a partition: one task. Its repr has no client settings."""
+    """The offsets [start, end) of a partition: one task. Its repr shows no client settings."""
 
     def __init__(self, partition: int, start: int, end: int) -> None:
         self.partition, self.start, self.end = partition, start, end

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The argument `keep` of the bulk functions: columns of the groups that the answers have, too."""
+"""The argument `keep` of the bulk functions: columns of the groups that the answers repeat."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ def kept_fields(keep: Sequence[str], found: t.StructType, answers: t.StructType)
     """Returns the fields of the columns to keep, in the order of `keep`.
 
     Errors: SchemaError at `keep[i]` for a column that the groups lack, that is named twice, or that
-    the answers have already.
+    the answers already contain.
     """
     if isinstance(keep, str):
         raise SchemaError(f"keep: a text; give a list of names of columns: [{keep!r}]")
@@ -29,7 +29,7 @@ def kept_fields(keep: Sequence[str], found: t.StructType, answers: t.StructType)
 
 
 def answers_type(schema: str) -> t.StructType:
-    """Returns the type of a schema that is written as text."""
+    """Returns the type of a schema that is written as a string."""
     parsed = t.DataType.fromDDL(schema)
     assert isinstance(parsed, t.StructType)
     return parsed

@@ -13,8 +13,8 @@ The directory:
 
 A micro-batch has five steps:
 
-1. Take the records that the table does not have yet: `offset >= next[partition]`. If there is no
-   such record, the micro-batch was applied before a crash, or has no records of groups: go on with
+1. Take the records that the table does not contain yet: `offset >= next[partition]`. Without such a
+   record, the micro-batch was applied before a crash, or contains no records of groups: go on with
    step 5.
 2. Add them to the current table, and keep the last record of each key.
 3. Write the result to a new directory, whose name no other run uses.
@@ -64,11 +64,11 @@ def keep_current_groups(
 ) -> "StreamingQuery":
     """Starts a query that keeps the last record of each group in a table; returns the query.
 
-    `stream` has the columns that `current_groups` takes. With `commits`, the table also has
-    committed offsets. `every` is the time between two micro-batches; None reads all present
-    records, and then stops. The driver and all executors must see the directory `path`. Only one
-    query may write to it at a time. A query that is started again with this path continues where
-    the last one stopped, even after a kill.
+    `stream` contains the columns that `current_groups` takes. With `commits`, the table also
+    contains committed offsets. `every` is the time between two micro-batches; None reads all
+    present records, and then stops. The driver and all executors must see the directory `path`.
+    Only one query may write to it at a time. A query that is started again with this path continues
+    where the last one stopped, even after a kill.
 
     Errors: SchemaError for wrong columns; ValueError for a path of an object store.
     """
@@ -130,7 +130,7 @@ class Pointer:
             raise _damaged(path / CURRENT, f"cannot be read: {error}") from error
 
     def table(self, spark: SparkSession, path: Path) -> DataFrame:
-        """Returns the table. Without the check, Spark passes over a file that is gone."""
+        """Returns the table. Without the check, Spark would ignore a missing file."""
         directory = path / self.directory
         for name, size in self.files.items():
             file = directory / name
@@ -165,7 +165,7 @@ class _KeptTable:
                 "take another path, because earlier records are not read from Kafka again"
             )
         columns = [*self._keys, "partition", "key", "value", "offset"]
-        # Kept before a shuffle: Spark does not merge small partitions of rows that it keeps.
+        # Cached before a shuffle: Spark does not merge small partitions of cached rows.
         wanted = batch.where(of_kinds(self._kinds)).select(*columns)
         fresh = wanted.where(self._is_new(pointer)).persist()
         try:

@@ -66,7 +66,7 @@ class OutputDirectory:
 
 @contextmanager
 def output_directory(target: str, *, overwrite: bool = False) -> Iterator[OutputDirectory]:
-    """Yields a directory for the parts of a job; a local one gets its name only at the end.
+    """Yields a directory for the parts of a job; a local directory gets its name only at the end.
 
     If the job fails, an older output stays, and the parts are removed; in a file system that is not
     local, a task that is still running may write one later. If a commit fails there, older files

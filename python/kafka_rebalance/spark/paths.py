@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Examines the paths that a caller passes to Spark: which are local, and what their names say."""
+"""Examines the paths that a caller passes to Spark: which are local, which clusters they name."""
 
 import os
 import posixpath
@@ -32,7 +32,7 @@ def local(path: str, *, plain: bool = True) -> Path | None:
     """Returns a path in the local file system, or None for a path in another one.
 
     If `plain` is False, a path without a scheme is in the cluster's own file system. Callers keep
-    the text of other paths, because a Path would change it: `Path("s3a://b/x")` is `s3a:/b/x`.
+    the string of other paths, because a Path would change it: `Path("s3a://b/x")` is `s3a:/b/x`.
     """
     if not _SCHEME.match(path):
         return Path(path) if plain else None

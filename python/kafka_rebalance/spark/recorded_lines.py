@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Brokers' logs beside the history, on Spark.
+"""Adds the causes in brokers' logs to the history, on Spark.
 
     history = with_broker_logs(rebalance_history(records), spark.read.text("server.log*"))
 
@@ -8,10 +8,10 @@
    line and its record, rounded to a quarter of an hour.
 3. A line about late writes names no group; it belongs to each group whose name its timer contains.
 4. Rows and lines of a group stand together, and `history/log_causes.py` reads them, as without
-   Spark. One group at a time is in memory.
+   Spark. Only one group at a time is in memory.
 
-Order    of lines: by time, then by their place in the file; a line without a time has that of the
-         line before it.
+Order    of lines: by time, then by their place in the file; a line without a time counts as having
+         the time of the line before it.
 """
 
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ EVENTS_SCHEMA = (
     "group_id string, generation_id int, member_id string, group_instance_id string, "
     "cause string, said string, fields map<string, string>"
 )
-"""The columns of `coordinator_events`, after `cluster string` if the lines have that column."""
+"""The columns of `coordinator_events`, after `cluster string` if the lines contain that column."""
 
 _EVENT = [one.name for one in fields(CoordinatorEvent)]
 
@@ -46,7 +46,7 @@ _EVENT = [one.name for one in fields(CoordinatorEvent)]
 def coordinator_events(lines: DataFrame) -> DataFrame:
     """Returns a row for each line of a coordinator: EVENTS_SCHEMA.
 
-    `lines` has a column `value`, as `spark.read.text` makes it. The `event` of a line that no
+    `lines` contains a column `value`, as `spark.read.text` makes it. The `event` of a line that no
     expression matches is null. Lines of other parts of the broker have no row.
 
     Errors: SchemaError without that column.
@@ -61,8 +61,8 @@ def coordinator_events(lines: DataFrame) -> DataFrame:
 def with_broker_logs(history: DataFrame, lines: DataFrame) -> DataFrame:
     """Returns the history with the causes that the brokers' lines show: HISTORY_SCHEMA.
 
-    Rows without lines stay as they are. If the history has a column `cluster`, the lines need it,
-    too. Errors: SchemaError for a column that is missing.
+    Rows without lines stay as they are. If the history contains a column `cluster`, the lines need
+    it, too. Errors: SchemaError for a column that is missing.
     """
     has_cluster = check_history(history)
     keys = ["cluster"] if has_cluster else []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns in the history of each group, on Spark.
+"""Finds patterns in the history of each group, on Spark.
 
     rebalance_patterns(rebalance_history(records)).where("kind = 'storm'").show()
 
@@ -56,7 +56,7 @@ def rebalance_patterns(
 
 
 def check_history(history: DataFrame) -> bool:
-    """Returns whether a history has a column `cluster`. Errors: SchemaError for wrong columns."""
+    """Returns whether a history has a column `cluster`. Errors: SchemaError for a wrong column."""
     from pyspark.sql import types as t
 
     expected = t.StructType.fromDDL(HISTORY_SCHEMA)

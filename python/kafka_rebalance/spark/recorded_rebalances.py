@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The history of all groups in records of `__consumer_offsets`, on Spark.
+"""Computes the history of all groups in records of `__consumer_offsets`, on Spark.
 
     rebalance_history(records).where("cause = 'timed out'").groupBy("group_id").count()
 
@@ -51,7 +51,7 @@ HISTORY_SCHEMA = (
     "causes array<struct<kind: string, certainty: string, members: array<string>, "
     "detail: string>>, error string, cause string"
 )
-"""The columns of `rebalance_history`, after `cluster string` if the records have that column.
+"""The columns of `rebalance_history`, after `cluster string` if the records contain that column.
 
 They are the fields of `history.recorded.RecordedRebalance`; `cause` is the main cause.
 """
@@ -65,9 +65,9 @@ _GROUP = "substring(key, 5, cast(conv(hex(substring(key, 3, 2)), 16, 10) as int)
 def rebalance_history(records: DataFrame) -> DataFrame:
     """Returns a row for each record of each classic group: HISTORY_SCHEMA.
 
-    `records` has the columns of Spark's Kafka source: key, value, partition, offset and timestamp;
-    with a column `cluster`, groups of several clusters are kept apart. Pass all records, because
-    commits distinguish an expired session from a leave.
+    `records` contains the columns of Spark's Kafka source: key, value, partition, offset and
+    timestamp; with a column `cluster`, groups of several clusters are kept apart. Pass all records,
+    because commits distinguish an expired session from a leave.
 
     Errors: SchemaError for a column that is missing or of another type, before anything runs. If a
     record cannot be read, its row has an `error`, and the job goes on.
@@ -181,7 +181,7 @@ def history_batch(rows: list[dict[str, Any]], *, has_cluster: bool) -> "pa.Recor
 
 
 def _arrow_schema(*, has_cluster: bool) -> "pa.Schema":
-    """Returns HISTORY_SCHEMA as Arrow has it; executors cannot read Spark's text."""
+    """Returns HISTORY_SCHEMA as an Arrow schema; executors cannot parse Spark's string."""
     import pyarrow as pa
 
     text, texts, long = pa.string(), pa.list_(pa.string()), pa.int64()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fields of a contract line as Spark columns, and a check that a DataFrame has them."""
+"""The fields of a contract line as Spark columns, and a check that a DataFrame contains them."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -57,7 +57,7 @@ contract line in each row.
 
 Only the brokers' assignors read three more fields: `topics[].topic_id` (string),
 `topics[].initialized` (array<int>) and `members[].owned_partitions[].topic_id` (string). For
-streams groups there are more fields, of the types that docs/contract.md has. Comparisons also read
+streams groups there are more fields, of the types in docs/contract.md. Comparisons also read
 `leader_library` and `members[].client_library` (string).
 """
 
@@ -71,7 +71,7 @@ OUTPUT_SCHEMA = (
     "error string, error_kind string"
 )
 """The columns of output. `assignment` is null if there is an `error`; `anomalies` is null if there
-are none. `standby` has the standby tasks of a streams group; for other groups it is null.
+are none. `standby` lists the standby tasks of a streams group; for other groups it is null.
 Partitions are in Kafka's order. Each run of one topic is an entry, so a topic may have several
 entries.
 
@@ -84,8 +84,9 @@ OWNERS_SCHEMA = (
     "group_id string, assignor string, topics array<struct<name: string, partitions: int>>, "
     "members array<string>, owners array<int>, error string, error_kind string"
 )
-"""The columns of `assign_owners`. `owners` has an entry for each partition of the first topic, then
-of the second, and so on: the owner's index in `members`, or null for a partition without an owner.
+"""The columns of `assign_owners`. `owners` holds an entry for each partition of the first topic,
+then of the second, and so on: the owner's index in `members`, or null for a partition without an
+owner.
 """
 
 _BALANCE = "struct<min: int, max: int, mean: double, stddev: double>"
@@ -136,19 +137,19 @@ SUMMARY_SCHEMA = (
     "spread_possible: bigint, unavailable_rounds: bigint, waiting: bigint, leaderless: bigint, "
     "moves: bigint>>"
 )
-"""The columns of `fleet_summary`, after `cluster` and `change` where the plans have them.
+"""The columns of `fleet_summary`, after `cluster` and `change` if the plans contain them.
 
 `never_ends` and `throws` are among the `errors`. `without_members` counts groups of which a change
 leaves no member: nobody reads their partitions. A spread is the difference between the fullest and
 the emptiest member; `uneven` counts groups that end with a larger spread than the best possible.
 `moves` to `leaderless` are sums over all groups; `with_*` counts the groups where the figure is not
-0. The percentiles are over groups. `worst` has the groups whose spread is the furthest above the
+0. The percentiles are over groups. `worst` lists the groups whose spread is the furthest above the
 best possible. Of equal ones, those with the largest sum of partition-rounds without a reader and of
 waiting and leaderless partitions come first, then those with the most moves.
 """
 
 HISTOGRAM_SCHEMA = "figure string, low bigint, high bigint, groups bigint"
-"""The columns of `fleet_histogram`, after `change` where the plans have it: the number of groups
+"""The columns of `fleet_histogram`, after `change` if the plans contain it: the number of groups
 whose figure is from `low` to `high`, both included."""
 
 _PLACES = {"members[].topics[]", "members[].owned_partitions[].topic"}
@@ -179,8 +180,8 @@ def leaf_paths(drop: set[str]) -> Iterator[str]:
 def check(found: t.StructType) -> None:
     """Raises SchemaError for the first column or field that is missing or has another type.
 
-    Spark takes a field of JSON that is null in every line for a string, so the error of a string
-    says how to read the lines with the right types.
+    Spark reads a JSON field that is null in every line as a string, so the error about a string
+    explains how to read the lines with the right types.
     """
     if not is_lines(found):
         _check_fields(contract(), found, "")
@@ -188,7 +189,7 @@ def check(found: t.StructType) -> None:
 
 
 def is_lines(found: t.StructType) -> bool:
-    """Returns whether a frame has a column of contract lines, not the contract's columns."""
+    """Returns whether a frame contains a column of contract lines, not the contract's columns."""
     lines = "line" in found.names and "topics" not in found.names
     return lines and isinstance(found["line"].dataType, t.BinaryType | t.StringType)
 

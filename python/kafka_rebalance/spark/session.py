@@ -33,7 +33,7 @@ BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 @contextmanager
 def spark_errors() -> Iterator[None]:
-    """Turns an exception of Spark into a SparkFailedError with one line of text."""
+    """Turns an exception of Spark into a SparkFailedError with a message of one line."""
     try:
         yield
     except (PySparkException, Py4JError) as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions for SQL: table functions, and functions of columns.
+"""Registers functions for SQL: table functions, and functions of columns.
 
     register_functions(spark)
     spark.sql("select * from kafka_assign_table(TABLE(groups), 'sticky')")
@@ -35,14 +35,15 @@ def register_functions(spark: SparkSession) -> None:
         kafka_assign(group_id, topics, members, assignor)
         kafka_plan(group_id, topics, members, assignor, changes)
 
-    `groups` has the columns of INPUT_SCHEMA. Spark passes it as one struct, so select only needed
-    columns: `TABLE(select group_id, assignor, topics, members from …)`. If `assignor` is null or
-    left out, the row's own is used; without `changes`, the next rebalance is played. An unknown
-    assignor is an error of each row, and so is a wrong change, because Spark has no hook that could
-    refuse it before the job. `changes` are separated by "; ", or an
-    array: 'add-members=1; partitions orders=24'; "" is the next rebalance. The last two return
-    these columns as a struct. They take an assignor for each row. `kafka_plan` takes `changes` as
-    an array of texts; if one refers to something that the group lacks, the row has an error.
+    `groups` contains the columns of INPUT_SCHEMA. Spark passes it as one struct, so select only
+    needed columns: `TABLE(select group_id, assignor, topics, members from …)`. If `assignor` is
+    null or left out, the row's own is used; without `changes`, the next rebalance is played. An
+    unknown assignor is an error of each row, and so is a wrong change, because Spark has no hook
+    that could refuse it before the job. `changes` are separated by "; ", or an array:
+    'add-members=1; partitions orders=24'; "" is the next rebalance. `kafka_assign` and `kafka_plan`
+    return these columns as a struct. They take an assignor for each row. `kafka_plan` takes
+    `changes` as an array of strings; if one refers to something that the group lacks, the row has
+    an error.
     """
     use_this_python(spark)
     spark.udtf.register("kafka_assign_table", _assign_table())
@@ -59,10 +60,10 @@ def assign_udf(
         groups.withColumn("result", assign_udf("sticky")("group_id", "topics", "members"))
 
     The function takes the columns `group_id`, `topics`, `members` and, if `assignor` is None,
-    `assignor`, in this order. It needs up to 1.8 times the CPU of `assign_groups`, so prefer that
-    one if you need no other columns. `spark.udf.register(name, assign_udf("sticky"))` makes it a
-    function of SQL. Errors are those of `assign_groups`, but the columns' types are checked when
-    the job runs.
+    `assignor`, in this order. It needs up to 1.8 times the CPU of `assign_groups`, so prefer
+    `assign_groups` if you need no other columns. `spark.udf.register(name, assign_udf("sticky"))`
+    makes it a function of SQL. Errors are those of `assign_groups`, but the columns' types are
+    checked when the job runs.
     """
     known(assignor)
     if (active := SparkSession.getActiveSession()) is not None:
@@ -111,7 +112,7 @@ def _column(
 
 
 def _in_core(function: str) -> "Callable[..., pa.RecordBatch]":
-    """Returns a function of the core that, for columns of wrong types, has a frame's SchemaError.
+    """Returns a function of the core that raises a frame's SchemaError for columns of wrong types.
 
     It is a closure, which Spark sends to the workers whole: they load `schema` only for an error.
     """
@@ -150,10 +151,10 @@ def _assign_table() -> Any:
             if not isinstance(groups, pa.RecordBatch):
                 raise TypeError(no_table)
             name = assignor[0].as_py() if assignor else None
-            if name is not None:  # as each row's own, so an unknown one is an error of each row
+            if name is not None:  # each row's assignor: each reports an unknown one
                 columns = dict(zip(groups.schema.names, groups.columns, strict=True))
                 columns["assignor"] = pa.array([str(name)] * len(groups), pa.string())
-                columns.pop("rebalance_protocol", None)  # it belongs to the assignor replaced here
+                columns.pop("rebalance_protocol", None)  # of the replaced assignor
                 groups = pa.record_batch(columns)
             yield pa.Table.from_batches([answers_of(groups, None, most, 1)])
 
@@ -174,7 +175,7 @@ def _plan_table() -> Any:
             given = changes[0].as_py() if changes else None
             if given is None:
                 given = []
-            # Other types become text, so each row has the error of a wrong change.
+            # Other types become strings, so each row reports the error of a wrong change.
             each = given if isinstance(given, list) else str(given).split(";")
             texts = [text for text in (str(one).strip() for one in each) if text]
             yield pa.Table.from_batches([answers_of(groups, None, texts, most, 1)])

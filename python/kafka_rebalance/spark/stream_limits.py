@@ -2,7 +2,7 @@
 """Decides which offsets the next micro-batch reads, within a limit for all partitions together.
 
 A stream's offsets are the JSON that Spark keeps in its checkpoint, such as {"0": 183, "1": 278}:
-partition number as text -> next offset.
+partition number as a string -> next offset.
 """
 
 from collections.abc import Mapping

@@ -38,8 +38,8 @@ def fleet_summary(plans: DataFrame, *, worst: int = WORST) -> DataFrame:
     """Returns totals, percentiles and the worst groups: SUMMARY_SCHEMA.
 
     `plans` are those of `plan_groups` or `plan_each_change`. The result has one row for each
-    `cluster` and `change` (if the plans have these columns), else one row. The plans are read once;
-    besides totals and percentiles, only the rows of the `worst` groups leave their tasks.
+    `cluster` and `change` (if the plans contain these columns), else one row. The plans are read
+    once; besides totals and percentiles, only the rows of the `worst` groups leave their tasks.
 
     Raises SchemaError for other columns; GroupError for a `worst` below 1.
     """
@@ -91,7 +91,7 @@ def fleet_histogram(plans: DataFrame) -> DataFrame:
 
 
 def failed() -> Column:
-    """Returns whether a row has an error, and not the result that no member is left."""
+    """Returns whether a row has an error other than that no member is left."""
     kind = f.coalesce(f.col("error_kind"), f.lit(""))
     return f.isnotnull("error") & (kind != NO_MEMBERS)
 
@@ -108,7 +108,7 @@ def _percentiles(column: Column) -> Column:
 
 
 def _worst(spreads: dict[str, Column], count: int) -> Column:
-    """Returns the groups furthest above the best spread, in the order that SUMMARY_SCHEMA has."""
+    """Returns the groups furthest above the best spread, in the order of SUMMARY_SCHEMA."""
     shown = ("unavailable_rounds", "waiting", "leaderless", "moves")
     group = f.struct(
         "group_id",

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Another assignor or protocol: which one is better for a group, and the way to it."""
+"""Finds which assignor or protocol is better for a group, and the way to change to it."""

@@ -2,7 +2,7 @@
 """Compares assignors for one group, and recommends one, with the reason.
 
 Every assignor is planned as if the group already used it, from the partitions that the members own
-now. `recommendation.py` has the rule, and `migration` the steps and costs of the change to the
+now. `recommendation.py` contains the rule, and `migration` the steps and costs of the change to the
 recommended assignor.
 
 Dialects ("librdkafka/range", another library's version of an assignor) are candidates if the
@@ -10,7 +10,7 @@ group's assignor is a dialect of this library, if a librdkafka member led the gr
 caller names them.
 
 The own assignor of an eager group (`rounds.lists_eager`) is planned twice: as the group runs it,
-and as if its members listed it alone, which one rolling bounce makes true.
+and as if its members listed it alone, which they do after one rolling bounce.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -47,7 +47,7 @@ class Comparison:
     """All candidates with the recommendation; `recommended` is None if no assignor is left.
 
     `alone` is the group's own assignor as if all members listed it alone. It is None if the group
-    is not eager (`rounds.lists_eager`), or if it would never settle then.
+    is not eager (`rounds.lists_eager`), or would then never settle.
     """
 
     group: GroupSpec
@@ -157,12 +157,12 @@ def compare(
     """Plans the changes with each of `assignors`; None means all that a leader may run.
 
     Without changes, this plans the next rebalance of the present group. The group runs the assignor
-    of its line: `leader_library` adds librdkafka's assignors to the compared ones, but replaces
-    none. The command `compare` puts the assignor of the leader's library in the place of the
-    group's; `plans_by_leader` names it.
+    of its line: `leader_library` adds librdkafka's assignors to the compared assignors, but
+    replaces none. The command `compare` puts the assignor of the leader's library in the place of
+    the group's; `plans_by_leader` names it.
 
     Errors   GroupError at `changes[i]` for a change that does not fit the group; at `assignor` if
-             the group's own assignor is not known here, for example that of Kafka Streams; at
+             the group's own assignor is unknown, for example that of Kafka Streams; at
              `assignors[i]` for another unknown name, or for an assignor that the group's kind can
              never run (`plans/group_kinds.py`); TypeError.
     """

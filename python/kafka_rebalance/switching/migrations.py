@@ -33,11 +33,11 @@ class Migration:
     (`lists_eager`), and afterwards its members list this assignor alone.
 
     `from_default` is None, except from range to cooperative-sticky: then it is the single bounce
-    that Java members with Kafka's default list need, because that list has both. If `is_known`,
-    client ids reveal the members' libraries, and `recipes` has one for each of these; else one for
-    every library that the members' bytes fit (`client_library`). `recipes` is empty if either
-    assignor is custom. `dynamic_members` counts the members that restart under new ids; a static
-    member's place follows from its instance id, which it keeps.
+    that Java members with Kafka's default list need, because that list contains both. If
+    `is_known`, client ids reveal the members' libraries, and `recipes` holds one for each library;
+    else one for every library that the members' bytes fit (`client_library`). `recipes` is empty if
+    either assignor is custom. `dynamic_members` counts the members that restart under new ids; a
+    static member's place follows from its instance id, which it keeps.
     """
 
     old: str
@@ -55,7 +55,7 @@ class Migration:
 
     @property
     def rebalances(self) -> int:
-        """Returns the rebalances of all bounces, a lower bound unless each is exact."""
+        """Returns the number of rebalances of all bounces, a lower bound unless each is exact."""
         return sum(one.rebalances for one in self.bounces)
 
     @property

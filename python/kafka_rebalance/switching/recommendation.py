@@ -17,13 +17,13 @@ the bytes are those of kafka-python or aiokafka, both must have it.
 
 A group that has one member, and gets no other, keeps its assignor if that settles.
 
-Assignors of a library other than that of the group's own assignor are recommended only if none of
-its own library settles that the members may have. Members of the Python libraries can
-also have Kafka's assignors, as plug-ins, except the one with the same name in JoinGroup: the member
-that leads would decide which of the two answers.
+Assignors of a library other than that of the group's own assignor are recommended only if every
+assignor of its own library that members may have fails to settle. Members of the Python libraries
+can also have Kafka's assignors, as plug-ins, except the one with the same name in JoinGroup: the
+member that leads would decide which of the two answers.
 
 The members of an eager group (`rounds.lists_eager`) need one more rolling bounce to be cooperative.
-So its own assignor is ranked with the figures that it has when the members list it alone.
+So the group's own assignor is ranked with its figures for members that list it alone.
 """
 
 from collections.abc import Callable, Sequence
@@ -109,7 +109,7 @@ def recommend(
 
 
 def _is_alike(group: GroupSpec, assignor: str) -> bool:
-    """Returns whether members that have the group's own assignor can have this one too."""
+    """Returns whether members that have the group's own assignor can also have this assignor."""
     own = group.assignor or ""
     if library_of(assignor) == library_of(own):
         return True
@@ -120,8 +120,8 @@ def _is_alike(group: GroupSpec, assignor: str) -> bool:
 def lacking_clients(group: GroupSpec, assignor: str) -> list[str]:
     """Returns the clients, in `CLIENTS`' order, of members that cannot have this assignor.
 
-    A member cannot if all clients that it may run lack it, or one of the two Python libraries whose
-    bytes it sent. Any client may have a custom assignor.
+    A member cannot have it if all clients that it may run lack it, or if one of the two Python
+    libraries lacks it whose bytes the member sent. Any client may have a custom assignor.
     """
     known = (*BUILT_IN, *PYTHON_LIBRARIES)
     if assignor == group.assignor or not (assignor in known or protocol_kind(assignor) == CONSUMER):
@@ -146,9 +146,9 @@ def _has(client: ClientLibrary, assignor: str) -> bool:
 class _Measure(NamedTuple):
     """A criterion of the rule; the candidate with the smallest value is the best.
 
-    `words` is a text that compares the values of two candidates; `show` is the format of a value.
-    `unit` is the unit of the first value, without an s, which is added unless the value is 1.
-    `equal` is the text after `words`: it says that both are equal in all earlier criteria.
+    `words` compares the values of two candidates; `show` is the format of a value. `unit` is the
+    unit of the first value, without an s, which is added unless the value is 1. `equal` is the text
+    after `words`: it states that both are equal in all earlier criteria.
     """
 
     words: str

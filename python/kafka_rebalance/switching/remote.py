@@ -4,16 +4,17 @@
 Each member restarts with another `group.remote.assignor`.
 
 1. A dynamic member leaves, and comes back with the new name. A static member keeps its place.
-2. The broker takes the assignor that most members name. Members that name none do not count; if
-   nobody names one, it takes the first of `group.consumer.assignors` (default: uniform, range).
+2. The broker takes the assignor that most members name. Members that name none do not count; if no
+   member names one, the broker takes the first of `group.consumer.assignors` (default: uniform,
+   range).
 3. A member that leaves or joins, or another assignor, is a new group epoch with a target.
 4. In a tie, the broker's table has uniform first, so uniform assigns. But if only two members name
-   an assignor, and each another one, each heartbeat counts its own member's name first. Then the
+   an assignor, and not the same one, each heartbeat counts its own member's name first. Then the
    heartbeats make targets in turns. How many depends on the time, so the counts are lower bounds.
 
 Brokers do not show which members name an assignor. A group that runs uniform is played with members
-that name none, as by default: its first member with a name decides. In a group that runs another
-one, all members are taken to name it, because brokers would run uniform if nobody did.
+that name no assignor, as by default: its first member with a name decides. In a group that runs
+another assignor, all members are taken to name it, because brokers would run uniform if nobody did.
 
 Source   ConsumerGroup.computePreferredServerAssignor: the largest of the counts;
          GroupMetadataManager: hasMemberSubscriptionChanged (Kafka 4.4.0).

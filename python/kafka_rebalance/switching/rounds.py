@@ -35,7 +35,7 @@ class Bounce(NamedTuple):
     `rebalances` is a lower bound unless `is_exact`. `moves` is how many partitions members gain in
     all these rebalances, under made-up ids; None if not exact. `takes_over` is the event, in words,
     after which the group uses another assignor; None if this bounce does not change the assignor,
-    or if that is not played.
+    or if the bounce is not played.
     """
 
     assignors: AssignorNames
@@ -52,7 +52,7 @@ class Bounce(NamedTuple):
 def two_bounces(group: GroupSpec, old: str, new: str, engine: Engine) -> tuple[Bounce, ...]:
     """Returns the bounces from members that list only `old` to members that list only `new`.
 
-    In an eager group, the members list another assignor beside `old` at the beginning.
+    In an eager group, the members at first list another assignor beside `old`.
     """
     return _bounces(group, (old,), ((new, old), (new,)), engine)
 
@@ -60,7 +60,7 @@ def two_bounces(group: GroupSpec, old: str, new: str, engine: Engine) -> tuple[B
 def bounce_of_one_name(group: GroupSpec, old: str, new: str, engine: Engine) -> Bounce:
     """Returns the only bounce between two assignors of one protocol name, or between equal ones.
 
-    With `old` and `new` equal, an eager group's members then list this assignor alone.
+    If `old` and `new` are equal, an eager group's members list this assignor alone afterwards.
     """
     (only,) = _bounces(group, (old,), ((new,),), engine)
     return only
@@ -123,7 +123,7 @@ def _bounce(
 def at_least(group: GroupSpec, names: AssignorNames) -> Bounce:
     """Returns a bounce with the least number of its rebalances, without playing them."""
     dynamic = sum(member.group_instance_id is None for member in group.members)
-    # A member that leaves starts a rebalance of the others, if there are any.
+    # A member that leaves starts a rebalance of the other members, if there are any.
     least = dynamic if len(group.members) == 1 else 2 * dynamic
     return Bounce(names, len(group.members), least, None, is_exact=False)
 

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The single changes between two states of a group that the broker assigns.
+"""Finds the single changes between two states of a group that the broker assigns.
 
     changes_between: two states -> the first state to play from, and its changes
 
 A change edits a `BrokerState`: members leave, the settings or a topic change, a member subscribes
-anew, a member joins. Each may have had an epoch and a target of its own.
+to other topics, a member joins. Each change may have had an epoch and a target of its own.
 
 Members that stay have the instance, the rack and the process of the second state from the
 beginning. A topic that the second state lacks was deleted if a member still subscribes to it; a
-topic that the first state lacks was created if a member of it subscribed to it. Any other topic is
-there from the beginning, because a state has only topics that members read or own.
+topic that the first state lacks was created if a member of it subscribed to it. Any other topic
+exists from the beginning, because a state contains only topics that members read or own.
 
 Of more than `_MOST` changes, those of one kind are one change: all members leave together, then all
 topics change together, then all subscriptions; at last, members join one after another in the order
@@ -26,7 +26,9 @@ from kafka_rebalance.group.model import Member, Subtopology, Topic
 from kafka_rebalance.group.spec import GroupSpec
 
 _MOST = 4
-"""The most changes that are tried in every order: 75 courses, in which several may be at once."""
+"""The most changes that are tried in every order: 75 courses, in which several changes may happen
+at once.
+"""
 
 _MOST_SIZES = 8
 """The most sizes of a topic that are tried between those of the two states."""
@@ -67,9 +69,10 @@ def changes_between(
 
 
 def epochs_of_changes(before: GroupSpec, after: GroupSpec, back: Mapping[str, str]) -> int:
-    """Returns how many epochs the changes make, if each has one of its own.
+    """Returns how many epochs the changes make, if each change has an epoch of its own.
 
-    The new partitions of a share group have two: they are seen, and later they are initialised.
+    The new partitions of a share group make two epochs: one when the broker finds them, one when
+    they are initialised.
     """
     kinds = _kinds(before, after, back)
     again = len(kinds.topics) if after.assignor == simple.NAME else 0
@@ -112,7 +115,7 @@ def _kinds(before: GroupSpec, after: GroupSpec, back: Mapping[str, str]) -> _Kin
 
 
 def _few(kinds: Sequence[list[Edit]]) -> list[Edit]:
-    """Returns the changes of all kinds, at most `_MOST`, so far as kinds make them fewer."""
+    """Returns the changes, combined kind by kind until there are at most `_MOST`, if possible."""
     few = list(kinds)
     for at, edits in enumerate(few):
         if sum(map(len, few)) > _MOST and len(edits) > 1:

@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a group that the broker assigns can have come from one state to the next.
+"""Finds how a group that the broker assigns can have come from one state to the next.
 
     possible_ends: two states -> Owners for each course of events
 
 Each change between the two states (`changes_between.py`) has an epoch, and mostly a target, of its
-own (`plans/broker_rounds.py`). Two states show neither the order of the changes, nor which of them
-were there when the next target was computed: a target is computed once in an assignment interval,
-and a member that leaves has none until the next heartbeat of another one. These courses are tried:
+own (`plans/broker_rounds.py`). Two states show neither the order of the changes, nor which changes
+had happened when the next target was computed: a target is computed once in an assignment interval,
+and a member that leaves causes none until the next heartbeat of another member. These courses are
+tried:
 
 1. The changes in each order, one or several at once, with a target after each of these parts.
    First of all, each has a target of its own, in the order of `changes_between.py`: for a single
    change, this is its plan.
-2. In a part with several members that join, one target has all of them, or each has one in turn.
+2. In a part with several members that join, one target covers all of them, or each gets a target in
+   turn.
 3. Without a change, the broker computes a target again.
 4. In a streams group, members may not have reached a target when the next one is computed
    (`tasks_between.py`).
@@ -38,7 +40,7 @@ _LEAST_ENDS, _MOST_WORK = 20, 100_000
 """The courses of a large group: so many, or as many as this work has members and partitions."""
 
 _MOST_APART = {2: 6, 3: 3}
-"""Changes in all -> the most members of a streams group of which each may have moved or not."""
+"""Number of changes -> the most members of a streams group that each may have moved or not."""
 
 
 def possible_ends(
@@ -75,7 +77,7 @@ def _nothing(state: BrokerState) -> BrokerState:
 
 @dataclass(frozen=True, slots=True)
 class _Courses:
-    """The courses of some changes; `seen` has the states after which all of them are known."""
+    """The courses of some changes; `seen` holds the states whose further courses are all known."""
 
     start: GroupSpec
     edits: Sequence[Edit]
@@ -113,7 +115,7 @@ class _Courses:
                 yield with_one_target(group, self.engine)
         except AssignorThrows:
             if len(self.edits) == 1:
-                raise  # of several changes, the broker has no target until the next one
+                raise  # with several changes, the broker has no target until the next change
 
 
 def _parts(left: frozenset[int]) -> Iterator[tuple[int, ...]]:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The partitions or tasks of a group, and who has each, for comparisons of two states.
+"""The partitions or tasks of a group and their owners, for comparisons of two states.
 
-A partition has one owner, or none. In a share group it can have several. A task of a streams group
-has the member that runs it, and those that have a standby of it.
+A partition has one owner, or none. In a share group it can have several. The owners of a task of a
+streams group are the member that runs it, and those that hold a standby.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ def owners(group: GroupSpec) -> Owners:
 
 
 def owners_in(held: Assignment) -> Owners:
-    """Returns the owners in an assignment, and those of the standby tasks that it has."""
+    """Returns the owners in an assignment, and those of its standby tasks."""
     found: dict[tuple[str, int], set[Owner]] = {}
     for part in (held, held.standby):
         for member_id, owned in {} if part is None else dict(part).items():
@@ -47,7 +47,7 @@ def renamed(found: Owners, names: Mapping[str, str]) -> Owners:
 
 
 def additions(one: Owners, other: Owners) -> int:
-    """Returns how many owners partitions have in `other` that they lack in `one`."""
+    """Returns how many owners of partitions are in `other` and not in `one`."""
     return sum(len(by - one.get(tp, frozenset())) for tp, by in other.items())
 
 

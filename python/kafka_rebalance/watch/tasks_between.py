@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tasks that members of a streams group can have when the broker computes the next target.
+"""Finds the tasks that members of a streams group can have when the next target is computed.
 
     present_tasks: members before a target, the same with it -> the members, in each way
 
 The assignor sees the tasks that members have at present, not their targets. A member gives up tasks
-at its next heartbeat, and gets new ones at a later one, when nobody else runs them. So between two
-targets, a member
+at its next heartbeat, and gets new tasks at a later heartbeat, when nobody else runs them. So
+between two targets, a member
 
     has reached its target           if all members have
     has its old tasks                if it has sent no heartbeat since
     has given up what it must        else: it gets nothing more, or only what is free
 
-Of up to `apart` members that can differ in this, each set is tried; of more, all of them or none.
+If up to `apart` members can differ in this, each set of them is tried; of more members, all or
+none.
 
-Source   streams/CurrentAssignmentBuilder (Kafka 4.4.0); `coordinator/streams_group` has it whole.
+Source   streams/CurrentAssignmentBuilder (Kafka 4.4.0); `coordinator/streams_group` implements all
+         of it.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -26,9 +28,9 @@ from kafka_rebalance.group.model import Member, StreamsMember, TopicPartition
 def present_tasks(
     before: Sequence[Member], target: tuple[Member, ...], apart: int
 ) -> Iterator[tuple[Member, ...]]:
-    """Yields the members with what the next target depends on.
+    """Yields the members with the tasks on which the next target depends.
 
-    Members of other groups have only their target.
+    Members of groups without tasks have only their target.
     """
     yield target
     then = {one.member_id: one.streams for one in before if one.generation_id is not None}
@@ -60,7 +62,7 @@ def _free(target: StreamsMember | None, held: Collection[TopicPartition]) -> Str
 def _revoked(
     was: StreamsMember | None, target: StreamsMember | None, held: Collection[TopicPartition]
 ) -> StreamsMember | None:
-    """Returns what a member runs that has given up what it must, and gets only what is free."""
+    """Returns the tasks of a member that has given up what it must, and gets only free tasks."""
     if was is None or target is None:
         return target
     kept, standby = (

@@ -5,10 +5,10 @@
 
 A state is a description of the group at rest, or is read from a record of its log.
 
-1. The members of the second state start with the partitions that they owned in the first; a
-   static member that came back owns those of its old id. So a member that joined has its real id.
-   The leader is the one that the second state names, if it names one, else the first's. If
-   static members came back, nothing else changed and no partition moved, that is as predicted.
+1. The members of the second state start with the partitions that they owned in the first; a static
+   member that came back owns those of its old id. So a member that joined has its real id. The
+   leader is the one in the second state, else the one in the first state. If static members came
+   back, nothing else changed and no partition moved, the rebalance is as predicted.
 2. Each assignor that a leader may have (`leaders.py`) plans the next rebalance. If one of the plans
    ends as the group did, the rebalance is as predicted.
 3. If not, causes are tried one after another, until a plan with that difference ends as the group
@@ -51,9 +51,9 @@ NO_REBALANCE = "no rebalance: static members came back"
 
 @dataclass(frozen=True, slots=True)
 class JudgedRebalance:
-    """What happened, and whether it was predicted; docs/plans.md lists the fields.
+    """A rebalance, and whether it was predicted; docs/plans.md lists the fields.
 
-    `event`       the differences between the states, as a text with whole member ids
+    `event`       the differences between the states, as a string with whole member ids
     `assignor`    the assignor whose plan ends as the group did; None if there is none
     `cause`       why the prediction was wrong; None if it was right
     `elsewhere`   0 if predicted; else the number of partitions, of `partitions` in all, that have
@@ -140,7 +140,7 @@ def _of_broker(before: GroupSpec, after: GroupSpec, event: str, engine: Engine) 
             return _judged(before, after, event, after.assignor, None)
         cause = NOT_ALL_TRIED if end is None else cause
         first = first or end
-    shown = max(1, epochs_of_changes(before, after, back))  # a target can be computed again
+    shown = max(1, epochs_of_changes(before, after, back))  # 1: a target computed again
     if before.generation_id is not None and after.generation_id is not None:
         cause = MORE_CHANGED if after.generation_id - before.generation_id > shown else cause
     return _judged(before, after, event, None, cause, first)
@@ -154,7 +154,7 @@ def _judged(
     cause: str | None,
     first: Owners | None = None,
 ) -> JudgedRebalance:
-    """Returns the row; `first` are the owners at the end of the first plan, if it is not right."""
+    """Returns the row; `first` are the owners at the end of the first plan, if it is wrong."""
     place = after.group_id, after.generation_id, event
     back = {old: new for new, old in _old_ids(before, after).items()}
     had, has = renamed(owners(before), back), owners(after)
@@ -182,7 +182,7 @@ def is_reached(told: RebalancePlan, after: GroupSpec) -> bool:
 def distance(told: RebalancePlan, after: GroupSpec) -> int:
     """Returns how many partitions have another owner than in a plan that was made before.
 
-    New members of the plan stand for the members that joined: the first for the first, and so on.
+    New members of the plan stand for the members that joined, in their order.
     """
     known = {member.member_id for member in told.group.members}
     there = {member.member_id for member in after.members}
@@ -205,7 +205,7 @@ def _old_ids(before: GroupSpec, after: GroupSpec) -> dict[str, str]:
 
 
 def _without_owners(group: GroupSpec) -> GroupSpec:
-    """Returns a group whose members own nothing, and cannot come back as static ones."""
+    """Returns a group whose members own nothing, and cannot come back as static members."""
     members = (replace(one.owning(), group_instance_id=None) for one in group.members)
     return group.edited(members=tuple(members))
 
@@ -219,7 +219,8 @@ def _started(before: GroupSpec, after: GroupSpec) -> GroupSpec:
         members.append(member.owning(*claims))
     leader = {old: new for new, old in back.items()}.get(before.leader or "", before.leader)
     leader = after.leader or leader
-    # After a member left, subscriptions seldom show the protocol, so it is kept from before.
+    # After a member left, subscriptions seldom show the protocol, so that of the state before is
+    # used.
     protocol = before.rebalance_protocol if after.assignor == before.assignor else None
     started = after.edited(members=tuple(members))
     return replace(
@@ -277,7 +278,7 @@ def _end(group: GroupSpec, assignor: str, engine: Engine, one_round: bool) -> Ow
 
 # 3.
 def _answer(sent: GroupSpec, assignor: str, engine: Engine) -> Owners | None:
-    """Returns what the leader computes from what the members sent."""
+    """Returns the assignment that the leader computes from the data that members sent."""
     try:
         return owners_in(assign(sent, assignor, engine=engine))
     except GroupError:

@@ -12,13 +12,14 @@ Source   the schemas of ConsumerGroupHeartbeat, ConsumerGroupDescribe, ShareGrou
 """
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.java.hash_map import Uuid
-from kafka_rebalance.wire.layout import Boxed, Int8, Int32, Since
 
 from .error_codes import ErrorCode, ErrorField
+from .layout import Boxed, Int8, Int32, Since
+from .messages import Request, Response
 
 JOIN_EPOCH = 0
 LEAVE_EPOCH = -1
@@ -34,12 +35,39 @@ class TopicPartitions(NamedTuple):
     partitions: tuple[Int32, ...]
 
 
-# Requests -----------------------------------------------------------------------------------------
+# Heartbeats ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConsumerGroupHeartbeat:
+class _HeartbeatResponse(Response):
+    """The member's epoch, and what it may use now; `assignment` None means no change."""
+
+    throttle_time_ms: Int32 = 0
+    error_code: ErrorField = ErrorCode.NONE
+    error_message: str | None = None
+    member_id: str | None = None
+    member_epoch: Int32 = 0
+    heartbeat_interval_ms: Int32 = 0
+    assignment: Annotated[tuple[TopicPartitions, ...] | None, Boxed()] = None
+
+
+class ConsumerGroupHeartbeatResponse(_HeartbeatResponse):
+    """The response to a member of a consumer group."""
+
+    __slots__ = ()
+
+
+class ShareGroupHeartbeatResponse(_HeartbeatResponse):
+    """The response to a member of a share group."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerGroupHeartbeat(Request):
     """A member of a consumer group joins, stays or leaves; `topic_partitions` is what it owns."""
+
+    response = ConsumerGroupHeartbeatResponse
 
     group_id: str
     member_id: str = ""
@@ -54,16 +82,10 @@ class ConsumerGroupHeartbeat:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConsumerGroupDescribe:
-    """An administrator asks for the state and the members of consumer groups."""
-
-    group_ids: tuple[str, ...]
-    include_authorized_operations: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShareGroupHeartbeat:
+class ShareGroupHeartbeat(Request):
     """A member of a share group joins, stays or leaves; it does not report what it owns."""
+
+    response = ShareGroupHeartbeatResponse
 
     group_id: str
     member_id: str = ""
@@ -72,28 +94,7 @@ class ShareGroupHeartbeat:
     subscribed_topic_names: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShareGroupDescribe:
-    """An administrator asks for the state and the members of share groups."""
-
-    group_ids: tuple[str, ...]
-    include_authorized_operations: bool = False
-
-
-# Responses ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConsumerGroupHeartbeatResponse:
-    """The member's epoch, and what it may use now; `assignment` None means no change."""
-
-    throttle_time_ms: Int32 = 0
-    error_code: ErrorField = ErrorCode.NONE
-    error_message: str | None = None
-    member_id: str | None = None
-    member_epoch: Int32 = 0
-    heartbeat_interval_ms: Int32 = 0
-    assignment: Annotated[tuple[TopicPartitions, ...] | None, Boxed()] = None
+# Descriptions -------------------------------------------------------------------------------------
 
 
 class DescribedPartitions(NamedTuple):
@@ -164,44 +165,6 @@ class DescribedConsumerMember:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DescribedConsumerGroup:
-    """A consumer group, or the error of one that is not there."""
-
-    error_code: ErrorField = ErrorCode.NONE
-    error_message: str | None = None
-    group_id: str = ""
-    group_state: str = ""
-    group_epoch: Int32 = 0
-    assignment_epoch: Int32 = 0
-    assignor_name: str = ""
-    members: tuple[DescribedConsumerMember, ...] = ()
-    authorized_operations: Int32 = NO_OPERATIONS
-
-    group_type: ClassVar = "consumer"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConsumerGroupDescribeResponse:
-    """Descriptions of consumer groups, in the request's order, but empty ids come first."""
-
-    throttle_time_ms: Int32 = 0
-    groups: tuple[DescribedConsumerGroup, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShareGroupHeartbeatResponse:
-    """The member's epoch, and its partitions; `assignment` None means no change."""
-
-    throttle_time_ms: Int32 = 0
-    error_code: ErrorField = ErrorCode.NONE
-    error_message: str | None = None
-    member_id: str | None = None
-    member_epoch: Int32 = 0
-    heartbeat_interval_ms: Int32 = 0
-    assignment: Annotated[tuple[TopicPartitions, ...] | None, Boxed()] = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedShareMember:
     """A member of a share group. Its target is not shown: the member owns it at once."""
 
@@ -229,8 +192,10 @@ class DescribedShareMember:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DescribedShareGroup:
-    """A share group, or the error of one that is not there."""
+class BrokerGroup:
+    """A group whose broker assigns, or the error of one that is not there."""
+
+    group_type: ClassVar[str]
 
     error_code: ErrorField = ErrorCode.NONE
     error_message: str | None = None
@@ -239,19 +204,83 @@ class DescribedShareGroup:
     group_epoch: Int32 = 0
     assignment_epoch: Int32 = 0
     assignor_name: str = ""
-    members: tuple[DescribedShareMember, ...] = ()
+    members: tuple[Any, ...] = ()
     authorized_operations: Int32 = NO_OPERATIONS
-
-    group_type: ClassVar = "share"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShareGroupDescribeResponse:
-    """Descriptions of share groups, in the request's order, but empty ids come first."""
+class DescribedConsumerGroup(BrokerGroup):
+    """A consumer group."""
+
+    group_type = "consumer"
+
+    members: tuple[DescribedConsumerMember, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribedShareGroup(BrokerGroup):
+    """A share group."""
+
+    group_type = "share"
+
+    members: tuple[DescribedShareMember, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeResponse(Response):
+    """Descriptions of groups, in the request's order, but empty ids come first."""
+
+    described: ClassVar[type[Any]]
 
     throttle_time_ms: Int32 = 0
+    groups: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerGroupDescribeResponse(DescribeResponse):
+    """Descriptions of consumer groups."""
+
+    described = DescribedConsumerGroup
+
+    groups: tuple[DescribedConsumerGroup, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShareGroupDescribeResponse(DescribeResponse):
+    """Descriptions of share groups."""
+
+    described = DescribedShareGroup
+
     groups: tuple[DescribedShareGroup, ...] = ()
 
 
-BrokerGroup = DescribedConsumerGroup | DescribedShareGroup
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeRequest(Request):
+    """An administrator asks for the state and the members of groups."""
+
+    response = DescribeResponse
+
+    group_ids: tuple[str, ...]
+    include_authorized_operations: bool = False
+
+    def refused(self, error: ErrorCode) -> DescribeResponse:
+        described = self.response.described
+        groups = tuple(described(error_code=error, group_id=one) for one in self.group_ids)
+        return self.response(groups=groups)
+
+
+class ConsumerGroupDescribe(DescribeRequest):
+    """The groups are consumer groups."""
+
+    __slots__ = ()
+    response = ConsumerGroupDescribeResponse
+
+
+class ShareGroupDescribe(DescribeRequest):
+    """The groups are share groups."""
+
+    __slots__ = ()
+    response = ShareGroupDescribeResponse
+
+
 BrokerMember = DescribedConsumerMember | DescribedShareMember

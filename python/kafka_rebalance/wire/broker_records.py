@@ -19,6 +19,8 @@ from typing import Annotated, Any, NamedTuple
 
 from kafka_rebalance.java.hash_map import Uuid
 
+from .broker_groups import DescribedPartitions, TopicPartitions
+from .classic_groups import JoinGroupProtocol
 from .layout import (
     VERSION_BYTES,
     Int8,
@@ -34,43 +36,6 @@ from .layout import (
 from .streams_topology import KeyValue, StreamsTopology, UserEndpoint
 
 NO_TOPOLOGY = -1
-
-
-class RecordType(IntEnum):
-    """The types of records, with Kafka's names."""
-
-    CONSUMER_GROUP_METADATA = 3
-    CONSUMER_GROUP_PARTITION_METADATA = 4
-    CONSUMER_GROUP_MEMBER_METADATA = 5
-    CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA = 6
-    CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER = 7
-    CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT = 8
-    SHARE_GROUP_MEMBER_METADATA = 10
-    SHARE_GROUP_METADATA = 11
-    SHARE_GROUP_TARGET_ASSIGNMENT_METADATA = 12
-    SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER = 13
-    SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT = 14
-    SHARE_GROUP_STATE_PARTITION_METADATA = 15
-    CONSUMER_GROUP_REGULAR_EXPRESSION = 16
-    STREAMS_GROUP_METADATA = 17
-    STREAMS_GROUP_MEMBER_METADATA = 19
-    STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA = 20
-    STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER = 21
-    STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT = 22
-    STREAMS_GROUP_TOPOLOGY = 23
-
-    @property
-    def group_type(self) -> str:
-        """Returns "consumer", "share" or "streams"."""
-        return self.name.partition("_")[0].lower()
-
-
-class RecordKey(NamedTuple):
-    """A key; `name` is the member id or the pattern, None in a record of the group."""
-
-    type: RecordType
-    group_id: str
-    name: str | None = None
 
 
 # Consumer groups ----------------------------------------------------------------------------------
@@ -91,18 +56,11 @@ class OldMetadataValue:
     body: Rest
 
 
-class ClassicProtocol(NamedTuple):
-    """A protocol that a member using the classic protocol lists."""
-
-    name: str
-    metadata: bytes
-
-
 class ClassicMetadata(NamedTuple):
     """Fields of a member that uses the classic protocol."""
 
     session_timeout_ms: Int32
-    protocols: Annotated[tuple[ClassicProtocol, ...], Name("supportedProtocols")]
+    protocols: Annotated[tuple[JoinGroupProtocol, ...], Name("supportedProtocols")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,18 +88,11 @@ class TargetEpochValue:
     assignment_timestamp_ms: Annotated[Int64, Tag(0), Name("assignmentTimestamp")] = 0
 
 
-class TargetTopic(NamedTuple):
-    """The partitions of one topic in a member's target."""
-
-    topic_id: Uuid
-    partitions: tuple[Int32, ...]
-
-
 @dataclass(frozen=True, slots=True)
 class TargetValue:
     """A member's target."""
 
-    topics: Annotated[tuple[TargetTopic, ...], Name("topicPartitions")]
+    topics: Annotated[tuple[TopicPartitions, ...], Name("topicPartitions")]
 
 
 class CurrentTopic(NamedTuple):
@@ -200,15 +151,7 @@ class ShareCurrentValue:
     member_epoch: Int32
     previous_member_epoch: Int32
     state: Int8
-    assigned: Annotated[tuple[TargetTopic, ...], Name("topicPartitions")]
-
-
-class ShareStateTopic(NamedTuple):
-    """Partitions of one topic, with the topic's name."""
-
-    topic_id: Uuid
-    topic_name: str
-    partitions: tuple[Int32, ...]
+    assigned: Annotated[tuple[TopicPartitions, ...], Name("topicPartitions")]
 
 
 class DeletingTopic(NamedTuple):
@@ -222,8 +165,8 @@ class DeletingTopic(NamedTuple):
 class ShareStateValue:
     """The partitions whose share state is initialised or is to be, and the topics to delete."""
 
-    initializing: Annotated[tuple[ShareStateTopic, ...], Name("initializingTopics")] = ()
-    initialized: Annotated[tuple[ShareStateTopic, ...], Name("initializedTopics")] = ()
+    initializing: Annotated[tuple[DescribedPartitions, ...], Name("initializingTopics")] = ()
+    initialized: Annotated[tuple[DescribedPartitions, ...], Name("initializedTopics")] = ()
     deleting: Annotated[tuple[DeletingTopic, ...], Name("deletingTopics")] = ()
 
 
@@ -297,50 +240,64 @@ class StreamsCurrentValue:
     warmup_pending: Annotated[Role, Name("warmupTasksPendingRevocation")]
 
 
+# Types --------------------------------------------------------------------------------------------
+
+
+class RecordType(IntEnum):
+    """The types of records, with Kafka's names; `content` is the class of a type's values."""
+
+    _value_: int
+    content: type
+
+    def __new__(cls, number: int, content: type = object) -> "RecordType":
+        new = int.__new__(cls, number)
+        new._value_, new.content = number, content
+        return new
+
+    CONSUMER_GROUP_METADATA = 3, EpochValue
+    CONSUMER_GROUP_PARTITION_METADATA = 4, OldMetadataValue
+    CONSUMER_GROUP_MEMBER_METADATA = 5, MemberValue
+    CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA = 6, TargetEpochValue
+    CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER = 7, TargetValue
+    CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT = 8, CurrentValue
+    SHARE_GROUP_MEMBER_METADATA = 10, ShareMemberValue
+    SHARE_GROUP_METADATA = 11, ShareEpochValue
+    SHARE_GROUP_TARGET_ASSIGNMENT_METADATA = 12, TargetEpochValue
+    SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER = 13, TargetValue
+    SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT = 14, ShareCurrentValue
+    SHARE_GROUP_STATE_PARTITION_METADATA = 15, ShareStateValue
+    CONSUMER_GROUP_REGULAR_EXPRESSION = 16, PatternValue
+    STREAMS_GROUP_METADATA = 17, StreamsEpochValue
+    STREAMS_GROUP_MEMBER_METADATA = 19, StreamsMemberValue
+    STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA = 20, TargetEpochValue
+    STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER = 21, StreamsTargetValue
+    STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT = 22, StreamsCurrentValue
+    STREAMS_GROUP_TOPOLOGY = 23, StreamsTopology
+
+    @property
+    def group_type(self) -> str:
+        """Returns "consumer", "share" or "streams"."""
+        return self.name.partition("_")[0].lower()
+
+
+class RecordKey(NamedTuple):
+    """A key; `name` is the member id or the pattern, None in a record of the group."""
+
+    type: RecordType
+    group_id: str
+    name: str | None = None
+
+
 # Reading and writing ------------------------------------------------------------------------------
 
-_T = RecordType
-VALUES: dict[RecordType, type] = {
-    _T.CONSUMER_GROUP_METADATA: EpochValue,
-    _T.CONSUMER_GROUP_PARTITION_METADATA: OldMetadataValue,
-    _T.CONSUMER_GROUP_MEMBER_METADATA: MemberValue,
-    _T.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA: TargetEpochValue,
-    _T.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER: TargetValue,
-    _T.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT: CurrentValue,
-    _T.CONSUMER_GROUP_REGULAR_EXPRESSION: PatternValue,
-    _T.SHARE_GROUP_MEMBER_METADATA: ShareMemberValue,
-    _T.SHARE_GROUP_METADATA: ShareEpochValue,
-    _T.SHARE_GROUP_TARGET_ASSIGNMENT_METADATA: TargetEpochValue,
-    _T.SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER: TargetValue,
-    _T.SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT: ShareCurrentValue,
-    _T.SHARE_GROUP_STATE_PARTITION_METADATA: ShareStateValue,
-    _T.STREAMS_GROUP_METADATA: StreamsEpochValue,
-    _T.STREAMS_GROUP_MEMBER_METADATA: StreamsMemberValue,
-    _T.STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA: TargetEpochValue,
-    _T.STREAMS_GROUP_TARGET_ASSIGNMENT_MEMBER: StreamsTargetValue,
-    _T.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT: StreamsCurrentValue,
-    _T.STREAMS_GROUP_TOPOLOGY: StreamsTopology,
-}
-"""The class of each type's values."""
-
-# Types whose keys name neither a member nor a pattern: records of the group itself.
-_OF_THE_GROUP = {
-    _T.CONSUMER_GROUP_METADATA,
-    _T.CONSUMER_GROUP_PARTITION_METADATA,
-    _T.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA,
-    _T.SHARE_GROUP_METADATA,
-    _T.SHARE_GROUP_TARGET_ASSIGNMENT_METADATA,
-    _T.SHARE_GROUP_STATE_PARTITION_METADATA,
-    _T.STREAMS_GROUP_METADATA,
-    _T.STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA,
-    _T.STREAMS_GROUP_TOPOLOGY,
-}
+# Types whose keys name a member or a pattern; the other records are of the group itself.
+_NAMED = {one for one in RecordType if "MEMBER" in one.name or one.name.endswith("EXPRESSION")}
 _TYPES = {kind.value: kind for kind in RecordType}
 _VERSION = 0
 
 
 class BrokerRecord(NamedTuple):
-    """A record; its value is of the class in `VALUES`, None for a tombstone."""
+    """A record; its value is of its type's `content`, None for a tombstone."""
 
     key: RecordKey
     value: Any = None
@@ -362,7 +319,7 @@ def decode_record(key: bytes, value: bytes | None) -> BrokerRecord | None:
     kind = _TYPES.get(int.from_bytes(key[:2], signed=True)) if len(key) > 1 else None
     if kind is None:
         return None
-    if kind in _OF_THE_GROUP:
+    if kind not in _NAMED:
         _, group_id = layout_of(_GroupKey, 0, False).read(key, "key")
         read_key = RecordKey(kind, group_id)
     else:
@@ -371,7 +328,7 @@ def decode_record(key: bytes, value: bytes | None) -> BrokerRecord | None:
     if value is None:
         return BrokerRecord(read_key)
     read_version(value, "value", range(_VERSION + 1))
-    return BrokerRecord(read_key, layout_of(VALUES[kind]).read(value, "value", VERSION_BYTES))
+    return BrokerRecord(read_key, layout_of(kind.content).read(value, "value", VERSION_BYTES))
 
 
 def encode_record(record: BrokerRecord) -> tuple[bytes, bytes | None]:

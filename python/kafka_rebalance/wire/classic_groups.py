@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from .error_codes import ErrorCode
-from .group_states import ConsumerGroupState, GroupState, StreamsGroupState
+from .messages import GroupState, Request, Response
 
 NO_GENERATION = -1
-
-
 UNKNOWN_MEMBER = ""
 
 
@@ -31,62 +29,20 @@ class MemberIdentity(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FindCoordinator:
-    """A client looks for the broker that coordinates a group."""
-
-    group_id: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JoinGroup:
-    """A member asks to belong to the next generation."""
-
-    group_id: str
-    member_id: str = UNKNOWN_MEMBER
-    group_instance_id: str | None = None
-    session_timeout_ms: int = 45_000
-    rebalance_timeout_ms: int = 300_000
-    protocol_type: str = "consumer"
-    protocols: tuple[JoinGroupProtocol, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SyncGroup:
-    """A member asks for its assignment; the leader's request contains all members' assignments."""
-
-    group_id: str
-    member_id: str
-    generation_id: int
-    group_instance_id: str | None = None
-    protocol_type: str | None = None
-    protocol_name: str | None = None
-    assignments: tuple[tuple[str, bytes], ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Heartbeat:
-    """A member reports that it is alive; the response shows whether it has to rejoin."""
-
-    group_id: str
-    member_id: str
-    generation_id: int
-    group_instance_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeaveGroup:
-    """Members leave, or an administrator removes them."""
-
-    group_id: str
-    members: tuple[MemberIdentity, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FindCoordinatorResponse:
+class FindCoordinatorResponse(Response):
     """The coordinator's node; `node_id` is -1 with an error."""
 
     error_code: ErrorCode = ErrorCode.NONE
     node_id: int = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindCoordinator(Request):
+    """A client looks for the broker that coordinates a group."""
+
+    response = FindCoordinatorResponse
+
+    group_id: str
 
 
 class JoinedMember(NamedTuple):
@@ -98,7 +54,7 @@ class JoinedMember(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JoinGroupResponse:
+class JoinGroupResponse(Response):
     """Only the leader receives `members`; `skip_assignment` exists from version 9 on (KIP-814)."""
 
     error_code: ErrorCode = ErrorCode.NONE
@@ -112,7 +68,22 @@ class JoinGroupResponse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SyncGroupResponse:
+class JoinGroup(Request):
+    """A member asks to belong to the next generation."""
+
+    response = JoinGroupResponse
+
+    group_id: str
+    member_id: str = UNKNOWN_MEMBER
+    group_instance_id: str | None = None
+    session_timeout_ms: int = 45_000
+    rebalance_timeout_ms: int = 300_000
+    protocol_type: str = "consumer"
+    protocols: tuple[JoinGroupProtocol, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncGroupResponse(Response):
     """The member's assignment, with the group's protocol."""
 
     error_code: ErrorCode = ErrorCode.NONE
@@ -122,10 +93,37 @@ class SyncGroupResponse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeartbeatResponse:
+class SyncGroup(Request):
+    """A member asks for its assignment; the leader's request contains all members' assignments."""
+
+    response = SyncGroupResponse
+
+    group_id: str
+    member_id: str
+    generation_id: int
+    group_instance_id: str | None = None
+    protocol_type: str | None = None
+    protocol_name: str | None = None
+    assignments: tuple[tuple[str, bytes], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeartbeatResponse(Response):
     """The response to a heartbeat: only an error code."""
 
     error_code: ErrorCode = ErrorCode.NONE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heartbeat(Request):
+    """A member reports that it is alive; the response shows whether it has to rejoin."""
+
+    response = HeartbeatResponse
+
+    group_id: str
+    member_id: str
+    generation_id: int
+    group_instance_id: str | None = None
 
 
 class LeftMember(NamedTuple):
@@ -137,46 +135,43 @@ class LeftMember(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeaveGroupResponse:
+class LeaveGroupResponse(Response):
     """The results, one for each member of the request."""
 
     error_code: ErrorCode = ErrorCode.NONE
     members: tuple[LeftMember, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaveGroup(Request):
+    """Members leave, or an administrator removes them."""
+
+    response = LeaveGroupResponse
+
+    group_id: str
+    members: tuple[MemberIdentity, ...]
+
+
 # Administrators -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeleteGroups:
-    """An administrator deletes empty groups."""
-
-    group_ids: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DescribeGroups:
-    """An administrator asks for the state and the members of groups."""
-
-    group_ids: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListGroups:
-    """An administrator lists all groups, or the groups of the given states and types.
-
-    States and types are compared by name, in any case of letters.
-    """
-
-    states: tuple[GroupState | ConsumerGroupState | StreamsGroupState | str, ...] = ()
-    types: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeleteGroupsResponse:
+class DeleteGroupsResponse(Response):
     """(group_id, error code) pairs, in the request's order."""
 
     groups: tuple[tuple[str, ErrorCode], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteGroups(Request):
+    """An administrator deletes empty groups."""
+
+    response = DeleteGroupsResponse
+
+    group_ids: tuple[str, ...]
+
+    def refused(self, error: ErrorCode) -> DeleteGroupsResponse:
+        return DeleteGroupsResponse(groups=tuple((one, error) for one in self.group_ids))
 
 
 class DescribedMember(NamedTuple):
@@ -202,10 +197,23 @@ class DescribedGroup(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DescribeGroupsResponse:
+class DescribeGroupsResponse(Response):
     """Descriptions of groups, in the request's order."""
 
     groups: tuple[DescribedGroup, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribeGroups(Request):
+    """An administrator asks for the state and the members of groups."""
+
+    response = DescribeGroupsResponse
+
+    group_ids: tuple[str, ...]
+
+    def refused(self, error: ErrorCode) -> DescribeGroupsResponse:
+        groups = tuple(DescribedGroup(one, error, None) for one in self.group_ids)
+        return DescribeGroupsResponse(groups=groups)
 
 
 class ListedGroup(NamedTuple):
@@ -213,13 +221,26 @@ class ListedGroup(NamedTuple):
 
     group_id: str
     protocol_type: str
-    state: GroupState | ConsumerGroupState | StreamsGroupState
+    state: GroupState
     group_type: str = "classic"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListGroupsResponse:
+class ListGroupsResponse(Response):
     """The coordinator's groups, or those in the requested states."""
 
     error_code: ErrorCode = ErrorCode.NONE
     groups: tuple[ListedGroup, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListGroups(Request):
+    """An administrator lists all groups, or the groups of the given states and types.
+
+    States and types are compared by name, in any case of letters.
+    """
+
+    response = ListGroupsResponse
+
+    states: tuple[GroupState | str, ...] = ()
+    types: tuple[str, ...] = ()

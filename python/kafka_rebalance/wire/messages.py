@@ -1,98 +1,58 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All requests and responses, and the event at which deadlines run."""
+"""What all requests and responses have in common, and the event at which deadlines run."""
 
 from dataclasses import dataclass
+from enum import Enum
+from typing import Any
 
-from .broker_groups import (
-    ConsumerGroupDescribe,
-    ConsumerGroupDescribeResponse,
-    ConsumerGroupHeartbeat,
-    ConsumerGroupHeartbeatResponse,
-    ShareGroupDescribe,
-    ShareGroupDescribeResponse,
-    ShareGroupHeartbeat,
-    ShareGroupHeartbeatResponse,
-)
-from .classic_groups import (
-    DeleteGroups,
-    DeleteGroupsResponse,
-    DescribeGroups,
-    DescribeGroupsResponse,
-    FindCoordinator,
-    FindCoordinatorResponse,
-    Heartbeat,
-    HeartbeatResponse,
-    JoinGroup,
-    JoinGroupResponse,
-    LeaveGroup,
-    LeaveGroupResponse,
-    ListGroups,
-    ListGroupsResponse,
-    SyncGroup,
-    SyncGroupResponse,
-)
-from .offsets import (
-    EndTransaction,
-    EndTransactionResponse,
-    OffsetCommit,
-    OffsetCommitResponse,
-    OffsetDelete,
-    OffsetDeleteResponse,
-    OffsetFetch,
-    OffsetFetchResponse,
-    TxnOffsetCommit,
-)
-from .streams_groups import (
-    StreamsGroupDescribe,
-    StreamsGroupDescribeResponse,
-    StreamsGroupHeartbeat,
-    StreamsGroupHeartbeatResponse,
-)
+from .error_codes import ErrorCode
 
-Request = (
-    FindCoordinator
-    | JoinGroup
-    | SyncGroup
-    | Heartbeat
-    | LeaveGroup
-    | OffsetCommit
-    | TxnOffsetCommit
-    | EndTransaction
-    | OffsetFetch
-    | OffsetDelete
-    | DeleteGroups
-    | DescribeGroups
-    | ListGroups
-    | ConsumerGroupHeartbeat
-    | ConsumerGroupDescribe
-    | ShareGroupHeartbeat
-    | ShareGroupDescribe
-    | StreamsGroupHeartbeat
-    | StreamsGroupDescribe
-)
 
-Response = (
-    FindCoordinatorResponse
-    | JoinGroupResponse
-    | SyncGroupResponse
-    | HeartbeatResponse
-    | LeaveGroupResponse
-    | OffsetCommitResponse
-    | EndTransactionResponse
-    | OffsetFetchResponse
-    | OffsetDeleteResponse
-    | DeleteGroupsResponse
-    | DescribeGroupsResponse
-    | ListGroupsResponse
-    | ConsumerGroupHeartbeatResponse
-    | ConsumerGroupDescribeResponse
-    | ShareGroupHeartbeatResponse
-    | ShareGroupDescribeResponse
-    | StreamsGroupHeartbeatResponse
-    | StreamsGroupDescribeResponse
-)
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A response of a coordinator; most have an `error_code` for the whole request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request of a client or of another broker."""
+
+    response = Response
+    """The class of the request's response."""
+
+    def refused(self, error: ErrorCode) -> Response:
+        """Returns the response that contains only `error`."""
+        return self.response(error_code=error)  # type: ignore[call-arg]
+
+
+def field_names(kind: Any) -> tuple[str, ...]:
+    """Returns the fields of a message's class, for its form as an object; else none."""
+    return tuple(getattr(kind, "_fields", getattr(kind, "__dataclass_fields__", ())))
 
 
 @dataclass(frozen=True, slots=True)
 class Tick:
     """The clock has reached a deadline."""
+
+
+class GroupState(Enum):
+    """The state of a group of any kind; the value is its name in responses.
+
+    Only classic groups rebalance (`PREPARING_REBALANCE`, `COMPLETING_REBALANCE`). Only groups whose
+    broker assigns are Assigning or Reconciling (KIP-848), and only streams groups are NotReady.
+    """
+
+    # Each request looks up its group's state in a table, and Enum's own hash is Python code.
+    __hash__ = object.__hash__
+
+    EMPTY = "Empty"
+    PREPARING_REBALANCE = "PreparingRebalance"
+    COMPLETING_REBALANCE = "CompletingRebalance"
+    NOT_READY = "NotReady"
+    ASSIGNING = "Assigning"
+    RECONCILING = "Reconciling"
+    STABLE = "Stable"
+    DEAD = "Dead"
+
+    def __str__(self) -> str:
+        return self.value

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from .classic_groups import NO_GENERATION, UNKNOWN_MEMBER
 from .error_codes import ErrorCode
+from .messages import Request, Response
 
 NO_RETENTION = -1
 
@@ -23,63 +24,6 @@ class OffsetToCommit(NamedTuple):
     leader_epoch: int = -1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OffsetCommit:
-    """Offsets of a member, or of a client that is not a member (generation -1).
-
-    Only versions 2 to 4 have `retention_ms`; -1 and None mean the broker's own setting.
-    """
-
-    group_id: str
-    offsets: tuple[OffsetToCommit, ...]
-    member_id: str = UNKNOWN_MEMBER
-    generation_id: int = NO_GENERATION
-    group_instance_id: str | None = None
-    retention_ms: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TxnOffsetCommit:
-    """Offsets that become visible when the producer commits its transaction."""
-
-    group_id: str
-    producer_id: int
-    offsets: tuple[OffsetToCommit, ...]
-    member_id: str = UNKNOWN_MEMBER
-    generation_id: int = NO_GENERATION
-    group_instance_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndTransaction:
-    """The transaction coordinator ends a producer's transaction with a marker (WriteTxnMarkers)."""
-
-    producer_id: int
-    committed: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OffsetFetch:
-    """A client reads the committed offsets of `partitions` (topic, partition); None means all.
-
-    A member of a consumer group can send its id and epoch.
-    """
-
-    group_id: str
-    partitions: tuple[tuple[str, int], ...] | None = None
-    require_stable: bool = False
-    member_id: str | None = None
-    member_epoch: int = NO_GENERATION
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OffsetDelete:
-    """An administrator deletes a group's offsets of these partitions (topic, partition)."""
-
-    group_id: str
-    partitions: tuple[tuple[str, int], ...]
-
-
 class PartitionError(NamedTuple):
     """The error code of one partition."""
 
@@ -89,17 +33,61 @@ class PartitionError(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OffsetCommitResponse:
+class OffsetCommitResponse(Response):
     """Responds to OffsetCommit and TxnOffsetCommit: a code for each partition, in request order."""
 
     partitions: tuple[PartitionError, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EndTransactionResponse:
+class CommitRequest(Request):
+    """Offsets of a member, or of a client that is not a member (generation -1)."""
+
+    response = OffsetCommitResponse
+
+    group_id: str
+    offsets: tuple[OffsetToCommit, ...]
+    member_id: str = UNKNOWN_MEMBER
+    generation_id: int = NO_GENERATION
+    group_instance_id: str | None = None
+
+    def refused(self, error: ErrorCode) -> OffsetCommitResponse:
+        codes = (PartitionError(one.topic, one.partition, error) for one in self.offsets)
+        return OffsetCommitResponse(partitions=tuple(codes))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetCommit(CommitRequest):
+    """Offsets that are visible at once.
+
+    Only versions 2 to 4 have `retention_ms`; -1 and None mean the broker's own setting.
+    """
+
+    retention_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TxnOffsetCommit(CommitRequest):
+    """Offsets that become visible when the producer commits its transaction."""
+
+    producer_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndTransactionResponse(Response):
     """Reports whether the transaction's marker was written."""
 
     error_code: ErrorCode = ErrorCode.NONE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndTransaction(Request):
+    """The transaction coordinator ends a producer's transaction with a marker (WriteTxnMarkers)."""
+
+    response = EndTransactionResponse
+
+    producer_id: int
+    committed: bool
 
 
 class FetchedOffset(NamedTuple):
@@ -114,7 +102,7 @@ class FetchedOffset(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OffsetFetchResponse:
+class OffsetFetchResponse(Response):
     """Committed offsets, in the request's order; sorted by partition if it asks for all."""
 
     error_code: ErrorCode = ErrorCode.NONE
@@ -122,8 +110,34 @@ class OffsetFetchResponse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OffsetDeleteResponse:
+class OffsetFetch(Request):
+    """A client reads the committed offsets of `partitions` (topic, partition); None means all.
+
+    A member of a consumer group can send its id and epoch.
+    """
+
+    response = OffsetFetchResponse
+
+    group_id: str
+    partitions: tuple[tuple[str, int], ...] | None = None
+    require_stable: bool = False
+    member_id: str | None = None
+    member_epoch: int = NO_GENERATION
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetDeleteResponse(Response):
     """The error code of the group, or one for each partition."""
 
     error_code: ErrorCode = ErrorCode.NONE
     partitions: tuple[PartitionError, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetDelete(Request):
+    """An administrator deletes a group's offsets of these partitions (topic, partition)."""
+
+    response = OffsetDeleteResponse
+
+    group_id: str
+    partitions: tuple[tuple[str, int], ...]

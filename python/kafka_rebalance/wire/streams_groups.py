@@ -15,16 +15,12 @@ from enum import IntEnum
 from typing import Annotated, NamedTuple
 
 from kafka_rebalance.group.model import TopicPartition
-from kafka_rebalance.wire.layout import Int32, Int64, Name
-from kafka_rebalance.wire.streams_topology import (
-    InternalTopic,
-    KeyValue,
-    StreamsTopology,
-    UserEndpoint,
-)
 
-from .broker_groups import JOIN_EPOCH, NO_OPERATIONS
+from .broker_groups import JOIN_EPOCH, NO_OPERATIONS, DescribeRequest, DescribeResponse
 from .error_codes import ErrorCode, ErrorField
+from .layout import Int32, Int64, Name
+from .messages import Request, Response
+from .streams_topology import InternalTopic, KeyValue, StreamsTopology, UserEndpoint
 
 
 class SubtopologyTasks(NamedTuple):
@@ -49,12 +45,30 @@ class StreamsStatus(IntEnum):
 TaskList = tuple[SubtopologyTasks, ...]
 
 
-# Requests -----------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamsGroupHeartbeatResponse(Response):
+    """The member's epoch, and its tasks if they have changed.
+
+    `creatable_topics` are internal topics that the broker creates after this response, with their
+    numbers of partitions.
+    """
+
+    error_code: ErrorCode = ErrorCode.NONE
+    member_id: str = ""
+    member_epoch: int = 0
+    heartbeat_interval_ms: int = 0
+    active_tasks: TaskList | None = None
+    standby_tasks: TaskList | None = None
+    warmup_tasks: TaskList | None = None
+    status: tuple[StreamsStatus, ...] = ()
+    creatable_topics: tuple[InternalTopic, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StreamsGroupHeartbeat:
+class StreamsGroupHeartbeat(Request):
     """A member of a streams group joins, stays or leaves."""
+
+    response = StreamsGroupHeartbeatResponse
 
     group_id: str
     member_id: str = ""
@@ -71,34 +85,7 @@ class StreamsGroupHeartbeat:
     shutdown_application: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamsGroupDescribe:
-    """An administrator asks for the state and the members of streams groups."""
-
-    group_ids: tuple[str, ...]
-    include_authorized_operations: bool = False
-
-
-# Responses ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamsGroupHeartbeatResponse:
-    """The member's epoch, and its tasks if they have changed.
-
-    `creatable_topics` are internal topics that the broker creates after this response, with their
-    numbers of partitions.
-    """
-
-    error_code: ErrorCode = ErrorCode.NONE
-    member_id: str = ""
-    member_epoch: int = 0
-    heartbeat_interval_ms: int = 0
-    active_tasks: TaskList | None = None
-    standby_tasks: TaskList | None = None
-    warmup_tasks: TaskList | None = None
-    status: tuple[StreamsStatus, ...] = ()
-    creatable_topics: tuple[InternalTopic, ...] = ()
+# Descriptions -------------------------------------------------------------------------------------
 
 
 class DescribedTasks(NamedTuple):
@@ -214,8 +201,16 @@ class DescribedStreamsGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StreamsGroupDescribeResponse:
-    """Descriptions of streams groups, in the request's order, but empty ids come first."""
+class StreamsGroupDescribeResponse(DescribeResponse):
+    """Descriptions of streams groups."""
 
-    throttle_time_ms: Int32 = 0
+    described = DescribedStreamsGroup
+
     groups: tuple[DescribedStreamsGroup, ...] = ()
+
+
+class StreamsGroupDescribe(DescribeRequest):
+    """The groups are streams groups."""
+
+    __slots__ = ()
+    response = StreamsGroupDescribeResponse

@@ -64,7 +64,7 @@ class Claims:
 
 
 def settle(group: GroupSpec, sent: dict[str, Sent]) -> Claims:
-    """Decides which claims are believed; `sent` has the claims of each member."""
+    """Decides which claims are believed; `sent` contains the claims of each member."""
     members = members_in_order(group)
     subscribed = {topic for member in members for topic in member.topics}
     counts = {t: n for t, n in group.partition_counts().items() if t in subscribed}
@@ -104,7 +104,8 @@ def _claim(
         claims.multiply_owned.add(tp)
     else:
         claims.owned[member.member_id].append(tp)
-    # As in Kafka, this comes last: if `other` is `member` itself, it loses one of its own entries.
+    # As in Kafka, this comes last: if `other` is `member` itself, the member loses an entry of its
+    # own.
     if tp in claims.owned[other.member_id]:
         claims.owned[other.member_id].remove(tp)
     claimant[tp] = member

@@ -14,8 +14,8 @@ T partitions on m members: every member gets at least q = T // m, and X = T % m 
    the member's rack. With racks, the partitions with the fewest near members come first.
 4. Rack pass: each partition goes to the next short member near it, else to the first near member
    that may take one more.
-5. The remaining partitions go to the short members in turn until each of these has q, then one each
-   to the members of the second list.
+5. The remaining partitions go to the short members in turn until each of them has q; then each
+   member of the second list gets one, in turn.
 
 Quirks: if a kept partition does not exist, step 2 counts all partitions behind it as unassigned,
 even the kept ones. The hash order decides which members keep an extra partition.

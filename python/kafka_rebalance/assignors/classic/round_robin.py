@@ -3,7 +3,7 @@
 
 1. The members form a circle, static members first. Partitions are sorted by topic, then number.
 2. Each partition goes to the next member of the circle that subscribes to its topic. The circle
-   does not start anew with a topic: the search continues after the member that was last chosen.
+   does not start again with each topic: the search continues after the member that was last chosen.
 
 Order    members by `static_first`; topics by name.
 Cost     O(P * members) at worst, O(P) when all subscribe to the same topics.

@@ -154,7 +154,7 @@ def _duplicated(running: Iterable[Work]) -> Work:
 
 
 def _running_of(running: Work, gone: Work) -> Work:
-    """Returns the part of `gone` that a worker runs, in the order of a hash set of its work."""
+    """Returns the part of `gone` that this worker ran, in the order of a hash set of its work."""
     order = running.in_hash_order()
     return order - (order - gone)
 

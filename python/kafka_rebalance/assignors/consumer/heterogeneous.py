@@ -144,7 +144,7 @@ class HeterogeneousBuild:
 class _Loads:
     """Walks the subscribers of one topic from both ends of their order by load.
 
-    `sizes` has the current loads. `_sorted` keeps the order of the first loads, except for swaps.
+    `sizes` holds the current loads. `_sorted` keeps the order of the first loads, except for swaps.
     The least loaded members are a range at the front. After each walk over this range, the load of
     its members is one higher, and the range grows by the members that had this load before. The
     most loaded members are a range at the end, which grows in the same way with lower loads.

@@ -4,9 +4,10 @@
 1. The topics are those of the first member, in the order of a copied `HashSet`. The partitions that
    no member owns are unassigned, topic by topic.
 2. Each of the M members in turn keeps what it owns of the T partitions, up to its quota: T / M, and
-   an extra one while extra ones are left. It revokes the others, which are unassigned from then on.
-   A member below its quota does without its extra one if the members after it are at least as many
-   as the extra ones left, its own included. A member that is still below its quota is unfilled.
+   an extra one while extra ones are left. it revokes the other partitions, which are unassigned
+   from then on. A member below its quota gets no extra partition if at least as many members follow
+   it as extra partitions are left, its own included. A member that is still below its quota is
+   unfilled.
 3. Each unfilled member in turn gains the next unassigned partitions, up to its quota.
 4. A member that revokes or gains nothing has its present target, in its order. Each other member's
    new target is a copy, from which the revoked ones are removed before the gained ones are added.

@@ -40,7 +40,7 @@ Target = HashMap[Uuid, HashSet[int]]
 
 @dataclass(frozen=True, slots=True)
 class MemberView:
-    """A member; `names` counts its subscribed names, `topics` has ids of those with partitions."""
+    """A member: its number of subscribed names, the ids of those with partitions, its target."""
 
     member: Member
     names: int
@@ -50,7 +50,7 @@ class MemberView:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """The group; `counts` has only topics with partitions, `names` also has deleted topics."""
+    """The group; `counts` lists only topics with partitions, `names` also deleted topics."""
 
     members: tuple[MemberView, ...]
     counts: dict[Uuid, int]

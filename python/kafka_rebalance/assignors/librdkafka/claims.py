@@ -33,7 +33,7 @@ class _Claim(NamedTuple):
 
 @dataclass(slots=True)
 class Settled:
-    """Settled claims. `owned` has a list for each member; the members have the group's order."""
+    """Settled claims. `owned` holds a list for each member; the members have the group's order."""
 
     owned: dict[str, list[TopicPartition]]
     holder: dict[TopicPartition, str] = field(default_factory=dict)

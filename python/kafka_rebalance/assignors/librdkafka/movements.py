@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records the moves of librdkafka's cooperative-sticky, with the faults of librdkafka's records.
 
-For each topic and pair (source, destination), a list has the partitions that moved from the source
-to the destination. If a partition is to move from c to d, and another one of its topic moved from
-d to c, that other partition moves back instead.
+For each topic and pair (source, destination), a list holds the partitions that moved from the
+source to the destination. If a partition is to move from c to d, and another one of its topic moved
+from d to c, that other partition moves back instead.
 
 librdkafka keeps pointers into these lists. A pointer without a target usually ends the leader's
 process; here, `AssignorThrows` is raised in these cases:
@@ -106,8 +106,8 @@ class MoveRecords:
             raise dies("a move is recorded that no list has")
         if tp in moved.partitions:
             moved.partitions.remove(tp)
-        # librdkafka frees the record of a partition that moves on; that of `keeper` is the list's
-        # key.
+        # librdkafka frees the record of a partition that moves on; the record of `keeper` is the
+        # list's key.
         if moved.keeper == tp and not stays:
             moved.key_is_gone = True
         if not moved.partitions:

@@ -142,7 +142,7 @@ class Pool:
         self.own_copy(m)[tp[0]].remove(tp[1])
 
     def take_from_crowded(self) -> Iterator[int]:
-        """Where too many members hold a partition, takes it from some of them; yields these."""
+        """Where too many members hold a partition, takes it from some of them; yields those."""
         for tp, members in self.holders.items():
             for m in list(members)[: max(len(members) - self.shared_by, 0)]:
                 members.remove(m)

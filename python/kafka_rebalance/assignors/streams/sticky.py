@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The brokers' sticky task assignor: lets members keep the tasks that they have, up to a quota.
+"""The brokers' sticky task assignor: members keep their tasks, up to a quota.
 
 1. Count the tasks, once without and once with standby replicas. A quota is the number of tasks
    divided by the number of members, rounded up. A member whose tasks reach the quota exactly is

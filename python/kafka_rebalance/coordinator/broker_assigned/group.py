@@ -13,12 +13,12 @@ Source   ModernGroup.java, TargetAssignmentMetadata.java, ConsumerGroup.updateSt
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from enum import IntEnum
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
-from kafka_rebalance.wire.group_states import ConsumerGroupState, StreamsGroupState
+from kafka_rebalance.wire.messages import GroupState
 
 
 class IllegalRecord(ValueError):
@@ -53,18 +53,32 @@ NOT_ASSIGNED_MS = 0
 _REFRESH_INTERVAL_MS = 2**31 - 1
 
 
-class StaticMember(Protocol):
-    """A member that can have an instance id."""
+@dataclass(frozen=True, slots=True)
+class AssignedMember:
+    """A member of a group whose broker assigns; an update makes a new member.
+
+    Members of share groups have neither an instance id nor a rebalance timeout.
+    """
+
+    member_id: str
+    member_epoch: int = 0
+    previous_member_epoch: int = -1
+    state: IntEnum = ReconciliationState.STABLE
+    instance_id: str | None = None
+    rack_id: str | None = None
+    rebalance_timeout_ms: int = -1
+    client_id: str = ""
+    client_host: str = ""
 
     @property
-    def member_id(self) -> str: ...
+    def is_revoking(self) -> bool:
+        return False
 
-    @property
-    def instance_id(self) -> str | None: ...
+    def is_reconciled_to(self, epoch: int) -> bool:
+        return self.state.name == "STABLE" and self.member_epoch == epoch
 
 
-_Member = TypeVar("_Member")
-_Static = TypeVar("_Static", bound=StaticMember)
+_Member = TypeVar("_Member", bound=AssignedMember)
 _Target = TypeVar("_Target")
 
 
@@ -75,6 +89,8 @@ class AssigningGroup(Generic[_Member, _Target]):
     group_type: ClassVar[str]
     has_offsets: ClassVar[bool] = True
     delays_first_targets: ClassVar[bool] = False
+    nested: ClassVar[tuple[str, ...]] = ()
+    """The fields that are dicts of dicts or of sets."""
 
     group_id: str
     epoch: int = INITIAL_EPOCH
@@ -83,6 +99,7 @@ class AssigningGroup(Generic[_Member, _Target]):
     assignment_timestamp_ms: int = NOT_ASSIGNED_MS
     members: TimelineHashMap[str, _Member] = field(default_factory=TimelineHashMap)
     targets: dict[str, _Target] = field(default_factory=dict)
+    static_members: dict[str, str] = field(default_factory=dict)
     refresh_at: tuple[int, int] = (0, 0)
 
     @property
@@ -91,7 +108,7 @@ class AssigningGroup(Generic[_Member, _Target]):
         return (self.members,)
 
     @property
-    def state(self) -> ConsumerGroupState | StreamsGroupState:
+    def state(self) -> GroupState:
         raise NotImplementedError
 
     @property
@@ -108,17 +125,34 @@ class AssigningGroup(Generic[_Member, _Target]):
             return False
         return now_ms < assigned_ms + interval_ms
 
-    def copy(self) -> "AssigningGroup[_Member, _Target]":
+    def copy(self) -> Self:
         """Returns a copy that can be changed; both share the immutable members and targets."""
-        raise NotImplementedError
+        copies: dict[str, Any] = {}
+        for name in (one.name for one in fields(self)):
+            value = getattr(self, name)
+            if name in self.nested:
+                copies[name] = {key: type(inner)(inner) for key, inner in value.items()}
+            elif isinstance(value, dict | TimelineHashMap):
+                copies[name] = value.copy()
+        return replace(self, **copies)
 
     # Records change a group -----------------------------------------------------------------------
 
     def update(self, new: _Member) -> None:
-        """Adds or replaces a member."""
-        raise NotImplementedError
+        """Adds or replaces a member. Errors: OwnedTwice; the group must then be dropped."""
+        old = self.members.get(new.member_id)
+        self.members.put(new.member_id, new)
+        self._replaced(old, new)
+        self._hold_instance(old, new)
 
     def remove(self, member_id: str) -> None:
+        old = self.members.remove(member_id)
+        if old is not None:
+            self._replaced(old, None)
+            self._hold_instance(old, None)
+
+    def _replaced(self, old: _Member | None, new: _Member | None) -> None:
+        """Changes what the kind of group has besides, after a member was replaced."""
         raise NotImplementedError
 
     # What no record has ---------------------------------------------------------------------------
@@ -127,8 +161,7 @@ class AssigningGroup(Generic[_Member, _Target]):
         """Takes back what was set since the append before the one that failed."""
 
     def keep_unlogged(self, before: Any) -> None:
-        """Takes over what no record has, after a failed append."""
-        self.refresh_at = before.refresh_at
+        """Takes over what no record has, after a failed append, besides `refresh_at`."""
 
     # The topics' metadata -------------------------------------------------------------------------
 
@@ -152,23 +185,30 @@ class AssigningGroup(Generic[_Member, _Target]):
         """Stores that a topic of the group has changed."""
         self.refresh_at = (0, 0)
 
+    # Static members -------------------------------------------------------------------------------
 
-@dataclass(slots=True)
-class GroupWithStaticMembers(AssigningGroup[_Static, _Target]):
-    """A group whose members may have an instance id, which survives the restart of a member."""
-
-    static_members: dict[str, str] = field(default_factory=dict)
-
-    def static_member(self, instance_id: str | None) -> _Static | None:
+    def static_member(self, instance_id: str | None) -> _Member | None:
         known = None if instance_id is None else self.static_members.get(instance_id)
         return None if known is None else self.members.get(known)
 
-    def replaced_id(self, new: _Static) -> str | None:
+    def target_of(self, member: _Member) -> _Target | None:
+        """Returns the target of a member; a static member's id may be new."""
+        instance_id = member.instance_id
+        known = member.member_id if instance_id is None else self.static_members.get(instance_id)
+        return None if known is None else self.targets.get(known)
+
+    def members_with(self, new: _Member) -> dict[str, _Member]:
+        """Returns the members as if `new` had replaced that of its id or instance id."""
+        replaced = self.replaced_id(new)
+        members = {one: self.members[one] for one in self.members if one != replaced}
+        return {**members, new.member_id: new}
+
+    def replaced_id(self, new: _Member) -> str | None:
         """Returns the id of another member with the instance id of `new`, which replaces it."""
         known = None if new.instance_id is None else self.static_members.get(new.instance_id)
         return None if known == new.member_id else known
 
-    def _hold_instance(self, old: _Static | None, new: _Static | None) -> None:
+    def _hold_instance(self, old: _Member | None, new: _Member | None) -> None:
         """Frees the instance id of `old`, then assigns that of `new` to `new`."""
         if old is not None and old.instance_id is not None:
             self.static_members.pop(old.instance_id, None)

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all kinds of groups whose broker assigns do alike: replay, deadlines, leaving, describing.
+"""What all kinds of groups whose broker assigns do alike: members, leaving, deadlines, offsets.
 
-    a tombstone of an absent group                     is ignored
-    a record of a group of another kind                IllegalRecord; consumer groups and streams
-                                                       groups replace a group that has only offsets
-    the tombstone of a group with members or targets   IllegalRecord
-    the tombstone of the targets' epoch before theirs  IllegalRecord
-    the tombstone of a member with an assignment       IllegalRecord
+The member of a heartbeat, which joins with epoch 0:
 
-A group is created by the first of its records, and removed by the tombstone of its epoch. After an
-IllegalRecord, the group can be half changed, and the caller restores or drops it.
+    dynamic, unknown, and it does not join          UNKNOWN_MEMBER_ID
+    static, joins, and the instance id is in use    UNRELEASED_INSTANCE_ID
+
+An instance id is free for a new member id after its member has left with epoch -2. The new member
+gets the fields, the target and the assignment of the old one. `members.py` has the other errors.
 
 A member leaves with epoch -1: what it has is free at once, and the group gets its next epoch. A
 static member that leaves with epoch -2 will come back: it keeps what it has until its session ends.
@@ -18,51 +16,78 @@ A leave computes no targets: the next heartbeat of any member does.
 A description shows the group as the log has it. Groups with an empty id are first in the response,
 as INVALID_GROUP_ID. An absent group, and one of another kind, is GROUP_ID_NOT_FOUND.
 
-Source   GroupMetadataManager (replay, getOrMaybeCreatePersistedConsumerGroup, consumerGroupLeave,
-         consumerGroupFenceMembers, consumerGroupDescribe, and their twins for share groups and
-         streams groups), GroupCoordinatorService.consumerGroupDescribe (Kafka 4.4.0).
+A commit with
+
+    no epoch, and the group is Empty         is accepted
+    no epoch and no ids, in a transaction    is accepted
+    an unknown member                        UNKNOWN_MEMBER_ID
+    a request before version 9 of a member   UNSUPPORTED_VERSION; not in a transaction
+    of the group's own protocol
+    the member's epoch                       is accepted
+    a larger epoch                           STALE_MEMBER_EPOCH
+    a smaller epoch                          is accepted if the member had each partition in that
+                                             epoch already, and has it still; else
+                                             STALE_MEMBER_EPOCH
+
+A fetch without member id and epoch needs no member; with them, the member must be known, and the
+epoch must be its own: else STALE_MEMBER_EPOCH.
+
+Source   GroupMetadataManager (consumerGroupLeave, consumerGroupFenceMembers,
+         consumerGroupDescribe, getOrMaybeSubscribe…Member, replaceMember, and their twins for
+         share groups and streams groups), GroupCoordinatorService.consumerGroupDescribe,
+         validateOffsetCommit and validateOffsetFetch of each kind (Kafka 4.4.0); KIP-345, KIP-848.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
+from kafka_rebalance.wire import offsets as wire
 from kafka_rebalance.wire.broker_groups import JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH
-from kafka_rebalance.wire.broker_records import BrokerRecord, RecordType, encode_record
-from kafka_rebalance.wire.classic_groups import DeleteGroups, JoinGroup, JoinGroupResponse
+from kafka_rebalance.wire.broker_records import BrokerRecord
+from kafka_rebalance.wire.classic_groups import (
+    NO_GENERATION,
+    UNKNOWN_MEMBER,
+    DeleteGroups,
+    JoinGroup,
+    JoinGroupResponse,
+)
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.offsets import OffsetDelete
 
 from ..classic_group.group import Group
 from ..classic_group.join_group import join_group
 from ..classic_group.records import group_tombstone
-from ..machine.continuations import Continuation, SendResponse
+from ..machine.cluster import ClusterTopics
+from ..machine.continuations import Continuation, Retry, SendResponse
 from ..machine.deadlines import REBALANCE, SESSION, DeadlineKey
-from ..machine.events import LogRecord, Received
-from ..machine.state import CoordinatorState, GroupKind, Groups, of_kind
+from ..machine.events import Received, ShareStateDue
+from ..machine.state import CoordinatorState, of_kind
 from . import log
-from .group import DELETED_EPOCH, NOT_ASSIGNED_MS, AssigningGroup, IllegalRecord
-from .members import RequestRefused, known_sender
-from .records import RecordTypes
-from .timeouts import arm_rebalance, arm_session, cancel_all, overdue_member
+from .group import NOT_ASSIGNED_MS
+from .members import (
+    RequestRefused,
+    arm_rebalance,
+    arm_session,
+    cancel_all,
+    check_epoch,
+    known_sender,
+)
+from .records import Forms, Recorded, converted, key_values
+from .target import NO_TARGET
 
-_LEFT_EPOCH = -1
+# The first versions whose requests have a member's epoch.
+_KNOWS_EPOCHS: dict[type[wire.CommitRequest], int] = {wire.OffsetCommit: 9, wire.TxnOffsetCommit: 6}
+_SHOWN: Forms = {"subscribed_topic_names": tuple, "client_tags": key_values}
+"""Fields that descriptions have in another form than members."""
 
 
-class BrokerAssigned(GroupKind):
-    """A kind of group: its classes, its types of records, and the steps that are special to it."""
+class BrokerAssigned(Recorded):
+    """A kind of group, and the steps that are special to it."""
 
-    group_class: ClassVar[type[AssigningGroup[Any, Any]]]
-    member_class: ClassVar[type[Any]]
-    records: ClassVar[RecordTypes]
-    response: ClassVar[Callable[..., Any]]
-    described: ClassVar[Callable[..., Any]]
-    describe_response: ClassVar[Callable[..., Any]]
+    described_member: ClassVar[type[Any]]
     deadline_kinds: ClassVar[tuple[str, ...]] = (SESSION, REBALANCE)
-    becomes_classic: ClassVar[bool] = True
-    """Whether an empty group becomes a classic group by a JoinGroup, and the other way round."""
-    nothing: ClassVar[Mapping[str, object]]
-    """The fields of a member that has lost its assignment."""
+    no_target: ClassVar[Any] = NO_TARGET
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,9 +106,82 @@ class BrokerAssigned(GroupKind):
         else:
             self.beat(state, event, request)
 
+    def refuse_fields(
+        self, state: CoordinatorState, request: Any, version: int | None, /
+    ) -> ErrorCode:
+        """Returns the error of a heartbeat whose fields do not fit together, else NONE."""
+        raise NotImplementedError
+
     def beat(self, state: CoordinatorState, event: Received, request: Any) -> None:
         """Answers the heartbeat of a member that joins or stays."""
         raise NotImplementedError
+
+    def find_member(self, group: Any, request: Any, records: log.Records) -> Any:
+        """Returns the member that sends a heartbeat; a new one is in epoch 0."""
+        epoch, member_id = request.member_epoch, request.member_id
+        if epoch != JOIN_EPOCH:
+            member = known_sender(group, member_id, request.instance_id)
+            check_epoch(member, epoch, partial(self.owns_only_assigned, member, request))
+            return member
+        holder = group.static_member(request.instance_id)
+        if holder is None:
+            return self.member_of(group, member_id)
+        if holder.member_epoch != LEAVE_STATIC_EPOCH and not self.is_classic(holder):
+            raise RequestRefused(ErrorCode.UNRELEASED_INSTANCE_ID)
+        return self.take_over(group, holder, member_id, records)
+
+    def owns_only_assigned(self, member: Any, request: Any) -> bool:
+        """Returns whether the member reports nothing else than what is assigned to it."""
+        raise NotImplementedError
+
+    def take_over(self, group: Any, holder: Any, member_id: str, records: log.Records) -> Any:
+        """Replaces the holder of an instance id by a member with the new id, in epoch 0."""
+        group_id, old_id = group.group_id, holder.member_id
+        epochs = {"member_epoch": JOIN_EPOCH, "previous_member_epoch": JOIN_EPOCH}
+        member = replace(holder, member_id=member_id, **epochs)
+        target = group.targets.get(old_id, self.no_target)
+        records += self.records.member_tombstones(group_id, old_id)
+        records.append(self.records.member_record(group_id, member))
+        records.append(self.records.target_record(group_id, member_id, target))
+        records.append(self.records.current_record(group_id, member))
+        return member
+
+    def check_room(
+        self, state: CoordinatorState, group: Any, member_id: str, instance_id: str | None = None
+    ) -> None:
+        """Refuses a new member if the group is full."""
+        is_known = instance_id in group.static_members or member_id in group.members
+        if not is_known and len(group.members) >= self.setting(state, "max_size"):
+            raise RequestRefused(ErrorCode.GROUP_MAX_SIZE_REACHED)
+
+    def answer(
+        self,
+        state: CoordinatorState,
+        event: Received,
+        group: Any,
+        member: Any,
+        records: log.Records,
+        *,
+        converted: Group | None = None,
+        due: ShareStateDue | None = None,
+        **fields: Any,
+    ) -> None:
+        """Starts the session of a member anew, and answers its heartbeat with these fields."""
+        group_id, member_id = group.group_id, member.member_id
+        arm_session(state, group_id, member_id, self.setting(state, "session_timeout_ms"))
+        request: Any = event.request
+        response = request.response(
+            member_id=member_id,
+            member_epoch=member.member_epoch,
+            heartbeat_interval_ms=self.setting(state, "heartbeat_interval_ms"),
+            **fields,
+        )
+        then = SendResponse(event.request_id, response, request, due)
+        log.write(state, group_id, records, then, converted=converted)
+
+    def is_classic(self, member: Any) -> bool:
+        """Returns whether the member uses the classic protocol."""
+        return False
 
     def known_group(self, state: CoordinatorState, group_id: str) -> Any:
         group = of_kind(state.groups.get(group_id), self.group_class)
@@ -134,7 +232,7 @@ class BrokerAssigned(GroupKind):
         group = self.known_group(state, request.group_id)
         self.leaves(group, request)
         epoch, instance_id = request.member_epoch, getattr(request, "instance_id", None)
-        response = self.response(member_id=request.member_id, member_epoch=epoch)
+        response = request.response(member_id=request.member_id, member_epoch=epoch)
         then = SendResponse(event.request_id, response, request)
         member = known_sender(group, request.member_id, instance_id)
         if instance_id is not None and epoch == LEAVE_STATIC_EPOCH:
@@ -143,7 +241,8 @@ class BrokerAssigned(GroupKind):
                 member_epoch=LEAVE_STATIC_EPOCH,
                 **{**self.nothing, "assigned": self.without_epochs(member.assigned)},
             )
-            log.write(state, group.group_id, [self.current_record(group.group_id, away)], then)
+            record = self.records.current_record(group.group_id, away)
+            log.write(state, group.group_id, [record], then)
         else:
             self.remove(state, group, [member], then)
 
@@ -154,11 +253,8 @@ class BrokerAssigned(GroupKind):
         """Returns the assignment of a static member that is away: its epochs are 0."""
         raise NotImplementedError
 
-    def current_record(self, group_id: str, member: Any) -> BrokerRecord:
-        raise NotImplementedError
-
     def remove(
-        self, state: CoordinatorState, group: Any, members: list[Any], then: Continuation
+        self, state: CoordinatorState, group: Any, members: list[Any], then: Continuation | None
     ) -> None:
         """Removes members, and makes the group's next epoch."""
         group_id, records = group.group_id, log.Records()
@@ -180,27 +276,99 @@ class BrokerAssigned(GroupKind):
 
     def describe(self, state: CoordinatorState, event: Received, request: Any) -> None:
         """Describes groups, at once."""
-        ids = request.group_ids
-        groups = [self.described(error_code=ErrorCode.INVALID_GROUP_ID) for one in ids if not one]
+        ids, described = request.group_ids, request.response.described
+        groups = [described(error_code=ErrorCode.INVALID_GROUP_ID) for one in ids if not one]
         for group_id in filter(None, ids):
             group = of_kind(state.durable_group(group_id), self.group_class)
             if group is not None:
-                groups.append(self.describe_one(state, group))
+                groups.append(described(**self._description(state, group)))
             else:
                 absent = ErrorCode.GROUP_ID_NOT_FOUND
-                groups.append(self.described(error_code=absent, group_id=group_id))
-        state.respond(event.request_id, self.describe_response(groups=tuple(groups)))
+                groups.append(described(error_code=absent, group_id=group_id))
+        state.respond(event.request_id, request.response(groups=tuple(groups)))
 
-    def describe_one(self, state: CoordinatorState, group: Any) -> Any:
+    def _description(self, state: CoordinatorState, group: Any) -> dict[str, Any]:
+        kind = self.described_member
+        return {
+            "group_id": group.group_id,
+            "group_state": str(group.state),
+            "group_epoch": group.epoch,
+            "assignment_epoch": group.assignment_epoch,
+            **self.assignor_of(state, group),
+            "members": tuple(
+                kind(**converted(one, kind, _SHOWN), **self.assignment_of(state, group, one))
+                for one in group.members.values()
+            ),
+        }
+
+    def assignor_of(self, state: CoordinatorState, group: Any) -> dict[str, str]:
+        """Returns the field of a description that names the assignor, if it has one."""
+        return {}
+
+    def assignment_of(self, state: CoordinatorState, group: Any, member: Any) -> dict[str, Any]:
+        """Returns the fields of a description that a member does not have in the same form."""
         raise NotImplementedError
+
+    # Offsets --------------------------------------------------------------------------------------
+
+    def refuse_commit(
+        self,
+        state: CoordinatorState,
+        event: Received,
+        group: Any,
+        request: wire.CommitRequest,
+        offsets: Iterable[wire.OffsetToCommit],
+    ) -> ErrorCode:
+        if not group.has_offsets:
+            return ErrorCode.GROUP_ID_NOT_FOUND
+        epoch, is_transaction = request.generation_id, isinstance(request, wire.TxnOffsetCommit)
+        ids = (epoch, request.member_id, request.group_instance_id)
+        if epoch < 0 and group.is_empty:
+            return ErrorCode.NONE
+        if is_transaction and ids == (NO_GENERATION, UNKNOWN_MEMBER, None):
+            return ErrorCode.NONE
+        member = group.members.get(request.member_id)
+        if member is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        version = event.api_version
+        is_old = version is not None and version < _KNOWS_EPOCHS[type(request)]
+        if is_old and not is_transaction and not self.is_classic(member):
+            return ErrorCode.UNSUPPORTED_VERSION
+        if epoch == member.member_epoch:
+            return ErrorCode.NONE
+        if epoch < member.member_epoch:
+            cluster = state.cluster
+            if is_transaction:
+                # The request has no ids of topics, so Kafka finds none of its partitions.
+                cluster = ClusterTopics()
+            since = [self.held_since(group, member, one, cluster) for one in offsets]
+            if all(one is not None and one <= epoch for one in since):
+                return ErrorCode.NONE
+        return self.stale(member, is_old=is_transaction and is_old)
+
+    def held_since(
+        self, group: Any, member: Any, offset: wire.OffsetToCommit, cluster: ClusterTopics
+    ) -> int | None:
+        """Returns the epoch since which a member has the partition of an offset."""
+        raise NotImplementedError
+
+    def stale(self, member: Any, *, is_old: bool) -> ErrorCode:
+        """Returns the error for another epoch than the member's."""
+        return ErrorCode.STALE_MEMBER_EPOCH
+
+    def refuse_fetch(self, group: Any, request: wire.OffsetFetch) -> ErrorCode:
+        if not group.has_offsets or (request.member_id is None and request.member_epoch < 0):
+            return ErrorCode.NONE
+        member = group.members.get(request.member_id or UNKNOWN_MEMBER)
+        if member is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        is_same = request.member_epoch == member.member_epoch
+        return ErrorCode.NONE if is_same else self.stale(member, is_old=False)
 
     # Deadlines ------------------------------------------------------------------------------------
 
     def start_members(self, state: CoordinatorState, group: Any) -> None:
-        """Arms the deadlines of the members of a group that was loaded.
-
-        Quirk: a classic member gets the session timeout of the consumer protocol.
-        """
+        """Quirk: a classic member gets the session timeout of the consumer protocol."""
         timeout_ms = self.setting(state, "session_timeout_ms")
         for member in group.members.values():
             arm_session(state, group.group_id, member.member_id, timeout_ms)
@@ -214,7 +382,6 @@ class BrokerAssigned(GroupKind):
     def fall_silent(
         self, state: CoordinatorState, group: Any, member_id: str, since_ms: int
     ) -> None:
-        """Starts the session timeout of a silent member at `since_ms`."""
         member = group.members.get(member_id)
         if member is not None:
             key = DeadlineKey(SESSION, group.group_id, member_id)
@@ -226,111 +393,13 @@ class BrokerAssigned(GroupKind):
 
         A deadline that only other kinds of groups have is void.
         """
-        overdue = overdue_member(state, group, key) if key.kind in self.deadline_kinds else None
-        if overdue is not None:
-            member, retry = overdue
-            self.remove(state, group, [member], retry)
+        epoch = state.revocations.pop(key, None) if key.kind in self.deadline_kinds else None
+        member = group.members.get(key.member_id)
+        is_void = key.kind not in self.deadline_kinds or member is None
+        if not is_void and (key.kind != REBALANCE or member.member_epoch == epoch):
+            self.remove(state, group, [member], Retry(key, epoch))
 
-    def refuse_deletion(self, group: Any, request: DeleteGroups | OffsetDelete) -> ErrorCode:
+    def refuse_deletion(self, group: Any, request: DeleteGroups | wire.OffsetDelete) -> ErrorCode:
         if type(request) is DeleteGroups:
             return ErrorCode.NONE if group.is_empty else ErrorCode.NON_EMPTY_GROUP
         return ErrorCode.NONE if group.has_offsets else ErrorCode.GROUP_ID_NOT_FOUND
-
-    # Records --------------------------------------------------------------------------------------
-
-    def tombstones(self, group: Any) -> list[LogRecord]:
-        """Returns the records that remove a group, without those of its offsets."""
-        return [LogRecord(*encode_record(one)) for one in self.group_tombstones(group)]
-
-    def group_tombstones(self, group: Any) -> list[BrokerRecord]:
-        raise NotImplementedError
-
-    def replay(self, groups: Groups, record: BrokerRecord, now_ms: int) -> None:
-        """Applies one record. Errors: IllegalRecord."""
-        (kind, group_id, name), value = record
-        group = self._group_of_record(groups, group_id, creates=value is not None)
-        types, member_id = self.records, name or ""
-        if group is None:
-            return
-        if value is None:
-            self._bury(groups, group, kind, member_id)
-        elif kind is types.member:
-            group.update(self.with_fields(self.member_of(group, member_id), value))
-        elif kind is types.current:
-            group.update(self.with_current(self.member_of(group, member_id), value))
-        elif kind is types.target:
-            group.targets[member_id] = self.target_of_record(value)
-        elif kind is types.target_epoch:
-            target: Any = value
-            group.assignment_epoch = target.assignment_epoch
-            group.assignment_timestamp_ms = target.assignment_timestamp_ms
-        else:
-            self.replay_other(group, name, value, now_ms)
-
-    def _group_of_record(self, groups: Groups, group_id: str, *, creates: bool) -> Any:
-        """Returns the group of a record, a new one if `creates`; None: it has no effect."""
-        group = groups.get(group_id)
-        known = of_kind(group, self.group_class)
-        if known is not None or (group is None and not creates):
-            return known
-        classic = of_kind(group, Group) if self.becomes_classic else None
-        if group is not None and (classic is None or not classic.is_simple()):
-            kind = self.group_class.group_type
-            raise IllegalRecord(f"group {group_id!r} is not a {kind} group")
-        new = groups[group_id] = self.group_class(group_id)
-        return new
-
-    def member_of(self, group: Any, member_id: str) -> Any:
-        """Returns the member of a record, a new one if the group does not have it."""
-        known = group.members.get(member_id)
-        return self.member_class(member_id) if known is None else known
-
-    def with_fields(self, member: Any, value: Any) -> Any:
-        """Returns the member with the fields of a record."""
-        raise NotImplementedError
-
-    def with_current(self, member: Any, value: Any) -> Any:
-        """Returns the member with the epoch and the assignment of a record."""
-        raise NotImplementedError
-
-    def target_of_record(self, value: Any) -> Any:
-        raise NotImplementedError
-
-    def replay_other(self, group: Any, name: str | None, value: Any, now_ms: int) -> None:
-        """Applies a record of the group's epoch, or of a type that only this kind has."""
-        raise NotImplementedError
-
-    def _bury(self, groups: Groups, group: Any, kind: RecordType, member_id: str) -> None:
-        types = self.records
-        if kind is types.epoch:
-            if not self.is_removable(group) or group.assignment_epoch != DELETED_EPOCH:
-                raise IllegalRecord(f"group {group.group_id!r} is deleted while it has members")
-            del groups[group.group_id]
-        elif kind is types.target_epoch:
-            if group.targets:
-                raise IllegalRecord(f"group {group.group_id!r} still has targets")
-            group.assignment_epoch = DELETED_EPOCH
-            group.assignment_timestamp_ms = NOT_ASSIGNED_MS
-        elif kind is types.target:
-            group.targets.pop(member_id, None)
-        elif kind is types.current:
-            if member_id in group.members:
-                epochs = {"member_epoch": _LEFT_EPOCH, "previous_member_epoch": _LEFT_EPOCH}
-                group.update(replace(group.members[member_id], **epochs, **self.nothing))
-        elif kind is types.member:
-            member = group.members.get(member_id)
-            if member is None:
-                return
-            if member.member_epoch != _LEFT_EPOCH or member_id in group.targets:
-                raise IllegalRecord(f"member {member_id!r} is deleted while it has an assignment")
-            group.remove(member_id)
-        else:
-            self.bury_other(group, kind, member_id)
-
-    def is_removable(self, group: Any) -> bool:
-        """Returns whether the group's tombstone fits: it has neither members nor targets."""
-        return group.is_empty and not group.targets
-
-    def bury_other(self, group: Any, kind: RecordType, name: str) -> None:
-        """Applies a tombstone of a type that only this kind has."""
-        raise NotImplementedError

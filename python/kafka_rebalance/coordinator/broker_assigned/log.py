@@ -10,7 +10,6 @@ Source   CoordinatorRuntime, SnapshottableCoordinator (Kafka 4.4.0).
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 from kafka_rebalance.wire.broker_records import BrokerRecord, encode_record
 from kafka_rebalance.wire.error_codes import ErrorCode
@@ -30,7 +29,7 @@ def write(
     state: CoordinatorState,
     group_id: str,
     records: Sequence[BrokerRecord | LogRecord],
-    then: Continuation,
+    then: Continuation | None,
     *,
     converted: AnyGroup | None = None,
 ) -> None:
@@ -60,7 +59,7 @@ def write(
         raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR) from error
     deleted = () if converted is None else (converted,)
     change = Write(then, deleted=deleted, group_id=group_id, batch=batch, now_ms=state.now_ms)
-    _append(state, records, change)
+    state.append(_encoded(records), change)
 
 
 def replace_group(state: CoordinatorState, new: Group) -> None:
@@ -73,10 +72,10 @@ def append_replacement(
     state: CoordinatorState,
     new: Group,
     records: Sequence[BrokerRecord | LogRecord],
-    then: Continuation,
+    then: Continuation | None,
 ) -> None:
     """Appends the records of a conversion to `new`, which do not change the groups."""
-    _append(state, records, Write(then, group_id=new.group_id, after=new))
+    state.append(_encoded(records), Write(then, group_id=new.group_id, after=new))
 
 
 def replay_any(state: CoordinatorState, groups: Groups, record: BrokerRecord, now_ms: int) -> None:
@@ -84,14 +83,10 @@ def replay_any(state: CoordinatorState, groups: Groups, record: BrokerRecord, no
     state.kinds[record.key.type.group_type].replay(groups, record, now_ms)
 
 
-def _append(
-    state: CoordinatorState, records: Sequence[BrokerRecord | LogRecord], write: Write
-) -> None:
-    state.append([_encoded(one) for one in records], write)
-
-
-def _encoded(record: BrokerRecord | LogRecord) -> LogRecord:
-    return record if isinstance(record, LogRecord) else LogRecord(*encode_record(record))
+def _encoded(records: Sequence[BrokerRecord | LogRecord]) -> list[LogRecord]:
+    return [
+        one if isinstance(one, LogRecord) else LogRecord(*encode_record(one)) for one in records
+    ]
 
 
 def completed(state: CoordinatorState, write: Write) -> None:
@@ -142,12 +137,8 @@ def restore(state: CoordinatorState, group_id: str) -> None:
 
 def _keep_durable(state: CoordinatorState, group_id: str) -> None:
     if group_id not in state.durable:
-        state.durable[group_id] = _copied(state.groups.get(group_id))
-
-
-def _copied(group: AnyGroup | None) -> AssigningGroup[Any, Any] | None:
-    assigning = of_kind(group, AssigningGroup)
-    return None if assigning is None else assigning.copy()
+        group = of_kind(state.groups.get(group_id), AssigningGroup)
+        state.durable[group_id] = None if group is None else group.copy()
 
 
 def _in_flight(state: CoordinatorState, group_id: str) -> list[Write]:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the member of a request, or refuses the request.
+"""Members of groups whose broker assigns: their requests, their steps and their deadlines.
+
+A request is refused with
 
     unknown member id, or unknown instance id       UNKNOWN_MEMBER_ID
     another member has the instance id              FENCED_INSTANCE_ID
@@ -8,43 +10,31 @@
                                                     previous one and the member owns nothing else
                                                     than what is assigned to it
 
+The deadlines of a member; one that misses a deadline is removed:
+
+    session-timeout     starts anew with each accepted heartbeat
+    rebalance-timeout   the member must give up what is pending; void if its epoch changed
+
 Source   GroupMetadataManager.validateConsumerGroupMember, throwIfStaticMemberIsUnknown,
          throwIfInstanceIdIsFenced, getMemberOrThrow,
-         throwIf…GroupMemberEpochIsInvalid, Utils.throwIfEmptyString (Kafka 4.4.0); KIP-345.
+         throwIf…GroupMemberEpochIsInvalid, scheduleConsumerGroupSessionTimeout,
+         …RebalanceTimeout, Utils.throwIfEmptyString (Kafka 4.4.0); KIP-345.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import IntEnum
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from kafka_rebalance.wire.error_codes import ErrorCode
 
+from ..machine.deadlines import MEMBER_KINDS, REBALANCE, SESSION, DeadlineKey
 from ..machine.events import Received
-from .group import AssigningGroup, GroupWithStaticMembers, StaticMember
+from ..machine.state import CoordinatorState
+from .group import AssignedMember, AssigningGroup
+from .table_order import name_set
 
-_Member = TypeVar("_Member")
-_Any = TypeVar("_Any", bound=Any)
-_Static = TypeVar("_Static", bound=StaticMember)
-
-
-class _WithEpochs(Protocol):
-    @property
-    def member_epoch(self) -> int: ...
-
-    @property
-    def previous_member_epoch(self) -> int: ...
-
-
-def has_room(
-    group: GroupWithStaticMembers[Any, Any], size: int, member_id: str, instance_id: str | None
-) -> bool:
-    """Returns whether the member is in the group already, or the group has less than `size`."""
-    return (
-        instance_id in group.static_members
-        or len(group.members) < size
-        or member_id in group.members
-    )
+_Member = TypeVar("_Member", bound=AssignedMember)
 
 
 def known_member(group: AssigningGroup[_Member, Any], member_id: str) -> _Member:
@@ -54,9 +44,7 @@ def known_member(group: AssigningGroup[_Member, Any], member_id: str) -> _Member
     return member
 
 
-def known_static(
-    group: GroupWithStaticMembers[_Static, Any], member_id: str, instance_id: str
-) -> _Static:
+def known_static(group: AssigningGroup[_Member, Any], member_id: str, instance_id: str) -> _Member:
     """Returns the member with both ids."""
     member = group.static_member(instance_id)
     if member is None:
@@ -67,8 +55,8 @@ def known_static(
 
 
 def known_sender(
-    group: GroupWithStaticMembers[_Static, Any], member_id: str, instance_id: str | None
-) -> _Static:
+    group: AssigningGroup[_Member, Any], member_id: str, instance_id: str | None
+) -> _Member:
     """Returns the member that sends a request with these ids."""
     if instance_id is None:
         return known_member(group, member_id)
@@ -76,7 +64,7 @@ def known_sender(
 
 
 def check_epoch(
-    member: _WithEpochs, epoch: int, owns_only_assigned: Callable[[], bool] = lambda: True
+    member: AssignedMember, epoch: int, owns_only_assigned: Callable[[], bool] = lambda: True
 ) -> None:
     """Refuses a request with this member epoch, unless it is the present or a late one.
 
@@ -106,14 +94,18 @@ class RequestRefused(ValueError):
         self.error = error
 
 
-def stepped(member: _Any, state: IntEnum, epoch: int, assigned: object, pending: object) -> _Any:
+def stepped(
+    member: _Member, state: IntEnum, epoch: int, assigned: object, pending: object
+) -> _Member:
     """Returns the member after a step of its reconciliation."""
-    step: dict[str, Any] = {"state": state, "assigned": assigned, "pending_revocation": pending}
-    epochs = {"member_epoch": epoch, "previous_member_epoch": member.member_epoch}
-    return replace(member, **epochs, **step)
+    step: dict[str, Any] = {"assigned": assigned, "pending_revocation": pending}
+    before = member.member_epoch
+    return replace(member, state=state, member_epoch=epoch, previous_member_epoch=before, **step)
 
 
-def updated(member: _Any, event: Received, request: Any, fields: Sequence[str], **new: Any) -> _Any:
+def updated(
+    member: _Member, event: Received, request: Any, fields: Sequence[str], **new: Any
+) -> _Member:
     """Returns the member with these fields of the request; None and -1 keep a field.
 
     `new` has fields that a request does not have in the form in which the member has them.
@@ -122,5 +114,38 @@ def updated(member: _Any, event: Received, request: Any, fields: Sequence[str], 
     changed = {name: value for name, value in sent.items() if value is not None}
     if changed.get("rebalance_timeout_ms") == UNCHANGED_MS:
         del changed["rebalance_timeout_ms"]
-    ids = {"client_id": event.client_id, "client_host": event.client_host}
-    return replace(member, **changed, **ids, **new)
+    if "subscribed_topic_names" in changed:
+        changed["subscribed_topic_names"] = name_set(changed["subscribed_topic_names"])
+    changed |= new
+    return replace(member, client_id=event.client_id, client_host=event.client_host, **changed)
+
+
+# Deadlines ----------------------------------------------------------------------------------------
+
+
+def arm_session(state: CoordinatorState, group_id: str, member_id: str, timeout_ms: int) -> None:
+    state.start_session(DeadlineKey(SESSION, group_id, member_id), timeout_ms)
+
+
+def arm_rebalance(state: CoordinatorState, group_id: str, member: AssignedMember) -> None:
+    key = DeadlineKey(REBALANCE, group_id, member.member_id)
+    state.deadlines.arm(key, state.now_ms + member.rebalance_timeout_ms)
+    state.revocations[key] = member.member_epoch
+
+
+def arm_or_cancel_rebalance(state: CoordinatorState, group_id: str, member: AssignedMember) -> None:
+    """Sets the rebalance timeout after a written step, which leaves the member revoking or not."""
+    if member.is_revoking:
+        arm_rebalance(state, group_id, member)
+    else:
+        _cancel(state, DeadlineKey(REBALANCE, group_id, member.member_id))
+
+
+def cancel_all(state: CoordinatorState, group_id: str, member_id: str) -> None:
+    for kind in MEMBER_KINDS:
+        _cancel(state, DeadlineKey(kind, group_id, member_id))
+
+
+def _cancel(state: CoordinatorState, key: DeadlineKey) -> None:
+    state.deadlines.cancel(key)
+    state.revocations.pop(key, None)

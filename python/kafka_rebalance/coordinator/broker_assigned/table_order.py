@@ -7,7 +7,8 @@ The records of a member list its partitions in such an order.
 [16, 1, 33]
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Mapping
+from typing import TypeVar
 
 from kafka_rebalance.java.hash_map import HashMap, HashSet, Uuid, integer_hash, slots_for, uuid_hash
 from kafka_rebalance.java.hash_table import DEFAULT_SLOTS
@@ -15,6 +16,7 @@ from kafka_rebalance.java.order import copied_slots, string_hash
 from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
 
 _LOAD = 0.75
+_Value = TypeVar("_Value")
 
 
 def in_table(numbers: Collection[int], slots: int) -> list[int]:
@@ -50,12 +52,17 @@ def name_set(names: Collection[str]) -> dict[str, None]:
     return dict.fromkeys(HashSet.copied(string_hash, names))
 
 
-def topic_map(topics: Iterable[Uuid]) -> list[Uuid]:
-    """Returns topic ids in the order of a default `HashMap`."""
-    table = HashMap[Uuid, None](uuid_hash)
-    for topic in topics:
-        table.put(topic, None)
-    return list(table)
+def topic_table(topics: Mapping[Uuid, _Value], slots: int = DEFAULT_SLOTS) -> HashMap[Uuid, _Value]:
+    """Returns a `HashMap` of topic ids that is filled in the order of `topics`."""
+    table = HashMap[Uuid, _Value](uuid_hash, slots)
+    for topic, value in topics.items():
+        table.put(topic, value)
+    return table
+
+
+def by_topic_id(topics: Mapping[Uuid, _Value], slots: int = DEFAULT_SLOTS) -> dict[Uuid, _Value]:
+    """Returns topics in the order of such a table."""
+    return dict(topic_table(topics, slots).items())
 
 
 def copied_counts(counts: TimelineHashMap[str, int]) -> HashMap[str, int]:

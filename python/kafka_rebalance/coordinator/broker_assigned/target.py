@@ -1,18 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """Targets of groups whose broker assigns partitions: in memory, and as an assignor reads them.
 
-Source   TargetAssignmentBuilder (Kafka 4.4.0).
+Targets are computed if the group's epoch is larger than theirs, but not within the assignment
+interval after the last targets. Until then, members are reconciled with the old targets. A record
+is written for each member whose target has changed, then one for their epoch.
+
+Source   GroupMetadataManager.maybeUpdateTargetAssignment, TargetAssignmentBuilder (Kafka 4.4.0).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from kafka_rebalance.assignors.consumer import targets
-from kafka_rebalance.java.hash_map import HashMap, HashSet, Uuid, integer_hash, uuid_hash
+from kafka_rebalance.errors import AssignorThrows
+from kafka_rebalance.java.hash_map import HashMap, HashSet, Uuid, integer_hash
 from kafka_rebalance.wire.broker_groups import DescribedPartitions
+from kafka_rebalance.wire.error_codes import ErrorCode
 
 from ..machine.cluster import ClusterTopics
 from ..machine.state import CoordinatorState
+from . import log
+from .members import RequestRefused
+from .records import RecordTypes
+from .table_order import topic_table
 
 Target = Mapping[Uuid, tuple[int, ...]]
 """Partitions by topic id, in the order of Kafka's hash tables."""
@@ -32,7 +43,54 @@ def group_view(
     )
 
 
-def target_in(answer: Mapping[str, HashMap[Uuid, Any]], member_id: str) -> Target:
+@dataclass(frozen=True, slots=True)
+class EpochChange:
+    """A heartbeat's change of a group: `member` replaces the member of its id or instance id.
+
+    `topics` has the names of all subscribed topics; `is_new`: the change makes a new epoch.
+    """
+
+    group: Any
+    member: Any
+    epoch: int
+    is_homogeneous: bool
+    topics: Iterable[str] = ()
+    is_new: bool = False
+
+
+Answer = Mapping[str, HashMap[Uuid, Any]]
+"""An assignor's answer by member id."""
+
+
+def target_for(
+    state: CoordinatorState,
+    change: EpochChange,
+    types: RecordTypes,
+    compute: Callable[[], tuple[Answer, Mapping[str, Target | None]]],
+    records: log.Records,
+) -> tuple[int, Target]:
+    """Returns the epoch and the target with which the member is reconciled.
+
+    `compute` returns an assignor's answer and the present targets, in the order of the records.
+    Errors: RequestRefused if the assignor throws.
+    """
+    group, member = change.group, change.member
+    interval = getattr(state.config, f"group_{group.group_type}_assignment_interval_ms")
+    if group.assignment_epoch >= change.epoch or group.has_recent_targets(interval, state.now_ms):
+        return group.assignment_epoch, group.target_of(member) or NO_TARGET
+    try:
+        answer, present = compute()
+    except AssignorThrows as error:
+        raise RequestRefused(ErrorCode.UNKNOWN_SERVER_ERROR) from error
+    for member_id, before in present.items():
+        new = _target_in(answer, member_id)
+        if before is None or _content(before) != _content(new):
+            records.append(types.target_record(group.group_id, member_id, new))
+    records.append(types.target_epoch_record(group.group_id, change.epoch, state.now_ms))
+    return change.epoch, _target_in(answer, member.member_id)
+
+
+def _target_in(answer: Answer, member_id: str) -> Target:
     """Returns the target that an assignor computed for a member."""
     found = answer.get(member_id)
     return {} if found is None else {topic: tuple(numbers) for topic, numbers in found.items()}
@@ -40,15 +98,9 @@ def target_in(answer: Mapping[str, HashMap[Uuid, Any]], member_id: str) -> Targe
 
 def table_of(present: Target) -> targets.Target:
     """Returns a target in memory as an assignor reads it."""
-    target: targets.Target = HashMap(uuid_hash)
-    for topic, numbers in present.items():
-        target.put(topic, HashSet.copied(integer_hash, numbers))
-    return target
-
-
-def has_changed(before: Target | None, new: Target) -> bool:
-    """Returns whether a target needs a record; None: the member had none."""
-    return before is None or _content(before) != _content(new)
+    return topic_table(
+        {topic: HashSet.copied(integer_hash, numbers) for topic, numbers in present.items()}
+    )
 
 
 def _content(target: Target) -> dict[Uuid, frozenset[int]]:

@@ -32,13 +32,12 @@ from typing import ClassVar
 from kafka_rebalance.assignors.selection import select_protocol
 from kafka_rebalance.errors import KafkaRebalanceError, WireError
 from kafka_rebalance.wire import decode_subscription
-from kafka_rebalance.wire.classic_groups import JoinedMember, JoinGroupProtocol
+from kafka_rebalance.wire.classic_groups import JoinedMember, JoinGroup, JoinGroupProtocol
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.group_states import GroupState
-
-from .members import ClassicGroupMember
+from kafka_rebalance.wire.messages import GroupState
 
 _S = GroupState
+STATES = (_S.EMPTY, _S.PREPARING_REBALANCE, _S.COMPLETING_REBALANCE, _S.STABLE, _S.DEAD)
 
 # Each state, with the states from which a group can enter it.
 LEGAL_PREDECESSORS: dict[GroupState, frozenset[GroupState]] = {
@@ -46,7 +45,7 @@ LEGAL_PREDECESSORS: dict[GroupState, frozenset[GroupState]] = {
     _S.PREPARING_REBALANCE: frozenset({_S.EMPTY, _S.COMPLETING_REBALANCE, _S.STABLE}),
     _S.COMPLETING_REBALANCE: frozenset({_S.PREPARING_REBALANCE}),
     _S.STABLE: frozenset({_S.COMPLETING_REBALANCE}),
-    _S.DEAD: frozenset(_S),
+    _S.DEAD: frozenset(STATES),
 }
 
 
@@ -59,6 +58,58 @@ class IllegalTransition(KafkaRebalanceError):
 
 
 CONSUMER = "consumer"
+
+
+@dataclass(slots=True)
+class ClassicGroupMember:
+    """A member. Times are in ms; `parked_join` and `parked_sync` are ids of unanswered requests.
+
+    `is_new` is True until the member's first join phase ends: a new member can be removed even
+    while its JoinGroup is parked.
+    """
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: int
+    session_timeout_ms: int
+    protocol_type: str
+    protocols: tuple[JoinGroupProtocol, ...]
+    assignment: bytes = b""
+    is_new: bool = False
+    parked_join: int | None = None
+    parked_sync: int | None = None
+
+    @property
+    def is_static(self) -> bool:
+        """Returns whether the member has a `group.instance.id` (KIP-345)."""
+        return self.group_instance_id is not None
+
+    def names(self) -> tuple[str, ...]:
+        return tuple([name for name, _ in self.protocols])
+
+    def metadata(self, protocol_name: str | None) -> bytes:
+        """Returns the member's metadata for a protocol. Errors: KeyError if it is not listed."""
+        for name, metadata in self.protocols:
+            if name == protocol_name:
+                return metadata
+        raise KeyError(protocol_name)
+
+    def is_excused(self) -> bool:
+        """Returns whether the member waits for a response, so that its session cannot expire.
+
+        A new member is never excused.
+        """
+        return not self.is_new and (self.parked_join is not None or self.parked_sync is not None)
+
+
+def without_repeats(protocols: tuple[JoinGroupProtocol, ...]) -> tuple[JoinGroupProtocol, ...]:
+    """Drops repeated names. Kafka counts them twice, and may then find no protocol to select."""
+    first: dict[str, JoinGroupProtocol] = {}
+    for protocol in protocols:
+        first.setdefault(protocol.name, protocol)
+    return tuple(first.values())
 
 
 @dataclass(slots=True)
@@ -119,17 +170,6 @@ class Group:
 
     # Members --------------------------------------------------------------------------------------
 
-    @property
-    def size(self) -> int:
-        """Returns the number of members; pending ids do not count."""
-        return len(self.members)
-
-    def has(self, member_id: str) -> bool:
-        return member_id in self.members
-
-    def get(self, member_id: str) -> ClassicGroupMember:
-        return self.members[member_id]
-
     def is_leader(self, member_id: str) -> bool:
         return member_id == self.leader_id
 
@@ -189,25 +229,19 @@ class Group:
             self.leader_id = new_id
         return member
 
-    def update(
-        self,
-        member: ClassicGroupMember,
-        protocols: tuple[JoinGroupProtocol, ...],
-        rebalance_timeout_ms: int,
-        session_timeout_ms: int,
-    ) -> None:
+    def update(self, member: ClassicGroupMember, newest: JoinGroup | ClassicGroupMember) -> None:
         """Sets the protocols and timeouts of a member's newest JoinGroup."""
-        before, member.protocols = member.names(), protocols
+        before, member.protocols = member.names(), newest.protocols
         after = member.names()
         if after != before:
             self.votes.subtract(before)
             self.votes.update(after)
-        member.rebalance_timeout_ms = rebalance_timeout_ms
-        member.session_timeout_ms = session_timeout_ms
+        member.rebalance_timeout_ms = newest.rebalance_timeout_ms
+        member.session_timeout_ms = newest.session_timeout_ms
 
     def add_pending(self, member_id: str) -> None:
         """Registers an id that a response contained. Errors: ValueError if a member has this id."""
-        if self.has(member_id):
+        if member_id in self.members:
             raise ValueError(f"{member_id!r} is a member already")
         self.pending[member_id] = None
 
@@ -231,13 +265,13 @@ class Group:
                 return ErrorCode.UNKNOWN_MEMBER_ID
             if known != member_id:
                 return ErrorCode.FENCED_INSTANCE_ID
-        return ErrorCode.NONE if self.has(member_id) else ErrorCode.UNKNOWN_MEMBER_ID
+        return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
 
     # Generations ----------------------------------------------------------------------------------
 
     def has_all_joined(self) -> bool:
         """Returns whether every member has a parked JoinGroup and no id is pending."""
-        return self.awaiting_join == self.size and not self.pending
+        return self.awaiting_join == len(self.members) and not self.pending
 
     def elect_joined_leader(self) -> bool:
         """Makes a joined member leader if the leader has not joined; False if no member has."""

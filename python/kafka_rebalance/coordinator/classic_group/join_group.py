@@ -18,7 +18,7 @@ Source   GroupMetadataManager.classicGroupJoin; docs/behaviour/coordinator.md#3-
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from kafka_rebalance.wire.classic_groups import (
     UNKNOWN_MEMBER,
@@ -27,15 +27,14 @@ from kafka_rebalance.wire.classic_groups import (
     SyncGroupResponse,
 )
 from kafka_rebalance.wire.error_codes import ErrorCode, of_append_error
-from kafka_rebalance.wire.group_states import GroupState
+from kafka_rebalance.wire.messages import GroupState
 
 from ..config import NEW_MEMBER_JOIN_TIMEOUT_MS
-from ..machine.continuations import ReplaceStatic
+from ..machine.continuations import Continuation
 from ..machine.events import LogRecord, Received
 from ..machine.state import CoordinatorState, Write
-from .group import Group
+from .group import ClassicGroupMember, Group, without_repeats
 from .member_checks import refuse_in_state
-from .members import ClassicGroupMember, without_repeats
 from .rebalance import joined, prepare, rebalance_or_complete, try_complete_join
 from .records import group_record, new_group_record
 
@@ -93,7 +92,7 @@ def _has_room(state: CoordinatorState, group: Group, member_id: str) -> bool:
         # If the limit was lowered below the group's size, the last members to rejoin are refused.
         waits = member is not None and member.parked_join is not None
         return waits or group.awaiting_join < limit
-    return member is not None or group.size < limit
+    return member is not None or len(group.members) < limit
 
 
 def _join_without_id(
@@ -126,7 +125,7 @@ def _join_with_id(
     if error is not ErrorCode.NONE:
         _refuse(state, event, error, member_id)
         return
-    member = group.get(member_id)
+    member = group.members[member_id]
     unchanged = member.protocols == request.protocols
     if group.is_(GroupState.COMPLETING_REBALANCE) and unchanged:
         # The member may not have received our first response.
@@ -137,7 +136,8 @@ def _join_with_id(
         _refuse(state, event, ErrorCode.UNKNOWN_MEMBER_ID, member_id)
     else:
         # A leader that rejoins with unchanged protocols has seen its topics change: assign anew.
-        _update(state, event, request, group, member)
+        group.update(member, request)
+        state.park_join(group, member, event.request_id)
         rebalance_or_complete(state, group)
 
 
@@ -164,24 +164,12 @@ def _add(
     rebalance_or_complete(state, group)
 
 
-def _update(
-    state: CoordinatorState,
-    event: Received,
-    request: JoinGroup,
-    group: Group,
-    member: ClassicGroupMember,
-) -> None:
-    timeouts = (request.rebalance_timeout_ms, request.session_timeout_ms)
-    group.update(member, request.protocols, *timeouts)
-    state.park_join(group, member, event.request_id)
-
-
 def _take_over(
     state: CoordinatorState, event: Received, request: JoinGroup, group: Group, member_id: str
 ) -> None:
     """Replaces a restarted static member's id; rebalances if a Stable group's vote changes."""
     assert request.group_instance_id is not None
-    member = group.get(group.static_members[request.group_instance_id])
+    member = group.members[group.static_members[request.group_instance_id]]
     old_id, old_leader = member.member_id, group.leader_id
     # 1. Requests that are parked under the old id are answered with FENCED_INSTANCE_ID.
     fenced = ErrorCode.FENCED_INSTANCE_ID
@@ -191,7 +179,8 @@ def _take_over(
     before = replace(member)
     group.replace_static(request.group_instance_id, member_id)
     state.renew_session(group, member)
-    _update(state, event, request, group, member)
+    group.update(member, request)
+    state.park_join(group, member, event.request_id)
     # 3. The group's state decides what follows.
     if group.is_(GroupState.PREPARING_REBALANCE):
         try_complete_join(state, group)
@@ -207,45 +196,58 @@ def _take_over(
         rebalance_or_complete(state, group)
 
 
-def replaced(state: CoordinatorState, then: ReplaceStatic) -> None:
-    """Answers the JoinGroup when the new id is in the log; the member keeps its assignment."""
-    group, member = then.group, _waiting_member(then)
-    if member is None or group.not_(GroupState.STABLE):
-        return  # a new rebalance has begun, and will answer the JoinGroup
-    leads = group.is_leader(member.member_id)
-    if then.knows_skipping:
-        response = replace(joined(group, member, group.joined_members()), skip_assignment=leads)
-    else:
-        # A client that does not know `skip_assignment` would assign again if it were the leader. So
-        # the response has the leader id from before, and the member acts as a follower.
-        response = replace(joined(group, member), leader=then.old_leader or "")
-    state.answer_join(group, member, response)
+@dataclass(frozen=True, slots=True)
+class ReplaceStatic(Continuation):
+    """After the append, a static member has a new id, but there is no rebalance.
 
+    `before` is the member with its old id.
+    """
 
-def not_replaced(state: CoordinatorState, then: ReplaceStatic, error: ErrorCode) -> None:
-    """Makes the old id valid again, because the append failed."""
-    group, before, member = then.group, then.before, _waiting_member(then)
-    if member is None:
-        return
-    response = JoinGroupResponse(
-        error_code=of_append_error(error),
-        generation_id=group.generation_id,
-        protocol_type=group.protocol_type,
-        protocol_name=group.protocol_name,
-        leader=then.old_leader or "",
-    )
-    state.answer_join(group, member, response)
-    timeouts = (before.rebalance_timeout_ms, before.session_timeout_ms)
-    group.update(member, before.protocols, *timeouts)
-    group.replace_static(before.group_instance_id or "", before.member_id)
-    state.renew_session(group, member)
+    group: Group
+    before: ClassicGroupMember
+    old_leader: str | None
+    request_id: int
+    knows_skipping: bool
 
+    def done(self, state: CoordinatorState) -> None:
+        """Answers the JoinGroup when the new id is in the log; the member keeps its assignment."""
+        group, member = self.group, self._waiting_member()
+        if member is None or group.not_(GroupState.STABLE):
+            return  # a new rebalance has begun, and will answer the JoinGroup
+        leads = group.is_leader(member.member_id)
+        if self.knows_skipping:
+            response = joined(group, member, group.joined_members())
+            response = replace(response, skip_assignment=leads)
+        else:
+            # A client that does not know `skip_assignment` would assign again if it were the
+            # leader. So the response has the leader id from before, and the member acts as a
+            # follower.
+            response = replace(joined(group, member), leader=self.old_leader or "")
+        state.answer_join(group, member, response)
 
-def _waiting_member(then: ReplaceStatic) -> ClassicGroupMember | None:
-    """Returns the static member; None if it was removed, or its JoinGroup was answered."""
-    group, instance = then.group, then.before.group_instance_id or ""
-    member = group.members.get(group.static_members.get(instance, ""))
-    return member if member is not None and member.parked_join == then.request_id else None
+    def failed(self, state: CoordinatorState, error: ErrorCode) -> None:
+        """Makes the old id valid again."""
+        group, before, member = self.group, self.before, self._waiting_member()
+        if member is None:
+            return
+        response = JoinGroupResponse(
+            error_code=of_append_error(error),
+            generation_id=group.generation_id,
+            protocol_type=group.protocol_type,
+            protocol_name=group.protocol_name,
+            leader=self.old_leader or "",
+        )
+        state.answer_join(group, member, response)
+        group.update(member, before)
+        group.replace_static(before.group_instance_id or "", before.member_id)
+        state.renew_session(group, member)
+
+    def _waiting_member(self) -> ClassicGroupMember | None:
+        """Returns the static member; None if it was removed, or its JoinGroup was answered."""
+        group, instance = self.group, self.before.group_instance_id or ""
+        member = group.members.get(group.static_members.get(instance, ""))
+        waits = member is not None and member.parked_join == self.request_id
+        return member if waits else None
 
 
 def version_of(event: Received) -> int:

@@ -10,17 +10,10 @@ Source   ClassicGroup.validateOffsetCommit/validateOffsetDelete/validateDeleteGr
          GroupMetadataManager.validateClassicGroupHeartbeat/validateClassicGroupSync (Kafka 4.4.0).
 """
 
-from kafka_rebalance.wire.classic_groups import (
-    DeleteGroups,
-    Heartbeat,
-    JoinGroup,
-    LeaveGroup,
-    SyncGroup,
-)
+from kafka_rebalance.wire import classic_groups as classic
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.group_states import GroupState
-from kafka_rebalance.wire.messages import Request
-from kafka_rebalance.wire.offsets import OffsetCommit, OffsetDelete, TxnOffsetCommit
+from kafka_rebalance.wire.messages import GroupState, Request
+from kafka_rebalance.wire.offsets import CommitRequest, OffsetCommit, OffsetDelete, TxnOffsetCommit
 
 from .group import Group
 
@@ -35,14 +28,14 @@ _NON_EMPTY = (_S.PREPARING_REBALANCE, _S.COMPLETING_REBALANCE, _S.STABLE)
 
 # Request -> state -> error; None stands for an absent group. A state left out has no error.
 ERROR_BY_STATE: dict[type[Request], _Errors] = {
-    JoinGroup: {**_UNAVAILABLE},
-    SyncGroup: {**_UNKNOWN, **_REBALANCING, **_UNAVAILABLE},
-    Heartbeat: {**_UNKNOWN, **_REBALANCING, **_UNAVAILABLE},
-    LeaveGroup: {None: _E.UNKNOWN_MEMBER_ID, **_UNAVAILABLE},
+    classic.JoinGroup: {**_UNAVAILABLE},
+    classic.SyncGroup: {**_UNKNOWN, **_REBALANCING, **_UNAVAILABLE},
+    classic.Heartbeat: {**_UNKNOWN, **_REBALANCING, **_UNAVAILABLE},
+    classic.LeaveGroup: {None: _E.UNKNOWN_MEMBER_ID, **_UNAVAILABLE},
     OffsetCommit: {_S.COMPLETING_REBALANCE: _E.REBALANCE_IN_PROGRESS, **_UNAVAILABLE},
     TxnOffsetCommit: {**_UNAVAILABLE},
     OffsetDelete: {**_ABSENT},
-    DeleteGroups: {**_ABSENT, **dict.fromkeys(_NON_EMPTY, _E.NON_EMPTY_GROUP)},
+    classic.DeleteGroups: {**_ABSENT, **dict.fromkeys(_NON_EMPTY, _E.NON_EMPTY_GROUP)},
 }
 
 
@@ -54,7 +47,7 @@ def refuse_in_state(group: Group | None, request: Request) -> ErrorCode:
 
 def refuse_member(
     group: Group | None,
-    request: SyncGroup | Heartbeat | OffsetCommit | TxnOffsetCommit,
+    request: classic.SyncGroup | classic.Heartbeat | CommitRequest,
 ) -> ErrorCode:
     """Returns the error for a request of a member: checks 1 to 4; NONE if it may proceed."""
     error = refuse_in_state(group, request)

@@ -16,11 +16,10 @@ Source   GroupMetadataManager.java (prepareRebalance, completeClassicGroupJoin, 
 
 from kafka_rebalance.wire.classic_groups import JoinedMember, JoinGroupResponse, SyncGroupResponse
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.group_states import GroupState
+from kafka_rebalance.wire.messages import GroupState
 
 from ..machine.state import CoordinatorState, Write
-from .group import Group
-from .members import ClassicGroupMember
+from .group import ClassicGroupMember, Group
 from .records import group_record
 
 
@@ -138,8 +137,8 @@ def session_deadline(state: CoordinatorState, group: Group, member_id: str) -> N
     """Removes a member or a pending id whose session has expired."""
     if member_id in group.pending:
         group.remove(member_id)
-    elif group.has(member_id) and not group.get(member_id).is_excused():
-        remove(state, group, group.get(member_id))
+    elif member_id in group.members and not group.members[member_id].is_excused():
+        remove(state, group, group.members[member_id])
         if group.is_(GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
             prepare(state, group)
             return

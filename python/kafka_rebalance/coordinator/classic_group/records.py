@@ -10,7 +10,7 @@ import struct
 from kafka_rebalance.wire import group_records as wire
 
 from ..machine.events import ClusterTopic, LogRecord
-from ..offsets.order import Commit, Partition
+from ..offsets.store import Commit, Partition
 from .group import Group
 
 _TOPIC_ID_TAG = 0

@@ -1,11 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Consumer groups: groups whose broker assigns the partitions (KIP-848).
-
-kind                          what is special in them: replay, leaving, offsets, descriptions
-member, group, records        the state of a group, and its records
-subscription_counts           how many members name a topic, a pattern, an assignor
-heartbeat, members            the member's request, and who may send it
-epochs, target, patterns      when the group gets a new epoch, and what it assigns then
-reconciliation                how members get there
-classic_members, migration    members that use the classic protocol; the way there and back
-"""
+"""Consumer groups: groups whose broker assigns the partitions (KIP-848)."""

@@ -11,72 +11,59 @@
 Source   GroupMetadataManager.classicGroup…ToConsumerGroup (Kafka 4.4.0).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Any
 
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.wire import Subscription, by_topic, decode_subscription
+from kafka_rebalance.wire import classic_groups as wire
 from kafka_rebalance.wire.broker_groups import TopicPartitions
-from kafka_rebalance.wire.broker_records import ClassicMetadata, ClassicProtocol
-from kafka_rebalance.wire.classic_groups import (
-    UNKNOWN_MEMBER,
-    Heartbeat,
-    HeartbeatResponse,
-    JoinGroup,
-    JoinGroupResponse,
-    LeaveGroup,
-    LeaveGroupResponse,
-    LeftMember,
-    MemberIdentity,
-    SyncGroup,
-    SyncGroupResponse,
-)
+from kafka_rebalance.wire.broker_records import ClassicMetadata
 from kafka_rebalance.wire.error_codes import ErrorCode
 
 from ..broker_assigned import log
 from ..broker_assigned.group import ReconciliationState
+from ..broker_assigned.kind import BrokerAssigned
 from ..broker_assigned.members import (
     UNCHANGED_MS,
     RequestRefused,
-    has_room,
+    arm_session,
     known_member,
     known_sender,
     known_static,
 )
 from ..broker_assigned.table_order import in_copied_set, name_set
-from ..broker_assigned.timeouts import arm_session
-from ..classic_group.group import CONSUMER
+from ..broker_assigned.target import NO_TARGET, EpochChange
+from ..classic_group.group import CONSUMER, without_repeats
 from ..classic_group.join_group import REQUIRES_KNOWN_ID, version_of
-from ..classic_group.members import without_repeats
 from ..machine.cluster import ClusterTopics
 from ..machine.continuations import AnswerClassicMember, SendResponse
 from ..machine.deadlines import JOIN, SESSION, SYNC, DeadlineKey
 from ..machine.events import Received
 from ..machine.state import CoordinatorState
 from . import patterns
-from .epochs import next_epoch
-from .group import ConsumerGroup
-from .heartbeat import reconciled, stepped
+from .group import RECORDS, ConsumerGroup
+from .heartbeat import next_epoch, reconciled, stepped
 from .member import ConsumerGroupMember
-from .members import take_over
-from .migration import can_downgrade_with, downgrade_with, encode_partitions
+from .migration import can_downgrade_with, downgrade, encode_partitions
 from .patterns import PatternChange
 from .reconciliation import Owned
-from .records import member_record
-from .target import EpochChange
 
 
 def join_group(
-    state: CoordinatorState, event: Received, request: JoinGroup, group: ConsumerGroup
+    kind: BrokerAssigned,
+    state: CoordinatorState,
+    event: Received,
+    request: wire.JoinGroup,
+    group: ConsumerGroup,
 ) -> None:
     """Handles a JoinGroup. Errors: RequestRefused."""
     if state.config.group_consumer_migration_policy == "disabled":
         raise RequestRefused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     request = replace(request, protocols=without_repeats(request.protocols))
-    is_unknown = request.member_id == UNKNOWN_MEMBER
+    is_unknown = request.member_id == wire.UNKNOWN_MEMBER
     member_id = state.new_member_id() if is_unknown else request.member_id
-    size = state.config.group_consumer_max_size
-    if not has_room(group, size, member_id, request.group_instance_id):
-        raise RequestRefused(ErrorCode.GROUP_MAX_SIZE_REACHED)
+    kind.check_room(state, group, member_id, request.group_instance_id)
     names = [one.name for one in request.protocols]
     if request.protocol_type != CONSUMER or not group.supports(names):
         raise RequestRefused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
@@ -84,39 +71,33 @@ def join_group(
     if version == 0:
         request = replace(request, rebalance_timeout_ms=request.session_timeout_ms)
     if is_unknown and request.group_instance_id is None and version >= REQUIRES_KNOWN_ID:
-        required = JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id)
+        required = wire.JoinGroupResponse(
+            error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id
+        )
         state.respond(event.request_id, required)
         return
-    _join(state, event, replace(request, member_id=member_id), group, is_unknown=is_unknown)
-
-
-@dataclass(frozen=True, slots=True)
-class _Joining:
-    """A JoinGroup: the member before and after it, and what the member owns."""
-
-    old: ConsumerGroupMember
-    new: ConsumerGroupMember
-    owned: Owned
+    request = replace(request, member_id=member_id)
+    records: log.Records = []
+    old = _find(kind, group, request, records, is_unknown=is_unknown)
+    _join(state, event, request, group, old, records)
 
 
 def _join(
     state: CoordinatorState,
     event: Received,
-    request: JoinGroup,
+    request: wire.JoinGroup,
     group: ConsumerGroup,
-    *,
-    is_unknown: bool,
+    old: ConsumerGroupMember,
+    records: log.Records,
 ) -> None:
-    records: log.Records = []
-    old = _find(group, request, records, is_unknown=is_unknown)
     holder = group.static_member(request.group_instance_id)
     downgrades = holder is not None and can_downgrade_with(state, group, holder)
     subscription = _subscription(request)
     new = _updated(event, request, old, subscription)
-    joining = _Joining(old, new, _owned(subscription, state.cluster))
+    owned = _owned(subscription, state.cluster)
     is_changed = new.subscribed_topic_names != old.subscribed_topic_names
     if new != old:
-        records.append(member_record(group.group_id, new))
+        records.append(RECORDS.member_record(group.group_id, new))
     pattern = patterns.update(state, group, old, new, records)
     is_changed |= pattern.change is not PatternChange.NONE
     change = EpochChange(group, new, group.epoch, group.is_homogeneous)
@@ -124,29 +105,33 @@ def _join(
         change = next_epoch(state, change, old, records, is_new=is_changed)
     try:
         if downgrades:
-            _downgrade(state, event, request, change, joining, records, is_changed)
+            _downgrade(state, event, request, change, owned, records, is_changed)
             return
-        done = reconciled(state, change, old, records, is_changed, joining.owned)
+        done = reconciled(state, change, old, records, is_changed, owned)
         log.write(state, group.group_id, records, _answer(event, request, done, _armed(request)))
     finally:
         patterns.ask(state, group.group_id, pattern.to_resolve)
 
 
 def _find(
-    group: ConsumerGroup, request: JoinGroup, records: log.Records, *, is_unknown: bool
-) -> ConsumerGroupMember:
+    kind: BrokerAssigned,
+    group: ConsumerGroup,
+    request: wire.JoinGroup,
+    records: log.Records,
+    *,
+    is_unknown: bool,
+) -> Any:
     member_id, instance_id = request.member_id, request.group_instance_id
     if instance_id is not None:
         if not is_unknown:
             return known_static(group, member_id, instance_id)
         holder = group.static_member(instance_id)
         if holder is not None:
-            return take_over(group, holder, member_id, records)
-    known = group.members.get(member_id)
-    return ConsumerGroupMember(member_id) if known is None else known
+            return kind.take_over(group, holder, member_id, records)
+    return kind.member_of(group, member_id)
 
 
-def _subscription(request: JoinGroup) -> Subscription:
+def _subscription(request: wire.JoinGroup) -> Subscription:
     """Returns the subscription for the first protocol that the member lists."""
     try:
         return decode_subscription(request.protocols[0].metadata)
@@ -163,7 +148,7 @@ def _owned(subscription: Subscription, cluster: ClusterTopics) -> Owned:
 
 
 def _updated(
-    event: Received, request: JoinGroup, old: ConsumerGroupMember, subscription: Subscription
+    event: Received, request: wire.JoinGroup, old: ConsumerGroupMember, subscription: Subscription
 ) -> ConsumerGroupMember:
     timeout_ms = request.rebalance_timeout_ms
     kept_ms = old.rebalance_timeout_ms
@@ -178,19 +163,16 @@ def _updated(
         subscribed_topic_regex="",
         client_id=event.client_id,
         client_host=event.client_host,
-        classic=ClassicMetadata(
-            request.session_timeout_ms,
-            tuple(ClassicProtocol(*one) for one in request.protocols),
-        ),
+        classic=ClassicMetadata(request.session_timeout_ms, request.protocols),
     )
 
 
 def _downgrade(
     state: CoordinatorState,
     event: Received,
-    request: JoinGroup,
+    request: wire.JoinGroup,
     change: EpochChange,
-    joining: _Joining,
+    owned: Owned,
     records: log.Records,
     is_changed: bool,
 ) -> None:
@@ -198,19 +180,20 @@ def _downgrade(
     group, new = change.group, change.member
     rebalances = group.assignment_epoch < change.epoch
     if not rebalances:
-        target = (group.assignment_epoch, group.target_of(new.member_id, new.instance_id))
-        new = stepped(state, change, target, records, is_changed, joining.owned)
+        target = (group.assignment_epoch, group.target_of(new) or NO_TARGET)
+        new = stepped(state, change, target, records, is_changed, owned)
     then = _answer(event, request, new, ())
-    downgrade_with(state, group, new, records, then, rebalances=rebalances)
+    replaced = group.members[group.static_members[new.instance_id or ""]]
+    downgrade(state, group, [replaced], then, joining=new, records=records, rebalances=rebalances)
 
 
 def _answer(
     event: Received,
-    request: JoinGroup,
+    request: wire.JoinGroup,
     member: ConsumerGroupMember,
     armed: tuple[tuple[DeadlineKey, int], ...],
 ) -> AnswerClassicMember:
-    response = JoinGroupResponse(
+    response = wire.JoinGroupResponse(
         generation_id=member.member_epoch,
         protocol_type=CONSUMER,
         protocol_name=request.protocols[0].name,
@@ -220,7 +203,7 @@ def _answer(
     return AnswerClassicMember(event.request_id, response, request, cancelled, armed)
 
 
-def _armed(request: JoinGroup) -> tuple[tuple[DeadlineKey, int], ...]:
+def _armed(request: wire.JoinGroup) -> tuple[tuple[DeadlineKey, int], ...]:
     group_id, member_id = request.group_id, request.member_id
     return (
         (DeadlineKey(SESSION, group_id, member_id), request.session_timeout_ms),
@@ -229,7 +212,7 @@ def _armed(request: JoinGroup) -> tuple[tuple[DeadlineKey, int], ...]:
 
 
 def sync_group(
-    state: CoordinatorState, event: Received, request: SyncGroup, group: ConsumerGroup
+    state: CoordinatorState, event: Received, request: wire.SyncGroup, group: ConsumerGroup
 ) -> None:
     """Handles a SyncGroup. Errors: RequestRefused."""
     member, classic = _classic_member(group, request)
@@ -242,7 +225,7 @@ def sync_group(
         _arm_join_if_absent(state, group.group_id, member)
         raise RequestRefused(ErrorCode.REBALANCE_IN_PROGRESS)
     assigned = {topic: tuple(in_copied_set(epochs)) for topic, epochs in member.assigned.items()}
-    response = SyncGroupResponse(
+    response = wire.SyncGroupResponse(
         protocol_type=request.protocol_type,
         protocol_name=request.protocol_name,
         assignment=encode_partitions(assigned, metadata, state.cluster),
@@ -255,7 +238,7 @@ def sync_group(
 
 
 def _classic_member(
-    group: ConsumerGroup, request: SyncGroup | Heartbeat
+    group: ConsumerGroup, request: wire.SyncGroup | wire.Heartbeat
 ) -> tuple[ConsumerGroupMember, ClassicMetadata]:
     member = known_sender(group, request.member_id, request.group_instance_id)
     if member.classic is None:
@@ -266,7 +249,7 @@ def _classic_member(
 
 
 def heartbeat(
-    state: CoordinatorState, event: Received, request: Heartbeat, group: ConsumerGroup
+    state: CoordinatorState, event: Received, request: wire.Heartbeat, group: ConsumerGroup
 ) -> None:
     """Handles a Heartbeat. Errors: RequestRefused."""
     member, classic = _classic_member(group, request)
@@ -280,12 +263,12 @@ def heartbeat(
     ):
         error = ErrorCode.REBALANCE_IN_PROGRESS
         _arm_join_if_absent(state, group.group_id, member)
-    response = HeartbeatResponse(error_code=error)
+    response = wire.HeartbeatResponse(error_code=error)
     state.respond_when_durable(event.request_id, request, response)
 
 
 def members_that_leave(
-    event: Received, request: LeaveGroup, group: ConsumerGroup
+    event: Received, request: wire.LeaveGroup, group: ConsumerGroup
 ) -> tuple[list[ConsumerGroupMember], SendResponse]:
     """Returns the members to remove, and the response; members of both protocols can leave."""
     leaving: dict[str, ConsumerGroupMember] = {}
@@ -294,20 +277,20 @@ def members_that_leave(
         try:
             member = _leaving(group, entry)
         except RequestRefused as refused:
-            entries.append(LeftMember(*entry, refused.error))
+            entries.append(wire.LeftMember(*entry, refused.error))
             continue
         leaving[member.member_id] = member
-        entries.append(LeftMember(*entry, ErrorCode.NONE))
-    response = LeaveGroupResponse(members=tuple(entries))
+        entries.append(wire.LeftMember(*entry, ErrorCode.NONE))
+    response = wire.LeaveGroupResponse(members=tuple(entries))
     return list(leaving.values()), SendResponse(event.request_id, response, request)
 
 
-def _leaving(group: ConsumerGroup, entry: MemberIdentity) -> ConsumerGroupMember:
+def _leaving(group: ConsumerGroup, entry: wire.MemberIdentity) -> ConsumerGroupMember:
     if entry.group_instance_id is None:
         return known_member(group, entry.member_id)
     member_id = entry.member_id
-    if member_id == UNKNOWN_MEMBER:
-        member_id = group.static_members.get(entry.group_instance_id, UNKNOWN_MEMBER)
+    if member_id == wire.UNKNOWN_MEMBER:
+        member_id = group.static_members.get(entry.group_instance_id, wire.UNKNOWN_MEMBER)
     return known_static(group, member_id, entry.group_instance_id)
 
 

@@ -10,26 +10,38 @@
     Reconciling   a member is not STABLE in the assignment epoch
     Stable        all members have their targets
 
-Only records change a group: `replay.py`. A heartbeat computes records from the group's present
+Only records change a group. A heartbeat computes records from the group's present
 state.
 
 Source   ConsumerGroup.java, ModernGroup.java (Kafka 4.4.0); KIP-848.
 """
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 from kafka_rebalance.java.hash_map import HashMap, Uuid
+from kafka_rebalance.java.order import by_name
 from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
-from kafka_rebalance.wire.group_states import ConsumerGroupState
+from kafka_rebalance.wire import broker_records as wire
+from kafka_rebalance.wire.broker_records import BrokerRecord as Record
+from kafka_rebalance.wire.broker_records import RecordKey, RecordType
+from kafka_rebalance.wire.messages import GroupState
 
-from ..broker_assigned.group import GroupWithStaticMembers, Names, OwnedTwice
+from ..broker_assigned.group import AssigningGroup, Names, OwnedTwice
+from ..broker_assigned.records import record_types, target_topics
 from ..broker_assigned.table_order import copied_counts, recount, step_count
 from ..broker_assigned.target import NO_TARGET, Target
-from .member import ConsumerGroupMember, PartitionEpochs
-from .subscription_counts import Counts, count_names, count_pattern, is_homogeneous, most_named
+from .member import (
+    ConsumerGroupMember,
+    Counts,
+    PartitionEpochs,
+    count_names,
+    count_pattern,
+    is_homogeneous,
+    most_named,
+)
 
 
 class ResolvedPattern(NamedTuple):
@@ -41,10 +53,11 @@ class ResolvedPattern(NamedTuple):
 
 
 @dataclass(slots=True)
-class ConsumerGroup(GroupWithStaticMembers[ConsumerGroupMember, Target]):
+class ConsumerGroup(AssigningGroup[ConsumerGroupMember, Target]):
     """A group; its methods return facts, or change the group as one record does."""
 
     group_type: ClassVar[str] = "consumer"
+    nested: ClassVar[tuple[str, ...]] = ("owner_epochs",)
 
     assignors: TimelineHashMap[str, int] = field(default_factory=TimelineHashMap)
     patterns: TimelineHashMap[str, int] = field(default_factory=TimelineHashMap)
@@ -56,21 +69,6 @@ class ConsumerGroup(GroupWithStaticMembers[ConsumerGroupMember, Target]):
     num_classic_members: int = 0
     has_old_metadata: bool = False
 
-    def copy(self) -> "ConsumerGroup":
-        """Returns a copy that can be changed; both share the immutable members and targets."""
-        return replace(
-            self,
-            members=self.members.copy(),
-            targets=dict(self.targets),
-            static_members=dict(self.static_members),
-            assignors=self.assignors.copy(),
-            patterns=self.patterns.copy(),
-            resolved=self.resolved.copy(),
-            counts=dict(self.counts),
-            owner_epochs={topic: dict(epochs) for topic, epochs in self.owner_epochs.items()},
-            classic_protocols=self.classic_protocols.copy(),
-        )
-
     @property
     def tables(self) -> tuple[TimelineHashMap[str, Any], ...]:
         return (self.members, self.assignors, self.patterns, self.resolved)
@@ -78,20 +76,15 @@ class ConsumerGroup(GroupWithStaticMembers[ConsumerGroupMember, Target]):
     # Facts ----------------------------------------------------------------------------------------
 
     @property
-    def state(self) -> ConsumerGroupState:
+    def state(self) -> GroupState:
         if self.is_empty:
-            return ConsumerGroupState.EMPTY
+            return GroupState.EMPTY
         if self.epoch > self.assignment_epoch:
-            return ConsumerGroupState.ASSIGNING
+            return GroupState.ASSIGNING
         for member in self.members.values():
             if not member.is_reconciled_to(self.assignment_epoch):
-                return ConsumerGroupState.RECONCILING
-        return ConsumerGroupState.STABLE
-
-    def target_of(self, member_id: str, instance_id: str | None) -> Target:
-        """Returns the target of a member; a static member's id may be new."""
-        known = member_id if instance_id is None else self.static_members.get(instance_id, "")
-        return self.targets.get(known, NO_TARGET)
+                return GroupState.RECONCILING
+        return GroupState.STABLE
 
     def is_subscribed(self, topic: str) -> bool:
         return topic in self.counts
@@ -151,23 +144,13 @@ class ConsumerGroup(GroupWithStaticMembers[ConsumerGroupMember, Target]):
 
     # Changes, one for each kind of record ---------------------------------------------------------
 
-    def update(self, new: ConsumerGroupMember) -> None:
-        """Adds or replaces a member. Errors: OwnedTwice; the group must then be dropped."""
-        old = self.members.get(new.member_id)
-        self.members.put(new.member_id, new)
+    def _replaced(self, old: ConsumerGroupMember | None, new: ConsumerGroupMember | None) -> None:
         self._recount(old, new)
         if old is not None:
             self._disown(old)
-        for partitions in (new.assigned, new.pending_revocation):
-            self._own(partitions, new.member_epoch)
-        self._hold_instance(old, new)
-
-    def remove(self, member_id: str) -> None:
-        old = self.members.remove(member_id)
-        if old is not None:
-            self._recount(old, None)
-            self._disown(old)
-            self._hold_instance(old, None)
+        if new is not None:
+            for partitions in (new.assigned, new.pending_revocation):
+                self._own(partitions, new.member_epoch)
 
     def resolve(self, pattern: str, resolved: ResolvedPattern | None) -> None:
         """Sets the topics of a pattern; None removes them."""
@@ -209,3 +192,59 @@ class ConsumerGroup(GroupWithStaticMembers[ConsumerGroupMember, Target]):
                         del epochs[partition]
                 if not epochs:
                     self.owner_epochs.pop(topic, None)
+
+
+# Records ------------------------------------------------------------------------------------------
+
+
+def _held(member: ConsumerGroupMember) -> Iterable[tuple[wire.CurrentTopic, ...]]:
+    for partitions in (member.assigned, member.pending_revocation):
+        yield tuple(
+            wire.CurrentTopic(topic, tuple(epochs), tuple(epochs.values()))
+            for topic, epochs in partitions.items()
+        )
+
+
+RECORDS = record_types(
+    "CONSUMER",
+    lambda target: [target_topics(target)],
+    _held,
+    before=(RecordType.CONSUMER_GROUP_PARTITION_METADATA,),
+)
+
+
+def pattern_record(group_id: str, pattern: str, resolved: ResolvedPattern | None) -> Record:
+    """Returns the record of a pattern; None for a tombstone."""
+    key = RecordKey(RecordType.CONSUMER_GROUP_REGULAR_EXPRESSION, group_id, pattern)
+    if resolved is None:
+        return Record(key)
+    topics = tuple(by_name(resolved.topics))
+    return Record(key, wire.PatternValue(topics, resolved.version, resolved.timestamp_ms))
+
+
+def old_metadata_tombstone(group_id: str) -> Record:
+    return Record(RecordKey(RecordType.CONSUMER_GROUP_PARTITION_METADATA, group_id))
+
+
+def group_tombstones(
+    group: ConsumerGroup, renamed: Mapping[str, str] | None = None
+) -> list[Record]:
+    """Returns the tombstones of the whole group; `renamed` replaces a member id by a newer id."""
+    patterns = [pattern_record(group.group_id, pattern, None) for pattern in group.resolved]
+    return RECORDS.group_tombstones(group, patterns, renamed)
+
+
+def group_records(group: ConsumerGroup) -> list[Record]:
+    """Returns the records of a whole group that was a classic group before."""
+    group_id, members = group.group_id, group.members.values()
+    epoch, timestamp_ms = group.assignment_epoch, group.assignment_timestamp_ms
+    return [
+        *(RECORDS.member_record(group_id, one) for one in members),
+        RECORDS.epoch_record(group_id, group.epoch, group.metadata_hash),
+        *(
+            RECORDS.target_record(group_id, one.member_id, group.targets[one.member_id])
+            for one in members
+        ),
+        RECORDS.target_epoch_record(group_id, epoch, timestamp_ms),
+        *(RECORDS.current_record(group_id, one) for one in members),
+    ]

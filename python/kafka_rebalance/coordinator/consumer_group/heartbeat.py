@@ -4,54 +4,84 @@
     1. the request's fields                        INVALID_REQUEST, UNSUPPORTED_ASSIGNOR
     2. the group; epoch 0 creates or converts it   GROUP_ID_NOT_FOUND
     3. room for a new member                       GROUP_MAX_SIZE_REACHED
-    4. the member and its epoch                    `members.py`
+    4. the member and its epoch                    `find_member`
     5. the member's fields, and its pattern        `patterns.py`
-    6. the group's epoch and the targets           `epochs.py`
+    6. the group's epoch and the targets
     7. this member's reconciliation                `reconciliation.py`
+
+6. A changed subscription, a changed assignor, or changed metadata of the topics makes a new epoch;
+   one request makes one at most. The metadata is looked at if the request makes an epoch anyway,
+   or if a subscribed topic has changed since the last look. The assignor sees the members in the
+   order of the group's table, with the updated member in its old place; a new member is the last. A
+   static member's new id replaces its old one. A member subscribes to its names and to the topics
+   of its pattern, if that is resolved: the larger set first, then the names that only the smaller
+   one has. `broker_assigned/target.py` has when targets are computed and written.
 
 The response has an assignment if the member joins, sends all its fields, or has got others. It
 contains what the member may use now, not what it waits for.
 
-Source   GroupCoordinatorService.consumerGroupHeartbeat, GroupMetadataManager.consumerGroupHeartbeat
-         (Kafka 4.4.0); docs/behaviour/consumer-groups.md#3-heartbeats; KIP-848.
+Source   GroupCoordinatorService.consumerGroupHeartbeat, GroupMetadataManager
+         (consumerGroupHeartbeat, updateSubscriptionMetadata),
+         UpdatedMembersAndTargetAssignmentView, UnionSet (Kafka 4.4.0);
+         docs/behaviour/consumer-groups.md#3-heartbeats; KIP-848.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
+from kafka_rebalance.assignors.consumer import range as range_assignor
+from kafka_rebalance.assignors.consumer import targets, uniform
+from kafka_rebalance.group.model import Member
+from kafka_rebalance.java.order import java_hash_order
 from kafka_rebalance.wire.broker_groups import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
     LEAVE_STATIC_EPOCH,
     ConsumerGroupHeartbeat,
-    ConsumerGroupHeartbeatResponse,
     TopicPartitions,
 )
 from kafka_rebalance.wire.error_codes import ErrorCode
 
 from ..broker_assigned import log
+from ..broker_assigned.group import Names
 from ..broker_assigned.kind import BrokerAssigned
-from ..broker_assigned.members import UNCHANGED_MS, RequestRefused, has_room, is_blank, updated
-from ..broker_assigned.table_order import name_set
-from ..broker_assigned.target import Target
-from ..broker_assigned.timeouts import arm_or_cancel_rebalance, arm_session
-from ..machine.continuations import SendResponse
+from ..broker_assigned.members import (
+    UNCHANGED_MS,
+    arm_or_cancel_rebalance,
+    is_blank,
+    updated,
+)
+from ..broker_assigned.records import target_topics
+from ..broker_assigned.target import (
+    NO_TARGET,
+    Answer,
+    EpochChange,
+    Target,
+    group_view,
+    table_of,
+    target_for,
+)
+from ..machine.cluster import ClusterTopics
 from ..machine.events import Received
 from ..machine.state import CoordinatorState
 from . import patterns
-from .epochs import next_epoch, target_for
-from .group import ConsumerGroup
-from .member import ConsumerGroupMember
-from .members import find_dynamic, find_static
+from .group import RECORDS, ConsumerGroup, old_metadata_tombstone
+from .member import ConsumerGroupMember, is_homogeneous
 from .patterns import PatternChange
 from .reconciliation import Owned, Reconciliation
-from .records import current_record, member_record
-from .target import EpochChange, subscribed_names
 
+_ASSIGNORS: dict[str, Callable[[targets.View], Any]] = {
+    "uniform": uniform.targets_of,
+    "range": range_assignor.targets_of,
+}
 _FIELDS = (
     "instance_id",
     "rack_id",
     "rebalance_timeout_ms",
     "server_assignor",
+    "subscribed_topic_names",
     "subscribed_topic_regex",
 )
 
@@ -87,42 +117,24 @@ def beat(
     # 2. and 3.
     group, converted = kind.group_for(state, request, records)
     member_id = request.member_id or state.new_member_id()
-    size = state.config.group_consumer_max_size
-    if not has_room(group, size, member_id, request.instance_id):
-        raise RequestRefused(ErrorCode.GROUP_MAX_SIZE_REACHED)
+    kind.check_room(state, group, member_id, request.instance_id)
     # 4.
     asked = replace(request, member_id=member_id)
-    if request.instance_id is None:
-        old = find_dynamic(group, asked)
-    else:
-        old = find_static(group, asked, records)
+    old = kind.find_member(group, asked, records)
     # 5. and 6.
-    new = _updated(event, asked, old)
+    new = updated(old, event, asked, _FIELDS, classic=None)
     is_changed = new.subscribed_topic_names != old.subscribed_topic_names
     if new != old:
-        records.append(member_record(group.group_id, new))
+        records.append(RECORDS.member_record(group.group_id, new))
     pattern = patterns.update(state, group, old, new, records)
     change = _epoch(state, group, old, new, records, is_changed, pattern.change)
     has_changed = is_changed or pattern.change is not PatternChange.NONE
     try:
         new = reconciled(state, change, old, records, has_changed, request.topic_partitions)
-        arm_session(
-            state, group.group_id, member_id, state.config.group_consumer_session_timeout_ms
-        )
-        response = _response(state, request, old, new)
-        then = SendResponse(event.request_id, response, request)
-        log.write(state, group.group_id, records, then, converted=converted)
+        shown = _shown(request, old, new)
+        kind.answer(state, event, group, new, records, converted=converted, assignment=shown)
     finally:
         patterns.ask(state, group.group_id, pattern.to_resolve)
-
-
-def _updated(
-    event: Received, request: ConsumerGroupHeartbeat, old: ConsumerGroupMember
-) -> ConsumerGroupMember:
-    """Returns the member with the fields of the request; None and -1 keep a field."""
-    names = request.subscribed_topic_names
-    kept = old.subscribed_topic_names if names is None else name_set(names)
-    return updated(old, event, request, _FIELDS, subscribed_topic_names=kept, classic=None)
 
 
 def _epoch(
@@ -154,8 +166,9 @@ def reconciled(
 ) -> ConsumerGroupMember:
     """Returns the changed member, moved toward its target."""
     # 6. and 7.
-    epoch, target = target_for(state, change, old, records)
-    return stepped(state, change, (epoch, target), records, has_changed_subscription, owned)
+    computed = partial(targets_of, state, change, old)
+    target = target_for(state, change, RECORDS, computed, records)
+    return stepped(state, change, target, records, has_changed_subscription, owned)
 
 
 def stepped(
@@ -173,18 +186,16 @@ def stepped(
     steps = Reconciliation(group, *target, names, topics, has_changed_subscription, owned)
     new = steps.next(member)
     if new != member:
-        records.append(current_record(group.group_id, new))
+        records.append(RECORDS.current_record(group.group_id, new))
         if new.classic is None:
             arm_or_cancel_rebalance(state, group.group_id, new)
     return new
 
 
-def _response(
-    state: CoordinatorState,
-    request: ConsumerGroupHeartbeat,
-    old: ConsumerGroupMember,
-    new: ConsumerGroupMember,
-) -> ConsumerGroupHeartbeatResponse:
+def _shown(
+    request: ConsumerGroupHeartbeat, old: ConsumerGroupMember, new: ConsumerGroupMember
+) -> tuple[TopicPartitions, ...] | None:
+    """Returns the assignment of the response; None for none."""
     subscription = (request.subscribed_topic_names, request.subscribed_topic_regex)
     is_full = (
         request.rebalance_timeout_ms != UNCHANGED_MS
@@ -192,12 +203,69 @@ def _response(
         and request.topic_partitions is not None
     )
     shows = request.member_epoch == JOIN_EPOCH or is_full or old.assigned != new.assigned
-    assignment = tuple(
-        TopicPartitions(topic, tuple(partitions)) for topic, partitions in new.assigned.items()
-    )
-    return ConsumerGroupHeartbeatResponse(
-        member_id=new.member_id,
-        member_epoch=new.member_epoch,
-        heartbeat_interval_ms=state.config.group_consumer_heartbeat_interval_ms,
-        assignment=assignment if shows else None,
-    )
+    return target_topics(new.assigned) if shows else None
+
+
+# Epochs and targets -------------------------------------------------------------------------------
+
+
+def next_epoch(
+    state: CoordinatorState,
+    change: EpochChange,
+    old: ConsumerGroupMember,
+    records: log.Records,
+    *,
+    is_new: bool,
+) -> EpochChange:
+    """Returns the change with the group's next epoch, if it gets one; `is_new`: it gets one."""
+    group, new = change.group, change.member
+    counts = group.counts_with(old, new)
+    metadata_hash = state.cluster.hash_of(counts)
+    members = len(group.members)
+    if new.member_id not in group.members and new.instance_id not in group.static_members:
+        members += 1
+    epoch = group.epoch
+    if is_new or metadata_hash != group.metadata_hash:
+        epoch += 1
+        records.append(RECORDS.epoch_record(group.group_id, epoch, metadata_hash))
+    group.refreshed(state.now_ms, epoch)
+    if group.has_old_metadata:
+        records.append(old_metadata_tombstone(group.group_id))
+    users = [number for _, number in group.patterns_with(old, new).items()]
+    return EpochChange(group, new, epoch, is_homogeneous(users, counts, members))
+
+
+def targets_of(
+    state: CoordinatorState, change: EpochChange, old: ConsumerGroupMember
+) -> tuple[Answer, dict[str, Target | None]]:
+    """Returns the new targets, and the present ones in the same order. Errors: AssignorThrows."""
+    group, new = change.group, change.member
+    default = state.config.group_consumer_assignors[0]
+    assignor = group.preferred_assignor_with(old, new) or default
+    members, replaced = group.members_with(new), group.replaced_id(new)
+    order = java_hash_order(list(members))
+    present = {one: group.targets.get(one) for one in order}
+    if replaced is not None:
+        present[new.member_id] = group.targets.get(replaced)
+    views = [_view(group, members[one], present[one] or NO_TARGET, state.cluster) for one in order]
+    return _ASSIGNORS[assignor](group_view(views, state.cluster, change.is_homogeneous)), present
+
+
+def subscribed_names(group: ConsumerGroup, member: ConsumerGroupMember) -> Names:
+    """Returns the names of a member's topics, with those of its resolved pattern, in order."""
+    names = member.subscribed_topic_names
+    resolved = None if member.pattern is None else group.resolved.get(member.pattern)
+    if resolved is None or not resolved.topics:
+        return names if names or resolved is None else resolved.topics
+    larger, smaller = resolved.topics, names
+    if len(larger) < len(smaller):
+        larger, smaller = smaller, larger
+    return {**larger, **smaller}
+
+
+def _view(
+    group: ConsumerGroup, member: ConsumerGroupMember, present: Target, cluster: ClusterTopics
+) -> targets.MemberView:
+    names = subscribed_names(group, member)
+    known = Member(member.member_id, (), group_instance_id=member.instance_id)
+    return targets.MemberView(known, len(names), tuple(cluster.ids(names)), table_of(present))

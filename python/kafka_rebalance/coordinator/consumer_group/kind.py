@@ -6,49 +6,29 @@ join when it was told to (`join`) and to send SyncGroup after it has joined (`sy
 classic members remain, the group can become a classic group (`migration.py`). A member's described
 assignment contains its pending partitions, which it may still read.
 
-A commit by a known member with
-
-    a request before version 9 of a member   UNSUPPORTED_VERSION; not in a transaction
-    of the consumer protocol
-    the member's epoch                       accepted
-    a larger epoch                           STALE_MEMBER_EPOCH
-    a smaller epoch                          accepted if each partition is assigned to the member,
-                                             or pending, and was so in that epoch already; else
-                                             STALE_MEMBER_EPOCH
-
-A fetch with another epoch than the member's is refused with STALE_MEMBER_EPOCH, too. For classic
-members, and for old versions of TxnOffsetCommit, the error is ILLEGAL_GENERATION.
-
-A record replaces the hash tables of a member, so their order depends on the record only.
+A stale commit or fetch of a classic member, and one in an old version of TxnOffsetCommit, is
+ILLEGAL_GENERATION.
 
 Source   ConsumerGroup (asDescribedGroup, validateOffsetCommit, validateOffsetFetch),
-         GroupMetadataManager (replay, consumerGroupFenceMembers), ConsumerGroupMember (Builder,
+         GroupMetadataManager (replay, consumerGroupFenceMembers,
+         throwIfConsumerGroupMemberEpochIsInvalid), ConsumerGroupMember (Builder,
          asConsumerGroupDescribeMember), Assignment.fromRecord (Kafka 4.4.0); KIP-848, KIP-1251.
 """
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any, ClassVar
 
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire import broker_records as wire
-from kafka_rebalance.wire.broker_groups import (
-    ConsumerGroupDescribeResponse,
-    ConsumerGroupHeartbeatResponse,
-    DescribedConsumerGroup,
-    DescribedConsumerMember,
-)
+from kafka_rebalance.wire.broker_groups import ConsumerGroupHeartbeat, DescribedConsumerMember
 from kafka_rebalance.wire.broker_records import BrokerRecord, RecordType
 from kafka_rebalance.wire.classic_groups import Heartbeat, LeaveGroup, SyncGroup
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.offsets import OffsetCommit, OffsetFetch, OffsetToCommit, TxnOffsetCommit
+from kafka_rebalance.wire.offsets import OffsetToCommit
 
 from ..broker_assigned import log
-from ..broker_assigned.group import ReconciliationState
 from ..broker_assigned.kind import BrokerAssigned
-from ..broker_assigned.offsets import committing_member, stale_member
-from ..broker_assigned.table_order import in_copied_set, in_new_map, name_set, topic_map
+from ..broker_assigned.table_order import by_topic_id, in_copied_set, in_new_map, name_set
 from ..broker_assigned.target import NO_TARGET, Target, described_partitions
 from ..machine.cluster import ClusterTopics
 from ..machine.continuations import Continuation
@@ -56,21 +36,18 @@ from ..machine.deadlines import MEMBER_KINDS, DeadlineKey
 from ..machine.events import Received
 from ..machine.state import CoordinatorState
 from . import classic_members
-from .group import ConsumerGroup, ResolvedPattern
-from .heartbeat import beat
-from .member import NO_PARTITIONS, ConsumerGroupMember, PartitionEpochs
-from .migration import can_downgrade, downgrade, upgrade
-from .records import (
-    TYPES,
-    current_record,
-    epoch_record,
+from .group import (
+    RECORDS,
+    ConsumerGroup,
+    ResolvedPattern,
     group_tombstones,
-    pattern_tombstone,
+    pattern_record,
 )
-from .subscription_counts import count_names
+from .heartbeat import beat, refuse_fields
+from .member import NO_PARTITIONS, ConsumerGroupMember, PartitionEpochs, count_names
+from .migration import can_downgrade, downgrade, upgrade
 
 _CLASSIC, _CONSUMER = 0, 1
-_KNOWS_EPOCHS = {OffsetCommit: 9, TxnOffsetCommit: 6}
 _T = RecordType
 
 
@@ -79,19 +56,17 @@ class ConsumerGroups(BrokerAssigned):
 
     group_class = ConsumerGroup
     member_class = ConsumerGroupMember
-    records = TYPES
-    response = ConsumerGroupHeartbeatResponse
-    described = DescribedConsumerGroup
-    describe_response = ConsumerGroupDescribeResponse
+    records = RECORDS
+    described_member = DescribedConsumerMember
     deadline_kinds = MEMBER_KINDS
     nothing: ClassVar[dict[str, object]] = {
         "assigned": NO_PARTITIONS,
         "pending_revocation": NO_PARTITIONS,
     }
+    refuse_fields = staticmethod(refuse_fields)
     beat = beat
     upgrade = staticmethod(upgrade)
-    join_classic = staticmethod(classic_members.join_group)
-    current_record = staticmethod(current_record)
+    join_classic = classic_members.join_group
     group_tombstones = staticmethod(group_tombstones)
 
     def __init__(self) -> None:
@@ -118,7 +93,7 @@ class ConsumerGroups(BrokerAssigned):
         state: CoordinatorState,
         group: ConsumerGroup,
         members: list[ConsumerGroupMember],
-        then: Continuation,
+        then: Continuation | None,
     ) -> None:
         """Removes members, and makes the group's next epoch; or turns it into a classic group."""
         if not members:
@@ -136,10 +111,10 @@ class ConsumerGroups(BrokerAssigned):
             count_names(counts, member, None)
         for pattern, users in Counter(one.pattern for one in members).items():
             if pattern is not None and group.patterns.get(pattern) == users:
-                records.append(pattern_tombstone(group.group_id, pattern))
+                records.append(pattern_record(group.group_id, pattern, None))
                 group.uncount_pattern(counts, pattern)
         metadata_hash = state.cluster.hash_of(counts)
-        return [*records, epoch_record(group.group_id, group.epoch + 1, metadata_hash)]
+        return [*records, RECORDS.epoch_record(group.group_id, group.epoch + 1, metadata_hash)]
 
     def session_timeout_ms(self, state: CoordinatorState, member: ConsumerGroupMember) -> int:
         if member.classic is not None:
@@ -150,78 +125,44 @@ class ConsumerGroups(BrokerAssigned):
         if key.member_id:  # a deadline without one is of the classic group that the group was
             super().deadline(state, group, key)
 
+    def is_classic(self, member: ConsumerGroupMember) -> bool:
+        return member.classic is not None
+
+    def owns_only_assigned(
+        self, member: ConsumerGroupMember, request: ConsumerGroupHeartbeat
+    ) -> bool:
+        return request.topic_partitions is not None and all(
+            topic in member.assigned and member.assigned[topic].keys() >= set(partitions)
+            for topic, partitions in request.topic_partitions
+        )
+
     # Offsets --------------------------------------------------------------------------------------
 
-    def refuse_commit(
+    def held_since(
         self,
-        state: CoordinatorState,
-        event: Received,
         group: ConsumerGroup,
-        request: OffsetCommit | TxnOffsetCommit,
-        offsets: Iterable[OffsetToCommit],
-    ) -> ErrorCode:
-        epoch, is_transaction = request.generation_id, isinstance(request, TxnOffsetCommit)
-        member = committing_member(group, request)
-        if isinstance(member, ErrorCode):
-            return member
-        version = event.api_version
-        is_old = version is not None and version < _KNOWS_EPOCHS[type(request)]
-        if is_old and not is_transaction and member.classic is None:
-            return ErrorCode.UNSUPPORTED_VERSION
-        if epoch == member.member_epoch:
-            return ErrorCode.NONE
-        cluster = state.cluster
-        if is_transaction:
-            # The request has no ids of topics, so Kafka finds none of its partitions.
-            cluster = ClusterTopics()
-        if epoch < member.member_epoch and all(
-            _had(member, epoch, one, cluster) for one in offsets
-        ):
-            return ErrorCode.NONE
-        is_classic = member.classic is not None or (is_transaction and is_old)
-        return ErrorCode.ILLEGAL_GENERATION if is_classic else ErrorCode.STALE_MEMBER_EPOCH
+        member: ConsumerGroupMember,
+        offset: OffsetToCommit,
+        cluster: ClusterTopics,
+    ) -> int | None:
+        topic = cluster.topics.get(offset.topic)
+        return None if topic is None else member.assignment_epoch(topic.topic_id, offset.partition)
 
-    def refuse_fetch(self, group: ConsumerGroup, request: OffsetFetch) -> ErrorCode:
-        member = stale_member(group, request)
-        if isinstance(member, ErrorCode):
-            return member
-        is_classic = member.classic is not None
+    def stale(self, member: ConsumerGroupMember, *, is_old: bool) -> ErrorCode:
+        is_classic = member.classic is not None or is_old
         return ErrorCode.ILLEGAL_GENERATION if is_classic else ErrorCode.STALE_MEMBER_EPOCH
 
     # Records --------------------------------------------------------------------------------------
 
-    def with_fields(
-        self, member: ConsumerGroupMember, value: wire.MemberValue
-    ) -> ConsumerGroupMember:
-        return replace(
-            member,
-            instance_id=value.instance_id,
-            rack_id=value.rack_id,
-            client_id=value.client_id,
-            client_host=value.client_host,
-            subscribed_topic_names=name_set(value.subscribed_topic_names),
-            subscribed_topic_regex=value.subscribed_topic_regex,
-            rebalance_timeout_ms=value.rebalance_timeout_ms,
-            server_assignor=value.server_assignor,
-            classic=value.classic,
-        )
-
-    def with_current(
-        self, member: ConsumerGroupMember, value: wire.CurrentValue
-    ) -> ConsumerGroupMember:
-        epoch = value.member_epoch
-        return replace(
-            member,
-            member_epoch=epoch,
-            previous_member_epoch=value.previous_member_epoch,
-            state=ReconciliationState(value.state),
-            assigned=_partition_epochs(value.assigned, max(epoch, 0)),
-            pending_revocation=_partition_epochs(value.pending_revocation, max(epoch, 0)),
-        )
+    def assignment_of_record(self, value: wire.CurrentValue) -> dict[str, Any]:
+        without = max(value.member_epoch, 0)
+        return {
+            "assigned": _partition_epochs(value.assigned, without),
+            "pending_revocation": _partition_epochs(value.pending_revocation, without),
+        }
 
     def target_of_record(self, value: wire.TargetValue) -> Target:
-        read = {topic: in_copied_set(partitions) for topic, partitions in value.topics}
-        return {topic: tuple(read[topic]) for topic in topic_map(read)}
+        return by_topic_id({topic: tuple(in_copied_set(each)) for topic, each in value.topics})
 
     def replay_other(self, group: ConsumerGroup, name: str | None, value: Any, now_ms: int) -> None:
         match value:
@@ -241,38 +182,23 @@ class ConsumerGroups(BrokerAssigned):
 
     # Administrators -------------------------------------------------------------------------------
 
-    def describe_one(self, state: CoordinatorState, group: ConsumerGroup) -> DescribedConsumerGroup:
-        return DescribedConsumerGroup(
-            group_id=group.group_id,
-            group_state=str(group.state),
-            group_epoch=group.epoch,
-            assignment_epoch=group.assignment_epoch,
-            assignor_name=group.preferred_assignor() or state.config.group_consumer_assignors[0],
-            members=tuple(_described(state, group, member) for member in group.members.values()),
-        )
+    def assignor_of(self, state: CoordinatorState, group: ConsumerGroup) -> dict[str, str]:
+        default = state.config.group_consumer_assignors[0]
+        return {"assignor_name": group.preferred_assignor() or default}
 
-
-def _described(
-    state: CoordinatorState, group: ConsumerGroup, member: ConsumerGroupMember
-) -> DescribedConsumerMember:
-    assigned: dict[Uuid, list[int]] = {}
-    for partitions in (member.assigned, member.pending_revocation):
-        for topic, epochs in partitions.items():
-            assigned.setdefault(topic, []).extend(epochs)
-    target = group.targets.get(member.member_id, NO_TARGET)
-    return DescribedConsumerMember(
-        member_id=member.member_id,
-        instance_id=member.instance_id,
-        rack_id=member.rack_id,
-        member_epoch=member.member_epoch,
-        client_id=member.client_id,
-        client_host=member.client_host,
-        subscribed_topic_names=tuple(member.subscribed_topic_names),
-        subscribed_topic_regex=member.subscribed_topic_regex,
-        assignment=described_partitions(state, assigned),
-        target_assignment=described_partitions(state, target),
-        member_type=_CONSUMER if member.classic is None else _CLASSIC,
-    )
+    def assignment_of(
+        self, state: CoordinatorState, group: ConsumerGroup, member: ConsumerGroupMember
+    ) -> dict[str, Any]:
+        assigned: dict[Uuid, list[int]] = {}
+        for partitions in (member.assigned, member.pending_revocation):
+            for topic, epochs in partitions.items():
+                assigned.setdefault(topic, []).extend(epochs)
+        target = group.targets.get(member.member_id, NO_TARGET)
+        return {
+            "assignment": described_partitions(state, assigned),
+            "target_assignment": described_partitions(state, target),
+            "member_type": _CONSUMER if member.classic is None else _CLASSIC,
+        }
 
 
 def _partition_epochs(topics: tuple[wire.CurrentTopic, ...], without: int) -> PartitionEpochs:
@@ -283,13 +209,4 @@ def _partition_epochs(topics: tuple[wire.CurrentTopic, ...], without: int) -> Pa
         listed = zip(partitions, epochs or (), strict=True) if fits else None
         found = dict.fromkeys(partitions, without) if listed is None else dict(listed)
         read[topic] = {partition: found[partition] for partition in in_new_map(found)}
-    return {topic: read[topic] for topic in topic_map(read)}
-
-
-def _had(
-    member: ConsumerGroupMember, epoch: int, offset: OffsetToCommit, cluster: ClusterTopics
-) -> bool:
-    """Returns whether the member had the partition in this epoch, and has it still."""
-    topic = cluster.topics.get(offset.topic)
-    since = None if topic is None else member.assignment_epoch(topic.topic_id, offset.partition)
-    return since is not None and since <= epoch
+    return by_topic_id(read)

@@ -8,16 +8,23 @@
 
 Dicts have the iteration order of Kafka's hash tables, and compare without order.
 
-Source   ConsumerGroupMember.java, ModernGroupMember.java, MemberState.java (Kafka 4.4.0).
+The counts of a group's members by topic, by pattern and by assignor:
+
+    topics        how many members name a topic, and how many resolved patterns contain it
+    homogeneous   all members have one subscription, so an assignor can use its faster algorithm
+
+Source   ConsumerGroupMember.java, ModernGroupMember.java, MemberState.java,
+         SubscriptionCount.java, ModernGroup.java, ConsumerGroup.java (Kafka 4.4.0).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire.broker_records import ClassicMetadata
 
-from ..broker_assigned.group import Names, ReconciliationState
+from ..broker_assigned.group import AssignedMember, Names, ReconciliationState
 
 PartitionEpochs = Mapping[Uuid, Mapping[int, int]]
 """Partitions by topic id, each with the assignment epoch in which the member got it."""
@@ -27,18 +34,9 @@ NO_PARTITIONS: PartitionEpochs = {}
 
 
 @dataclass(frozen=True, slots=True)
-class ConsumerGroupMember:
+class ConsumerGroupMember(AssignedMember):
     """A member; `classic` is None if it uses the consumer protocol."""
 
-    member_id: str
-    member_epoch: int = 0
-    previous_member_epoch: int = -1
-    state: ReconciliationState = ReconciliationState.STABLE
-    instance_id: str | None = None
-    rack_id: str | None = None
-    rebalance_timeout_ms: int = -1
-    client_id: str = ""
-    client_host: str = ""
     subscribed_topic_names: Names = field(default_factory=dict)
     subscribed_topic_regex: str | None = ""
     server_assignor: str | None = None
@@ -55,12 +53,61 @@ class ConsumerGroupMember:
     def is_revoking(self) -> bool:
         return self.state is ReconciliationState.UNREVOKED_PARTITIONS
 
-    def is_reconciled_to(self, epoch: int) -> bool:
-        return self.state is ReconciliationState.STABLE and self.member_epoch == epoch
-
     def assignment_epoch(self, topic_id: Uuid, partition: int) -> int | None:
         """Returns the epoch of a partition that is assigned or pending revocation."""
         for partitions in (self.assigned, self.pending_revocation):
             if partition in partitions.get(topic_id, ()):
                 return partitions[topic_id][partition]
         return None
+
+
+# Counts -------------------------------------------------------------------------------------------
+
+
+class SubscriptionCount(NamedTuple):
+    """How many members name a topic, and how many patterns were resolved to it."""
+
+    by_name: int = 0
+    by_pattern: int = 0
+
+
+Counts = dict[str, SubscriptionCount]
+
+
+def is_homogeneous(patterns: Iterable[int], counts: Counts, members: int) -> bool:
+    """Returns whether all members have one subscription: equal names, or one pattern and no names.
+
+    `patterns` has the number of members of each pattern.
+    """
+    users = next(iter(patterns), None)
+    if users is None:
+        return all(count.by_name == members for count in counts.values())
+    return users == members and all(
+        count.by_pattern == 1 and count.by_name <= 0 for count in counts.values()
+    )
+
+
+def count_pattern(counts: Counts, topics: Iterable[str], step: int) -> None:
+    for topic in topics:
+        before = counts.get(topic, SubscriptionCount())
+        _set_count(counts, topic, before._replace(by_pattern=before.by_pattern + step))
+
+
+def count_names(
+    counts: Counts, old: ConsumerGroupMember | None, new: ConsumerGroupMember | None
+) -> None:
+    for member, step in ((old, -1), (new, 1)):
+        for topic in () if member is None else member.subscribed_topic_names:
+            before = counts.get(topic, SubscriptionCount())
+            _set_count(counts, topic, before._replace(by_name=before.by_name + step))
+
+
+def _set_count(counts: Counts, topic: str, count: SubscriptionCount) -> None:
+    if count.by_name <= 0 and count.by_pattern <= 0:
+        counts.pop(topic, None)
+    else:
+        counts[topic] = count
+
+
+def most_named(counts: Iterable[tuple[str, int]]) -> str | None:
+    return max(counts, key=lambda one: one[1], default=(None, 0))[0]

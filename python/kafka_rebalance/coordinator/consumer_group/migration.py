@@ -27,33 +27,25 @@ from kafka_rebalance.wire import (
     decode_subscription,
     encode_assignment,
 )
-from kafka_rebalance.wire.broker_records import BrokerRecord, ClassicMetadata, ClassicProtocol
-from kafka_rebalance.wire.classic_groups import (
-    JoinGroupProtocol,
-    JoinGroupResponse,
-    SyncGroupResponse,
-)
+from kafka_rebalance.wire.broker_records import ClassicMetadata
+from kafka_rebalance.wire.classic_groups import JoinGroupResponse, SyncGroupResponse
 from kafka_rebalance.wire.consumer_protocol import HIGHEST_VERSION
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.group_states import GroupState
+from kafka_rebalance.wire.messages import GroupState
 
 from ..broker_assigned import log
 from ..broker_assigned.group import OwnedTwice
-from ..broker_assigned.members import RequestRefused
-from ..broker_assigned.table_order import in_copied_set, in_new_map, name_set, topic_map
+from ..broker_assigned.members import RequestRefused, arm_session
+from ..broker_assigned.table_order import by_topic_id, in_copied_set, in_new_map, name_set
 from ..broker_assigned.target import Target
-from ..broker_assigned.timeouts import arm_session
-from ..classic_group.group import CONSUMER, Group
-from ..classic_group.members import ClassicGroupMember
+from ..classic_group.group import CONSUMER, ClassicGroupMember, Group
 from ..classic_group.rebalance import prepare
 from ..classic_group.records import group_record, group_tombstone
 from ..machine.cluster import ClusterTopics
 from ..machine.continuations import Continuation
-from ..machine.events import LogRecord
 from ..machine.state import CoordinatorState
-from .group import ConsumerGroup
+from .group import ConsumerGroup, group_records, group_tombstones
 from .member import ConsumerGroupMember
-from .records import group_records, group_tombstones
 
 
 def upgrade(state: CoordinatorState, classic: Group, records: log.Records) -> ConsumerGroup:
@@ -62,7 +54,7 @@ def upgrade(state: CoordinatorState, classic: Group, records: log.Records) -> Co
     if (
         not config.allows_upgrades
         or classic.protocol_type != CONSUMER
-        or classic.size > config.group_consumer_max_size
+        or len(classic.members) > config.group_consumer_max_size
     ):
         raise RequestRefused(ErrorCode.GROUP_ID_NOT_FOUND)
     rejoin = ErrorCode.REBALANCE_IN_PROGRESS
@@ -109,7 +101,7 @@ def _assigned(member: ClassicGroupMember, cluster: ClusterTopics) -> Target:
         for topic, numbers in by_topic(data.partitions).items()
         if topic in cluster.topics
     }
-    return {topic: found[topic] for topic in topic_map(found)}
+    return by_topic_id(found)
 
 
 def _consumer_member(
@@ -131,10 +123,7 @@ def _consumer_member(
         assigned={
             topic: dict.fromkeys(in_new_map(numbers), epoch) for topic, numbers in target.items()
         },
-        classic=ClassicMetadata(
-            member.session_timeout_ms,
-            tuple(ClassicProtocol(*one) for one in member.protocols),
-        ),
+        classic=ClassicMetadata(member.session_timeout_ms, member.protocols),
     )
 
 
@@ -165,44 +154,25 @@ def downgrade(
     state: CoordinatorState,
     group: ConsumerGroup,
     leaving: Iterable[ConsumerGroupMember],
-    then: Continuation,
+    then: Continuation | None,
+    *,
+    joining: ConsumerGroupMember | None = None,
+    records: log.Records | None = None,
+    rebalances: bool = True,
 ) -> None:
-    """Makes a classic group of the members that do not leave, and starts a rebalance."""
+    """Makes a classic group of the members that do not leave.
+
+    If a member is `joining`, it replaces the only one that leaves, the last of the new protocol.
+    """
     gone = {one.member_id for one in leaving}
     members = {one.member_id: one for one in group.members.values() if one.member_id not in gone}
     targets = {member_id: group.targets.get(member_id, {}) for member_id in members}
-    _replace(state, group, members, targets, group_tombstones(group), then, rebalances=True)
-
-
-def downgrade_with(
-    state: CoordinatorState,
-    group: ConsumerGroup,
-    joining: ConsumerGroupMember,
-    records: log.Records,
-    then: Continuation,
-    *,
-    rebalances: bool,
-) -> None:
-    """Makes a classic group in which `joining` replaces the last member of the new protocol."""
-    old_id = group.static_members[joining.instance_id or ""]
-    members = {one.member_id: one for one in group.members.values() if one.member_id != old_id}
-    targets = {member_id: group.targets.get(member_id, {}) for member_id in members}
-    members[joining.member_id] = joining
-    targets[joining.member_id] = group.targets.get(old_id, {})
-    tombstones = group_tombstones(group, {old_id: joining.member_id})
-    _replace(state, group, members, targets, [*records, *tombstones], then, rebalances=rebalances)
-
-
-def _replace(
-    state: CoordinatorState,
-    group: ConsumerGroup,
-    members: dict[str, ConsumerGroupMember],
-    targets: dict[str, Target],
-    records: Iterable[BrokerRecord | LogRecord],
-    then: Continuation,
-    *,
-    rebalances: bool,
-) -> None:
+    renamed = {}
+    if joining is not None:
+        (old_id,) = gone
+        members[joining.member_id] = joining
+        targets[joining.member_id] = group.targets.get(old_id, {})
+        renamed[old_id] = joining.member_id
     new = Group(
         group.group_id,
         state.now_ms,
@@ -218,7 +188,7 @@ def _replace(
         metadata = member.metadata(new.protocol_name)
         member.assignment = encode_partitions(targets[member.member_id], metadata, state.cluster)
     assignment = {one.member_id: one.assignment for one in new.members.values()}
-    written = [*records, group_record(new, assignment)]
+    written = [*(records or ()), *group_tombstones(group, renamed), group_record(new, assignment)]
     log.replace_group(state, new)
     for member in new.members.values():
         state.renew_session(new, member)
@@ -229,7 +199,6 @@ def _replace(
 
 def _add(group: Group, member: ConsumerGroupMember) -> None:
     assert member.classic is not None  # only classic members remain
-    protocols = tuple(JoinGroupProtocol(*one) for one in member.classic.protocols)
     classic = ClassicGroupMember(
         member_id=member.member_id,
         group_instance_id=member.instance_id,
@@ -238,7 +207,7 @@ def _add(group: Group, member: ConsumerGroupMember) -> None:
         rebalance_timeout_ms=member.rebalance_timeout_ms,
         session_timeout_ms=member.classic.session_timeout_ms,
         protocol_type=CONSUMER,
-        protocols=protocols,
+        protocols=member.classic.protocols,
     )
     group.add(classic)
 

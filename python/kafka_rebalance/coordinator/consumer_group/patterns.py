@@ -30,10 +30,8 @@ from ..broker_assigned.members import RequestRefused
 from ..broker_assigned.table_order import name_set
 from ..machine.events import PatternsDue
 from ..machine.state import CoordinatorState, of_kind
-from .group import ConsumerGroup, ResolvedPattern
-from .member import ConsumerGroupMember
-from .records import epoch_record, pattern_record, pattern_tombstone
-from .subscription_counts import count_pattern
+from .group import RECORDS, ConsumerGroup, ResolvedPattern, pattern_record
+from .member import ConsumerGroupMember, count_pattern
 
 _MIN_INTERVAL_MS = 10_000
 
@@ -66,7 +64,7 @@ def update(
     if old.subscribed_topic_regex != new.subscribed_topic_regex:
         change = PatternChange.UPDATED
         if old.pattern is not None and group.patterns.get(old.pattern) == 1:
-            records.append(pattern_tombstone(group.group_id, old.pattern))
+            records.append(pattern_record(group.group_id, old.pattern, None))
         if new.pattern is None:
             if old.pattern is not None:
                 change = PatternChange.UPDATED_AND_RESOLVED
@@ -127,7 +125,7 @@ def resolve(state: CoordinatorState, group_id: str, patterns: Iterable[str]) -> 
     metadata_hash = state.cluster.hash_of(counts)
     if is_new or metadata_hash != group.metadata_hash:
         epoch = group.epoch + 1
-        records.append(epoch_record(group_id, epoch, metadata_hash))
+        records.append(RECORDS.epoch_record(group_id, epoch, metadata_hash))
         group.refreshed(state.now_ms, epoch)
     log.write(state, group_id, records, None)
 

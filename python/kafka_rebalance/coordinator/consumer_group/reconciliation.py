@@ -29,7 +29,7 @@ from kafka_rebalance.wire.error_codes import ErrorCode
 
 from ..broker_assigned.group import Names, ReconciliationState
 from ..broker_assigned.members import RequestRefused, stepped
-from ..broker_assigned.table_order import copied_map_slots, in_copied_set, in_table
+from ..broker_assigned.table_order import copied_map_slots, in_copied_set, in_table, topic_table
 from ..broker_assigned.target import Target
 from .group import ConsumerGroup
 from .member import NO_PARTITIONS, ConsumerGroupMember, PartitionEpochs
@@ -168,7 +168,4 @@ def _moved(
 
 def _copied(partitions: PartitionEpochs) -> HashMap[Uuid, _Epochs]:
     """Returns `new HashMap(map)`."""
-    copied = HashMap[Uuid, _Epochs](uuid_hash, copied_map_slots(len(partitions)))
-    for topic, epochs in partitions.items():
-        copied.put(topic, epochs)
-    return copied
+    return topic_table(partitions, copied_map_slots(len(partitions)))

@@ -2,27 +2,12 @@
 """Handles the result of an append: sends the responses that wait for it, or undoes its changes."""
 
 from kafka_rebalance.wire.classic_groups import JoinGroupResponse, SyncGroupResponse
-from kafka_rebalance.wire.error_codes import ErrorCode, of_append_error, of_operation_error
-from kafka_rebalance.wire.group_states import GroupState
+from kafka_rebalance.wire.error_codes import ErrorCode, of_append_error
+from kafka_rebalance.wire.messages import GroupState
 
 from ..broker_assigned import log
 from ..classic_group.group import Group
-from ..classic_group.join_group import not_replaced, replaced
-from ..classic_group.sync_group import not_stored, stored
-from ..offsets.delete import continue_deletion
-from .continuations import (
-    AnswerClassicMember,
-    ContinueDeletion,
-    ForgetInitializing,
-    ReplaceStatic,
-    Retry,
-    SendResponse,
-    StoreAssignment,
-)
-from .refusals import refuse
-from .state import CoordinatorState, Created, Write, of_kind
-
-_RETRY_MS = 500
+from .state import CoordinatorState, Created, of_kind
 
 
 def appended(state: CoordinatorState, append_id: int, position: int) -> None:
@@ -35,19 +20,8 @@ def appended(state: CoordinatorState, append_id: int, position: int) -> None:
     for group in (of_kind(one, Group) for one in write.deleted):
         if group is not None:
             state.move(group, GroupState.DEAD)
-    match write.then:
-        case StoreAssignment() as then:
-            stored(state, then)
-        case ReplaceStatic() as then:
-            replaced(state, then)
-        case SendResponse() as then:
-            state.respond(then.request_id, then.response)
-            if then.due is not None:
-                state.effects.append(then.due)
-        case AnswerClassicMember() as then:
-            state.answer_classic_member(then)
-        case ContinueDeletion() as then:
-            continue_deletion(state, then.request_id, then.request, then.group_ids)
+    if write.then is not None:
+        write.then.done(state)
     _release(state, append_id)
 
 
@@ -59,7 +33,8 @@ def append_failed(state: CoordinatorState, append_id: int, error: ErrorCode) -> 
     state.num_failed += 1
     state.offsets.fail(append_id)
     log.failed(state, write, append_id)
-    _refuse(state, write, error)
+    if write.then is not None:
+        write.then.failed(state, error)
     for one in write.created:
         _take_back(state, one, error)
     for group in write.buried():
@@ -69,31 +44,13 @@ def append_failed(state: CoordinatorState, append_id: int, error: ErrorCode) -> 
 
 def refuse_all(state: CoordinatorState, error: ErrorCode) -> None:
     """Refuses all requests that wait for appends; nothing is undone, as the state is dropped."""
-    waiting = list(state.waiting.items())
+    waiting = list(state.waiting.values())
     state.waiting.clear()
     for write in list(state.writes.values()):
-        _refuse(state, write, error)
-    for request_id, one in waiting:
-        state.respond(request_id, refuse(one.request, error))
-
-
-def _refuse(state: CoordinatorState, write: Write, error: ErrorCode) -> None:
-    """Does what follows the append `write` if it fails."""
-    match write.then:
-        case StoreAssignment() as then:
-            not_stored(state, then, error)
-        case ReplaceStatic() as then:
-            not_replaced(state, then, error)
-        case SendResponse() | AnswerClassicMember() | ContinueDeletion() as then:
-            state.respond(then.request_id, refuse(then.request, of_operation_error(error)))
-        case Retry(key, revocation) if error is not ErrorCode.NOT_COORDINATOR:
-            state.deadlines.arm(key, state.now_ms + _RETRY_MS)
-            if revocation is not None:
-                state.revocations[key] = revocation
-        case ForgetInitializing(due) if error is not ErrorCode.NOT_COORDINATOR:
-            group = state.groups.get(due.group_id)
-            if group is not None:
-                state.kind(group).forget_initializing(state, group, due)
+        if write.then is not None:
+            write.then.failed(state, error)
+    for one in waiting:
+        one.then.failed(state, error)
 
 
 def _take_back(state: CoordinatorState, created: Created, error: ErrorCode) -> None:
@@ -115,7 +72,4 @@ def _release(state: CoordinatorState, append_id: int) -> None:
         waiting.append_ids.discard(append_id)
         if not waiting.append_ids:
             del state.waiting[request_id]
-            if waiting.then is None:
-                state.respond(request_id, waiting.response)
-            else:
-                state.answer_classic_member(waiting.then)
+            waiting.then.done(state)

@@ -1,101 +1,83 @@
 # SPDX-License-Identifier: Apache-2.0
 """What follows an append: the actions after it is durable, or after it has failed.
 
-`appends.py` takes them.
+A `state` is a `CoordinatorState`, whose module imports this one. Requests that need other actions
+have a `Continuation` of their own, beside their handler.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
-from kafka_rebalance.wire.classic_groups import DeleteGroups
+from kafka_rebalance.wire.error_codes import ErrorCode, of_operation_error
 from kafka_rebalance.wire.messages import Request, Response
 
-from ..classic_group.group import Group
-from ..classic_group.members import ClassicGroupMember
 from .deadlines import DeadlineKey
 from .events import ShareStateDue
 
-
-@dataclass(frozen=True, slots=True)
-class StoreAssignment:
-    """After the append, all members get the leader's assignment, and the group becomes Stable."""
-
-    group: Group
-    generation_id: int
-    assignment: dict[str, bytes]
+_RETRY_MS = 500
 
 
 @dataclass(frozen=True, slots=True)
-class ReplaceStatic:
-    """After the append, a static member has a new id, but there is no rebalance.
+class Continuation:
+    """What follows an append; by default nothing."""
 
-    `before` is the member with its old id.
-    """
+    def done(self, state: Any) -> None:
+        """Follows a durable append."""
 
-    group: Group
-    before: ClassicGroupMember
-    old_leader: str | None
-    request_id: int
-    knows_skipping: bool
+    def failed(self, state: Any, error: ErrorCode) -> None:
+        """Follows a failed append, and the loss of the coordinator's state (NOT_COORDINATOR)."""
 
 
 @dataclass(frozen=True, slots=True)
-class SendResponse:
-    """After the append, `response` is sent, or a refusal of `request` if the append failed.
-
-    `due` is what the host must do after the response of a share group's member.
-    """
+class Answer(Continuation):
+    """After the append, `response` is sent, or a refusal of `request` if the append failed."""
 
     request_id: int
     response: Response
     request: Request
-    due: ShareStateDue | None = None
+
+    def done(self, state: Any) -> None:
+        state.respond(self.request_id, self.response)
+
+    def failed(self, state: Any, error: ErrorCode) -> None:
+        state.respond(self.request_id, self.request.refused(of_operation_error(error)))
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerClassicMember:
-    """After the append, a classic member of a consumer group gets its response; timers are set.
+class SendResponse(Answer):
+    """`due` is what the host must do after the response of a share group's member."""
+
+    due: ShareStateDue | None = None
+
+    def done(self, state: Any) -> None:
+        Answer.done(self, state)
+        if self.due is not None:
+            state.effects.append(self.due)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerClassicMember(Answer):
+    """The response to a classic member of a consumer group, after which its timers are set.
 
     `armed` has deadlines with their times in ms from then.
     """
 
-    request_id: int
-    response: Response
-    request: Request
     cancelled: DeadlineKey
     armed: tuple[tuple[DeadlineKey, int], ...]
 
+    def done(self, state: Any) -> None:
+        state.answer_classic_member(self)
+
 
 @dataclass(frozen=True, slots=True)
-class Retry:
+class Retry(Continuation):
     """If the append fails, the deadline that led to it is armed again."""
 
     key: DeadlineKey
     revocation: int | None  # the epoch of `revocations`, which the deadline has used up
 
-
-@dataclass(frozen=True, slots=True)
-class ForgetInitializing:
-    """If the append fails, the share state of `due` counts as not initialised."""
-
-    due: ShareStateDue
-
-
-@dataclass(frozen=True, slots=True)
-class ContinueDeletion:
-    """After the append, the deletion of share groups goes on with `group_ids`, then with all."""
-
-    request_id: int
-    request: DeleteGroups
-    group_ids: tuple[str, ...]
-
-
-Continuation = (
-    StoreAssignment
-    | ReplaceStatic
-    | SendResponse
-    | AnswerClassicMember
-    | Retry
-    | ForgetInitializing
-    | ContinueDeletion
-    | None
-)
+    def failed(self, state: Any, error: ErrorCode) -> None:
+        if error is not ErrorCode.NOT_COORDINATOR:
+            state.deadlines.arm(self.key, state.now_ms + _RETRY_MS)
+            if self.revocation is not None:
+                state.revocations[self.key] = self.revocation

@@ -2,17 +2,6 @@
 """The events that `Coordinator.handle` takes, and the effects that it returns.
 
 An event reports something that happened; an effect asks the host to do something, or informs it.
-
-    Received                        a request; Respond follows at once or after a later event
-    Appended, AppendFailed          the result of an Append
-    Tick                            the clock has reached `now_ms`
-    LoadStarted, Loaded, Unloaded   this broker becomes the coordinator, or stops being it
-    PartitionsDeleted               topics were deleted
-    TopicsChanged                   the cluster's topics, with ids, partitions and racks
-    PatternsDue                     patterns are to be resolved; the host has it from an effect
-    ShareStateDue                   the host has initialised share state, for an effect
-    Sweep                           it is time to expire offsets
-    Silent, Heard                   members stop or resume heartbeats; for a `vouched` Coordinator
 """
 
 from dataclasses import dataclass
@@ -20,8 +9,7 @@ from typing import NamedTuple
 
 from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.group_states import GroupState
-from kafka_rebalance.wire.messages import Request, Response, Tick
+from kafka_rebalance.wire.messages import GroupState, Request, Response, Tick
 
 from .deadlines import DeadlineKey
 

@@ -20,13 +20,12 @@ from kafka_rebalance.wire.classic_groups import (
     SyncGroupResponse,
 )
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.group_states import GroupState
+from kafka_rebalance.wire.messages import GroupState
 
 from ..broker_assigned import log
 from ..broker_assigned.group import IllegalRecord
-from ..classic_group.group import Group
-from ..classic_group.members import ClassicGroupMember
-from ..offsets.order import Commit, CommittedOffset, Forget, Marker
+from ..classic_group.group import ClassicGroupMember, Group
+from ..offsets.store import Commit, CommittedOffset, Forget, Marker
 from .appends import refuse_all
 from .events import LogEntry, Unreadable
 from .state import AnyGroup, CoordinatorState, Ownership, of_kind

@@ -17,26 +17,22 @@ from kafka_rebalance.java.hash_map import Uuid
 from kafka_rebalance.wire.broker_records import BrokerRecord
 from kafka_rebalance.wire.classic_groups import DeleteGroups, JoinGroupResponse, SyncGroupResponse
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.group_states import GroupState
-from kafka_rebalance.wire.messages import Request, Response
+from kafka_rebalance.wire.messages import GroupState, Request, Response
 from kafka_rebalance.wire.offsets import (
-    OffsetCommit,
+    CommitRequest,
     OffsetDelete,
     OffsetFetch,
     OffsetToCommit,
-    TxnOffsetCommit,
 )
 
 from ..broker_assigned.group import AssigningGroup
-from ..classic_group.group import Group
-from ..classic_group.members import ClassicGroupMember
+from ..classic_group.group import ClassicGroupMember, Group
 from ..config import CoordinatorConfig
-from ..offsets.order import OffsetChange
-from ..offsets.store import GroupOffsets, Offsets, OffsetValue
+from ..offsets.store import GroupOffsets, OffsetChange, Offsets, OffsetValue
 from .cluster import ClusterTopics
-from .continuations import AnswerClassicMember, Continuation, SendResponse
+from .continuations import Answer, AnswerClassicMember, Continuation, SendResponse
 from .deadlines import INITIAL_REBALANCE, SESSION, DeadlineKey, Deadlines
-from .events import Append, Drop, Effect, LogRecord, Received, Respond, ShareStateDue, Transition
+from .events import Append, Drop, Effect, LogRecord, Received, Respond, Transition
 
 
 class Ownership(Enum):
@@ -76,7 +72,7 @@ class Write:
     at `now_ms`; `after` is the classic group that is in its place already.
     """
 
-    then: Continuation
+    then: Continuation | None
     created: tuple[Created, ...] = ()
     deleted: tuple[AnyGroup, ...] = ()
     group_id: str | None = None
@@ -90,14 +86,11 @@ class Write:
         return [group for group in self.deleted if not any(group is one for one in created)]
 
 
-@dataclass(slots=True)
-class Waiting:
+class Waiting(NamedTuple):
     """A response that is held back until all appends in `append_ids` have a result."""
 
-    request: Request
-    response: Response
+    then: Answer
     append_ids: set[int]
-    then: AnswerClassicMember | None = None
 
 
 @dataclass(slots=True)
@@ -166,10 +159,13 @@ class CoordinatorState:
 
     def respond_when_durable(self, request_id: int, request: Request, response: Response) -> None:
         """Sends the response when all appends in flight, on which it may depend, have a result."""
+        self._answer_when_durable(Answer(request_id, response, request))
+
+    def _answer_when_durable(self, then: Answer) -> None:
         if self.writes:
-            self.waiting[request_id] = Waiting(request, response, set(self.writes))
+            self.waiting[then.request_id] = Waiting(then, set(self.writes))
         else:
-            self.respond(request_id, response)
+            then.done(self)
 
     def answer_classic_member(self, then: AnswerClassicMember) -> None:
         self.deadlines.cancel(then.cancelled)
@@ -179,13 +175,6 @@ class CoordinatorState:
             else:
                 self.deadlines.arm(key, self.now_ms + delay_ms)
         self.respond(then.request_id, then.response)
-
-    def _answer_when_durable(self, then: AnswerClassicMember) -> None:
-        if self.writes:
-            waiting = Waiting(then.request, then.response, set(self.writes), then)
-            self.waiting[then.request_id] = waiting
-        else:
-            self.answer_classic_member(then)
 
     def answer_join(
         self, group: Group, member: ClassicGroupMember, response: JoinGroupResponse
@@ -331,10 +320,7 @@ class CoordinatorState:
         `changes` are the changes to offsets that are staged until the append is durable.
         """
         if not records and committed is None:
-            if isinstance(write.then, SendResponse):
-                then = write.then
-                self.respond_when_durable(then.request_id, then.request, then.response)
-            elif isinstance(write.then, AnswerClassicMember):
+            if isinstance(write.then, Answer):
                 self._answer_when_durable(write.then)
             return
         append_id = self.num_appends
@@ -389,7 +375,7 @@ class GroupKind:
         state: CoordinatorState,
         event: Received,
         group: Any,
-        request: OffsetCommit | TxnOffsetCommit,
+        request: CommitRequest,
         offsets: Iterable[OffsetToCommit],
     ) -> ErrorCode:
         """Returns the error of the whole request, else NONE; `offsets` are those to be stored."""
@@ -418,6 +404,3 @@ class GroupKind:
 
     def topics_deleted(self, state: CoordinatorState, topic_ids: tuple[Uuid, ...]) -> None:
         """Forgets deleted topics."""
-
-    def forget_initializing(self, state: CoordinatorState, group: Any, due: ShareStateDue) -> None:
-        """Forgets partitions whose initialisation could not be written down."""

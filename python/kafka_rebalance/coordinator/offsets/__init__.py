@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Committed offsets: `store` and `order` have them; commit, fetch, delete and expiry."""
+"""Committed offsets: `store` has them; commits, fetches, deletions and expiry."""

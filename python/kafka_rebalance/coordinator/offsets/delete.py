@@ -1,20 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deletes offsets: for an OffsetDelete request, with deleted groups, and with deleted partitions.
+"""Deletes offsets: on request, with deleted groups and partitions, and when they expire (KIP-211).
 
-Source   OffsetMetadataManager.java, GroupCoordinatorShard.deleteGroups;
-         docs/behaviour/coordinator.md#85-deletes; KIP-496 (OffsetDelete).
+    group                                         the retention time of an offset starts with
+    no type (offsets only)                        its commit
+    Empty                                         the moment when the group became Empty; if that
+                                                  is not known, its commit
+    Stable consumers, subscriptions known;        its commit; offsets of subscribed topics never
+    groups whose broker assigns, of any state     expire
+    any other group                               offsets never expire
+    share groups                                  they have no offsets, and are never removed
+
+In a group whose offsets can expire, an offset with its own expiry time expires at that time.
+
+Source   OffsetMetadataManager (cleanupExpiredOffsets, …), ClassicGroup.offsetExpirationCondition,
+         GroupCoordinatorShard.deleteGroups; docs/behaviour/coordinator.md#85-deletes,
+         docs/behaviour/coordinator.md#86-expiry; KIP-496 (OffsetDelete).
 """
 
+from dataclasses import dataclass
+
 from kafka_rebalance.wire.classic_groups import DeleteGroups, DeleteGroupsResponse
-from kafka_rebalance.wire.error_codes import ErrorCode
+from kafka_rebalance.wire.error_codes import ErrorCode, of_operation_error
+from kafka_rebalance.wire.messages import GroupState
 from kafka_rebalance.wire.offsets import OffsetDelete, OffsetDeleteResponse, PartitionError
 
+from ..classic_group.group import CONSUMER, Group
 from ..classic_group.member_checks import refuse_in_state
 from ..classic_group.records import offset_tombstone
-from ..machine.continuations import SendResponse
+from ..machine.continuations import Continuation, SendResponse
 from ..machine.events import PartitionsDeleted, Received
-from ..machine.state import AnyGroup, CoordinatorState, Write
-from .order import Forget, OffsetChange
+from ..machine.state import AnyGroup, CoordinatorState, Write, of_kind
+from .store import CommittedOffset, Forget, OffsetChange, Partition
 
 
 def offset_delete(state: CoordinatorState, event: Received, request: OffsetDelete) -> None:
@@ -47,34 +63,44 @@ def _refuse(
 
 def delete_groups(state: CoordinatorState, event: Received, request: DeleteGroups) -> None:
     """Deletes empty groups and their offsets; a repeated group id has one result."""
-    continue_deletion(state, event.request_id, request, tuple(dict.fromkeys(request.group_ids)))
+    group_ids = tuple(dict.fromkeys(request.group_ids))
+    ContinueDeletion(event.request_id, request, group_ids).done(state)
 
 
-def continue_deletion(
-    state: CoordinatorState,
-    request_id: int,
-    request: DeleteGroups,
-    group_ids: tuple[str, ...],
-) -> None:
-    """Marks the share state of these groups one by one, then deletes all groups of the request."""
-    for kind in state.kinds.values():
-        if kind.starts_deletion(state, request_id, request, group_ids):
-            return
-    codes, records, changes, deleted = [], [], list[OffsetChange](), []
-    for group_id in dict.fromkeys(request.group_ids):
-        group = state.groups.get(group_id)
-        error = _refuse(state, group, request)
-        codes.append((group_id, error))
-        if group is not None and error is ErrorCode.NONE:
-            forgotten = [Forget(group_id, one) for one in state.offsets.partitions(group_id)]
-            records += [offset_tombstone(*one) for one in forgotten]
-            records += state.kind(group).tombstones(group)
-            changes += forgotten
-            deleted.append(group)
-            state.forget(group)
-    response = DeleteGroupsResponse(groups=tuple(codes))
-    then = SendResponse(request_id, response, request)
-    state.append(records, Write(then, deleted=tuple(deleted)), changes)
+@dataclass(frozen=True, slots=True)
+class ContinueDeletion(Continuation):
+    """The deletion goes on: first `group_ids` are examined for share state, then all are deleted.
+
+    The share state of groups is marked as being deleted in an append for each of them.
+    """
+
+    request_id: int
+    request: DeleteGroups
+    group_ids: tuple[str, ...]
+
+    def done(self, state: CoordinatorState) -> None:
+        request = self.request
+        for kind in state.kinds.values():
+            if kind.starts_deletion(state, self.request_id, request, self.group_ids):
+                return
+        codes, records, changes, deleted = [], [], list[OffsetChange](), []
+        for group_id in dict.fromkeys(request.group_ids):
+            group = state.groups.get(group_id)
+            error = _refuse(state, group, request)
+            codes.append((group_id, error))
+            if group is not None and error is ErrorCode.NONE:
+                forgotten = [Forget(group_id, one) for one in state.offsets.partitions(group_id)]
+                records += [offset_tombstone(*one) for one in forgotten]
+                records += state.kind(group).tombstones(group)
+                changes += forgotten
+                deleted.append(group)
+                state.forget(group)
+        response = DeleteGroupsResponse(groups=tuple(codes))
+        then = SendResponse(self.request_id, response, request)
+        state.append(records, Write(then, deleted=tuple(deleted)), changes)
+
+    def failed(self, state: CoordinatorState, error: ErrorCode) -> None:
+        state.respond(self.request_id, self.request.refused(of_operation_error(error)))
 
 
 def partitions_deleted(state: CoordinatorState, event: PartitionsDeleted) -> None:
@@ -96,3 +122,57 @@ def partitions_deleted(state: CoordinatorState, event: PartitionsDeleted) -> Non
 
 def _forget(state: CoordinatorState, forgotten: list[Forget], write: Write) -> None:
     state.append([offset_tombstone(*one) for one in forgotten], write, forgotten)
+
+
+# Expiry -------------------------------------------------------------------------------------------
+
+
+def sweep(state: CoordinatorState) -> None:
+    """Removes expired offsets, and Empty groups that have no offsets left.
+
+    A pending value of an open transaction keeps its partition's offset and the group. An open
+    transaction without pending values keeps neither.
+    """
+    retention = state.config.offsets_retention_ms
+    records, changes, deleted = [], list[OffsetChange](), []
+    for group in list(state.groups.values()):
+        if not group.has_offsets:
+            continue
+        offsets = state.offsets.latest(group.group_id)
+        values = offsets.values()
+        expired = [
+            Forget(group.group_id, partition)
+            for partition in state.offsets.partitions(group.group_id)
+            if (value := offsets.value(partition)) is not None
+            and _has_expired(group, partition, value, state.now_ms, retention)
+            and not offsets.is_pending(partition)
+        ]
+        records += [offset_tombstone(*one) for one in expired]
+        changes += expired
+        if len(expired) == len(values) and not offsets.pending and group.is_empty:
+            records += state.kind(group).tombstones(group)
+            deleted.append(group)
+            state.forget(group)
+    state.append(records, Write(None, deleted=tuple(deleted)), changes)
+
+
+def _has_expired(
+    group: AnyGroup, partition: Partition, value: CommittedOffset, now_ms: int, retention_ms: int
+) -> bool:
+    base: int | None = value.commit_timestamp_ms
+    classic = of_kind(group, Group)
+    if classic is not None and classic.protocol_type is not None:
+        if classic.is_empty:
+            if classic.state_timestamp_ms is not None:
+                base = classic.state_timestamp_ms
+        elif (
+            classic.protocol_type != CONSUMER
+            or classic.subscribed_topics is None
+            or classic.not_(GroupState.STABLE)
+        ):
+            return False
+    if group.is_subscribed(partition[0]):
+        return False
+    if value.expire_timestamp_ms is not None:
+        return now_ms >= value.expire_timestamp_ms
+    return base is not None and now_ms - base >= retention_ms

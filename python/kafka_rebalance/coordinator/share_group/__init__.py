@@ -1,9 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Share groups: groups whose broker assigns, and whose members share partitions (KIP-932).
-
-kind                      what is special in them: replay, leaving, descriptions
-group, records            the state of a group and its members, and its records
-heartbeat                 the member's request, and its step to the target
-target                    what the broker assigns
-share_state, initialization   the share state of new partitions, and of deleted topics and groups
-"""
+"""Share groups: groups whose broker assigns, and whose members share partitions (KIP-932)."""

@@ -4,55 +4,100 @@
     epoch, members, …   those of every group whose broker assigns: `broker_assigned/group.py`
     counts              how many members name a topic
 
-A group is Empty without members, else Stable.
+A group is Empty without members, else Stable. A member is STABLE at each step: it never waits for
+other members; an update makes a new member.
 
-Source   ShareGroup.java, ModernGroup.java (Kafka 4.4.0); KIP-932.
+A partition can be assigned only after the share coordinator has initialised its share state, which
+has the offsets of the records that are in flight or acknowledged.
 
-A member of a share group, as the broker keeps it; an update makes a new member.
+    initializing   the share coordinator was asked, but has not answered
+    initialized    these partitions can be assigned
+    deleting       topics whose share state is being deleted with the group
 
-A member is STABLE at each step: it never waits for other members. Dicts have the iteration order of
-Kafka's hash tables, and compare without order.
+Dicts and sets have the order of Kafka's hash tables, and compare without order.
 
-Source   ShareGroupMember.java, ModernGroupMember.java (Kafka 4.4.0).
+Source   ShareGroup.java, ModernGroup.java, ShareGroupMember.java, ModernGroupMember.java,
+         ShareGroup.ShareGroupStatePartitionMetadataInfo, InitMapValue,
+         GroupMetadataManager.combineInitMaps (Kafka 4.4.0); KIP-932.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
 
-from kafka_rebalance.java.hash_map import HashMap, Uuid
+from kafka_rebalance.java.hash_map import HashMap, HashSet, Uuid, integer_hash, uuid_hash
 from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
-from kafka_rebalance.wire.group_states import ConsumerGroupState
+from kafka_rebalance.wire import broker_records as wire
+from kafka_rebalance.wire.broker_groups import DescribedPartitions
+from kafka_rebalance.wire.broker_records import BrokerRecord, RecordKey, RecordType
+from kafka_rebalance.wire.messages import GroupState
 
-from ..broker_assigned.group import AssigningGroup, Names, ReconciliationState
-from ..broker_assigned.table_order import copied_counts, recount, step_count
-from ..broker_assigned.target import NO_TARGET, Target
-from .share_state import ShareState
+from ..broker_assigned.group import AssignedMember, AssigningGroup, Names
+from ..broker_assigned.records import record_types, target_topics
+from ..broker_assigned.table_order import by_topic_id, copied_counts, recount, step_count
+from ..broker_assigned.target import Target
+
+
+class NamedPartitions(NamedTuple):
+    """The name of a topic, and some of its partitions."""
+
+    name: str
+    partitions: tuple[int, ...]
+
+
+StateTopics = Mapping[Uuid, NamedPartitions]
+
+
+@dataclass(frozen=True, slots=True)
+class ShareState:
+    """The share state; `since_ms` is the time of the record from which this was read."""
+
+    initializing: StateTopics
+    initialized: StateTopics
+    deleting: tuple[Uuid, ...]
+    since_ms: int
+
+
+def combined(first: StateTopics, second: StateTopics) -> StateTopics:
+    """Returns the partitions of both."""
+    every = HashSet.copied(uuid_hash, first)
+    for topic in second:
+        every.add(topic)
+    found: dict[Uuid, NamedPartitions] = {}
+    for topic in every:
+        name, numbers = "", HashSet[int](integer_hash)
+        if topic in first:
+            name = first[topic].name
+            numbers = HashSet.copied(integer_hash, first[topic].partitions)
+        if topic in second:
+            name = second[topic].name
+            for number in second[topic].partitions:
+                numbers.add(number)
+        found[topic] = NamedPartitions(name, tuple(numbers))
+    return by_topic_id(found)
+
+
+def without_partitions(topics: StateTopics, gone: Mapping[Uuid, Iterable[int]]) -> StateTopics:
+    """Returns the topics without these partitions, and without topics that have none left."""
+    found: dict[Uuid, NamedPartitions] = {}
+    for topic, (name, numbers) in topics.items():
+        lost = set(gone.get(topic, ()))
+        left = tuple(number for number in numbers if number not in lost)
+        if left:
+            found[topic] = NamedPartitions(name, left)
+    return by_topic_id(found)
+
 
 Partitions = Mapping[Uuid, Mapping[int, None]]
 """Partitions by topic id."""
 
 
 @dataclass(frozen=True, slots=True)
-class ShareGroupMember:
+class ShareGroupMember(AssignedMember):
     """A member; its assigned partitions can be assigned to other members, too."""
 
-    member_id: str
-    member_epoch: int = 0
-    previous_member_epoch: int = -1
-    state: ReconciliationState = ReconciliationState.STABLE
-    rack_id: str | None = None
-    client_id: str = ""
-    client_host: str = ""
     subscribed_topic_names: Names = field(default_factory=dict)
     assigned: Partitions = field(default_factory=dict)
-
-    @property
-    def is_revoking(self) -> bool:
-        return False
-
-    def is_reconciled_to(self, epoch: int) -> bool:
-        return self.state is ReconciliationState.STABLE and self.member_epoch == epoch
 
 
 @dataclass(slots=True)
@@ -65,15 +110,6 @@ class ShareGroup(AssigningGroup[ShareGroupMember, Target]):
     counts: TimelineHashMap[str, int] = field(default_factory=TimelineHashMap)
     share_state: ShareState | None = None
 
-    def copy(self) -> "ShareGroup":
-        """Returns a copy that can be changed; both share the immutable members and targets."""
-        return replace(
-            self,
-            members=self.members.copy(),
-            targets=dict(self.targets),
-            counts=self.counts.copy(),
-        )
-
     @property
     def tables(self) -> tuple[TimelineHashMap[str, Any], ...]:
         return (self.members, self.counts)
@@ -81,8 +117,8 @@ class ShareGroup(AssigningGroup[ShareGroupMember, Target]):
     # Facts ----------------------------------------------------------------------------------------
 
     @property
-    def state(self) -> ConsumerGroupState:
-        return ConsumerGroupState.EMPTY if self.is_empty else ConsumerGroupState.STABLE
+    def state(self) -> GroupState:
+        return GroupState.EMPTY if self.is_empty else GroupState.STABLE
 
     @property
     def is_homogeneous(self) -> bool:
@@ -90,9 +126,6 @@ class ShareGroup(AssigningGroup[ShareGroupMember, Target]):
 
     def is_subscribed(self, topic: str) -> bool:
         return topic in self.counts
-
-    def target_of(self, member_id: str) -> Target:
-        return self.targets.get(member_id, NO_TARGET)
 
     def counts_with(self, old: ShareGroupMember, new: ShareGroupMember | None) -> HashMap[str, int]:
         """Returns the counts of topics as if `new` had replaced `old`; None: `old` leaves."""
@@ -125,21 +158,41 @@ class ShareGroup(AssigningGroup[ShareGroupMember, Target]):
             self.update(known)
         return known
 
-    def update(self, new: ShareGroupMember) -> None:
-        """Adds or replaces a member."""
-        old = self.members.get(new.member_id)
-        self.members.put(new.member_id, new)
-        self._recount(old, -1)
-        self._recount(new, 1)
-
-    def remove(self, member_id: str) -> None:
-        self._recount(self.members.remove(member_id), -1)
-
-    def _recount(self, member: ShareGroupMember | None, step: int) -> None:
-        for name in () if member is None else member.subscribed_topic_names:
-            step_count(self.counts, name, step)
+    def _replaced(self, old: ShareGroupMember | None, new: ShareGroupMember | None) -> None:
+        for member, step in ((old, -1), (new, 1)):
+            for name in () if member is None else member.subscribed_topic_names:
+                step_count(self.counts, name, step)
 
 
 def is_homogeneous(counts: Iterable[int], members: int) -> bool:
     """Returns whether all members name the same topics."""
     return all(count == members for count in counts)
+
+
+# Records ------------------------------------------------------------------------------------------
+
+RECORDS = record_types(
+    "SHARE",
+    lambda target: [target_topics(target)],
+    lambda member: [target_topics(member.assigned)],
+    before=(RecordType.SHARE_GROUP_STATE_PARTITION_METADATA,),
+)
+
+
+def share_state_record(
+    group_id: str,
+    initializing: StateTopics,
+    initialized: StateTopics,
+    deleting: Mapping[Uuid, str],
+) -> BrokerRecord:
+    key = RecordKey(RecordType.SHARE_GROUP_STATE_PARTITION_METADATA, group_id)
+    value = wire.ShareStateValue(
+        _state_topics(initializing),
+        _state_topics(initialized),
+        tuple(wire.DeletingTopic(*one) for one in deleting.items()),
+    )
+    return BrokerRecord(key, value)
+
+
+def _state_topics(topics: StateTopics) -> tuple[DescribedPartitions, ...]:
+    return tuple(DescribedPartitions(topic, *named) for topic, named in topics.items())

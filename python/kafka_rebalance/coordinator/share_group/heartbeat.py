@@ -3,51 +3,73 @@
 
     1. the request's fields                            INVALID_REQUEST
     2. the group, room for the member, its epoch
-    3. the member's fields, the group's epoch and the targets           `target.py`
+    3. the member's fields, the group's epoch and the targets
     4. this member's step to its target
     5. partitions whose share state is not initialised                  `initialization.py`
 
+3. A changed subscription, initialised partitions that no target contains, or changed metadata of
+   the topics makes a new epoch; one request makes one at most. The metadata is looked at as in
+   `consumer_group/heartbeat.py`. The assignor is `share/simple`. It sees the members in the order
+   of the group's table, in which a new member has its place already. Only initialised partitions
+   are assigned again. `broker_assigned/target.py` has when targets are computed and written.
+4. The member enters the target's epoch with all partitions of the target whose topics it subscribes
+   to. If it is in that epoch already, and the request makes a new epoch of the group, its
+   partitions are selected again. Other members do not matter, because partitions are shared.
+
 The response has an assignment if the member joins, sends names, or has got other partitions.
 
-Source   GroupCoordinatorService.shareGroupHeartbeat, GroupMetadataManager.shareGroupHeartbeat
-         (Kafka 4.4.0); docs/behaviour/share-groups.md#2-heartbeats; KIP-932.
-
-Moves one member to its target, at its heartbeat, in one step.
-
-The member enters the target's epoch with all partitions of the target whose topics it subscribes
-to. If it is in that epoch already, and the request makes a new epoch of the group, its partitions
-are selected again. Other members do not matter, because partitions are shared.
-
-Source   ShareGroupAssignmentBuilder (Kafka 4.4.0).
+Source   GroupCoordinatorService.shareGroupHeartbeat, GroupMetadataManager (shareGroupHeartbeat,
+         initializedAssignmentPending), ShareGroupAssignmentBuilder (Kafka 4.4.0);
+         docs/behaviour/share-groups.md#2-heartbeats; KIP-932.
 """
 
 from collections.abc import Collection
 from dataclasses import replace
+from functools import partial
 
-from kafka_rebalance.java.hash_map import HashMap, Uuid, uuid_hash
+from kafka_rebalance.assignors.consumer import targets
+from kafka_rebalance.assignors.share import simple
+from kafka_rebalance.group.model import Member
+from kafka_rebalance.java.hash_map import Uuid
+from kafka_rebalance.java.order import java_hash_order
 from kafka_rebalance.wire.broker_groups import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
     ShareGroupHeartbeat,
-    ShareGroupHeartbeatResponse,
-    TopicPartitions,
 )
 from kafka_rebalance.wire.error_codes import ErrorCode
 
 from ..broker_assigned import log
 from ..broker_assigned.group import ReconciliationState
 from ..broker_assigned.kind import BrokerAssigned
-from ..broker_assigned.members import RequestRefused, check_epoch, is_blank, known_member, updated
-from ..broker_assigned.table_order import copied_map_slots, name_set
-from ..broker_assigned.target import Target
-from ..broker_assigned.timeouts import arm_session
-from ..machine.continuations import SendResponse
+from ..broker_assigned.members import (
+    RequestRefused,
+    check_epoch,
+    is_blank,
+    known_member,
+    updated,
+)
+from ..broker_assigned.records import target_topics
+from ..broker_assigned.table_order import by_topic_id, copied_map_slots
+from ..broker_assigned.target import (
+    NO_TARGET,
+    Answer,
+    EpochChange,
+    Target,
+    group_view,
+    table_of,
+    target_for,
+)
 from ..machine.events import Received
 from ..machine.state import CoordinatorState
-from .group import Partitions, ShareGroup, ShareGroupMember
+from .group import (
+    RECORDS,
+    Partitions,
+    ShareGroup,
+    ShareGroupMember,
+    is_homogeneous,
+)
 from .initialization import ask_for_share_state
-from .records import current_record, member_record
-from .target import next_share_epoch, share_target_for
 
 
 def share_step(
@@ -77,13 +99,13 @@ def _selected(target: Target, topics: Collection[Uuid]) -> Partitions:
     partitions = {topic: dict.fromkeys(numbers) for topic, numbers in target.items()}
     if all(topic in topics for topic in partitions):
         return partitions
-    table = HashMap[Uuid, None](uuid_hash, copied_map_slots(len(partitions)))
-    for topic in partitions:
-        table.put(topic, None)
-    return {topic: partitions[topic] for topic in table if topic in topics}
+    copied = by_topic_id(partitions, copied_map_slots(len(partitions)))
+    return {topic: each for topic, each in copied.items() if topic in topics}
 
 
-def refuse_share_fields(request: ShareGroupHeartbeat) -> ErrorCode:
+def refuse_fields(
+    _state: CoordinatorState, request: ShareGroupHeartbeat, _version: int | None
+) -> ErrorCode:
     """Returns the error of a request whose fields do not fit together, else NONE."""
     # 1.
     texts = (request.member_id, request.group_id, request.rack_id)
@@ -100,17 +122,16 @@ def beat(
     # 2.
     group, _ = kind.group_for(state, request, [])
     member_id = request.member_id
-    if len(group.members) >= state.config.group_share_max_size and member_id not in group.members:
-        raise RequestRefused(ErrorCode.GROUP_MAX_SIZE_REACHED)
+    kind.check_room(state, group, member_id)
     if request.member_epoch != JOIN_EPOCH:
         check_epoch(known_member(group, member_id), request.member_epoch)
     if member_id in group.members:
-        _answer(state, event, request, group, group)
+        _answer(kind, state, event, request, group, group)
         return
     joined = group.copy()
     joined.member(member_id)
     try:
-        _answer(state, event, request, group, joined)
+        _answer(kind, state, event, request, group, joined)
     except RequestRefused:
         # Quirk: if the assignor throws, the new member is in the group, but not in the log.
         group.member(member_id)
@@ -118,6 +139,7 @@ def beat(
 
 
 def _answer(
+    kind: BrokerAssigned,
     state: CoordinatorState,
     event: Received,
     request: ShareGroupHeartbeat,
@@ -128,49 +150,78 @@ def _answer(
     records: log.Records = []
     # 3.
     old = joined.members[request.member_id]
-    new = _updated(event, request, old)
+    new = updated(old, event, request, ("rack_id", "subscribed_topic_names"))
     if new != old:
-        records.append(member_record(group.group_id, new))
-    change = next_share_epoch(state, joined, old, new, records)
+        records.append(RECORDS.member_record(group.group_id, new))
+    change = next_epoch(state, joined, old, new, records)
     group.refresh_at = joined.refresh_at
-    epoch, target = share_target_for(state, change, records)
+    computed = partial(targets_of, state, change)
+    epoch, target = target_for(state, change, RECORDS, computed, records)
     # 4.
     topics = frozenset(state.cluster.ids(new.subscribed_topic_names))
     stepped = share_step(new, epoch, target, topics, is_new_epoch=change.is_new)
     if stepped != new:
-        records.append(current_record(group.group_id, stepped))
-    arm_session(state, group.group_id, new.member_id, state.config.group_share_session_timeout_ms)
+        records.append(RECORDS.current_record(group.group_id, stepped))
     # 5.
     due = ask_for_share_state(state, joined, change.topics, records)
-    response = _response(state, request, old, stepped)
-    log.write(
-        state, group.group_id, records, SendResponse(event.request_id, response, request, due)
-    )
+    has_names = request.subscribed_topic_names is not None
+    shows = request.member_epoch == JOIN_EPOCH or has_names or old.assigned != stepped.assigned
+    shown = target_topics(stepped.assigned) if shows else None
+    kind.answer(state, event, group, stepped, records, due=due, assignment=shown)
 
 
-def _updated(
-    event: Received, request: ShareGroupHeartbeat, old: ShareGroupMember
-) -> ShareGroupMember:
-    """Returns the member with the fields of the request; None keeps a field."""
-    names = request.subscribed_topic_names
-    kept = old.subscribed_topic_names if names is None else name_set(names)
-    return updated(old, event, request, ("rack_id",), subscribed_topic_names=kept)
+# Epochs and targets -------------------------------------------------------------------------------
 
 
-def _response(
+def next_epoch(
     state: CoordinatorState,
-    request: ShareGroupHeartbeat,
+    group: ShareGroup,
     old: ShareGroupMember,
     new: ShareGroupMember,
-) -> ShareGroupHeartbeatResponse:
-    names = request.subscribed_topic_names
-    shows = request.member_epoch == JOIN_EPOCH or names is not None or old.assigned != new.assigned
-    assignment = tuple(
-        TopicPartitions(topic, tuple(partitions)) for topic, partitions in new.assigned.items()
-    )
-    return ShareGroupHeartbeatResponse(
-        member_id=new.member_id,
-        member_epoch=new.member_epoch,
-        heartbeat_interval_ms=state.config.group_share_heartbeat_interval_ms,
-        assignment=assignment if shows else None,
+    records: log.Records,
+) -> EpochChange:
+    """Returns the change of the group by the member's new fields."""
+    # 3.
+    is_new = new.subscribed_topic_names != old.subscribed_topic_names
+    if group.assignment_epoch >= group.epoch:
+        is_new |= group.misses_initialized_partitions()
+    if not is_new and not group.must_refresh(state.now_ms):
+        every = group.is_homogeneous
+        return EpochChange(group, new, group.epoch, every, group.counts, is_new)
+    counts = group.counts_with(old, new)
+    metadata_hash = state.cluster.hash_of(counts)
+    is_new |= metadata_hash != group.metadata_hash
+    epoch = group.epoch
+    if is_new:
+        epoch += 1
+        records.append(RECORDS.epoch_record(group.group_id, epoch, metadata_hash))
+    group.refreshed(state.now_ms, epoch)
+    every = is_homogeneous((count for _, count in counts.items()), len(group.members))
+    return EpochChange(group, new, epoch, every, counts, is_new)
+
+
+def targets_of(
+    state: CoordinatorState, change: EpochChange
+) -> tuple[Answer, dict[str, Target | None]]:
+    """Returns the new targets, and the present ones in the same order. Errors: AssignorThrows."""
+    group, cluster = change.group, state.cluster
+    order = java_hash_order(list(group.members))
+    views = [_view(state, change, member_id) for member_id in order]
+    view = group_view(views, cluster, change.is_homogeneous)
+    initialized = {} if group.share_state is None else group.share_state.initialized
+    assignable = {
+        topic: [p for p in range(one.partitions) if p in initialized[topic].partitions]
+        for topic, one in cluster.by_id.items()
+        if topic in initialized
+    }
+    return simple.targets_of(view, assignable), {one: group.targets.get(one) for one in order}
+
+
+def _view(state: CoordinatorState, change: EpochChange, member_id: str) -> targets.MemberView:
+    group, new = change.group, change.member
+    member = new if member_id == new.member_id else group.members[member_id]
+    names = member.subscribed_topic_names
+    ids = tuple(state.cluster.ids(names))
+    return targets.MemberView(
+        Member(member_id, ()), len(names), ids, table_of(group.targets.get(member_id, NO_TARGET))
     )

@@ -23,21 +23,32 @@ Source   GroupCoordinatorShard.sharePartitionDeleteRequests,
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 
-from kafka_rebalance.java.hash_map import HashMap, HashSet, Uuid, integer_hash, uuid_hash
+from kafka_rebalance.java.hash_map import HashMap, Uuid, uuid_hash
 from kafka_rebalance.java.timeline_hash_map import TimelineHashMap
+from kafka_rebalance.wire.broker_records import BrokerRecord
 from kafka_rebalance.wire.classic_groups import DeleteGroups
+from kafka_rebalance.wire.error_codes import ErrorCode
 
 from ..broker_assigned import log
 from ..broker_assigned.members import RequestRefused
-from ..broker_assigned.table_order import copied_map_slots
-from ..machine.continuations import ContinueDeletion, ForgetInitializing
+from ..broker_assigned.table_order import by_topic_id, copied_map_slots, in_new_map
+from ..machine.continuations import Continuation
 from ..machine.events import ShareStateDue
 from ..machine.state import CoordinatorState, of_kind
-from .group import ShareGroup
-from .records import share_state_record
-from .share_state import NamedPartitions, ShareState, StateTopics, combined, without_partitions
+from ..offsets.delete import ContinueDeletion
+from .group import (
+    NamedPartitions,
+    ShareGroup,
+    ShareState,
+    StateTopics,
+    combined,
+    share_state_record,
+    without_partitions,
+)
 
 
 def mark_share_state(
@@ -63,16 +74,13 @@ def _topics(state: CoordinatorState, group: ShareGroup) -> dict[Uuid, str]:
     if known is None:
         return {}
     topics = combined(known.initialized, known.initializing)
-    again = HashMap[Uuid, NamedPartitions](uuid_hash)
-    for topic in known.deleting:
-        if topic in state.cluster.by_id:
-            again.put(topic, NamedPartitions(state.cluster.by_id[topic].name, ()))
-    if len(again):
-        topics = combined(topics, dict(again.items()))
-    table = HashMap[Uuid, str](uuid_hash)
-    for topic, named in topics.items():
-        table.put(topic, named.name)
-    return dict(table.items())
+    by_id = state.cluster.by_id
+    again = {
+        topic: NamedPartitions(by_id[topic].name, ()) for topic in known.deleting if topic in by_id
+    }
+    if again:
+        topics = combined(topics, by_topic_id(again))
+    return by_topic_id({topic: named.name for topic, named in topics.items()})
 
 
 _UNKNOWN_NAME = "<UNKNOWN>"
@@ -127,31 +135,32 @@ def share_state_initialized(state: CoordinatorState, due: ShareStateDue) -> None
     left = without_partitions(known.initializing, dict(due.partitions))
     named = _deleting_names(state, known.deleting)
     record = share_state_record(due.group_id, left, initialized, named)
-    _write(state, group, [record], ForgetInitializing(due))
+    _write(state, due.group_id, record, ForgetInitializing(due))
 
 
 def _done(state: CoordinatorState, due: ShareStateDue) -> StateTopics:
     """Returns the partitions with the present names of their topics, in two tables' order."""
-    sets = HashMap[Uuid, tuple[int, ...]](uuid_hash)
-    for topic, partitions in due.partitions:
-        numbers = HashSet[int](integer_hash)
-        for number in partitions:
-            numbers.add(number)
-        sets.put(topic, tuple(numbers))
-    table = HashMap[Uuid, NamedPartitions](uuid_hash)
-    for topic, in_order in sets.items():
-        table.put(topic, NamedPartitions(_name(state, topic), in_order))
-    return dict(table.items())
+    sets = by_topic_id({topic: in_new_map(partitions) for topic, partitions in due.partitions})
+    return by_topic_id(
+        {topic: NamedPartitions(_name(state, topic), tuple(one)) for topic, one in sets.items()}
+    )
 
 
-def forget_initializing(state: CoordinatorState, group: ShareGroup, due: ShareStateDue) -> None:
-    """Forgets partitions whose initialisation could not be written down."""
-    known = group.share_state
-    if known is None or not known.initializing:
-        return
-    left = without_partitions(known.initializing, dict(due.partitions))
-    named = _deleting_names(state, known.deleting)
-    _write(state, group, [share_state_record(due.group_id, left, known.initialized, named)], None)
+@dataclass(frozen=True, slots=True)
+class ForgetInitializing(Continuation):
+    """If the append fails, the share state of `due` counts as not initialised."""
+
+    due: ShareStateDue
+
+    def failed(self, state: CoordinatorState, error: ErrorCode) -> None:
+        group = of_kind(state.groups.get(self.due.group_id), ShareGroup)
+        known = None if group is None else group.share_state
+        if error is ErrorCode.NOT_COORDINATOR or known is None or not known.initializing:
+            return
+        left = without_partitions(known.initializing, dict(self.due.partitions))
+        named = _deleting_names(state, known.deleting)
+        record = share_state_record(self.due.group_id, left, known.initialized, named)
+        _write(state, self.due.group_id, record, None)
 
 
 def forget_topics(state: CoordinatorState, topic_ids: Collection[Uuid]) -> None:
@@ -171,22 +180,17 @@ def forget_topics(state: CoordinatorState, topic_ids: Collection[Uuid]) -> None:
         initializing = _without_topics(known.initializing, topic_ids)
         initialized = _without_topics(known.initialized, topic_ids)
         record = share_state_record(group.group_id, initializing, initialized, named)
-        _write(state, group, [record], None)
+        _write(state, group.group_id, record, None)
 
 
 def _without_topics(topics: StateTopics, gone: Collection[Uuid]) -> StateTopics:
-    table = HashMap[Uuid, NamedPartitions](uuid_hash, copied_map_slots(len(topics)))
-    for topic, named in topics.items():
-        table.put(topic, named)
-    return {topic: named for topic, named in table.items() if topic not in gone}
+    copied = by_topic_id(topics, copied_map_slots(len(topics)))
+    return {topic: named for topic, named in copied.items() if topic not in gone}
 
 
 def _deleting_names(state: CoordinatorState, topics: Iterable[Uuid]) -> Mapping[Uuid, str]:
     """Returns the present names of topics."""
-    table = HashMap[Uuid, str](uuid_hash)
-    for topic in topics:
-        table.put(topic, _name(state, topic))
-    return dict(table.items())
+    return by_topic_id({topic: _name(state, topic) for topic in topics})
 
 
 def _name(state: CoordinatorState, topic: Uuid) -> str:
@@ -195,12 +199,7 @@ def _name(state: CoordinatorState, topic: Uuid) -> str:
 
 
 def _write(
-    state: CoordinatorState,
-    group: ShareGroup,
-    records: log.Records,
-    then: ForgetInitializing | None,
+    state: CoordinatorState, group_id: str, record: BrokerRecord, then: Continuation | None
 ) -> None:
-    try:
-        log.write(state, group.group_id, records, then)
-    except RequestRefused:
-        return
+    with suppress(RequestRefused):
+        log.write(state, group_id, [record], then)

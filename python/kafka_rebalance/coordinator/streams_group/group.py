@@ -14,22 +14,31 @@
     Reconciling   a member is not STABLE in the assignment epoch
     Stable        all members have their targets
 
-Records change a group: `replay.py`. These fields are in no record: `unlogged`; `refresh_at`;
+Records change a group. These fields are in no record: `unlogged`; `refresh_at`;
 `shutdown_member_id`, the first member that asked to shut the application down.
 
 Source   StreamsGroup.java (Kafka 4.4.0); KIP-1071.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
-from kafka_rebalance.wire.group_states import StreamsGroupState
+from kafka_rebalance.wire import broker_records as wire
+from kafka_rebalance.wire.broker_records import BrokerRecord, RecordKey, RecordType, Role
+from kafka_rebalance.wire.messages import GroupState
 from kafka_rebalance.wire.streams_topology import StreamsTopology
 
-from ..broker_assigned.group import GroupWithStaticMembers
-from .member import NO_TOPOLOGY_EPOCH, StreamsGroupMember
-from .tasks import GroupTasks, MemberTasks, Task
+from ..broker_assigned.group import AssigningGroup
+from ..broker_assigned.records import record_types, sorted_pairs
+from .member import (
+    NO_TOPOLOGY_EPOCH,
+    GroupTasks,
+    MemberTasks,
+    StreamsGroupMember,
+    Task,
+    task_list,
+)
 from .topology import ConfiguredTopology, required_topics, sources_by_name
 
 Owners = dict[Task, set[str]]
@@ -57,7 +66,7 @@ _NOTHING_UNLOGGED = Unlogged()
 
 
 @dataclass(slots=True)
-class StreamsGroup(GroupWithStaticMembers[StreamsGroupMember, GroupTasks]):
+class StreamsGroup(AssigningGroup[StreamsGroupMember, GroupTasks]):
     """A group; its methods return facts, or change the group as one record does.
 
     `unlogged_before` has the id of the append that followed the last change of `unlogged`, and the
@@ -66,6 +75,7 @@ class StreamsGroup(GroupWithStaticMembers[StreamsGroupMember, GroupTasks]):
 
     group_type: ClassVar[str] = "streams"
     delays_first_targets: ClassVar[bool] = True
+    nested: ClassVar[tuple[str, ...]] = ("standby", "warmup")
 
     validated_topology_epoch: int = NO_TOPOLOGY_EPOCH
     assignment_configs: Mapping[str, str] = field(default_factory=dict)
@@ -78,31 +88,19 @@ class StreamsGroup(GroupWithStaticMembers[StreamsGroupMember, GroupTasks]):
     unlogged_before: tuple[int, Unlogged] = (-1, _NOTHING_UNLOGGED)
     shutdown_member_id: str | None = None
 
-    def copy(self) -> "StreamsGroup":
-        """Returns a copy that can be changed; both share the immutable members and targets."""
-        return replace(
-            self,
-            members=self.members.copy(),
-            targets=dict(self.targets),
-            static_members=dict(self.static_members),
-            active=dict(self.active),
-            standby={task: set(owners) for task, owners in self.standby.items()},
-            warmup={task: set(owners) for task, owners in self.warmup.items()},
-        )
-
     # Facts ----------------------------------------------------------------------------------------
 
     @property
-    def state(self) -> StreamsGroupState:
+    def state(self) -> GroupState:
         if self.is_empty:
-            return StreamsGroupState.EMPTY
+            return GroupState.EMPTY
         if self.topology is None or self.topology.epoch != self.validated_topology_epoch:
-            return StreamsGroupState.NOT_READY
+            return GroupState.NOT_READY
         if self.epoch > self.assignment_epoch:
-            return StreamsGroupState.ASSIGNING
+            return GroupState.ASSIGNING
         if all(one.is_reconciled_to(self.assignment_epoch) for one in self.members.values()):
-            return StreamsGroupState.STABLE
-        return StreamsGroupState.RECONCILING
+            return GroupState.STABLE
+        return GroupState.RECONCILING
 
     def is_subscribed(self, topic: str) -> bool:
         """Returns whether members process the topic, so that its offsets are kept."""
@@ -117,22 +115,12 @@ class StreamsGroup(GroupWithStaticMembers[StreamsGroupMember, GroupTasks]):
 
     # Changes, one for each kind of record ---------------------------------------------------------
 
-    def update(self, new: StreamsGroupMember) -> None:
-        """Adds or replaces a member."""
-        old = self.members.get(new.member_id)
-        self.members.put(new.member_id, new)
+    def _replaced(self, old: StreamsGroupMember | None, new: StreamsGroupMember | None) -> None:
         if old is not None:
             self._disown(old)
-        for tasks in (new.assigned, new.pending_revocation):
-            self._own(tasks, new.process_id)
-        self._hold_instance(old, new)
-
-    def remove(self, member_id: str) -> None:
-        old = self.members.remove(member_id)
-        if old is None:
-            return
-        self._disown(old)
-        self._hold_instance(old, None)
+        if new is not None:
+            for tasks in (new.assigned, new.pending_revocation):
+                self._own(tasks, new.process_id)
         if self.is_empty:
             self.shutdown_member_id = None
 
@@ -170,7 +158,47 @@ class StreamsGroup(GroupWithStaticMembers[StreamsGroupMember, GroupTasks]):
         Quirk: the processes of a standby task or warm-up are not restored, unless the task is new.
         """
         self.unlogged, self.unlogged_before = before.unlogged, before.unlogged_before
-        self.refresh_at, self.shutdown_member_id = before.refresh_at, before.shutdown_member_id
+        self.shutdown_member_id = before.shutdown_member_id
         for owners, others in ((self.standby, before.standby), (self.warmup, before.warmup)):
             for task in owners:
                 owners[task] = set(others.get(task, owners[task]))
+
+
+# Records; tasks are sorted by subtopology and partition -------------------------------------------
+
+
+def _role(tasks: Collection[Task]) -> Role:
+    return tuple(wire.TaskIds(*one) for one in task_list(tasks))
+
+
+def _held(member: StreamsGroupMember) -> Iterable[Role]:
+    for active, standby, warmup in (member.assigned, member.pending_revocation):
+        yield tuple(
+            wire.TaskIds(name, numbers, tuple(active[name, number] for number in numbers))
+            for name, numbers in task_list(active)
+        )
+        yield _role(standby)
+        yield _role(warmup)
+
+
+RECORDS = record_types(
+    "STREAMS",
+    lambda target: map(_role, target),
+    _held,
+    after=(RecordType.STREAMS_GROUP_TOPOLOGY,),
+)
+
+
+def epoch_record(
+    group: StreamsGroup,
+    epoch: int,
+    metadata_hash: int,
+    validated_topology_epoch: int,
+    configs: Mapping[str, str],
+) -> BrokerRecord:
+    fields = (epoch, metadata_hash, validated_topology_epoch, sorted_pairs(configs))
+    return RECORDS.epoch_record(group.group_id, *fields, *group.description_epochs)
+
+
+def topology_record(group_id: str, topology: StreamsTopology) -> BrokerRecord:
+    return BrokerRecord(RecordKey(RecordType.STREAMS_GROUP_TOPOLOGY, group_id), topology)

@@ -5,7 +5,7 @@
        and changelogs with numbers of partitions
     2. the group; epoch 0 creates it                GROUP_ID_NOT_FOUND
     3. room for a member that joins                 GROUP_MAX_SIZE_REACHED
-    4. the member and its epoch                     `members.py`
+    4. the member and its epoch                     `find_member`
     5. the topology: the first one stays; an older  INVALID_REQUEST, STREAMS_INVALID_TOPOLOGY
        epoch of it is STALE_TOPOLOGY, any other
        change is refused; then the tasks it has
@@ -17,20 +17,23 @@ topology epoch, rack, client tags or process; if the topics' metadata has anothe
 topology became ready, or no longer is; if the settings of the assignment changed; and if a Stable
 group's member does not have its refined assignment.
 
-Source   GroupCoordinatorService.streamsGroupHeartbeat, GroupMetadataManager.streamsGroupHeartbeat
-         (Kafka 4.4.0); docs/behaviour/streams-groups.md; KIP-1071.
+Quirk    a request with an instance id and another member id moves the remembered target to that id
+         even if it is refused. In a group that is not Stable, the holder of the instance id then
+         loses its tasks at its next heartbeat; when the group is Stable again, it gets them back.
+Source   GroupCoordinatorService.streamsGroupHeartbeat, GroupMetadataManager.streamsGroupHeartbeat,
+         getOrMaybeCreate…StreamsGroupMember (Kafka 4.4.0); KIP-1071;
+         docs/behaviour/streams-groups.md.
 
 The response has the member's tasks, if it joins or has got others, and the statuses.
 """
 
-from dataclasses import replace
+from typing import Any
 
 from kafka_rebalance.wire.broker_groups import JOIN_EPOCH, LEAVE_STATIC_EPOCH
 from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.group_states import StreamsGroupState
+from kafka_rebalance.wire.messages import GroupState
 from kafka_rebalance.wire.streams_groups import (
     StreamsGroupHeartbeat,
-    StreamsGroupHeartbeatResponse,
     StreamsStatus,
     TaskList,
 )
@@ -38,18 +41,19 @@ from kafka_rebalance.wire.streams_topology import StreamsTopology
 
 from ..broker_assigned import log
 from ..broker_assigned.kind import BrokerAssigned
-from ..broker_assigned.members import UNCHANGED_MS, RequestRefused, has_room, is_blank, updated
-from ..broker_assigned.timeouts import arm_or_cancel_rebalance, arm_session
-from ..machine.continuations import SendResponse
+from ..broker_assigned.members import (
+    UNCHANGED_MS,
+    RequestRefused,
+    arm_or_cancel_rebalance,
+    is_blank,
+    updated,
+)
 from ..machine.events import Received
 from ..machine.state import CoordinatorState
-from .group import RefinedTargets, StreamsGroup
-from .member import StreamsGroupMember
-from .members import find_member
+from .group import RECORDS, RefinedTargets, StreamsGroup, epoch_record, topology_record
+from .member import NOTHING, GroupTasks, StreamsGroupMember, task_list, task_set
 from .reconciliation import TaskReconciliation
-from .records import current_record, epoch_record, member_record, topology_record
 from .target import NUM_STANDBY_REPLICAS, StreamsChange, initial_key, targets_for
-from .tasks import NOTHING, GroupTasks, task_list, task_set
 from .topology import ConfiguredTopology, configure, is_same, required_topics
 
 TAGS = "rack.aware.assignment.tags"
@@ -73,32 +77,12 @@ def group_status(
     return status
 
 
-def response_of(
-    state: CoordinatorState,
-    request: StreamsGroupHeartbeat,
-    members: tuple[StreamsGroupMember, StreamsGroupMember],
-    topology: ConfiguredTopology,
-    status: list[StreamsStatus],
-) -> StreamsGroupHeartbeatResponse:
-    """Returns the response; `members` is the member before and after the heartbeat."""
-    old, new = members
-    response = StreamsGroupHeartbeatResponse(
-        member_id=new.member_id,
-        member_epoch=new.member_epoch,
-        heartbeat_interval_ms=state.config.group_streams_heartbeat_interval_ms,
-        status=tuple(status),
-        creatable_topics=topology.creatable_topics,
-    )
-    if request.member_epoch != JOIN_EPOCH and old.assigned == new.assigned:
-        return response
-    active, standby, warmup = map(task_list, new.assigned)
-    return replace(response, active_tasks=active, standby_tasks=standby, warmup_tasks=warmup)
-
-
 _FIELDS = ("instance_id", "rack_id", "rebalance_timeout_ms", "process_id", "client_tags")
 
 
-def refuse_streams_fields(request: StreamsGroupHeartbeat) -> ErrorCode:
+def refuse_fields(
+    _state: CoordinatorState, request: StreamsGroupHeartbeat, _version: int | None
+) -> ErrorCode:
     """Returns the error of a request whose fields do not fit together, else NONE."""
     # 1.
     epoch, joins = request.member_epoch, request.member_epoch == JOIN_EPOCH
@@ -127,16 +111,18 @@ def beat(
     records: log.Records = []
     # 2. and 3.
     group, converted = kind.group_for(state, request, records)
-    size = state.config.group_streams_max_size
     joins = request.member_epoch == JOIN_EPOCH
-    if joins and not has_room(group, size, request.member_id, request.instance_id):
-        raise RequestRefused(ErrorCode.GROUP_MAX_SIZE_REACHED)
+    if joins:
+        kind.check_room(state, group, request.member_id, request.instance_id)
     # 4.
-    old = find_member(state, group, request, records)
+    holder = group.static_member(request.instance_id)
+    if holder is not None and holder.member_id != request.member_id:
+        _relabel(state, group, holder.member_id, request.member_id)
+    old = kind.find_member(group, request, records)
     new = _updated(event, request, old)
     is_new = False
     if new != old:
-        records.append(member_record(group.group_id, new))
+        records.append(RECORDS.member_record(group.group_id, new))
         is_new = request.instance_id is None or not new.is_assigned_alike(old)
     # 5.
     topology = _topology(group, request, records)
@@ -157,13 +143,24 @@ def beat(
     _arm_initial(state, group)
     # 7.
     new = _reconciled(state, change, new, request, records, status)
-    timeout_ms = state.config.group_streams_session_timeout_ms
-    arm_session(state, group.group_id, new.member_id, timeout_ms)
     ask_shutdown(group, request)
     status += group_status(event, group, change, new)
-    response = response_of(state, request, (old, new), configured, status)
-    then = SendResponse(event.request_id, response, request)
-    log.write(state, group.group_id, records, then, converted=converted)
+    fields: dict[str, Any] = {"status": tuple(status)}
+    if joins or old.assigned != new.assigned:
+        roles = ("active_tasks", "standby_tasks", "warmup_tasks")
+        fields |= zip(roles, map(task_list, new.assigned), strict=True)
+    fields["creatable_topics"] = configured.creatable_topics
+    kind.answer(state, event, group, new, records, converted=converted, **fields)
+
+
+def _relabel(state: CoordinatorState, group: StreamsGroup, old_id: str, new_id: str) -> None:
+    """Gives the remembered target of a static member's old id to its new id."""
+    refined = group.unlogged.refined
+    targets = dict(refined.targets)
+    target = targets.pop(old_id, None)
+    if target is not None:
+        moved = refined._replace(targets={**targets, new_id: target})
+        group.set_unlogged(group.unlogged._replace(refined=moved), state.num_appends)
 
 
 def _arm_initial(state: CoordinatorState, group: StreamsGroup) -> None:
@@ -243,7 +240,7 @@ def _change(
         configs[TAGS] = ",".join(config.group_streams_rack_aware_assignment_tags)
     is_new |= topology.validated_epoch != group.validated_topology_epoch
     is_new |= configs != group.assignment_configs
-    if is_new or group.state is not StreamsGroupState.STABLE:
+    if is_new or group.state is not GroupState.STABLE:
         return StreamsChange(group, group.epoch + is_new, topology, configs, new)
     # Kafka 4.4 does not refine targets: the refined targets of a Stable group are its targets.
     own = group.targets.get(new.member_id, NOTHING)
@@ -275,7 +272,7 @@ def _reconciled(
     target = refined.get(member.member_id, NOTHING)
     new = TaskReconciliation(group, found.epoch, target, _owned(request)).next(member)
     if new != member:
-        records.append(current_record(group.group_id, new))
+        records.append(RECORDS.current_record(group.group_id, new))
         arm_or_cancel_rebalance(state, group.group_id, new)
     return new
 

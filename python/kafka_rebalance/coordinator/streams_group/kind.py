@@ -15,8 +15,7 @@ Source   GroupMetadataManager (replay, computeDelayedTargetAssignment, streamsGr
          4.4.0).
 """
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Collection
 from typing import Any, ClassVar
 
 from kafka_rebalance.wire import broker_records as wire
@@ -25,37 +24,34 @@ from kafka_rebalance.wire.broker_records import (
     RecordType,
     Role,
 )
-from kafka_rebalance.wire.error_codes import ErrorCode
-from kafka_rebalance.wire.offsets import OffsetCommit, OffsetFetch, OffsetToCommit, TxnOffsetCommit
+from kafka_rebalance.wire.offsets import OffsetToCommit
 from kafka_rebalance.wire.streams_groups import (
-    DescribedStreamsGroup,
     DescribedStreamsMember,
     DescribedTasks,
-    StreamsGroupDescribeResponse,
-    StreamsGroupHeartbeatResponse,
+    StreamsGroupHeartbeat,
+    TaskList,
 )
-from kafka_rebalance.wire.streams_topology import KeyValue, StreamsTopology
+from kafka_rebalance.wire.streams_topology import StreamsTopology
 
 from ..broker_assigned import log
 from ..broker_assigned.kind import BrokerAssigned
-from ..broker_assigned.offsets import committing_member, stale_member
+from ..machine.cluster import ClusterTopics
 from ..machine.deadlines import INITIAL_REBALANCE, DeadlineKey
-from ..machine.events import Received
 from ..machine.state import CoordinatorState
-from .group import StreamsGroup
-from .heartbeat import ask_shutdown, beat
-from .member import StreamsGroupMember, TasksState
-from .records import (
-    TYPES,
-    current_record,
-    epoch_record,
-    group_tombstones,
+from .group import RECORDS, StreamsGroup, epoch_record
+from .heartbeat import ask_shutdown, beat, refuse_fields
+from .member import (
+    NOTHING,
+    NOTHING_ASSIGNED,
+    GroupTasks,
+    MemberTasks,
+    StreamsGroupMember,
+    Task,
+    task_list,
+    task_set,
 )
 from .target import StreamsChange, targets_for
-from .tasks import NOTHING, NOTHING_ASSIGNED, GroupTasks, MemberTasks, Task, task_list
 from .topology import sources_by_name
-
-_KNOWS_EPOCHS = 9
 
 
 class StreamsGroups(BrokerAssigned):
@@ -63,18 +59,16 @@ class StreamsGroups(BrokerAssigned):
 
     group_class = StreamsGroup
     member_class = StreamsGroupMember
-    records = TYPES
-    response = StreamsGroupHeartbeatResponse
-    described = DescribedStreamsGroup
-    describe_response = StreamsGroupDescribeResponse
+    records = RECORDS
+    described_member = DescribedStreamsMember
+    no_target = NOTHING
     nothing: ClassVar[dict[str, object]] = {
         "assigned": NOTHING_ASSIGNED,
         "pending_revocation": NOTHING_ASSIGNED,
     }
+    refuse_fields = staticmethod(refuse_fields)
     beat = beat
     leaves = staticmethod(ask_shutdown)
-    current_record = staticmethod(current_record)
-    group_tombstones = staticmethod(group_tombstones)
 
     # Leaving and deadlines ------------------------------------------------------------------------
 
@@ -93,75 +87,49 @@ class StreamsGroups(BrokerAssigned):
         else:
             super().deadline(state, group, key)
 
+    def owns_only_assigned(
+        self, member: StreamsGroupMember, request: StreamsGroupHeartbeat
+    ) -> bool:
+        active, standby, warmup = member.assigned
+        return (
+            _contains(active.keys(), request.active_tasks)
+            and _contains(standby, request.standby_tasks)
+            and _contains(warmup, request.warmup_tasks)
+        )
+
     # Offsets --------------------------------------------------------------------------------------
 
-    def refuse_commit(
+    def held_since(
         self,
-        state: CoordinatorState,
-        event: Received,
         group: StreamsGroup,
-        request: OffsetCommit | TxnOffsetCommit,
-        offsets: Iterable[OffsetToCommit],
-    ) -> ErrorCode:
-        epoch, is_transaction = request.generation_id, isinstance(request, TxnOffsetCommit)
-        member = committing_member(group, request)
-        if isinstance(member, ErrorCode):
-            return member
-        version = event.api_version
-        if not is_transaction and version is not None and version < _KNOWS_EPOCHS:
-            return ErrorCode.UNSUPPORTED_VERSION
-        if epoch == member.member_epoch:
-            return ErrorCode.NONE
+        member: StreamsGroupMember,
+        offset: OffsetToCommit,
+        cluster: ClusterTopics,
+    ) -> int | None:
         sources = {} if group.topology is None else sources_by_name(group.topology)
-        if epoch < member.member_epoch and all(
-            _had(member, epoch, one, sources) for one in offsets
-        ):
-            return ErrorCode.NONE
-        return ErrorCode.STALE_MEMBER_EPOCH
-
-    def refuse_fetch(self, group: StreamsGroup, request: OffsetFetch) -> ErrorCode:
-        found = stale_member(group, request)
-        return found if isinstance(found, ErrorCode) else ErrorCode.STALE_MEMBER_EPOCH
+        task = sources.get(offset.topic, ""), offset.partition
+        for tasks in (member.assigned, member.pending_revocation):
+            if offset.topic in sources and task in tasks.active:
+                return tasks.active[task]
+        return None
 
     # Records --------------------------------------------------------------------------------------
 
-    def with_fields(
-        self, member: StreamsGroupMember, value: wire.StreamsMemberValue
-    ) -> StreamsGroupMember:
-        return replace(
-            member,
-            instance_id=value.instance_id,
-            rack_id=value.rack_id,
-            client_id=value.client_id,
-            client_host=value.client_host,
-            rebalance_timeout_ms=value.rebalance_timeout_ms,
-            topology_epoch=value.topology_epoch,
-            process_id=value.process_id,
-            user_endpoint=value.user_endpoint,
-            client_tags=dict(value.client_tags),
-        )
-
-    def with_current(
-        self, member: StreamsGroupMember, value: wire.StreamsCurrentValue
-    ) -> StreamsGroupMember:
+    def assignment_of_record(self, value: wire.StreamsCurrentValue) -> dict[str, Any]:
         epoch = value.member_epoch
-        return replace(
-            member,
-            member_epoch=epoch,
-            previous_member_epoch=value.previous_member_epoch,
-            state=TasksState(value.state),
-            assigned=MemberTasks(
-                _epochs(value.active, epoch), _tasks(value.standby), _tasks(value.warmup)
+        return {
+            "assigned": MemberTasks(
+                _epochs(value.active, epoch), task_set(value.standby), task_set(value.warmup)
             ),
-            pending_revocation=MemberTasks(
+            "pending_revocation": MemberTasks(
                 _epochs(value.active_pending, epoch),
-                _tasks(value.standby_pending),
-                _tasks(value.warmup_pending),
+                task_set(value.standby_pending),
+                task_set(value.warmup_pending),
             ),
-        )
+        }
 
     def target_of_record(self, value: wire.StreamsTargetValue) -> GroupTasks:
-        return GroupTasks(_tasks(value.active), _tasks(value.standby), _tasks(value.warmup))
+        return GroupTasks(*map(task_set, (value.active, value.standby, value.warmup)))
 
     def replay_other(self, group: StreamsGroup, name: str | None, value: Any, now_ms: int) -> None:
         match value:
@@ -182,40 +150,19 @@ class StreamsGroups(BrokerAssigned):
 
     # Administrators -------------------------------------------------------------------------------
 
-    def describe_one(self, state: CoordinatorState, group: StreamsGroup) -> DescribedStreamsGroup:
-        return DescribedStreamsGroup(
-            group_id=group.group_id,
-            group_state=str(group.state),
-            group_epoch=group.epoch,
-            assignment_epoch=group.assignment_epoch,
-            members=tuple(
-                DescribedStreamsMember(
-                    member_id=one.member_id,
-                    member_epoch=one.member_epoch,
-                    instance_id=one.instance_id,
-                    rack_id=one.rack_id,
-                    client_id=one.client_id,
-                    client_host=one.client_host,
-                    topology_epoch=one.topology_epoch,
-                    process_id=one.process_id,
-                    user_endpoint=one.user_endpoint,
-                    client_tags=tuple(KeyValue(*pair) for pair in one.client_tags.items()),
-                    task_offsets=(),
-                    task_end_offsets=(),
-                    assignment=_shown(one.assigned.without_epochs()),
-                    target_assignment=_shown(group.targets.get(one.member_id, NOTHING)),
-                )
-                for one in group.members.values()
-            ),
-        )
+    def assignment_of(
+        self, state: CoordinatorState, group: StreamsGroup, member: StreamsGroupMember
+    ) -> dict[str, Any]:
+        return {
+            "task_offsets": (),
+            "task_end_offsets": (),
+            "assignment": _shown(member.assigned.without_epochs()),
+            "target_assignment": _shown(group.targets.get(member.member_id, NOTHING)),
+        }
 
 
 def _shown(tasks: GroupTasks) -> DescribedTasks:
     return DescribedTasks(*map(task_list, tasks))
-
-
-def _tasks(role: Role) -> frozenset[Task]:
-    return frozenset((one.subtopology_id, number) for one in role for number in one.partitions)
 
 
 def _epochs(role: Role, without: int) -> dict[Task, int]:
@@ -228,15 +175,15 @@ def _epochs(role: Role, without: int) -> dict[Task, int]:
     return found
 
 
-def _had(
-    member: StreamsGroupMember, epoch: int, offset: OffsetToCommit, sources: dict[str, str]
-) -> bool:
-    """Returns whether the member had the task in this epoch, and has it still."""
-    task = sources.get(offset.topic, ""), offset.partition
-    for tasks in (member.assigned, member.pending_revocation):
-        if offset.topic in sources and task in tasks.active:
-            return tasks.active[task] <= epoch
-    return False
+def _contains(assigned: Collection[Task], owned: TaskList | None) -> bool:
+    """Returns whether all owned tasks are assigned, and a task of each listed subtopology is."""
+    if owned is None:
+        return False
+    names = {name for name, _ in assigned}
+    return all(
+        name in names and all((name, number) in assigned for number in numbers)
+        for name, numbers in owned
+    )
 
 
 def _first_targets(state: CoordinatorState, group: StreamsGroup) -> None:

@@ -6,16 +6,78 @@
     UNRELEASED_TASKS   it waits for tasks that other members still have
     UNKNOWN            the record has a state that this version does not know
 
-Source   StreamsGroupMember.java, MemberState.java (Kafka 4.4.0).
+Its tasks have three roles; a task is a subtopology's id and a partition:
+
+    active    processes records
+    standby   keeps a copy of the state
+    warmup    copies the state in order to become active; Kafka 4.4 assigns none
+
+Source   StreamsGroupMember.java, MemberState.java, TasksTuple, TasksTupleWithEpochs (Kafka 4.4.0).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import NamedTuple
 
+from kafka_rebalance.java.order import name_key
+from kafka_rebalance.wire.broker_records import Role
+from kafka_rebalance.wire.streams_groups import SubtopologyTasks, TaskList
 from kafka_rebalance.wire.streams_topology import UserEndpoint
 
-from .tasks import NOTHING_ASSIGNED, MemberTasks
+from ..broker_assigned.group import AssignedMember
+
+Task = tuple[str, int]
+NO_TASKS = frozenset[Task]()
+
+
+class GroupTasks(NamedTuple):
+    """Tasks that a member has according to its request, or will have according to its target."""
+
+    active: frozenset[Task] = NO_TASKS
+    standby: frozenset[Task] = NO_TASKS
+    warmup: frozenset[Task] = NO_TASKS
+
+
+class MemberTasks(NamedTuple):
+    """Tasks of a member; each active task with the assignment epoch in which the member got it."""
+
+    active: Mapping[Task, int] = {}
+    standby: frozenset[Task] = NO_TASKS
+    warmup: frozenset[Task] = NO_TASKS
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.active or self.standby or self.warmup)
+
+    def without_epochs(self) -> GroupTasks:
+        return GroupTasks(frozenset(self.active), self.standby, self.warmup)
+
+
+NOTHING = GroupTasks()
+NOTHING_ASSIGNED = MemberTasks()
+
+
+def has_one_of(owned: GroupTasks, tasks: MemberTasks) -> bool:
+    """Returns whether `owned` has one of the tasks, in the same role."""
+    return not (
+        owned.active.isdisjoint(tasks.active)
+        and owned.standby.isdisjoint(tasks.standby)
+        and owned.warmup.isdisjoint(tasks.warmup)
+    )
+
+
+def task_set(listed: TaskList | Role) -> frozenset[Task]:
+    return frozenset((one.subtopology_id, number) for one in listed for number in one.partitions)
+
+
+def task_list(tasks: Iterable[Task]) -> TaskList:
+    """Returns tasks by subtopology, in the order of records: by the id's UTF-16 units, sorted."""
+    found: dict[str, list[int]] = {}
+    for subtopology_id, partition in sorted(tasks, key=lambda task: (name_key(task[0]), task[1])):
+        found.setdefault(subtopology_id, []).append(partition)
+    return tuple(SubtopologyTasks(name, tuple(numbers)) for name, numbers in found.items())
+
 
 NO_TOPOLOGY_EPOCH = -1
 
@@ -35,18 +97,11 @@ class TasksState(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class StreamsGroupMember:
+class StreamsGroupMember(AssignedMember):
     """A member; all members of one process have its `process_id`."""
 
-    member_id: str
-    member_epoch: int = 0
     previous_member_epoch: int = 0
     state: TasksState = TasksState.STABLE
-    instance_id: str | None = None
-    rack_id: str | None = None
-    rebalance_timeout_ms: int = -1
-    client_id: str = ""
-    client_host: str = ""
     topology_epoch: int = NO_TOPOLOGY_EPOCH
     process_id: str = ""
     user_endpoint: UserEndpoint | None = None
@@ -57,9 +112,6 @@ class StreamsGroupMember:
     @property
     def is_revoking(self) -> bool:
         return self.state is TasksState.UNREVOKED_TASKS
-
-    def is_reconciled_to(self, epoch: int) -> bool:
-        return self.state is TasksState.STABLE and self.member_epoch == epoch
 
     def is_assigned_alike(self, other: "StreamsGroupMember") -> bool:
         """Returns whether no field has changed on which the assignment of tasks may depend."""

@@ -30,8 +30,16 @@ from kafka_rebalance.wire.error_codes import ErrorCode
 
 from ..broker_assigned.members import RequestRefused, stepped
 from .group import Owners, StreamsGroup
-from .member import StreamsGroupMember, TasksState
-from .tasks import NOTHING, NOTHING_ASSIGNED, GroupTasks, MemberTasks, Task, has_one_of
+from .member import (
+    NOTHING,
+    NOTHING_ASSIGNED,
+    GroupTasks,
+    MemberTasks,
+    StreamsGroupMember,
+    Task,
+    TasksState,
+    has_one_of,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,10 +27,8 @@ from kafka_rebalance.wire.streams_groups import StreamsStatus
 
 from ..machine.deadlines import INITIAL_REBALANCE, DeadlineKey
 from ..machine.state import CoordinatorState
-from .group import StreamsGroup
-from .member import StreamsGroupMember
-from .records import target_epoch_record, target_record
-from .tasks import NOTHING, GroupTasks, Task
+from .group import RECORDS, StreamsGroup
+from .member import NOTHING, GroupTasks, StreamsGroupMember, Task
 from .topology import ConfiguredTopology
 
 NUM_STANDBY_REPLICAS = "num.standby.replicas"
@@ -78,40 +76,33 @@ def targets_for(state: CoordinatorState, change: StreamsChange) -> Targets:
     if epoch >= change.epoch:
         return Targets(epoch, present)
     if change.refined is not None and epoch >= group.epoch:
-        record = target_epoch_record(group_id, change.epoch, group.assignment_timestamp_ms)
+        record = RECORDS.target_epoch_record(group_id, change.epoch, group.assignment_timestamp_ms)
         return Targets(change.epoch, present, (record,))
     # 3.
     interval = state.config.group_streams_assignment_interval_ms
     if group.has_recent_targets(interval, state.now_ms):
         return Targets(epoch, present, status=delayed)
     # 4.
-    order = java_hash_order(list(members := _members(change)))
+    member = change.member
+    members = dict(group.members.items()) if member is None else group.members_with(member)
+    order = java_hash_order(list(members))
     new = _computed(change, [members[one] for one in order])
     records = [
-        target_record(group_id, member_id, new[member_id])
+        RECORDS.target_record(group_id, member_id, new[member_id])
         for member_id in order
         if present.get(member_id) != new[member_id]
     ]
-    records.append(target_epoch_record(group_id, change.epoch, state.now_ms))
+    records.append(RECORDS.target_epoch_record(group_id, change.epoch, state.now_ms))
     return Targets(change.epoch, new, tuple(records))
-
-
-def _members(change: StreamsChange) -> dict[str, StreamsGroupMember]:
-    new, replaced = change.member, _replaced_id(change)
-    members = {one: change.group.members[one] for one in change.group.members if one != replaced}
-    return members if new is None else {**members, new.member_id: new}
 
 
 def _present(change: StreamsChange) -> dict[str, GroupTasks]:
     """Returns the present targets, that of a replaced static member under its new id."""
-    targets, replaced = dict(change.group.targets), _replaced_id(change)
-    if change.member is not None and replaced in targets:
-        targets[change.member.member_id] = targets.pop(replaced)
+    targets, new = dict(change.group.targets), change.member
+    replaced = None if new is None else change.group.replaced_id(new)
+    if new is not None and replaced in targets:
+        targets[new.member_id] = targets.pop(replaced)
     return targets
-
-
-def _replaced_id(change: StreamsChange) -> str | None:
-    return None if change.member is None else change.group.replaced_id(change.member)
 
 
 def _computed(change: StreamsChange, members: list[StreamsGroupMember]) -> dict[str, GroupTasks]:

@@ -99,7 +99,7 @@ def _refused(state: AsyncMembership, error: ErrorCode) -> None:
         fence(state)
         state.heartbeat_failures = state.retry_at_ms = 0
     elif error is _E.TOPIC_AUTHORIZATION_FAILED:
-        state.throw(error, f"a heartbeat was answered {error}")  # the member goes on
+        state.throw(error, f"a heartbeat was answered {error}")  # the member continues
     elif error is _E.COORDINATOR_LOAD_IN_PROGRESS:
         pass
     elif error is not _E.GROUP_ID_NOT_FOUND or state.state is not _S.UNSUBSCRIBED:
@@ -114,7 +114,7 @@ def _back_off(state: AsyncMembership) -> None:
 
 
 def fence(state: AsyncMembership) -> None:
-    """Loses all partitions, then joins again with the same id; one that leaves is just gone."""
+    """Loses all partitions; unless the member was leaving, it joins again with its old id."""
     if state.state in (_S.PREPARE_LEAVING, _S.LEAVING):
         state.move(_S.UNSUBSCRIBED)
     elif state.state not in NOT_IN_GROUP:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A member's assignments: that of the coordinator, and the one that the member has taken over.
+"""A member's assignments: the coordinator's, and the one that the member has applied.
 
 A local epoch counts the assignments that differ from the last one. So the member acknowledges an
-assignment even if the last taken-over one had the same partitions.
+assignment even if the one that it applied last contains the same partitions.
 
 Source   AbstractMembershipManager.LocalAssignment (Kafka 4.4.0).
 """
@@ -20,7 +20,7 @@ _NO_EPOCH = -1
 
 
 class LocalAssignment(NamedTuple):
-    """Partitions by topic id, ascending; `epoch` is known to the client alone."""
+    """Partitions by topic id, ascending; only the client knows `epoch`."""
 
     epoch: int
     partitions: Mapping[Uuid, tuple[int, ...]]
@@ -31,7 +31,7 @@ class LocalAssignment(NamedTuple):
         return self.epoch == _NO_EPOCH
 
     def updated(self, assigned: Iterable[TopicPartitions]) -> "LocalAssignment":
-        """Returns what follows this assignment; itself if the partitions are the same."""
+        """Returns the assignment that follows this one; itself if the partitions are equal."""
         partitions = {one.topic_id: tuple(sorted(one.partitions)) for one in assigned}
         if not self.is_none and partitions == self.partitions:
             return self

@@ -8,7 +8,7 @@
 The caller sends every Send and reports Answered or Failed, calls `handle(Tick(), t)` when
 `next_deadline_ms()` is `t`, and polls. After Revoked, Assigned or Lost in a poll it reports
 CallbackCompleted when the callback has returned; heartbeats go on meanwhile. Unsubscribe and Close
-wait for their callback themselves. Only the member id and back-offs are random, from `rng`.
+themselves wait for their callback. Only the member id and back-offs are random, from `rng`.
 
 With `client_library` "librdkafka", the consumer reconciles as librdkafka does (`reconciliation`).
 
@@ -52,7 +52,7 @@ class AsyncConsumer:
 
     @property
     def member_id(self) -> str:
-        """Returns the id that the client has drawn: 22 characters, the same in all joins."""
+        """Returns the random id that the client has chosen: 22 characters, equal in all joins."""
         return self._state.member_id
 
     @property
@@ -66,7 +66,7 @@ class AsyncConsumer:
 
     @property
     def is_in_poll(self) -> bool:
-        """Returns whether the last poll goes on, because it still has callbacks to run.
+        """Returns whether the last poll is still running, because it still has callbacks to run.
 
         A poll of librdkafka waits for the callback that assigns after the one that revokes.
         """
@@ -81,7 +81,7 @@ class AsyncConsumer:
 
     @property
     def heartbeat_interval_ms(self) -> int:
-        """Returns the interval that the coordinator told; 0 before its first response."""
+        """Returns the interval that the coordinator sent; 0 before its first response."""
         return self._state.heartbeat_interval_ms
 
     @property
@@ -91,18 +91,18 @@ class AsyncConsumer:
 
     @property
     def misses_topics(self) -> bool:
-        """Returns whether a topic that it subscribes to, or has got, is not in its metadata."""
+        """Returns whether the metadata lack a topic that is subscribed or assigned."""
         state = self._state
         unknown = state.subscription - set(state.topics.values())
         return bool(unknown) or self.misses_names
 
     @property
     def misses_names(self) -> bool:
-        """Returns whether it has got a topic id that its metadata lack; it then asks at once."""
+        """Returns whether the metadata lack an assigned topic id; it requests them at once."""
         return reconciliation.misses_names(self._state)
 
     def sees(self, topics: tuple[Topic, ...]) -> bool:
-        """Returns whether these topics differ from the metadata that the consumer has."""
+        """Returns whether these topics differ from the consumer's metadata."""
         return self._metadata != topics
 
     def is_idle(self) -> bool:

@@ -3,7 +3,7 @@
 
     at once        while the member joins, acknowledges or leaves; the first two wait for the
                    response to the last heartbeat
-    interval       the coordinator tells it; it is counted from sending
+    interval       the coordinator sets it; it is counted from sending
     after an error all fields, after a back-off that the states above do not wait for
     no polls       after `max.poll.interval.ms` the member leaves, and is STALE until the next poll
 
@@ -26,7 +26,7 @@ def beat(state: AsyncMembership) -> None:
     """Sends the heartbeat that is due, if one is."""
     if state.node is None or state.state in NOT_IN_GROUP:
         if state.state is _S.LEAVING:
-            state.move(_S.UNSUBSCRIBED)  # without a coordinator, the member just goes
+            state.move(_S.UNSUBSCRIBED)  # without a coordinator, the member just leaves
         return
     is_leaving = state.state in (_S.PREPARE_LEAVING, _S.LEAVING)
     if state.poll_until_ms <= state.now_ms and not is_leaving:
@@ -77,7 +77,7 @@ def _send(state: AsyncMembership) -> None:
 
 
 def has_news(state: AsyncMembership) -> bool:
-    """Returns whether the next heartbeat has more than the ids and the epoch."""
+    """Returns whether the next heartbeat contains more than the ids and the epoch."""
     sent = state.sent_fields
     return (
         sent.rebalance_timeout_ms is None

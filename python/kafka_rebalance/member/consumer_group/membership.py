@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Holds the state of a member of a consumer group, with the actions that several steps need.
 
-The client has two threads. The application's polls, and runs the callbacks; the background thread
-sends heartbeats, and keeps sending them while a callback runs. So a callback that is due waits in
-`callbacks` for the next poll, and `running` is the one that the application runs now.
+The client has two threads. The application's thread polls and runs the callbacks; the background
+thread sends heartbeats, and keeps sending them while a callback runs. So a callback that is due
+waits in `callbacks` for the next poll, and `running` is the one that the application runs now.
 """
 
 import random
@@ -32,7 +32,7 @@ from .states import LEGAL_PREDECESSORS, ConsumerMemberState
 
 
 class Purpose(Enum):
-    """What goes on when a callback has returned."""
+    """The action that continues when a callback has returned."""
 
     REVOKE = auto()  # a reconciliation, which then assigns
     ASSIGN = auto()  # a reconciliation, which is then acknowledged
@@ -57,7 +57,7 @@ class RequestInFlight:
 
 @dataclass(slots=True)
 class LocalReconciliation:
-    """The assignment that is being taken over, from the commit to the acknowledgement."""
+    """The assignment that is being applied, from the commit to the acknowledgement."""
 
     assignment: LocalAssignment
     owned: tuple[TopicPartition, ...]
@@ -73,7 +73,7 @@ class LocalReconciliation:
 
 @dataclass(slots=True)
 class SentFields:
-    """The fields of the last heartbeat that had them; after an error, all are sent again."""
+    """The fields as last sent, each in its last heartbeat; after an error, all are sent again."""
 
     rebalance_timeout_ms: int | None = None
     topics: frozenset[str] | None = None
@@ -103,7 +103,7 @@ class AsyncMembership:
     owned: tuple[TopicPartition, ...] = ()
     reconciliation: LocalReconciliation | None = None
     callbacks: deque[Callback] = field(default_factory=deque)
-    callbacks_in_poll: int = 0  # how many of them the last poll has still to run
+    callbacks_in_poll: int = 0  # how many callbacks the last poll still has to run
     running: Callback | None = None
     rejoins_when_released: bool = False
     # Commits.
@@ -116,7 +116,7 @@ class AsyncMembership:
     sent: dict[int, RequestInFlight] = field(default_factory=dict)
     request_ids: "count[int]" = field(default_factory=lambda: count(1))
     sent_fields: SentFields = field(default_factory=SentFields)
-    heartbeat_interval_ms: int = 0  # the coordinator tells it
+    heartbeat_interval_ms: int = 0  # set by the coordinator
     heartbeat_at_ms: int = 0
     heartbeat_failures: int = 0
     retry_at_ms: int = 0  # no heartbeat of the interval before this time
@@ -126,7 +126,7 @@ class AsyncMembership:
     effects: list[MemberEffect] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        # The client draws its id once, and keeps it over all joins.
+        # The client chooses its random id once, and keeps it over all joins.
         drawn = self.rng.getrandbits(128).to_bytes(16, "big")
         self.member_id = self.member_id or urlsafe_b64encode(drawn).decode().rstrip("=")
 
@@ -197,14 +197,14 @@ class AsyncMembership:
         self.names.clear()
 
     def lose(self) -> None:
-        """Calls onPartitionsLost for all partitions, in the next poll; at once if it has none."""
+        """Calls onPartitionsLost for all partitions, in the next poll, if there are any."""
         if self.owned:
             self.callbacks.append(Callback(Lost(self.owned), Purpose.RELEASE))
         else:
             self.released()
 
     def released(self) -> None:
-        """The partitions are lost: a fenced member joins, and a stale one if it was polled."""
+        """Continues after the loss: a fenced member joins, and a stale one if it was polled."""
         self.clear_assignment()
         is_stale = self.state is ConsumerMemberState.STALE
         if self.state is ConsumerMemberState.FENCED or (is_stale and self.rejoins_when_released):

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Takes over the assignment of the coordinator: one reconciliation at a time.
+"""Applies the coordinator's assignment: one reconciliation at a time.
 
     1. start     in a poll; without automatic commits and without a revocation also between polls.
-                 The member stops reading what it has to give up
+                 The member stops reading the partitions that it has to give up
     2. commit    of all positions, tried again until the rebalance timeout
     3. revoke    onPartitionsRevoked, if the member has to give up partitions
     4. assign    onPartitionsAssigned with the gained partitions, even if there are none
     5. state     ACKNOWLEDGING, which sends a heartbeat at once
 
 A reconciliation ends without effect if the member has left RECONCILING, or has joined again. Topics
-that the client does not know are left out; the rest is acknowledged meanwhile.
+that the client does not know are left out; the other topics are acknowledged meanwhile.
 
 librdkafka's main thread starts without a poll. Step 3 is in the next poll, step 2 follows it and
 commits only the revoked partitions, and step 4 is in the same poll.
@@ -78,7 +78,7 @@ def needs_poll(state: AsyncMembership) -> bool:
 
 
 def _resolve(state: AsyncMembership) -> None:
-    """Keeps the names of the assigned topics; asks for metadata if an id has no name."""
+    """Stores the names of the assigned topics; requests metadata if an id has no name."""
     for topic in state.target.partitions:
         if topic in state.topics:
             state.names[topic] = state.topics[topic]
@@ -87,7 +87,7 @@ def _resolve(state: AsyncMembership) -> None:
 
 
 def misses_names(state: AsyncMembership) -> bool:
-    """Returns whether the assignment has a topic id whose name the client does not know."""
+    """Returns whether the assignment contains a topic id whose name the client does not know."""
     known = state.names.keys() | state.topics.keys()
     return any(topic not in known for topic in state.target.partitions)
 
@@ -168,7 +168,7 @@ def _call_revoked(state: AsyncMembership, running: LocalReconciliation) -> None:
 
 
 def returned(state: AsyncMembership, callback: Callback) -> None:
-    """Goes on after a callback."""
+    """Continues after a callback."""
     if callback.purpose is Purpose.RELEASE:
         state.released()
         return

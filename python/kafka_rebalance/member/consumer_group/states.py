@@ -3,9 +3,9 @@
 
     UNSUBSCRIBED       not in the group, no heartbeats
     JOINING            heartbeats with epoch 0 are sent at once, one after the other
-    RECONCILING        a new assignment is not taken over yet
-    ACKNOWLEDGING      taken over; the next heartbeat, which is sent at once, reports it
-    STABLE             nothing to do but heartbeats
+    RECONCILING        a new assignment has arrived and is not applied yet
+    ACKNOWLEDGING      the assignment is applied; the next heartbeat, sent at once, reports it
+    STABLE             the member only sends heartbeats
     FENCED             removed by the coordinator; joins again after onPartitionsLost
     PREPARE_LEAVING    gives up its partitions before it leaves
     LEAVING            the heartbeat that leaves is sent at once

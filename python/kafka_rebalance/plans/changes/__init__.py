@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of a group, as objects and as short texts."""
+"""Changes of a group, as objects and as short strings."""
 
 from .assignor import SwitchAssignor as SwitchAssignor
 from .bounces import BounceMembers as BounceMembers

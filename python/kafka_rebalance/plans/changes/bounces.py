@@ -36,7 +36,7 @@ from .made_up import MadeUp
 from .topic_order import listed_anew
 
 AWAY_MS = 10_000
-"""How long a member is assumed to be away if a change does not say it."""
+"""The time that a member is assumed to be away if a change does not set it."""
 
 HEARTBEAT_MS = 5_000
 """The default of `group.consumer.heartbeat.interval.ms`, and of share and streams groups."""
@@ -173,9 +173,9 @@ def _join_again(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
 def _return(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
     """Returns the group after a member left and came back before the group answered to it.
 
-    The member left its partitions, so the assignor sees it without any. Whatever it gets again has
-    waited for it. Leaving and coming back make a group epoch each. In a group of a leader they make
-    one generation, but two if no other member is there: the empty group has one, too.
+    The member left its partitions, so the assignor sees it without any. Each partition that it gets
+    again has waited for it. Leaving and coming back make a group epoch each. In a group of a leader
+    they make one generation, but two if no other member is there: the empty group has one, too.
     """
     joined = _join_again(group, member, ids)
     if group.assignor not in SERVER_SIDE and len(group.members) > 1:

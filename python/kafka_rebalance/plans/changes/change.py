@@ -3,7 +3,7 @@
 
 A change is one event or more (`events`): most changes are one, but the bounce of a dynamic member
 is two, because it leaves and comes back. After each event a live group rebalances until it has
-settled (`plans/rounds.py`). `members.py` and `topics.py` have the changes, `text.py` lists all of
+settled (`plans/rounds.py`). `members.py` and `topics.py` define the changes, `text.py` lists all of
 them. Mirror: `src/plans/changes/change.rs`.
 
 A change that does not fit the group is a GroupError at `change`: for example, fewer partitions than
@@ -40,7 +40,7 @@ class Verb(NamedTuple):
 
 
 class Change(ABC):
-    """A change of a group. Its `str` is a text that parses to an equal change.
+    """A change of a group. Its `str` parses to an equal change.
 
     `text.CHANGES` lists the subclasses that `plan` and the command line know.
     """
@@ -80,7 +80,7 @@ def check_fields(change: Any) -> None:
 
 
 def check_least(number: int, least: int, noun: str) -> None:
-    """Raises a GroupError at `change` for a number below `least`, which no group makes right."""
+    """Raises a GroupError at `change` for a number below `least`, which is wrong in any group."""
     if number < least:
         raise error(f"{number} is not a number of {noun} from {least} on")
 

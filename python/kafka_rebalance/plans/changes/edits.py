@@ -26,8 +26,8 @@ class Edited(NamedTuple):
                    revoke all partitions to join again.
     `forgets`      are eager members of a cooperative group: they revoke all partitions, and claim
                    none.
-    `held`         is what members held when the rebalance begins, if a member of `group` that came
-                   back is without what it held; None otherwise.
+    `held`         maps members to what they held when the rebalance begins, if a member of `group`
+                   that came back has lost what it held; None otherwise.
     """
 
     group: GroupSpec

@@ -14,9 +14,9 @@ and a counter, so every run of a plan makes up equal ids.
 The name of a new member has one of these origins:
 
     given     the change names it: `client-id=`, `instance-id=`
-    shared    all members have one client id, and the new member has it too
-    counted   the next number, as orders-10 after orders-9; an instance id that is not given is
-              always counted
+    shared    all members share one client id, and the new member gets it too
+    counted   the next number, as orders-10 after orders-9; an instance id that the change does not
+              name is always counted
     copied    the name of the copied member, if it has no number, or if some members share it
     known     the member restarts, and keeps its name
 
@@ -84,7 +84,7 @@ PLANNED = Draw()
 
 
 class MadeUp:
-    """Makes up the ids of one draw; no id occurs twice.
+    """Makes up the ids of one draw (draw 0: those of the plan itself); no id occurs twice.
 
     `made` are the newcomers so far, in order. `aliases` maps member ids and instance ids of draw 0
     to those of this draw, `client_aliases` maps client ids. `places_guessed` is True if the racks
@@ -115,7 +115,7 @@ class MadeUp:
         is_static: bool,
         is_bare: bool = False,
     ) -> Newcomer:
-        """Makes up an id that is not in `taken`: `name`, a dash and a UUID.
+        """Makes up an id that `taken` does not contain: `name`, a dash and a UUID.
 
         With `is_bare`, the id is a UUID in base64, without the name.
         """
@@ -204,7 +204,7 @@ class MadeUp:
 def was_made_up(name: str, group_id: str, members: int) -> bool:
     """Returns whether a plan of this group makes up this id, or one that `name` shortens.
 
-    Looked at are the first ids of draw 0: those of a bounce of all members, and a few more.
+    It compares the first ids of draw 0: those of a bounce of all members, and a few more.
     """
     first = (_chosen(group_id, 0, number) for number in range(min(members, _MOST_LOOKED_AT) + 10))
     return any(

@@ -28,7 +28,7 @@ def in_table_order(
 ) -> list[Member]:
     """Returns members, newest first, in the order of the broker's table.
 
-    `has_joined` is False while the first of them is in the table, but not yet replaced by its
+    `has_joined` is False while the first member is in the table, but not yet replaced by its
     record. `most` is the most members that the table is known to have had.
     """
     slots = SMALLEST

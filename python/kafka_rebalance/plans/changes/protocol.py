@@ -56,9 +56,9 @@ _OFFERED = {CONSUMER: ("uniform", "range"), CLASSIC: tuple(BUILT_IN)}
 class SwitchProtocol(Change):
     """All members restart one after another, in join order, with another `group.protocol`.
 
-    `protocol` is "consumer" or "classic". `assignor` is that of the group afterwards: uniform
-    (None means this one) or range in the broker; or a classic one, such as librdkafka/range (None
-    means range, the first in the Java client's default list).
+    `protocol` is "consumer" or "classic". `assignor` is that of the group afterwards: uniform (also
+    for None) or range in the broker; or a classic one, such as librdkafka/range (for None: range,
+    the first in the Java client's default list).
     """
 
     protocol: str
@@ -149,8 +149,8 @@ def lacking(assignor: str) -> str:
 def copies_user_data(group: GroupSpec) -> bool:
     """Returns whether the leader copies the user data of subscriptions into its assignments.
 
-    That is librdkafka's cooperative-sticky. A member's first subscription has no user data; the
-    subscriptions of all its later joins have some.
+    Only librdkafka's cooperative-sticky does this. A member's first subscription has no user data;
+    the subscriptions of all its later joins have some.
     """
     library = library_of(group.assignor) or group.leader_library
     return library == "librdkafka" and protocol_name(group.assignor or "") == "cooperative-sticky"
@@ -207,7 +207,7 @@ class _Restart(NamedTuple):
         # The broker copies its table first; the replaced member then has the last place.
         members = _in_brokers_order(group, self)
         taken = {member.member_id for member in group.members}
-        # Until the last static member is back, its own place keeps the group a consumer group.
+        # The entry of the last static member keeps the group a consumer group until it is back.
         back = restarted(self.member, ids, taken, is_bare=True)
         held = next(one for one in members if one.member_id == self.member.member_id)
         new = replace(held, member_id=back.member_id)
@@ -229,7 +229,7 @@ class _Restart(NamedTuple):
 
     def _eager(self, group: GroupSpec) -> frozenset[str]:
         """Returns the members of the classic protocol, if they are eager."""
-        # With a leader, eager members claim their last assignment: they are no exception there.
+        # With a leader, eager members claim their last assignment, so they need no exception.
         if not self.stops or group.assignor not in SERVER_SIDE:
             return frozenset()
         return self.left if self.protocol == CONSUMER else _ids(group) - self.left

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes as short texts, with one grammar in Python, on the command line and in data frames.
+"""Changes as short strings, with one grammar in Python, on the command line and in data frames.
 
     change  = verb [("=" | " ") value]        add-members=2   partitions orders=24
     --verb value                              a change as an option of the command line
@@ -36,7 +36,7 @@ _TEXT = re.compile(r"([a-z-]+)(?:[= ](.*))?", re.DOTALL)
 
 
 def change_from_text(text: str) -> Change:
-    """Parses one change. Errors: GroupError at `change` if the text is not a change."""
+    """Parses one change. Errors: GroupError at `change` if the string is not a change."""
     if not isinstance(text, str):
         raise error(f"{text!r} is not a text, as add-members=2")
     match = _TEXT.fullmatch(text.strip(" \t\r\n"))

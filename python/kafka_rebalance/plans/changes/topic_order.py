@@ -4,18 +4,18 @@
 kafka-python and aiokafka keep the topics of a consumer in a set, and send them in the order of this
 set. It follows the hashes of the names, which have another seed in each process (unless
 PYTHONHASHSEED is set). The sticky classes of both libraries compare the members' *lists*: if equal
-topics are in different orders, the class takes the subscriptions for unequal ones, and may assign
-otherwise. No other assignor's answer depends on this order.
+topics are in different orders, the class treats the subscriptions as unequal, and may return
+another assignment. No other assignor's answer depends on this order.
 
 Members of a group that the broker assigns send sorted topics: equal hashes then have this order in
 the broker's tables.
 
-So the order in a new process, or of a new subscription, is a guess. A plan has that of the group's
-line or of the change; each draw has its own (`MadeUp.listed`). These classes run in Python only, so
-there is no mirror in Rust.
+So the order in a new process, or of a new subscription, is a guess. A plan uses the order in the
+group's line or in the change; each draw uses its own (`MadeUp.listed`). These classes run in Python
+only, so there is no mirror in Rust.
 
 Source   kafka-python 3.0.12, aiokafka 0.14.0 (SubscriptionState; _are_subscriptions_identical of
-         the sticky class). Java has a TreeSet; librdkafka and kafka-python's cooperative-sticky
+         the sticky class). Java uses a TreeSet; librdkafka and kafka-python's cooperative-sticky
          sort.
 """
 
@@ -37,7 +37,7 @@ _COMPARE_LISTS = ("kafka-python/sticky", "aiokafka/sticky")
 def listed_anew(group: GroupSpec, ids: MadeUp, who: Collection[str] | None = None) -> GroupSpec:
     """Returns the group after these members (None: all) listed their topics for the first time.
 
-    Only members change whose library lists a set, and only if the assignor reads the order.
+    Only members whose library keeps a set change, and only if the assignor reads the order.
     """
     if group.assignor in SERVER_SIDE:
         return group.edited(

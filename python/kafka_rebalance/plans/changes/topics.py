@@ -5,7 +5,8 @@ No rebalance follows if nobody subscribes to the topics that grow or are deleted
 subscribe again to the topics that they have. Then only these clients join again:
 
     aiokafka     each member that subscribes again
-    librdkafka   a leader that subscribes again under an eager assignor; each member is taken for it
+    librdkafka   a leader that subscribes again under an eager assignor; any member may be the
+                 leader
 
 Source   ConsumerCoordinator.MetadataSnapshot, SubscriptionState.changeSubscription (Kafka 4.4.0);
          all clients: tests/live/test_topic_changes.py; broker: GroupMetadataManager.
@@ -135,7 +136,8 @@ class AddTopics(Change):
         check_limit(group, sum(count for _, count in self.topics))
 
         def edit(group: GroupSpec, ids: MadeUp) -> Edited:
-            # An assignor of the brokers reads ids; a later change of the protocol may lead to one.
+            # The brokers' assignors read topic ids; a later change of protocol may lead to such an
+            # assignor.
             has_ids = any(topic.topic_id is not None for topic in group.topics)
             has_ids |= group.assignor in SERVER_SIDE
             created = tuple(
@@ -177,7 +179,8 @@ class RemoveTopics(Change):
         gone = set(self.topics)
 
         def edit(group: GroupSpec, _: MadeUp) -> Edited:
-            # A broker's target has the ids of deleted topics, until it computes the next one.
+            # A broker's target contains the ids of deleted topics until the next target is
+            # computed.
             owned = {tp.topic for m in group.members for tp in m.owned_partitions}
             kept = owned if group.assignor in SERVER_SIDE else set()
             topics = tuple(

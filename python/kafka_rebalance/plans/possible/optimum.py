@@ -62,9 +62,9 @@ class Level:
 class Possible:
     """The best balance, and the fewest partitions that have to move to reach it.
 
-    `assignment` reaches it with these moves. `levels` prove the balance; the prices, one for
-    each topic and each member (`moves.py`), prove that fewer moves do not suffice. Groups that
-    share partitions or have tasks have None as `least_moves`, and no proof (`plans/playing.py`).
+    `assignment` reaches it with these moves. `levels` prove the balance; the prices, one for each
+    topic and each member (`moves.py`), prove that fewer moves do not suffice. For groups that share
+    partitions or have tasks, `least_moves` is None, without a proof (`plans/playing.py`).
     """
 
     balance: Balance
@@ -178,7 +178,7 @@ def _named(group: GroupSpec, classes: Classes, level: ClassLevel) -> Level:
 
 
 def from_core(found: "_core.Possible", member_ids: tuple[str, ...]) -> Possible:
-    """Converts a result of the core; `member_ids` has the members of the group in join order."""
+    """Converts a result of the core; `member_ids` lists the group's members in join order."""
     best = from_columns(member_ids, found.assignment)
     members = [tuple(member_ids[m] for m in one.members) for one in found.levels]
     levels = (

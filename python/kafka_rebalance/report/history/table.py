@@ -98,7 +98,7 @@ def print_patterns(patterns: Sequence[Pattern]) -> None:
 
 
 def pattern_text(one: Pattern, names: Mapping[str, str]) -> str:
-    """Returns a pattern with its times and generations, and what would have prevented it."""
+    """Returns a pattern with its times and generations, and how to prevent it."""
     place = f"{clock(one.first_ms)} to {clock(one.last_ms)[11:]}, generations"
     instead = f". Instead: {one.instead}" if one.instead else ""
     return f"{one.kind}: {shortened(one.told, names)} ({place} {runs(one.generations)}){instead}."
@@ -125,7 +125,9 @@ def row_text(row: RecordedRebalance, names: Mapping[str, str]) -> str:
 
 
 def print_replay(replayed: Sequence[ReplayedRebalance]) -> None:
-    """Prints how many answers are equal, by assignor and leader's library; then the others."""
+    """Prints how many answers are equal, by assignor and leader's library; then the answers that
+    differ.
+    """
     rows = [
         [one.protocol, one.leader_library, f"{one.equal} of {one.computed}", str(one.not_computed)]
         for one in replay_shares(replayed)
@@ -169,7 +171,7 @@ def print_counterfactuals(
 def _with_static(played: Sequence[Counterfactual], *, static: bool) -> list[Counterfactual]:
     """Returns one counterfactual for each group: with `static`, that with static members.
 
-    If no member of a group came back, the group has none with static members.
+    A group of which no member came back has no counterfactual with static members.
     """
     chosen: dict[str, Counterfactual] = {}
     for one in played:
@@ -182,7 +184,7 @@ def clock(time_ms: int) -> str:
     """Returns the date and time in UTC, to the second."""
     try:
         return datetime.fromtimestamp(time_ms / 1000, tz=UTC).strftime("%Y-%m-%d %H:%M:%S")
-    except (OverflowError, ValueError, OSError):  # a record may have any number as its time
+    except (OverflowError, ValueError, OSError):  # a record may contain any number as its time
         return f"{time_ms} ms"
 
 

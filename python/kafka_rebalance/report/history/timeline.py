@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One group's history as SVG: a row for each member, a column for each record, coloured by cause.
 
-Columns are in order of time; below every eighth one are its time and its generation. A
-member that comes back under a new id stays in its row if its name is unique in the group.
+Columns are in order of time; below every eighth column are its time and its generation. A member
+that comes back under a new id stays in its row if its name is unique in the group.
 """
 
 from collections import Counter
@@ -41,7 +41,9 @@ _LABEL_EVERY = 8
 
 
 def timeline(recorded: Recorded) -> str:
-    """Returns the picture of one group's last records, with a note on what it leaves out."""
+    """Returns the picture of one group's last records, with a note on the records that it leaves
+    out.
+    """
     columns = [(row, one) for row, one in recorded if one is not None][-MOST_COLUMNS:]
     rows = _rows([one for _, one in columns])
     shown = list(rows)[:MOST_MEMBERS]

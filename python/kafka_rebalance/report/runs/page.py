@@ -13,8 +13,8 @@ from .run import chapter_columns, chapter_rows, settled_text, total_cells, total
 from .time_axis import TimeAxis
 from .timeline import Bar, Look, Mark, Timeline, timeline_of
 
-# The shades are so light that black text is legible on them. Without colours some look alike; the
-# labels in the wider bars name the holders.
+# The shades are so light that black text is legible on them. Without colours some shades look
+# alike; the labels in the wider bars name the holders.
 _SHADES = ("#9ecae1", "#fdd0a2", "#c7e9c0", "#dadaeb", "#fee391", "#d9d9d9", "#f7b6d2", "#bdbdbd")
 _SAME_SHADE = "held, by another member with this shade"
 # The marks of members with the same shade: members 0 to 7 have none, members 8 to 15 a line.
@@ -201,7 +201,7 @@ def _bar(bar: Bar, part: Bar, axis: TimeAxis, top: int) -> str:
 def _steps(shown: Timeline, axis: TimeAxis, top: int) -> str:
     """Draws how many partitions nobody works on. During stops, the axis below is a red line.
 
-    So one partition of many, whose step is not higher than a line, is visible too.
+    So a stop of one partition among many is visible, too, although its step is very low.
     """
     bottom, scale = top + _STEPS, _STEPS / max(shown.most, 1)
     path, stops = [f"M {_x(0):.1f} {bottom}"], []
@@ -216,7 +216,7 @@ def _steps(shown: Timeline, axis: TimeAxis, top: int) -> str:
 
 
 def _marks(marks: Sequence[Mark], axis: TimeAxis, bottom: int, top: int) -> str:
-    """Returns a line for each event; it has the event's name if there is space for it."""
+    """Returns a line for each event; a line is labelled with the event's name if there is space."""
     parts, last = [], -float(_WIDTH)
     for mark in marks:
         x = _x(axis.place(mark.at_ms))

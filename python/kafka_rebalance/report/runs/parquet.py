@@ -2,7 +2,7 @@
 """Writes simulated runs as Parquet: a row for each interval in which one member held a partition.
 
 A Connect task counts as a partition. In an interval without a holder, `member` is null. The schema
-in `write_runs` has the columns.
+in `write_runs` lists the columns.
 """
 
 from collections.abc import Mapping

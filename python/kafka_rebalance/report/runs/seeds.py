@@ -36,7 +36,7 @@ def seeds_text(seeds: Sequence[int]) -> str:
 
 
 def spread_text(one: Spread, shown: Shown, never: str = "never") -> str:
-    """Returns text such as `2.8–3.4 (3.1)`, or `7` for equal values.
+    """Returns a string such as `2.8–3.4 (3.1)`, or `7` for equal values.
 
     `never` is the text for runs without the figure.
     """

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 _QUIET_MS = 20_000  # shorter quiet times are not cut
 _MARGIN = 0.06  # the margin as a share of the busy time; it is at least 2.5 s
-_CUT, _CUTS = 0.02, 0.3  # shares of the axis's width: one cut; at most, all cuts together
+_CUT, _CUTS = 0.02, 0.3  # shares of the axis's width: of one cut; of all cuts together, at most
 _STEPS_S = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_200, 3_600)
 
 
@@ -70,7 +70,7 @@ class TimeAxis:
     def ticks(self, most: int = 14) -> list[tuple[float, str]]:
         """Returns the labels of the axis, up to about `most`, as pairs (position, label).
 
-        They are at round times; a span without a round time has one in its middle.
+        The labels are at round times; a span without a round time has a label in its middle.
         """
         total_s = sum(end - start for start, end in self.spans) / 1000
         step = next((s * 1000 for s in _STEPS_S if total_s / s <= most), 3_600_000)

@@ -56,8 +56,8 @@ class Mark(NamedTuple):
 class Timeline:
     """The rows and bars of a picture.
 
-    `steps` has pairs: a time in ms, and how many partitions nobody works on from then on; `most` is
-    the largest of these numbers. `left_out` is the number of members without a row.
+    `steps` lists pairs: a time in ms, and how many partitions nobody works on from then on; `most`
+    is the largest of these numbers. `left_out` is the number of members without a row.
     """
 
     axis: TimeAxis
@@ -103,8 +103,8 @@ def timeline_of(run: Run) -> Timeline:
 def _by_partition(run: Run, partitions: list[str]) -> Iterator[Bar]:
     row = {partition: place for place, partition in enumerate(partitions)}
     place = {member: number for number, member in enumerate(run.members)}
-    # A stuck member may not know that another member has taken over its partition. The other
-    # member's bar is drawn later, so that it covers that of the stuck member.
+    # A stuck member may not know that another member now owns its partition. The other member's bar
+    # is drawn later, so that it covers that of the stuck member.
     for hold in sorted(run.holds, key=lambda one: not one.is_stuck):
         look = Look.STUCK if hold.is_stuck else Look.HELD
         holder, member = shown(hold.member), place[hold.member]

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text that reports share: tables, names, colours, progress bars, the frame of HTML pages."""
+"""Text parts of all reports: tables, names, colours, progress bars, the frame of HTML pages."""

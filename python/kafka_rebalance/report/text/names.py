@@ -66,7 +66,7 @@ def shortened(text: str, names: Mapping[str, str]) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """Returns the `shown` text in at most `width` characters; a longer one loses its middle."""
+    """Returns the `shown` text in at most `width` characters; a longer text loses its middle."""
     text = shown(text)
     if len(text) <= width:
         return text
@@ -75,7 +75,7 @@ def cut(text: str, width: int) -> str:
 
 
 def partitions_text(partitions: Sequence[TopicPartition], most: int | None = None) -> str:
-    """Returns text such as `orders[0-3, 7] refunds[1]`; above `most` characters, it is cut."""
+    """Returns a string such as `orders[0-3, 7] refunds[1]`, cut to `most` characters."""
     parts = []
     for topic, run in groupby(sorted(partitions), key=lambda tp: tp.topic):
         parts.append((f"{topic}[{runs([tp.partition for tp in run])}]", topic))

@@ -45,7 +45,7 @@ def _bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
         yield lambda _: None
         return
     last = -1
-    own: TextIO = getattr(sys.stderr, "own", sys.stderr)  # passes the control characters below
+    own: TextIO = getattr(sys.stderr, "own", sys.stderr)  # passes control characters
 
     def update(done: int) -> None:
         nonlocal last
@@ -64,5 +64,5 @@ def _size(source: BinaryIO) -> int | None:
     """Returns the bytes of a regular file; None for a pipe or a terminal."""
     try:
         return os.fstat(source.fileno()).st_size if source.seekable() else None
-    except OSError:  # or io.UnsupportedOperation, which is one: a stream without a file
+    except OSError:  # or its subclass io.UnsupportedOperation: a stream without a file
         return None

@@ -26,8 +26,8 @@ _HANGING = "  "
 def wrapped(text: str, most: int, indent: str = "", more: str = "") -> list[str]:
     """Returns the text in lines of `most` columns; all but the first are also indented by `more`.
 
-    Names stay whole, so that they can be copied: a longer one has a line of its own. An empty text
-    has one empty line.
+    Names stay whole, so that they can be copied: a longer name has a line of its own. An empty text
+    becomes one empty line.
     """
     lines = textwrap.wrap(
         shown(text),
@@ -60,7 +60,7 @@ def print_error(text: str) -> None:
 
 
 def print_sentence(text: str) -> None:
-    """Prints a sentence on standard error without the command's name; indented ones stay so."""
+    """Prints a sentence on standard error without the command's name; its indentation stays."""
     for line in _lines(text, sys.stderr):
         print(line, file=sys.stderr)
 

@@ -76,7 +76,7 @@ def table_lines(
     whole: bool = False,
     names: int = 1,
 ) -> Iterator[str]:
-    """Yields the lines of a table; one empty line is above it and one is below.
+    """Yields the lines of a table; an empty line is above the table and another below.
 
     `shown` escapes the cells, so that a name can break no line.
     """
@@ -104,7 +104,7 @@ class _Layout(NamedTuple):
 
 
 def _layout(by_column: Sequence[Sequence[str]], room: int, *, whole: bool, names: int) -> _Layout:
-    """Returns the first layout that fits; layouts with few broken cells are tried first."""
+    """Returns the first layout that fits; layouts with few broken cells come first."""
 
     def longest(pieces: Callable[[str], list[str]]) -> list[int]:
         each = [_length([p for cell in one for p in pieces(cell)]) for one in by_column]
@@ -117,7 +117,7 @@ def _layout(by_column: Sequence[Sequence[str]], room: int, *, whole: bool, names
         widths = _shrunk(natural, least, room - gap * (len(natural) - 1))
         if widths is not None:
             return _Layout(widths, gap)
-    # One more name above the figures is better than narrow gaps, or a heading in two lines.
+    # One more name above the figures is better than narrow gaps or a heading in two lines.
     for least, gap, above in product((natural, words), (2, 1), range(1, names + 1)):
         beside = _shrunk(natural[above:], least[above:], room - gap * (len(natural) - above))
         if beside is not None:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The standard streams of the command: its own emphasis, and no control character of a stranger.
+"""The standard streams of the command: its own emphasis, and no control characters from outside.
 
 Names from outside pass two steps (`shown` escapes in both):
 
 1. Cells of tables, wrapped sentences, labels and HTML escape a name where it enters the layout.
    There, a line break in the name still differs from one of the layout.
 2. `ShownStream` escapes what a direct `print` passes on. The command prints line by line, so a line
-   break inside of one write belongs to a name: no name can forge a second line.
+   break inside one write belongs to a name: no name can forge a second line.
 
 NO_COLOR (no-color.org) and TERM=dumb switch emphasis off.
 """
@@ -47,7 +47,7 @@ class ShownStream:
     """A text stream that escapes what `shown` escapes, except for a line break at the end.
 
     On a terminal, a write may begin with text in this file's bold or red. `own` is the stream
-    behind it, for progress bars.
+    behind this one, for progress bars.
     """
 
     def __init__(self, own: TextIO) -> None:

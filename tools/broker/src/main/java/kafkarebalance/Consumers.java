@@ -29,7 +29,8 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
- * Runs many real Kafka consumers in one JVM. Standard input has the commands, one JSON line each.
+ * Runs many real Kafka consumers in one JVM. Standard input contains the commands, one JSON line
+ * each.
  *
  * <pre>
  * Consumers BOOTSTRAP_SERVER

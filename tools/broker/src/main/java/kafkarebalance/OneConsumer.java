@@ -30,14 +30,14 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  * OneConsumer DESCRIPTION       with {"topics": ["t"], "poll_ms": 100, "configs": {"group.id": "g", ...}}
  * </pre>
  *
- * Standard input has two lines:
+ * Standard input contains two lines:
  *
  * <pre>
  * start       subscribes and polls
  * close       calls KafkaConsumer.close() and ends; the end of the input does this, too
  * </pre>
  *
- * Standard output has a JSON line for every event, with the time in ms since 1970:
+ * Standard output contains a JSON line for every event, with the time in ms since 1970:
  *
  * <pre>
  * ready       the JVM is warm: another consumer has joined and left a group of its own
@@ -49,10 +49,11 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  * closed      after close()
  * </pre>
  *
- * Each line except closed has the consumer's generation and member id. Each line also has measurements of the consumer,
- * from which a comparison computes its tolerance: gap_ms, the longest time between two polls since the last line;
- * answer_ms, the longest response time of a heartbeat so far; joining_ms, the sum of the rebalances' durations, each
- * from the first JoinGroup to the last SyncGroup.
+ * Each line except closed shows the consumer's generation and member id. Each line also contains
+ * measurements of the consumer, from which a comparison computes its tolerance: gap_ms, the longest
+ * time between two polls since the last line; answer_ms, the longest response time of a heartbeat
+ * so far; joining_ms, the sum of the rebalances' durations, each from the first JoinGroup to the
+ * last SyncGroup.
  */
 public final class OneConsumer {
     private static final ObjectMapper JSON = new ObjectMapper();

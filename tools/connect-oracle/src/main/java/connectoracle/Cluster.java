@@ -109,7 +109,8 @@ final class Cluster implements AutoCloseable {
             String id = member.memberId();
             ScriptedWorker worker = workers.get(id);
             ByteBuffer bytes = answers.get(id);
-            // The eager answer has the order of the decoded bytes, the incremental one the order before encoding.
+            // The eager answer is in the order of the decoded bytes, the incremental answer in that
+            // before encoding.
             ExtendedAssignment assigned =
                     script.eager() ? ScriptedWorker.read(bytes) : leader.answered().get(id);
             ObjectNode own = told.putObject(id);

@@ -47,7 +47,7 @@ public final class ConnectOracle {
         output.flush();
     }
 
-    /** Returns the answer to one line, or {@code oracle_error} for a line that is no script. */
+    /** Returns the answer to one line, or {@code oracle_error} for a line that is not a script. */
     private static ObjectNode answer(String line, boolean timed) {
         try {
             JsonNode read = JSON.readTree(line);

@@ -21,16 +21,16 @@ record Script(String id, boolean eager, int maxDelayMs, boolean ownOrder, List<R
     private static final int DEFAULT_MAX_DELAY_MS = 300_000;
 
     /**
-     * One rebalance. {@code config} maps each connector to its number of tasks. {@code apply} has the workers that
-     * apply their assignments; null means all workers.
+     * One rebalance. {@code config} maps each connector to its number of tasks. {@code apply} lists
+     * the workers that apply their assignments; null means all workers.
      */
     record Round(
             long timeMs, List<Worker> workers, Map<String, Integer> config, Set<String> inconsistent,
             Set<String> apply, boolean generationMismatch, boolean newLeader) {}
 
     /**
-     * A worker. If {@code connectors} and {@code tasks} are null, it reports the work that it has. A worker that was
-     * not in the round before has none, unless it is {@code retained}.
+     * A worker. If {@code connectors} and {@code tasks} are null, it reports the work that it has.
+     * A worker that was not in the round before has no work, unless it is {@code retained}.
      */
     record Worker(String id, Set<String> connectors, Set<ConnectorTaskId> tasks, boolean retained) {}
 

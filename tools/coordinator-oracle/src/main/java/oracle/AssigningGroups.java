@@ -99,7 +99,7 @@ final class AssigningGroups {
             });
     }
 
-    // What requests and answers of all groups have in common ----------------------------------------------------------
+    // Common parts of the requests and answers of all groups ----------------------------------------------------------
 
     /** Shows the error, and returns whether there is one. */
     static boolean refused(ObjectNode answer, Throwable error, Supplier<Errors> code, Supplier<String> message) {

@@ -51,7 +51,7 @@ import org.apache.kafka.server.share.persister.NoOpStatePersister;
  */
 final class Broker {
     static final TopicPartition PARTITION = new TopicPartition(Topic.GROUP_METADATA_TOPIC_NAME, 0);
-    /** Nobody reads them. All coordinators have the same, because each registry starts threads that never end. */
+    /** Nobody reads these metrics. All coordinators share one registry, because each starts threads that never end. */
     private static final GroupCoordinatorMetrics METRICS =
         new GroupCoordinatorMetrics(new MetricsRegistry(), new Metrics());
 

@@ -13,7 +13,7 @@ import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.RequestContext;
 import org.apache.kafka.common.requests.TransactionResult;
 
-/** Reads a command's fields, with defaults for absent ones. In commands and answers, bytes and error codes are text. */
+/** Reads a command's fields, with defaults for absent ones. Bytes and error codes are strings. */
 final class Fields {
     static final ObjectMapper JSON = new ObjectMapper();
 
@@ -45,7 +45,7 @@ final class Fields {
         return value.isNumber() ? value.asInt() : otherwise;
     }
 
-    /** Returns a list of texts; null if the field is absent or null. */
+    /** Returns a list of strings; null if the field is absent or null. */
     static List<String> texts(JsonNode node, String field) {
         if (!node.path(field).isArray()) return null;
         List<String> texts = new ArrayList<>();

@@ -23,7 +23,7 @@ import org.apache.kafka.coordinator.group.streams.StreamsGroupMember;
 import org.apache.kafka.coordinator.group.streams.TasksTuple;
 import org.apache.kafka.coordinator.group.streams.TasksTupleWithEpochs;
 
-/** Shows what Kafka's coordinator keeps of a group: {@code state} for classic groups, {@code mstate} for all. */
+/** Shows the state of a group in Kafka's coordinator: {@code state} for classic groups, {@code mstate} for all. */
 final class GroupStates {
     private final Broker broker;
 

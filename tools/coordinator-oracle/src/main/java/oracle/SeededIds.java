@@ -7,8 +7,8 @@ import java.security.Security;
 import java.util.SplittableRandom;
 
 /**
- * Makes the member ids that Kafka draws reproducible. Kafka draws them with {@code UUID.randomUUID}, whose bytes come
- * from the first security provider that has a SecureRandom: this one.
+ * Makes Kafka's random member ids reproducible. Kafka makes them with {@code UUID.randomUUID},
+ * whose bytes come from the first security provider that has a SecureRandom: this one.
  */
 final class SeededIds extends Provider {
     private static final long serialVersionUID = 1;

@@ -12,7 +12,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 
 /** Reads the settings of a coordinator from the command {@code init}. */
 final class Settings {
-    // Kafka's own limits, under which a run may go.
+    // Kafka's own limits, which the settings of a run may exceed.
     private static final int SHORTEST_SESSION_MS = 45_000;
     private static final int LONGEST_SESSION_MS = 60_000;
     private static final int SHORTEST_HEARTBEAT_MS = 5_000;
@@ -72,7 +72,7 @@ final class Settings {
         copy(command, "tsr", STREAMS_GROUP_NUM_STANDBY_REPLICAS_CONFIG, settings);
         copy(command, "twu", STREAMS_GROUP_NUM_WARMUP_REPLICAS_CONFIG, settings);
         if (command.has("tags")) {
-            // A list, but Kafka 4.4.0 reads it as text before it is parsed.
+            // This setting is a list, but Kafka 4.4.0 reads it as a string before it is parsed.
             settings.put(STREAMS_GROUP_RACK_AWARE_ASSIGNMENT_TAGS_CONFIG, String.join(",", texts(command, "tags")));
         }
     }
@@ -87,7 +87,7 @@ final class Settings {
         within(command, field, name, least, SHORTEST_HEARTBEAT_MS, most, LONGEST_HEARTBEAT_MS, settings);
     }
 
-    /** Copies a number with limits that include it. */
+    /** Copies a numeric setting; widens its allowed range so that the value fits. */
     private static void within(JsonNode command, String field, String name, String least, int low, String most, int high,
         Map<String, Object> settings) {
         if (!command.has(field)) return;

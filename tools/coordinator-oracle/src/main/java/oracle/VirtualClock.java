@@ -21,11 +21,11 @@ final class VirtualClock implements Time, Timer {
     /** How often a group's timer may run in one millisecond; our {@code VirtualBroker} has an equal limit. */
     private static final int TIMES_AT_A_MOMENT = 3;
 
-    /** How the names of groups' timers begin. */
+    /** The beginnings of the names of groups' timers. */
     private static final List<String> KINDS = List.of("join-", "sync-", "heartbeat-", "session-timeout-",
         "rebalance-timeout-", "initial-rebalance-timeout-");
 
-    /** The field with a timer's name, by the class of the timer. */
+    /** The field that holds a timer's name, by the class of the timer. */
     private static final ClassValue<Optional<Field>> KEYS = new ClassValue<>() {
         @Override
         protected Optional<Field> computeValue(Class<?> timer) {

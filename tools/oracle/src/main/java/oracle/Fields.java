@@ -101,7 +101,7 @@ final class Fields {
         return pairs;
     }
 
-    /** Returns bytes from hexadecimal text, or null. */
+    /** Returns bytes from a hexadecimal string, or null. */
     static ByteBuffer bytesOrNull(JsonNode object, String name) {
         String hex = textOrNull(object, name);
         return hex == null ? null : ByteBuffer.wrap(HexFormat.of().parseHex(hex));

@@ -39,7 +39,7 @@ public final class Oracle {
         output.flush();
     }
 
-    /** Returns the answer to one line, or {@code oracle_error} for a line that is no request. */
+    /** Returns the answer to one line, or {@code oracle_error} for a line that is not a request. */
     private static String answer(String line) throws IOException {
         ObjectNode answer;
         try {

@@ -23,7 +23,7 @@ public final class Bench {
 
     private Bench() {}
 
-    /** An assignor that keeps what the coordinator gave it. */
+    /** An assignor that stores the input from the coordinator. */
     private static final class Keeping implements ConsumerGroupPartitionAssignor {
         private final ConsumerGroupPartitionAssignor inner;
         private GroupSpec spec;
@@ -51,9 +51,10 @@ public final class Bench {
     }
 
     /**
-     * Prints for each line {@code ms}, the times of a whole target from the members' names, as the coordinator
-     * computes it, and {@code assign_ms}, the times of the assignor alone: names resolved, the inverted target there.
-     * Each is warmed up for about args[0] seconds, and measured for as long.
+     * Prints for each line {@code ms}, the times of a whole target from the members' names, as the
+     * coordinator computes it, and {@code assign_ms}, the times of the assignor alone: its names
+     * are resolved, and its inverted target exists. Each is warmed up for about args[0] seconds,
+     * and measured for as long.
      */
     public static void main(String[] args) throws IOException {
         double seconds = Double.parseDouble(args[0]);

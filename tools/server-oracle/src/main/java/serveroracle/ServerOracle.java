@@ -37,7 +37,7 @@ public final class ServerOracle {
         }
     }
 
-    /** Returns the answer to one line, or {@code oracle_error} for JSON that is no such group. Throws if it is no JSON. */
+    /** Returns the answer to one line, or {@code oracle_error} if it is not such a group. Throws if it is not JSON. */
     private static String answer(String line) throws IOException {
         ObjectNode answer;
         try {

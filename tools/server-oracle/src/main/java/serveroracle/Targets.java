@@ -73,7 +73,7 @@ final class Targets {
         return answer;
     }
 
-    /** Returns what computes the targets from Java objects, as the coordinator has them; it can be called again. */
+    /** Returns a function that computes the targets from Java objects like the coordinator's; call it repeatedly. */
     static Supplier<Map<String, MemberAssignment>> consumer(JsonNode group, ConsumerGroupPartitionAssignor assignor) {
         return consumer(group, assignor, image(group), before(group, names(group)));
     }
@@ -163,7 +163,7 @@ final class Targets {
         return before;
     }
 
-    /** Returns the names of all topics by id, those of deleted topics, too. */
+    /** Returns the names of all topics by id, including deleted topics. */
     private static Map<Uuid, String> names(JsonNode group) {
         Map<Uuid, String> names = new HashMap<>();
         for (JsonNode topic : group.withArray("topics")) {

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SyncGroup, Heartbeat and LeaveGroup: the requests of members of a generation.
+
+SyncGroup: members wait until the leader has sent the assignment and the log has stored it.
+
+    CompletingRebalance  parked; the leader's assignment is appended, then sent to all members
+    Stable               answered at once with the member's assignment
+    other states         refused: see `member_checks`
+
+A heartbeat renews the member's session, and informs the member of a rebalance: `member_checks` has
+the error of each state. In PreparingRebalance, it renews the session although its response is
+REBALANCE_IN_PROGRESS. This holds for members that have rejoined, too.
+
+Members leave, or an administrator removes them by instance id. All members of the request are
+removed first; then at most one rebalance starts.
+
+Source   GroupMetadataManager.classicGroupSync, classicGroupHeartbeat, classicGroupLeave;
+         docs/behaviour/coordinator.md#5-syncgroup, docs/behaviour/coordinator.md#6-heartbeat,
+         docs/behaviour/coordinator.md#7-leavegroup; KIP-345 (batches), KIP-559 (the request has the
+         protocol's type and name).
+"""
+
+from dataclasses import dataclass
+
+from kafka_rebalance.wire import classic_groups as wire
+from kafka_rebalance.wire.error_codes import ErrorCode, of_append_error
+from kafka_rebalance.wire.messages import GroupState
+
+from ..machine.continuations import Continuation
+from ..machine.events import Received
+from ..machine.state import CoordinatorState, Write
+from .group import Group
+from .member_checks import refuse_in_state, refuse_member
+from .rebalance import (
+    drop_assignments,
+    hand_out,
+    prepare,
+    remove,
+    stop_waiting_for_syncs,
+    try_complete_join,
+)
+from .records import group_record
+
+_NAMES_ITS_PROTOCOL = 5
+
+
+@dataclass(frozen=True, slots=True)
+class StoreAssignment(Continuation):
+    """After the append, all members get the leader's assignment, and the group becomes Stable."""
+
+    group: Group
+    generation_id: int
+    assignment: dict[str, bytes]
+
+    def done(self, state: CoordinatorState) -> None:
+        group = self.group
+        if self._is_current():
+            for member in group.members.values():
+                member.assignment = self.assignment.get(member.member_id, b"")
+                hand_out(state, group, member, ErrorCode.NONE)
+            state.move(group, GroupState.STABLE)
+
+    def failed(self, state: CoordinatorState, error: ErrorCode) -> None:
+        if self._is_current():
+            drop_assignments(state, self.group, of_append_error(error))
+            prepare(state, self.group)
+
+    def _is_current(self) -> bool:
+        """Returns whether no new rebalance has begun."""
+        is_same = self.generation_id == self.group.generation_id
+        return is_same and self.group.is_(GroupState.COMPLETING_REBALANCE)
+
+
+def sync_group(state: CoordinatorState, event: Received, request: wire.SyncGroup) -> None:
+    """Answers a SyncGroup, or parks it until the leader's assignment is stored."""
+    group = state.classic(request.group_id)
+    error = _check(event, request, group)
+    if group is None or error is not ErrorCode.NONE:
+        state.respond(event.request_id, wire.SyncGroupResponse(error_code=error))
+        return
+    member = group.members[request.member_id]
+    group.pending_sync.pop(member.member_id, None)
+    if not group.pending_sync:
+        stop_waiting_for_syncs(state, group)
+    state.park_sync(member, event.request_id)
+    if group.is_(GroupState.STABLE):
+        # `hand_out` would renew the session; Kafka does not renew it for this SyncGroup.
+        response = wire.SyncGroupResponse(
+            protocol_type=group.protocol_type,
+            protocol_name=group.protocol_name,
+            assignment=member.assignment,
+        )
+        state.answer_sync(member, response)
+    elif group.is_leader(member.member_id):
+        given = dict(request.assignments)
+        assignment = {member_id: given.get(member_id, b"") for member_id in group.members}
+        then = StoreAssignment(group, group.generation_id, assignment)
+        state.append([group_record(group, assignment)], Write(then))
+
+
+def _check(event: Received, request: wire.SyncGroup, group: Group | None) -> ErrorCode:
+    version = _NAMES_ITS_PROTOCOL if event.api_version is None else event.api_version
+    sent_type, sent_name = request.protocol_type, request.protocol_name
+    if version >= _NAMES_ITS_PROTOCOL and (sent_type is None or sent_name is None):
+        return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    error = refuse_member(group, request)
+    if (
+        group is not None
+        and error in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS)
+        and (_differ(sent_type, group.protocol_type) or _differ(sent_name, group.protocol_name))
+    ):
+        return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    return error
+
+
+def _differ(sent: str | None, own: str | None) -> bool:
+    return sent is not None and own is not None and sent != own
+
+
+def heartbeat(state: CoordinatorState, event: Received, request: wire.Heartbeat) -> None:
+    """Answers a Heartbeat; a refused Heartbeat does not renew the session."""
+    group = state.classic(request.group_id)
+    error = refuse_member(group, request)
+    response = wire.HeartbeatResponse(error_code=error)
+    if group is not None and error in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS):
+        state.renew_session(group, group.members[request.member_id])
+        state.respond_when_durable(event.request_id, request, response)
+    else:
+        state.respond(event.request_id, response)
+
+
+def leave_group(state: CoordinatorState, event: Received, request: wire.LeaveGroup) -> None:
+    """Removes members; the response is sent when the append of this step, if any, is durable."""
+    group = state.classic(request.group_id)
+    error = refuse_in_state(group, request)
+    if group is None:
+        entries = tuple(wire.LeftMember(*entry, error) for entry in request.members)
+        state.respond(event.request_id, wire.LeaveGroupResponse(members=entries))
+        return
+    if error is not ErrorCode.NONE:
+        state.respond(event.request_id, wire.LeaveGroupResponse(error_code=error))
+        return
+    entries = tuple(
+        wire.LeftMember(*entry, _take_out(state, group, entry)) for entry in request.members
+    )
+    with state.answering(event.request_id, request, wire.LeaveGroupResponse(members=entries)):
+        if all(entry.error_code is not ErrorCode.NONE for entry in entries):
+            return
+        if group.is_(GroupState.STABLE, GroupState.COMPLETING_REBALANCE):
+            prepare(state, group)
+        elif group.is_(GroupState.PREPARING_REBALANCE):
+            try_complete_join(state, group)
+
+
+def _take_out(state: CoordinatorState, group: Group, entry: wire.MemberIdentity) -> ErrorCode:
+    member_id, instance = entry
+    if member_id == wire.UNKNOWN_MEMBER:
+        member_id = group.static_members.get(instance or "", wire.UNKNOWN_MEMBER)
+        if member_id == wire.UNKNOWN_MEMBER:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+    elif member_id in group.pending:
+        group.remove(member_id)
+        state.end_session(group, member_id)
+        return ErrorCode.NONE
+    else:
+        error = group.check(member_id, instance)
+        if error is not ErrorCode.NONE:
+            return error
+    state.end_session(group, member_id)
+    remove(state, group, group.members[member_id])
+    return ErrorCode.NONE

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from kafka_rebalance.notes.finding import FINDING_KINDS
 
 import kafka_rebalance as kr
 from kafka_rebalance import Member, Topic, TopicPartition, live
 from kafka_rebalance.cli import main
+from kafka_rebalance.notes.note import FINDING_KINDS
 from kafka_rebalance.plans.leaders import plans_by_leader
 from kafka_rebalance.present.description import describe
 from kafka_rebalance.report.plans.description import print_description, print_descriptions

@@ -106,6 +106,22 @@ def test_the_plan_begins_with_the_warning(
     assert "WARNING: 2 groups may not rebalance for minutes" in capsys.readouterr().out
 
 
+def test_the_notes_in_python_are_those_of_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, change = group("java", "librdkafka"), "remove-topics=gone"
+    led = kr.plans_by_leader(one, [change])
+    assert led[0].plan is not None
+    notes = kr.plan_notes(led[0].plan, led)
+    assert [note.kind for note in notes] == ["commit waits", "lower bound"]
+    assert all(note.text for note in notes)
+    file = tmp_path / "groups.jsonl"
+    file.write_text(f"{one.to_json()}\n", encoding="utf-8")
+    assert main(["plan", str(file), "--remove-topics", "gone", "--json"]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert json.loads(line)["notes"] == json.loads(json.dumps([note.to_dict() for note in notes]))
+
+
 @pytest.mark.parametrize("assignor", ["range", "cooperative-sticky"])
 @pytest.mark.parametrize(("commits", "waits"), [(True, 2), (False, 0)])
 def test_the_simulator_waits_as_real_members_do(assignor: str, commits: bool, waits: int) -> None:

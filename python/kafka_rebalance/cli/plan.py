@@ -8,12 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kafka_rebalance.assignors.registry import (
-    SERVER_SIDE,
-    is_known,
-    library_of,
-    unknown,
-)
+from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known, library_of, unknown
 from kafka_rebalance.errors import GroupError, NotAffected
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec

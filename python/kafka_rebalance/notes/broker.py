@@ -1,24 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Notes on a plan of a group that the broker assigns, or that changes to or from this protocol.
 
-    tasks       partitions are tasks of a streams group
-    stops       who stops, and for how long
-    interval    a member that joins soon after another gets nothing at first
-    tie         only two members name an assignor, and each another one
-    ignored     topics that nobody reads stay in a share group's target
-    delay       a streams group that was empty waits before its first target
-    warm-up     no warm-up task is assigned, so a task moves before its state is there
-    same place  members of one process, of which no second one takes a standby task
-    order       members that leave one after another, and end elsewhere in another order
-    new topics  topics are created, which members may not all read at once
-    pause       members that restart, and may be back before the group answers to their leave
-    threads     members that restart alone, of a process that would restart all of its members
-    blocks      members whose client library lacks the protocol, or user data in assignments
-    unknown     members whose client library is not known
-    policy      the broker's setting that the conversion needs
-    first join  a classic group in its first join phase refuses the conversion
-    owners      partitions that end at another member than now
-
 Source   modern groups: GroupMetadataManager, CurrentAssignmentBuilder (Kafka 4.4.0), KIP-848.
          Libraries: Kafka 4.0's upgrade notes; librdkafka's changelog, 2.12.0; kafka-python's issue
          3000 and its release 3.0.12; aiokafka 0.14.0. Streams groups: KIP-1071,

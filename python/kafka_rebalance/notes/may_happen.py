@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What real members may do in a plan's rebalances, though the plan does not play it.
 
-    missed      more rebalances: a member misses a cooperative generation in which it should revoke
-    plug-ins    more rebalances, if the members that send Java's bytes run kafka-python
-    poll hangs  a member of kafka-python hangs
-
 A member that revokes joins again at once. If a slower member has not read the answer of that
 generation by then, it joins with the claims of the generation before; it revokes one generation
 later, and then joins once more. So at least two members must revoke in one generation.

@@ -10,12 +10,7 @@ from kafka_rebalance.plans.clients import class_name, client_of, library_evidenc
 from kafka_rebalance.plans.figures import share_text
 from kafka_rebalance.present.description import Description
 from kafka_rebalance.present.lag import Lags
-from kafka_rebalance.report.text.names import (
-    counted,
-    cut,
-    member_names,
-    partitions_text,
-)
+from kafka_rebalance.report.text.names import counted, cut, member_names, partitions_text
 from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.report.text.tables import print_filled_table, print_table
 

@@ -103,4 +103,4 @@ def test_every_field_of_the_table_may_be_misspelt() -> None:
 
 
 def test_the_steps_name_only_what_is_there() -> None:
-    check_steps("Add a field of a group", steps=4, files=6)
+    check_steps("Add a field of a group", steps=4, files=5)

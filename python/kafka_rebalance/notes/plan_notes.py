@@ -41,37 +41,26 @@ def plan_notes(
     group does. `is_own` is False if the group runs another assignor than the plan's. With `cheap`,
     nothing is played: this leaves out notes that need it.
     """
-    return tuple(_of_plan(plan, led, draws, is_own=is_own, cheap=cheap))
-
-
-def _of_plan(
-    plan: RebalancePlan,
-    led: Sequence[LedPlan],
-    draws: int | None,
-    *,
-    is_own: bool,
-    cheap: bool,
-) -> Iterator[Note]:
+    found: list[Note] = []
     if has_no_answer(led):
         kafkas = f"The answer below is that of Kafka's {plan.assignor}, as if a Java member led."
-        yield Note("no answer", f"WARNING: {no_answer(led)}. {kafkas}")
-    yield from commit_waits(plan)
+        found.append(Note("no answer", f"WARNING: {no_answer(led)}. {kafkas}"))
+    found += commit_waits(plan)
     if not cheap:
-        if (found := endless_plan(plan)) is not None:
-            yield endless_note(found)
+        if (never := endless_plan(plan)) is not None:
+            found.append(endless_note(never))
         traps = librdkafka_traps(plan.group, plan.assignor, plan.changes, engine=plan.engine)
-        yield from trap_notes(traps)
-        yield from broker_notes(plan)
-    yield from switch_notes(plan, is_own=is_own)
-    yield from lists_of_plan(plan)
-    yield from lost_rack_of_plan(plan)
-    yield from _lower_bound(plan, draws, cheap=cheap)
+        found += (*trap_notes(traps), *broker_notes(plan))
+    found += switch_notes(plan, is_own=is_own)
+    found += _lists(plan)
+    found += lost_rack_of_plan(plan)
+    found += _lower_bound(plan, draws, cheap=cheap)
     if not cheap:
-        yield from may_happen(plan)
-    yield from leaders_of_plan(plan, led)
+        found += may_happen(plan)
+    return (*found, *_leaders(plan, led))
 
 
-def lists_of_plan(plan: RebalancePlan) -> Iterator[Note]:
+def _lists(plan: RebalancePlan) -> Iterator[Note]:
     """Yields a note on the lists of the members, if cooperative rounds depend on them."""
     is_cooperative = any(one.kind == "cooperative" for one in plan.rounds)
     for note in lists_notes(plan.group, plan.assignor):
@@ -91,7 +80,7 @@ def _lower_bound(plan: RebalancePlan, draws: int | None, *, cheap: bool) -> Iter
     yield extra_note(extra, further, {tp: one for one, owned in plan.after.items() for tp in owned})
 
 
-def leaders_of_plan(plan: RebalancePlan, led: Sequence[LedPlan]) -> Iterator[Note]:
+def _leaders(plan: RebalancePlan, led: Sequence[LedPlan]) -> Iterator[Note]:
     """Yields notes on the possible leaders, or on the last one if it is unknown who may lead."""
     shown = next((one for one in led if one.plan is plan), None)
     found = [] if shown is None else list(leading(led, shown))

@@ -19,8 +19,9 @@ import pytest
 
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
 
-from kafka_rebalance import ClusterError, client_configs, group_lags, read_properties, snapshot
+from kafka_rebalance import ClusterError, snapshot
 from kafka_rebalance.errors import NotReachedError
+from kafka_rebalance.live import client_configs, group_lags, read_properties
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

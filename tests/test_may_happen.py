@@ -110,9 +110,9 @@ def test_the_notes_in_python_are_those_of_the_command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     one, change = group("java", "librdkafka"), "remove-topics=gone"
-    led = kr.plans_by_leader(one, [change])
+    led = kr.plans.plans_by_leader(one, [change])
     assert led[0].plan is not None
-    notes = kr.plan_notes(led[0].plan, led)
+    notes = kr.notes.plan_notes(led[0].plan, led)
     assert [note.kind for note in notes] == ["commit waits", "lower bound"]
     assert all(note.text for note in notes)
     file = tmp_path / "groups.jsonl"

@@ -65,7 +65,7 @@ def test_json_is_what_python_says(sample: Path) -> None:
         if json.loads(line)["group_id"] == "orders"
     )
     plan = kr.plan(group, None, changes)
-    notes = [note.to_dict() for note in kr.plan_notes(plan, cheap=True)]
+    notes = [note.to_dict() for note in kr.notes.plan_notes(plan, cheap=True)]
     assert by_id["orders"] == json.loads(json.dumps({**plan.to_dict(), "notes": notes}))
 
 

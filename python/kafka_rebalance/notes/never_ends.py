@@ -24,8 +24,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from kafka_rebalance.assignors.registry import BUILT_IN, KAFKAS, Engine
-from kafka_rebalance.errors import GroupError, NeverEnds
-from kafka_rebalance.group.model import Member, shown
+from kafka_rebalance.errors import GroupError, NeverEnds, shown
+from kafka_rebalance.group.model import Member
 from kafka_rebalance.group.spec import GroupSpec, require_group
 from kafka_rebalance.plans.changes import (
     AddMembers,

@@ -44,19 +44,19 @@ from kafka_rebalance.group.html_tables import clipped
 from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.plans.figures import Reader
 
-_FindingKind = Literal[
+FindingKind = Literal[
     "leaderless", "unread", "doubled", "stale", "idle", "uneven", "far", "missing", "alone",
     "mixed", "moves", "hangs", "eager", "foreign", "not ready", "assigning", "reconciling",
     "old topology", "no standby", "behind", "waits", "mismatch",
 ]  # fmt: skip
-_PlanKind = Literal[
+PlanKind = Literal[
     "blocks", "commit waits", "delay", "dies", "first join", "ignored", "interval", "leader",
     "lists", "lost rack", "lower bound", "missed", "never settles", "new topics", "no answer",
     "order", "own rows", "owners", "pause", "plug-ins", "policy", "poll hangs", "refused",
     "rolling", "same place", "stop all", "stops", "tasks", "threads", "tie", "unknown",
     "warm-up", "whole switch",
 ]  # fmt: skip
-FINDING_KINDS: tuple[_FindingKind, ...] = get_args(_FindingKind)
+FINDING_KINDS: tuple[FindingKind, ...] = get_args(FindingKind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Note:
     None. `detail` has figures for programs, by the kind of the note.
     """
 
-    kind: _FindingKind | _PlanKind
+    kind: FindingKind | PlanKind
     text: str
     member_ids: tuple[str, ...] = ()
     partitions: tuple[TopicPartition, ...] = ()

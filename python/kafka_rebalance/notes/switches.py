@@ -11,7 +11,8 @@ from typing import Literal, NamedTuple
 
 from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
 from kafka_rebalance.assignors.registry import BUILT_IN, SERVER_SIDE, protocol_name
-from kafka_rebalance.group.model import shell_option, shown
+from kafka_rebalance.errors import shown
+from kafka_rebalance.group.model import shell_option
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.changes import Change, SwitchAssignor
 from kafka_rebalance.plans.clients import (

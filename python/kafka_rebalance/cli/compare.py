@@ -9,8 +9,8 @@ from kafka_rebalance.assignors.registry import is_known, unknown
 from kafka_rebalance.errors import AssignorThrows, GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.notes.all_notes import comparison_notes
 from kafka_rebalance.notes.lost_rack import loses_rack
-from kafka_rebalance.notes.plan_notes import comparison_notes
 from kafka_rebalance.plans.changes import Change, SwitchAssignor, SwitchProtocol
 from kafka_rebalance.plans.changes.text import CHANGES
 from kafka_rebalance.plans.clients import class_name

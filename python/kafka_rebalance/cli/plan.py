@@ -12,9 +12,9 @@ from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known, library_of
 from kafka_rebalance.errors import GroupError, NotAffected
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.notes.all_notes import plan_notes
 from kafka_rebalance.notes.leaders import no_answer
 from kafka_rebalance.notes.note import Note
-from kafka_rebalance.notes.plan_notes import plan_notes
 from kafka_rebalance.plans import RebalancePlan, Samples, plan
 from kafka_rebalance.plans.changes import Change
 from kafka_rebalance.plans.clients import unknown_libraries

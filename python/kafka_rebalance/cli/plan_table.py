@@ -4,9 +4,9 @@
 from dataclasses import dataclass, field
 
 from kafka_rebalance.group.model import quoted
+from kafka_rebalance.notes.all_notes import plan_notes
 from kafka_rebalance.notes.lost_rack import loses_rack
 from kafka_rebalance.notes.note import Note
-from kafka_rebalance.notes.plan_notes import plan_notes
 from kafka_rebalance.plans import Figures, RebalancePlan
 from kafka_rebalance.plans.changes import BounceMembers
 from kafka_rebalance.plans.clients import class_name

@@ -15,7 +15,7 @@ import pytest
 import kafka_rebalance as kr
 from kafka_rebalance import Member, Topic, TopicPartition, live
 from kafka_rebalance.cli import main
-from kafka_rebalance.notes.finding import FINDING_KINDS
+from kafka_rebalance.notes.note import FINDING_KINDS
 from kafka_rebalance.plans.leaders import plans_by_leader
 from kafka_rebalance.present.description import describe
 from kafka_rebalance.report.plans.description import print_description, print_descriptions

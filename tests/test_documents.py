@@ -10,11 +10,12 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import pytest
 
 from kafka_rebalance.data import captured_lines
+from kafka_rebalance.notes import FindingKind, PlanKind
 from tests.support.contributing import check_steps, source_files
 from tests.support.imports import MODULES
 from tests.support.prompt import command
@@ -145,12 +146,21 @@ def test_the_page_of_the_api_is_current() -> None:
 def test_the_design_counts_the_files_that_a_change_touches() -> None:
     found = rooms.PAGE.read_text(encoding="utf-8").partition("## What a change touches")[2]
     rows = re.findall(r"^\| ((?:Add|Move) .*) \| (\d+) \|$", found, re.MULTILINE)
-    assert len(rows) == 5
+    assert len(rows) == 6
     assert {what: int(files) for what, files in rows} == {
         what: source_files(what) for what, _ in rows
     }
-    for heading in ("Add a kind of group", "Move to a new Kafka version"):
+    for heading in ("Add a kind of group", "Add a note", "Move to a new Kafka version"):
         check_steps(heading, steps=5, files=6)
+
+
+def test_the_page_of_plans_describes_every_kind_of_note() -> None:
+    """`describe` has the other kinds; a few are both."""
+    under = (ROOT / "docs" / "plans.md").read_text("utf-8").partition("\n### Notes\n")[2]
+    rows = re.findall(r"^\| `([\w -]+)` \|", under.partition("\n## ")[0], re.MULTILINE)
+    of_plans = {*get_args(PlanKind)}
+    assert rows == sorted(rows)
+    assert of_plans <= {*rows} <= of_plans | {*get_args(FindingKind)}
 
 
 def test_the_rooms_of_the_design_are_current() -> None:

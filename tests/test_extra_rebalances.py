@@ -21,9 +21,9 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance.cli import main
-from kafka_rebalance.notes.extra_rebalances import extra_rebalances, played_further
+from kafka_rebalance.notes.extra_rebalances import extra_note, extra_rebalances, played_further
 from kafka_rebalance.plans.changes import change_from_text
-from kafka_rebalance.report.plans.extra_rebalances import extra_rebalances_note
+from tests.support.contract_lines import noted
 
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
 pytest.importorskip("aiokafka", reason="aiokafka is not installed: pip install -e '.[aiokafka]'")
@@ -110,9 +110,9 @@ def test_growth_may_take_one_more_rebalance_with_librdkafka(
 ) -> None:
     member = kr.Member("c-1", ("t",), client_library=library)
     group = kr.GroupSpec("g", (kr.Topic("t", 4),), (member,), assignor)
-    note = extra_rebalances_note(extra_rebalances(group, [change_from_text(change)]))
-    assert (note is not None) == is_reported
-    assert note is None or "each member of librdkafka joins again" in note
+    extra = extra_rebalances(group, [change_from_text(change)])
+    assert (extra is not None) == is_reported
+    assert extra is None or "each member of librdkafka joins again" in extra_note(extra).text
 
 
 def test_no_rebalance_has_no_bound(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -211,7 +211,7 @@ def test_a_plan_names_the_partitions_of_further_rebalances(
     assert "after this plan and after 32 draws, they move partitions 0 to 2 times more;" in text
     assert "orders-1 (here ck-coop-1-8dcb), payments-10 (here" in text
     assert main(["plan", str(file), *change, "--json"]) == 0
-    extra = json.loads(capsys.readouterr().out)["extra_rebalances"]
+    (extra,) = noted(json.loads(capsys.readouterr().out), "lower bound")
     assert (extra["cause"], extra["may_move"], extra["played"]["moves"]) == (
         "metadata",
         True,
@@ -259,7 +259,7 @@ def test_a_table_of_groups_marks_lower_bounds(
     assert "+: the rounds of 1 group are lower bounds" in out
     assert main(["plan", str(file), "--partitions", "payments=12", "--json"]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [line.get("extra_rebalances") for line in lines] == [
-        {"cause": "metadata", "may_move": True},
-        None,
+    assert [noted(line, "lower bound") for line in lines] == [
+        [{"cause": "metadata", "may_move": True}],
+        [],
     ]

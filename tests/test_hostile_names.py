@@ -22,6 +22,7 @@ import kafka_rebalance.wire as wire
 from kafka_rebalance.cli import main
 from kafka_rebalance.clients.caller import log
 from kafka_rebalance.errors import GroupError, shown
+from kafka_rebalance.group.model import shell_option
 from kafka_rebalance.live.broker_groups import DESCRIBE_APIS
 from kafka_rebalance.live.other_groups import connect_group
 from kafka_rebalance.present.broker_assigned import AssignedByBroker
@@ -29,7 +30,6 @@ from kafka_rebalance.present.streams_group import StreamsGroupWithLag
 from kafka_rebalance.report.plans.assigned_by_broker import print_assigned_by_broker
 from kafka_rebalance.report.plans.connect_workers import print_connect_group
 from kafka_rebalance.report.plans.streams_group import print_streams_group
-from kafka_rebalance.report.text.names import shell_option
 from kafka_rebalance.report.text.tables import table_lines, text_width
 from kafka_rebalance.report.text.terminal import shown_streams
 from kafka_rebalance.testing import RunningBroker

@@ -16,11 +16,12 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance.cli import main
+from kafka_rebalance.notes.switches import by_plug_ins
 from kafka_rebalance.plans import plans_by_leader
 from kafka_rebalance.plans.clients import AIOKAFKA, KAFKA_PYTHON, class_name, recipe, refuses
 from kafka_rebalance.plans.leaders import named_leader
 from kafka_rebalance.switching.migrations import migration
-from kafka_rebalance.switching.not_rolling import by_plug_ins
+from tests.support.contract_lines import noted
 
 RECORDED = Path(__file__).parent / "data" / "groups_by_library.jsonl"
 GROUPS = {
@@ -178,8 +179,9 @@ def test_plan_has_the_recipe_that_compare_does_not_recommend_to_either_library(
     compared = " ".join(said(capsys, "compare", *only).split())
     assert "cooperative-sticky would do better if no member runs aiokafka" in compared
     (line,) = said(capsys, "plan", *only, *switch, "--json").splitlines()
-    (found,) = json.loads(line)["rolling_by_plug_ins"]
-    assert [one["way"] for one in found["recipes"]] == ["rolling", "none"]
+    answer = json.loads(line)
+    found = [one for kind in ("rolling", "refused") for one in noted(answer, kind)]
+    assert [one["way"] for each in found for one in each["recipes"]] == ["rolling", "none"]
 
 
 def test_members_that_show_plug_ins_or_an_equal_protocol_need_no_words() -> None:

@@ -132,9 +132,10 @@ def test_members_whose_rack_is_unknown_are_in_the_json_as_in_the_text() -> None:
     unknown = [member.member_id for member in racked[1:]]
     for word in ("plan", "compare"):
         answer = json.loads(command(word, *lost, "--json", stdin=line).stdout)
-        assert answer["rack_unknown"] == unknown
+        (ids,) = [one["member_ids"] for one in answer["notes"] if one["kind"] == "lost rack"]
+        assert ids == unknown
     other = json.loads(command("plan", "-", "--add-members", 1, "--json", stdin=line).stdout)
-    assert "rack_unknown" not in other
+    assert "lost rack" not in [one["kind"] for one in other["notes"]]
 
 
 def test_an_unknown_generation_is_counted_from_now(sample: Path) -> None:

@@ -14,10 +14,11 @@ import pytest
 import kafka_rebalance as kr
 from kafka_rebalance.cli import main
 from kafka_rebalance.member import ConsumerConfig
-from kafka_rebalance.notes.commit_waits import CommitWaits, commit_waits
+from kafka_rebalance.notes.commit_waits import commit_waits
 from kafka_rebalance.notes.may_happen import may_happen
 from kafka_rebalance.simulator import simulate
 from kafka_rebalance.simulator.from_group import scenario_from_group
+from tests.support.contract_lines import noted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,16 +70,20 @@ def test_members_that_hold_a_deleted_topic_may_wait(
 ) -> None:
     one = group(*libraries, leader=leader)
     plan = kr.plan(one, changes=["remove-topics=gone"], engine=engine)
-    assert commit_waits(plan) == CommitWaits(("gone",), java, aiokafka, intervals)
+    (note,) = commit_waits(plan)
+    assert note.member_ids == (*java, *aiokafka)
+    assert note.detail == {
+        "topics": ["gone"], "java": [*java], "aiokafka": [*aiokafka], "intervals": intervals,
+    }  # fmt: skip
     # Members that unsubscribe first hold no partition of the topic when it is deleted.
     first = ["resubscribe=kept", "remove-topics=gone"]
-    assert commit_waits(kr.plan(one, changes=first, engine=engine)) is None
+    assert not [*commit_waits(kr.plan(one, changes=first, engine=engine))]
 
 
 def test_libraries_that_join_at_once_have_no_warning() -> None:
     for library in ("librdkafka", "kafka-python"):
         plan = kr.plan(group(library, library), changes=["remove-topics=gone"])
-        assert commit_waits(plan) is None
+        assert not [*commit_waits(plan)]
 
 
 def test_the_plan_begins_with_the_warning(
@@ -94,11 +99,27 @@ def test_the_plan_begins_with_the_warning(
     assert "until up to two times max.poll.interval.ms" in text
     assert "has settled: 60" in text  # two times 300 s, and a few s
     assert main([*command, "--json"]) == 0
-    waits = json.loads(capsys.readouterr().out)["commit_waits"]
+    (waits,) = noted(json.loads(capsys.readouterr().out), "commit waits")
     assert waits == {"topics": ["gone"], "java": ["m0", "m1"], "aiokafka": [], "intervals": 2}
     file.write_text(line + line, encoding="utf-8")
     assert main(command) == 0
     assert "WARNING: 2 groups may not rebalance for minutes" in capsys.readouterr().out
+
+
+def test_the_notes_in_python_are_those_of_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, change = group("java", "librdkafka"), "remove-topics=gone"
+    led = kr.plans.plans_by_leader(one, [change])
+    assert led[0].plan is not None
+    notes = kr.notes.plan_notes(led[0].plan, led)
+    assert [note.kind for note in notes] == ["commit waits", "lower bound"]
+    assert all(note.text for note in notes)
+    file = tmp_path / "groups.jsonl"
+    file.write_text(f"{one.to_json()}\n", encoding="utf-8")
+    assert main(["plan", str(file), "--remove-topics", "gone", "--json"]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert json.loads(line)["notes"] == json.loads(json.dumps([note.to_dict() for note in notes]))
 
 
 @pytest.mark.parametrize("assignor", ["range", "cooperative-sticky"])
@@ -146,7 +167,7 @@ def test_javas_bytes_may_be_those_of_a_plug_in() -> None:
 
 def test_a_hang_of_kafka_python_is_reported_where_it_is_known() -> None:
     python = group("kafka-python", "java")
-    assert kinds(python, "resubscribe=m0:kept") == ["hangs"]
-    assert kinds(python, "partitions kept=9") == ["hangs"]
+    assert kinds(python, "resubscribe=m0:kept") == ["poll hangs"]
+    assert kinds(python, "partitions kept=9") == ["poll hangs"]
     assert kinds(python, "add-members=1") == []
     assert kinds(group("librdkafka", "librdkafka"), "partitions kept=9") == []

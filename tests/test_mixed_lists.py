@@ -14,10 +14,10 @@ from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.errors import KafkaConfigurationError
 
 import kafka_rebalance as kr
-from kafka_rebalance.plans.listed import may_list_eager
+from kafka_rebalance.notes.listed import may_list_eager
+from kafka_rebalance.notes.switches import not_rolling
 from kafka_rebalance.plans.rounds import play
 from kafka_rebalance.switching.migrations import migration
-from kafka_rebalance.switching.not_rolling import not_rolling
 from kafka_rebalance.switching.rounds import one_bounce, two_bounces
 
 BOTH = ("cooperative-sticky", "range")
@@ -125,9 +125,9 @@ def test_plan_and_describe_say_that_they_do_not_know_the_lists() -> None:
     for word in (["plan", "-", "--bounce-members", IDS[1]], ["describe", "-"]):
         assert "Assumed: every member lists only cooperative assignors" in told(word, line)
     one = json.loads(told(["plan", "-", "--json"], line))
-    assert one["assumes_cooperative_lists"] is True
+    assert "lists" in [note["kind"] for note in one["notes"]]
     other = json.loads(told(["plan", "-", "--json", "--assignor", "sticky"], line))
-    assert "assumes_cooperative_lists" not in other
+    assert "lists" not in [note["kind"] for note in other["notes"]]
 
 
 def test_compare_tells_the_moves_of_the_switch_that_it_recommends() -> None:

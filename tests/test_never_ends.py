@@ -20,8 +20,8 @@ import kafka_rebalance._core as _core
 from kafka_rebalance.cli import main
 from kafka_rebalance.java.hash_table import HashTable
 from kafka_rebalance.notes import endless
-from kafka_rebalance.notes.never_ends import STOP_ALL
-from kafka_rebalance.report.plans.never_ends import print_endless
+from kafka_rebalance.notes.never_ends import STOP_ALL, endless_note
+from tests.support.contract_lines import noted
 from tests.support.oracle import JAR, ask_once
 from tests.support.planned_groups import pair
 from tools import never_ends, smaller_groups
@@ -249,14 +249,12 @@ def test_equal_subscriptions_cost_nothing() -> None:
     assert endless(GROUP.edited(members=members), most_plays=0) is None
 
 
-def test_the_budget_cuts_it_short_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_budget_cuts_it_short_and_says_so() -> None:
     found = endless(GROUP, most_plays=3)
     assert found is not None
     assert found.now
     assert (found.tried, found.untried) == (2, 10)
-    print_endless(found)
-    printed = " ".join(capsys.readouterr().out.split())
-    assert "10 more were not played: the budget was spent" in printed
+    assert "10 more were not played: the budget was spent" in endless_note(found).text
     small = endless(GROUP, most_work=60)
     assert small is not None
     assert small.untried > 0
@@ -290,9 +288,9 @@ def test_plan_reports_a_hang_as_json(
     hanging_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["plan", str(hanging_file), "--json"]) == 3
-    answer = json.loads(capsys.readouterr().out)
-    assert answer["never_ends"]["now"] is True
-    assert {"change": "switch-assignor=range", "for_good": True} in answer["never_ends"]["ways_out"]
+    (found,) = noted(json.loads(capsys.readouterr().out), "hangs")
+    assert found["now"] is True
+    assert {"change": "switch-assignor=range", "for_good": True} in found["ways_out"]
 
 
 def test_plan_warns_of_what_ends_now(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -302,7 +300,8 @@ def test_plan_warns_of_what_ends_now(tmp_path: Path, capsys: pytest.CaptureFixtu
     told = capsys.readouterr().out
     assert "different subscriptions can hang a leader under sticky" in " ".join(told.split())
     assert main(["plan", str(file), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["never_ends"]["now"] is False
+    (found,) = noted(json.loads(capsys.readouterr().out), "hangs")
+    assert found["now"] is False
 
 
 def test_compare_warns(hanging_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -310,7 +309,7 @@ def test_compare_warns(hanging_file: Path, capsys: pytest.CaptureFixture[str]) -
     told = capsys.readouterr().out
     assert "NEVER ENDS: sticky computes for ever" in told
     assert main(["compare", str(hanging_file), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["never_ends"]
+    found = noted(json.loads(capsys.readouterr().out), "hangs")
     assert [(one["assignor"], one["now"]) for one in found] == [("sticky", True)]
 
 

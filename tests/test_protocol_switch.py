@@ -154,7 +154,7 @@ def test_libraries_that_block_the_switch_are_named() -> None:
     assert "blocks" not in note_kinds(fewer)
     assert "from 4.0 on" in unknown[0]
     assert "2.12.0" in unknown[1]
-    assert [one[0] for one in notes["owners"].moved]
+    assert notes["owners"].partitions
 
 
 def test_settings_that_clients_refuse_are_named() -> None:
@@ -184,7 +184,7 @@ def test_the_command_prints_the_switch(tmp_path: Path, capsys: pytest.CaptureFix
     assert main([*command, "--json"]) == 0
     (line,) = capsys.readouterr().out.splitlines()
     answer = json.loads(line)
-    kinds = [note["kind"] for note in answer["broker_notes"]]
+    kinds = [note["kind"] for note in answer["notes"]]
     assert kinds == ["unknown", "policy", "first join", "owners", "stops", "interval"]
     assert [step["rounds"][0]["protocol"] for step in answer["steps"]] == ["eager", *["broker"] * 3]
     assert main([*command, "--output", str(tmp_path / "plan.html")]) == 0

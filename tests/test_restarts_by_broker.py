@@ -18,6 +18,7 @@ from tests.modern_live.judge import owned
 from tests.prediction.told import RealIds
 from tests.support.broker_groups import broker_group, broker_line, note_kinds
 from tests.support.broker_transitions import Command, Transitions
+from tests.support.contract_lines import noted
 from tests.test_watch_by_broker import ASSIGNORS
 from tests.test_watch_by_broker import command as command  # a fixture
 
@@ -109,8 +110,8 @@ def test_the_headline_has_both_courses_and_json_too(
     answer: dict[str, Any] = json.loads(
         _said(tmp_path, capsys, "plan", "--bounce-members", "--json")
     )
-    (note,) = [one for one in answer["broker_notes"] if one["kind"] == "pause"]
-    assert {**note["other"], "elsewhere": 0} == {
+    (detail,) = noted(answer, "pause")
+    assert {**detail["other"], "elsewhere": 0} == {
         "is_sooner": True, "rebalances": 3, "moves": 0, "elsewhere": 0, "chance": None,
     }  # fmt: skip
     exact = _said(tmp_path, capsys, "plan", "--bounce-members", "*,away=10s")

@@ -12,7 +12,8 @@ import pytest
 import kafka_rebalance as kr
 from kafka_rebalance.cli import main
 from kafka_rebalance.plans.figures import Figures
-from kafka_rebalance.report.plans.plan import moves_text, print_plan, print_plans
+from kafka_rebalance.report.plans.figures import moves_text, print_plans
+from kafka_rebalance.report.plans.plan import print_plan
 from kafka_rebalance.report.text.tables import table_lines
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def test_the_figures_of_a_group_stand_in_one_line(
     groups = [_group(rng, n) for n in range(rng.randint(2, 4))]
     plans = [kr.plan(group, changes=["remove-rack=a"]) for group in groups]
     rows = [(p.group.group_id, p.assignor, p.figures()) for p in plans]
-    print_plans(rows, [None] * len(rows))
+    print_plans(rows, [()] * len(rows))
     out = capsys.readouterr().out
     lines = out.splitlines()
     assert max(map(len, lines)) <= min(columns, MOST)

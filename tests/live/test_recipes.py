@@ -20,6 +20,7 @@ pytest.importorskip("confluent_kafka", reason="no confluent-kafka: pip install -
 from kafka import KafkaAdminClient
 
 from kafka_rebalance.assignors.registry import KAFKAS, protocol_name
+from kafka_rebalance.notes.switches import copy_commands
 from kafka_rebalance.plans.clients import (
     AIOKAFKA,
     JAVA,
@@ -28,7 +29,6 @@ from kafka_rebalance.plans.clients import (
     ClientLibrary,
     recipe,
 )
-from kafka_rebalance.report.plans.recipes import copy_commands
 from tests.real_groups.librdkafka_members import LibrdkafkaMembers
 from tests.support.live_members import JavaMembers, await_stable
 from tests.support.plug_in_members import PlugInMembers, generations

@@ -114,3 +114,8 @@ def error_of_both(line: bytes, limit: int = LIMIT) -> str:
     text = error_text(rust)
     assert str(raised.value) == text.replace("line 1: ", "line: ", 1)
     return text
+
+
+def noted(answer: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+    """Returns the details of an answer's notes of this kind."""
+    return [note["detail"] for note in answer["notes"] if note["kind"] == kind]

@@ -5,30 +5,23 @@ import argparse
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from kafka_rebalance.assignors.registry import (
-    Engine,
-    is_known,
-    library_of,
-    unknown,
-)
+from kafka_rebalance.assignors.registry import is_known, unknown
 from kafka_rebalance.errors import AssignorThrows, GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.notes.extra_rebalances import extra_rebalances
-from kafka_rebalance.notes.librdkafka_traps import Trap, librdkafka_traps
-from kafka_rebalance.notes.never_ends import Endless, endless, endless_plan
-from kafka_rebalance.plans import lost_rack, plan
+from kafka_rebalance.notes.all_notes import comparison_notes
+from kafka_rebalance.notes.lost_rack import loses_rack
 from kafka_rebalance.plans.changes import Change, SwitchAssignor, SwitchProtocol
 from kafka_rebalance.plans.changes.text import CHANGES
+from kafka_rebalance.plans.clients import class_name
 from kafka_rebalance.plans.leaders import LedPlan, as_led, plans_by_leader
-from kafka_rebalance.plans.listed import may_list_eager
 from kafka_rebalance.plans.rebalance_plan import parse_changes
 from kafka_rebalance.simulator.from_group import is_playable
 from kafka_rebalance.simulator.timing import Timed, assumed, timed, why_untimed
 from kafka_rebalance.switching.comparison import Comparison, alone_label, compare
 
-from . import plan as plan_command
 from .groups import add_arguments, answers, given
+from .options import add_leader
 from .tally import Tally
 
 # Each assignor is asked as if the group ran it, so a switch is no change here.
@@ -55,7 +48,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="compare only these, for example range,librdkafka/range (default: Kafka's; those "
         "of the library too that led the group last; the brokers' too for their groups)",
     )
-    plan_command.add_leader(parser)
+    add_leader(parser)
     parser.set_defaults(run=run, parser=parser)
 
 
@@ -75,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
 
     for (one, plans), not_affected, alone in answers(args, tally, make):
         if args.json:
-            print(contract.dumps(_json(one, args, not_affected, alone=alone)), flush=True)
+            print(contract.dumps(_json(one, plans, not_affected, alone=alone)), flush=True)
         else:
             # Only one group is shown in detail: the plans of many would need too much memory.
             led = () if compared else plans
@@ -95,21 +88,14 @@ class _Answer(NamedTuple):
 
 
 def _json(
-    one: Comparison, args: argparse.Namespace, not_affected: list[str], *, alone: bool
+    one: Comparison, led: Sequence[LedPlan], not_affected: list[str], *, alone: bool
 ) -> dict[str, Any]:
     line = one.to_dict()
-    if alone and (found := _endless(one, args)):
-        line["never_ends"] = [each.to_dict() for each in found]
-    if alone and (traps := _traps(one)):
-        line["librdkafka_traps"] = [trap.to_dict() for trap in traps]
+    line["notes"] = [note.to_dict() for note in comparison_notes(one, led, cheap=not alone)]
     if alone:
         times, why = _times(one)
         line["times"] = {name: each.to_dict() for name, each in times.items()}
         line["times_assumed" if times else "times_missing"] = why
-    if may_list_eager(one.group, one.group.assignor):
-        line["assumes_cooperative_lists"] = True
-    if (unknown := lost_rack.at_first(one.group, one.changes)) is not None:
-        line["rack_unknown"] = unknown
     if not_affected:
         line["not_affected"] = not_affected
     return line
@@ -129,83 +115,33 @@ def _led(
         return ()  # `compare` shows the assignors that throw, and recommends another
 
 
-def _endless(compared: Comparison, args: argparse.Namespace) -> list[Endless]:
-    """Returns the calls that never end: of the group's own assignor and of the recommended one."""
-    names = dict.fromkeys([compared.group.assignor, compared.recommended])
-    each = (_endless_with(name, compared, args.engine) for name in names if name)
-    return [found for found in each if found is not None]
-
-
-def _endless_with(name: str, compared: Comparison, engine: Engine) -> Endless | None:
-    where = compared.group, name, compared.changes
-    try:
-        return endless_plan(plan(*where, engine=engine))
-    except GroupError:  # the changes hang the leader, or its assignor throws
-        return endless(*where, engine=engine)
-
-
-def _traps(compared: Comparison) -> tuple[Trap, ...]:
-    return librdkafka_traps(compared.group, None, compared.changes, engine=compared.engine)
-
-
 def _show_one(compared: Comparison, led: Sequence[LedPlan], args: argparse.Namespace) -> None:
     from kafka_rebalance.report.plans.compare import print_comparison
-    from kafka_rebalance.report.plans.never_ends import print_endless
-    from kafka_rebalance.report.plans.plan import print_wrapped
-    from kafka_rebalance.report.plans.traps import print_traps
+    from kafka_rebalance.report.plans.notes import names_of, print_notes
 
     select = given(args, compared.group.group_id)
     print_comparison(compared, *_times(compared), select)
-    never_ends, traps, notes = _endless(compared, args), _traps(compared), _notes(compared, led)
-    if never_ends or traps or notes:
+    if notes := comparison_notes(compared, led):
         print()
-    for found in never_ends:
-        print_endless(found)
-    print_traps(traps)
-    for text in notes:
-        print_wrapped(text)
-
-
-def _notes(compared: Comparison, led: Sequence[LedPlan]) -> list[str]:
-    from kafka_rebalance.report.plans.extra_rebalances import extra_rebalances_note
-    from kafka_rebalance.report.plans.leader import leader_note, other_leaders, own_rows_note
-    from kafka_rebalance.report.plans.lost_rack import groups_note
-    from kafka_rebalance.report.plans.recipes import own_lists_note
-
-    group = compared.group
-    notes = [
-        groups_note([lost_rack.at_first(group, compared.changes)], before=True),
-        leader_note(group, group.assignor, [one.assignor for one in compared.candidates]),
-        own_rows_note(group.assignor),
-        *other_leaders(led),
-        own_lists_note(group),
-        extra_rebalances_note(extra_rebalances(group, parse_changes(compared.changes))),
-    ]
-    return [note for note in notes if note]
+    print_notes(notes, names_of(led), select)
 
 
 def _show_many(compared: Sequence[Comparison]) -> None:
     from kafka_rebalance.report.plans.compare import print_comparisons
-    from kafka_rebalance.report.plans.leader import either_note, leaders_note
-    from kafka_rebalance.report.plans.lost_rack import groups_note
-    from kafka_rebalance.report.plans.plan import print_wrapped
-    from kafka_rebalance.report.plans.recipes import lists_note
+    from kafka_rebalance.report.plans.notes import either_note, notes_on_groups
+    from kafka_rebalance.report.text.sentences import print_wrapped
 
     print_comparisons(compared)
-    kafkas = (one.group for one in compared if not library_of(one.group.assignor))
-    if note := leaders_note(group.leader_library for group in kafkas):
-        print_wrapped(note)
-    each = (lost_rack.at_first(one.group, one.changes) for one in compared)
-    if note := groups_note(each, before=True):
-        print_wrapped(note)
-    groups = (one.group for one in compared)
-    unknown = [one.group_id for one in groups if may_list_eager(one, one.assignor)]
-    if note := lists_note(unknown):
-        print_wrapped(note)
-    named = (
-        (one.group, name) for one in compared for name in (one.group.assignor, one.recommended)
+    each = [(one.group.group_id, comparison_notes(one, cheap=True)) for one in compared]
+    losing = sum(loses_rack(one.changes) for one in compared)
+    names = (
+        class_name(one.group, name)
+        for one in compared
+        for name in (one.group.assignor, one.recommended)
     )
-    if note := either_note(named):
+    said = notes_on_groups(each, losing=losing, before=True)
+    of_groups = (said.get(kind) for kind in ("foreign", "lost rack", "lists"))
+    for note in filter(None, (*of_groups, either_note(names))):
         print_wrapped(note)
     print("The last two columns: with the group's own assignor -> with the recommended one.")
     print("--group G shows one group in detail.")

@@ -17,9 +17,8 @@ from kafka_rebalance.group.field_paths import object_
 from kafka_rebalance.group.line_files import MAX_LINE_BYTES, TOO_LONG, read_lines
 from kafka_rebalance.live.connect_draws import vary
 from kafka_rebalance.report.plans.connect import print_round, print_variation
-from kafka_rebalance.report.plans.plan import print_wrapped
 from kafka_rebalance.report.text.names import counted, in_words
-from kafka_rebalance.report.text.sentences import print_note
+from kafka_rebalance.report.text.sentences import print_note, print_wrapped
 
 from .exit_codes import DONE, of_errors
 from .groups import BadGroup, report_bad

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from . import plan
 from .groups import add_arguments
+from .options import add_assignor
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -15,7 +16,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("explain", metavar="PARTITION", help="for example payments-3")
     add_arguments(parser)
-    plan.add_assignor(parser)
+    add_assignor(parser)
     parser.set_defaults(run=run, parser=parser, output=None, samples=None)
     parser.set_defaults(all=False, how_long=False)
     parser.set_defaults(one_group="there are several groups: name that of PARTITION with --group")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafka_rebalance.report.text.names import shell_option, shell_word
+from kafka_rebalance.group.model import shell_option, shell_word
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -12,15 +12,17 @@ from kafka_rebalance.bulk.lines import group_id_of, line_error
 from kafka_rebalance.errors import GroupError, NeverEnds, NoMembersLeft, NotAffected
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.line_files import MAX_LINE_BYTES, TOO_LONG, read_lines
+from kafka_rebalance.group.model import shell_option, shell_word
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.notes.grown_sources import STOPS, check_sources, may_stop
-from kafka_rebalance.notes.never_ends import Endless, endless
+from kafka_rebalance.notes.never_ends import endless, endless_note
+from kafka_rebalance.notes.note import Note
 from kafka_rebalance.plans.affected import as_far_as_affected
 from kafka_rebalance.plans.changes import Change, RemoveMembers, apply
 from kafka_rebalance.plans.changes import text as changes_text
 from kafka_rebalance.plans.leaders import named_leader
 from kafka_rebalance.plans.playing import NOT_PLAYED, is_played
-from kafka_rebalance.report.text.names import counted, in_words, shell_option, shell_word
+from kafka_rebalance.report.text.names import counted, in_words
 from kafka_rebalance.report.text.sentences import print_note, print_sentence
 
 from .leaderless import Leaderless
@@ -40,12 +42,12 @@ class BadGroup(NamedTuple):
 
     group_id: str | None
     error: str
-    never_ends: Endless | None = None
+    notes: tuple[Note, ...] = ()
     place: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        found = {} if self.never_ends is None else {"never_ends": self.never_ends.to_dict()}
-        return {"group_id": self.group_id, "error": self.error, **found}
+        notes = {"notes": [one.to_dict() for one in self.notes]} if self.notes else {}
+        return {"group_id": self.group_id, "error": self.error, **notes}
 
 
 def add_arguments(parser: argparse.ArgumentParser, only: Container[str] | None = None) -> None:
@@ -249,10 +251,9 @@ def answers(
         if isinstance(found, BadGroup):
             tally.bad += 1
             report_bad(found, as_json=args.json)
-            if found.never_ends is not None and not args.json:
-                from kafka_rebalance.report.plans.never_ends import print_endless_error
-
-                print_endless_error(found.never_ends)
+            for note in () if args.json else found.notes:
+                for sentence in note.text.split("\n"):
+                    print_sentence(sentence)
             continue
         if isinstance(found, Emptied):
             found.show(as_json=args.json)
@@ -308,7 +309,8 @@ def _answer(
         except NeverEnds as error:
             assignor = vars(args).get("assignor")
             found = endless(group, assignor, changes, engine=args.engine)
-            return BadGroup(group.group_id, str(error), found)
+            notes = () if found is None else (endless_note(found),)
+            return BadGroup(group.group_id, str(error), notes)
 
     try:
         answer, left_out = (

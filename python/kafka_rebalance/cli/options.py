@@ -5,6 +5,7 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
+from kafka_rebalance.assignors.registry import planned_names
 from kafka_rebalance.group.field_paths import MAX_INT32
 from kafka_rebalance.group.model import MAX_PARTITIONS
 
@@ -87,4 +88,25 @@ def add_max_partitions(parser: argparse.ArgumentParser) -> None:
         default=MAX_PARTITIONS,
         metavar="N",
         help="refuse groups with more than N partitions (default: %(default)s)",
+    )
+
+
+def add_assignor(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that replace the group's own assignor and its leader."""
+    parser.add_argument(
+        "--assignor",
+        metavar="NAME",
+        help=f"as if the group ran this one: {', '.join(planned_names())} (default: its own, "
+        "as the leader's library has it)",
+    )
+    add_leader(parser)
+
+
+def add_leader(parser: argparse.ArgumentParser) -> None:
+    """Adds the option that names the leader, whose library decides which assignor answers."""
+    parser.add_argument(
+        "--leader",
+        metavar="MEMBER",
+        help="as if this member led its group: a member_id, also shortened as in the tables, or a "
+        "group_instance_id (default: the leader in FILE)",
     )

@@ -4,57 +4,35 @@
 import argparse
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kafka_rebalance.assignors.registry import (
-    SERVER_SIDE,
-    is_known,
-    library_of,
-    planned_names,
-    unknown,
-)
+from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known, library_of, unknown
 from kafka_rebalance.errors import GroupError, NotAffected
 from kafka_rebalance.group import contract
-from kafka_rebalance.group.model import quoted
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.notes.broker import broker_notes
-from kafka_rebalance.notes.commit_waits import CommitWaits, commit_waits
-from kafka_rebalance.notes.extra_rebalances import (
-    ExtraRebalances,
-    Further,
-    extra_rebalances,
-    played_further,
-)
-from kafka_rebalance.notes.librdkafka_traps import Trap, librdkafka_traps
-from kafka_rebalance.notes.may_happen import may_happen
-from kafka_rebalance.notes.met_apart import played_apart
-from kafka_rebalance.notes.never_ends import endless_plan
-from kafka_rebalance.plans import (
-    Figures,
-    RebalancePlan,
-    Samples,
-    lost_rack,
-    plan,
-)
-from kafka_rebalance.plans.changes import BounceMembers, Change
-from kafka_rebalance.plans.clients import class_name, unknown_libraries
+from kafka_rebalance.notes.all_notes import plan_notes
+from kafka_rebalance.notes.leaders import no_answer
+from kafka_rebalance.notes.note import Note
+from kafka_rebalance.plans import RebalancePlan, Samples, plan
+from kafka_rebalance.plans.changes import Change
+from kafka_rebalance.plans.clients import unknown_libraries
 from kafka_rebalance.plans.leaders import LedPlan, has_no_answer, plans_by_leader
-from kafka_rebalance.plans.listed import may_list_eager
 from kafka_rebalance.plans.rebalance_plan import parse_changes
-from kafka_rebalance.report.text.names import counted
+from kafka_rebalance.report.text.names import shortened
 from kafka_rebalance.report.text.sentences import print_note
-from kafka_rebalance.switching.not_rolling import by_plug_ins, not_rolling
 
 from .groups import BadGroup, add_arguments, answers, given, report_bad
 from .lines import written
-from .options import whole
+from .options import add_assignor, whole
+from .plan_table import PlanTable, warn_of_library
 from .tally import Tally
 
 if TYPE_CHECKING:
     from kafka_rebalance.simulator.timing import Timed
+
+_ON_THE_ASSIGNOR = ("no answer", "lists", "eager", "leader", "foreign")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -91,27 +69,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(one_group="--explain and --output need one group: name it with --group")
 
 
-def add_assignor(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that replace the group's own assignor and its leader."""
-    parser.add_argument(
-        "--assignor",
-        metavar="NAME",
-        help=f"as if the group ran this one: {', '.join(planned_names())} (default: its own, "
-        "as the leader's library has it)",
-    )
-    add_leader(parser)
-
-
-def add_leader(parser: argparse.ArgumentParser) -> None:
-    """Adds the option that names the leader, whose library decides which assignor answers."""
-    parser.add_argument(
-        "--leader",
-        metavar="MEMBER",
-        help="as if this member led its group: a member_id, also shortened as in the tables, or a "
-        "group_instance_id (default: the leader in FILE)",
-    )
-
-
 class _Answer(NamedTuple):
     """The plan that is shown, and those of all possible leaders (none with --assignor)."""
 
@@ -125,9 +82,9 @@ class _Answer(NamedTuple):
     @property
     def problem(self) -> str:
         """Returns why no member that may lead has an answer."""
-        from kafka_rebalance.report.plans.leader import no_answer
+        from kafka_rebalance.report.plans.notes import names_of
 
-        return no_answer(self.led)
+        return shortened(no_answer(self.led), names_of(self.led))
 
     def leading(self) -> dict[str, Any]:
         """Returns who leads, for JSON.
@@ -150,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
     only_one = args.explain is not None or args.output is not None
     tally = Tally()
     first: _Answer | None = None
-    table = _Table()
+    table = PlanTable()
     libraries: Counter[str] = Counter()
     for answer, not_affected, alone in answers(args, tally, partial(_answer, args)):
         if has_no_answer(answer.led):
@@ -176,7 +133,7 @@ def run(args: argparse.Namespace) -> int:
             args.parser.error("--how-long needs one group, or --json: name the group with --group")
         table.show()
     for library, groups in libraries.items():
-        _warn(library, groups)
+        warn_of_library(library, groups)
     return tally.finish(args)
 
 
@@ -187,88 +144,9 @@ def _answer(args: argparse.Namespace, group: GroupSpec, changes: Sequence[Change
     return _Answer(next(one.plan for one in led if one.plan is not None), led)
 
 
-@dataclass(slots=True)
-class _Table:
-    """The rows of many groups, and the numbers for the notes below them.
-
-    `extra` has the reason why the rounds of a group are a lower bound, or None.
-    `leaders` has the `leader_library` of each group whose rebalances Kafka's own assignor answers.
-    `racks_unknown` is that of `lost_rack.in_plan` for each group. `lists_unknown` are the ids of
-    groups whose plans depend on lists that are not known. `places_guessed` counts groups of members
-    with racks that get new partitions, whose replicas' racks are guesses. `either` is that of
-    `either_note`. `restarts_assumed` counts groups whose restarts may take another course
-    (`changes/bounces.py`).
-    """
-
-    rows: list[tuple[str, str, Figures]] = field(default_factory=list)
-    extra: list[ExtraRebalances | None] = field(default_factory=list)
-    waits: list[CommitWaits | None] = field(default_factory=list)
-    leaders: list[str | None] = field(default_factory=list)
-    racks_unknown: list[list[str] | None] = field(default_factory=list)
-    lists_unknown: list[str] = field(default_factory=list)
-    places_guessed: int = 0
-    either: str | None = None
-    restarts_assumed: int = 0
-
-    def add(self, planned: RebalancePlan) -> None:
-        from kafka_rebalance.report.plans.leader import either_note
-
-        named = planned.group, planned.assignor
-        self.either = self.either or either_note([named])
-        name = class_name(*named) or ""
-        self.rows.append((planned.group.group_id, name, planned.figures()))
-        self.extra.append(_extra(planned))
-        self.waits.append(commit_waits(planned))
-        self.racks_unknown.append(lost_rack.in_plan(planned))
-        has_racks = any(member.rack_id for member in planned.group.members)
-        self.places_guessed += planned.places_guessed and has_racks
-        self.restarts_assumed += any(
-            isinstance(one, BounceMembers) and not one.is_certain_in(planned.group)
-            for one in planned.changes
-        )
-        if _assumes_lists(planned):
-            self.lists_unknown.append(planned.group.group_id)
-        if planned.rounds and not library_of(planned.assignor):
-            self.leaders.append(planned.group.leader_library)
-
-    def show(self) -> None:
-        from kafka_rebalance.report.plans.commit_waits import commit_waits_in_groups_note
-        from kafka_rebalance.report.plans.extra_rebalances import extra_in_groups_note
-        from kafka_rebalance.report.plans.leader import leaders_note
-        from kafka_rebalance.report.plans.lost_rack import groups_note
-        from kafka_rebalance.report.plans.plan import print_plans, print_wrapped
-        from kafka_rebalance.report.plans.recipes import lists_note
-
-        print_plans(self.rows, self.extra)
-        cautions = extra_in_groups_note(self.extra), groups_note(self.racks_unknown)
-        waits = commit_waits_in_groups_note(self.waits)
-        notes = self.either, waits, *cautions, leaders_note(self.leaders)
-        for note in filter(None, (*notes, lists_note(self.lists_unknown))):
-            print_wrapped(note)
-        if self.places_guessed:
-            which = counted(self.places_guessed, "group")
-            print_wrapped(
-                f"Guessed for {which} with racks: where brokers put the new partitions. The "
-                "members that get them can depend on it; --group G prints draws."
-            )
-        if self.restarts_assumed:
-            which = counted(self.restarts_assumed, "group")
-            print_wrapped(
-                f"Assumed for {which}: how long restarted members are away (bounce-members: "
-                "away=). Back within a heartbeat, they start fewer rebalances; --group G prints "
-                "both courses."
-            )
-        print("--group G shows one group in detail.")
-
-
-def _warn(library: str, groups: int) -> None:
-    """Reports on standard error a library of members whose assignors are not known here."""
-    has = f"{counted(groups, 'group')} {'has' if groups == 1 else 'have'}"
-    problem = f"{has} members or a leader of {quoted(library)}, a client library that is not known "
-    problem += (
-        "here: if it leads, its answer may differ from that of Kafka's assignor, planned here"
-    )
-    print_note(problem)
+def _notes(one: _Answer, args: argparse.Namespace, *, cheap: bool = False) -> tuple[Note, ...]:
+    is_own = args.assignor is None  # `compare` asks the group's own assignor
+    return plan_notes(one.planned, one.led, draws=args.samples, is_own=is_own, cheap=cheap)
 
 
 def _json(
@@ -278,27 +156,7 @@ def _json(
     answer = planned.to_dict() | one.leading()
     if has_no_answer(one.led):
         answer["error"] = one.problem
-    if alone and (found := endless_plan(planned)) is not None:
-        answer["never_ends"] = found.to_dict()
-    if alone and (traps := _traps(planned)):
-        answer["librdkafka_traps"] = [trap.to_dict() for trap in traps]
-    if extra := _extra(planned):
-        further = _further(planned, extra, args) if alone else None
-        played = {} if further is None else {"played": further.to_dict()}
-        answer["extra_rebalances"] = extra.to_dict() | played
-    if waits := commit_waits(planned):
-        answer["commit_waits"] = waits.to_dict()
-    if alone and (possible := may_happen(planned)):
-        answer["may_happen"] = [one.to_dict() for one in possible]
-    if alone and (notes := broker_notes(planned)):
-        answer["broker_notes"] = [note.to_dict() for note in notes]
-    switches = (planned.group, planned.changes, planned.assignor)
-    if switched := not_rolling(*switches):
-        answer["not_rolling"] = [one.to_dict() for one in switched]
-    if switched := by_plug_ins(*switches):
-        answer["rolling_by_plug_ins"] = [one.to_dict() for one in switched]
-    if _assumes_lists(planned):
-        answer["assumes_cooperative_lists"] = True
+    answer["notes"] = [note.to_dict() for note in _notes(one, args, cheap=not alone)]
     if not_affected:
         answer["not_affected"] = not_affected
     if args.how_long:
@@ -314,81 +172,30 @@ def _json(
 
 
 def _show(answer: _Answer, args: argparse.Namespace) -> None:
-    from kafka_rebalance.report.plans.plan import (
-        names_in_plan,
-        print_explanation,
-        print_plan,
-        print_wrapped,
-    )
+    from kafka_rebalance.report.plans.figures import print_times
+    from kafka_rebalance.report.plans.notes import FIRST, SAID_OF_STEPS, names_of, print_notes
+    from kafka_rebalance.report.plans.plan import print_explanation, print_plan
 
     planned = answer.planned
-    if has_no_answer(answer.led):
-        kafkas = f"The answer below is that of Kafka's {planned.assignor}, as if a Java member led."
-        print_wrapped(f"WARNING: {answer.problem}. {kafkas}")
-        print()
+    show = partial(
+        print_notes,
+        names=names_of(answer.led, planned),
+        given="" if args.assignor else given(args, planned.group.group_id),
+        made_up=planned.made_up,
+        everything=args.all,
+    )
+    notes = _notes(answer, args, cheap=args.explain is not None)
+    if args.explain is not None:  # of the other notes, only those on the assignor explain it
+        notes = tuple(note for note in notes if note.kind in _ON_THE_ASSIGNOR)
+    show(note for note in notes if note.kind in FIRST)
     if args.explain is not None:
         print_explanation(planned, args.explain)
     else:
-        from kafka_rebalance.report.plans.broker_notes import print_broker_notes
-        from kafka_rebalance.report.plans.commit_waits import commit_waits_note
-        from kafka_rebalance.report.plans.never_ends import print_endless
-        from kafka_rebalance.report.plans.recipes import print_switches
-        from kafka_rebalance.report.plans.times import print_times
-        from kafka_rebalance.report.plans.traps import print_traps
-        from kafka_rebalance.report.plans.whole_switch import print_whole_switch
-
-        if waits := commit_waits(planned):
-            print_wrapped(commit_waits_note(waits, names_in_plan(planned)))
-            print()
         print_plan(planned, _samples(planned, args), everything=args.all)
         if args.how_long:
             print_times(*_how_long(planned))
-        print_endless(endless_plan(planned))
-        print_traps(_traps(planned))
-        print_broker_notes(planned, everything=args.all)
-        switches = (planned.group, planned.changes, planned.assignor)
-        rolling, refusing = by_plug_ins(*switches), not_rolling(*switches)
-        # `compare` asks the group's own assignor, not that of --assignor.
-        select = "" if args.assignor else given(args, planned.group.group_id)
-        print_switches(rolling, refusing, planned.group, select)
-        if not (rolling or refusing):
-            print_whole_switch(planned, select)
-    if note := _lists_note(planned):
-        print_wrapped(note)
-    if args.explain is None:
-        _show_extra(planned, args)
-        for possible in may_happen(planned):
-            print_wrapped(possible.text)
-    _show_leaders(answer)
+    show(note for note in notes if note.kind not in (*FIRST, *SAID_OF_STEPS))
     _draw(planned, args)
-
-
-def _extra(planned: RebalancePlan) -> ExtraRebalances | None:
-    """Returns why the number of rebalances is a lower bound; None if it is exact."""
-    return extra_rebalances(planned.group, planned.changes) if planned.rounds else None
-
-
-def _further(
-    planned: RebalancePlan, extra: ExtraRebalances, args: argparse.Namespace
-) -> Further | None:
-    """Plays the further rebalances, if they are known and can move partitions."""
-    if extra.cause == "subscriptions":
-        return played_apart(planned, args.samples)
-    is_played = extra.cause == "metadata" and extra.may_move
-    return played_further(planned, args.samples) if is_played else None
-
-
-def _show_extra(planned: RebalancePlan, args: argparse.Namespace) -> None:
-    from kafka_rebalance.report.plans.extra_rebalances import extra_rebalances_note
-    from kafka_rebalance.report.plans.plan import names_in_plan, print_wrapped
-
-    if (extra := _extra(planned)) is None:
-        return
-    further, names = _further(planned, extra, args), names_in_plan(planned)
-    readers = {tp: names[one] for one, owned in planned.after.items() for tp in owned}
-    partitions = () if further is None else further.partitions
-    note = extra_rebalances_note(extra, further, [(tp, readers[tp]) for tp in partitions])
-    print_wrapped(note or "")
 
 
 def _samples(planned: RebalancePlan, args: argparse.Namespace) -> Samples | None:
@@ -401,28 +208,6 @@ def _samples(planned: RebalancePlan, args: argparse.Namespace) -> Samples | None
         return None
 
 
-def _lists_note(planned: RebalancePlan) -> str | None:
-    from kafka_rebalance.report.plans.recipes import COOPERATIVE_LISTS, eager_note
-
-    if _assumes_lists(planned):
-        return COOPERATIVE_LISTS
-    return eager_note(planned.group, planned.assignor)
-
-
-def _show_leaders(answer: _Answer) -> None:
-    from kafka_rebalance.report.plans.leader import leader_note, leading_lines
-    from kafka_rebalance.report.plans.plan import print_wrapped
-
-    planned, shown = answer.planned, answer.shown
-    lines = [] if shown is None else list(leading_lines(answer.led, shown))
-    # Without a rebalance, no leader's assignor answers.
-    answered = lines or not planned.rounds or (shown is not None and shown.leaders)
-    if note := None if answered else leader_note(planned.group, planned.assignor):
-        lines.append(note)
-    for line in lines:
-        print_wrapped(line)
-
-
 def _how_long(planned: RebalancePlan) -> "tuple[Timed | None, str]":
     """Returns the times and the assumptions, or no times and the reason."""
     from kafka_rebalance.simulator.timing import assumed, timed, why_untimed
@@ -433,16 +218,6 @@ def _how_long(planned: RebalancePlan) -> "tuple[Timed | None, str]":
         return times, assumed(planned.group, changes, [planned.assignor])
     except GroupError as error:
         return None, why_untimed(error)
-
-
-def _assumes_lists(planned: RebalancePlan) -> bool:
-    """Returns whether the plan's cooperative rounds depend on lists that are not known."""
-    is_cooperative = any(one.kind == "cooperative" for one in planned.rounds)
-    return is_cooperative and may_list_eager(planned.group, planned.assignor)
-
-
-def _traps(planned: RebalancePlan) -> tuple[Trap, ...]:
-    return librdkafka_traps(planned.group, planned.assignor, planned.changes, engine=planned.engine)
 
 
 def _draw(planned: RebalancePlan, args: argparse.Namespace) -> None:

@@ -141,7 +141,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _print_ready() -> None:
-    from kafka_rebalance.report.plans.plan import print_wrapped
+    from kafka_rebalance.report.text.sentences import print_wrapped
 
     for name in ready():
         print_wrapped(f"{name:24}{load(name).title}", more=" " * 24)
@@ -200,13 +200,11 @@ def _from_group(args: argparse.Namespace) -> Scenario | None:
         scenario = scenario_from_group(group, args.changes, config=config, work=work)
     except GroupError as error:
         raise GroupError(where, f"{group.group_id}: {error_text(error, args.changes)}") from None
-    from kafka_rebalance.plans import lost_rack
-    from kafka_rebalance.report.plans.lost_rack import groups_note
+    from kafka_rebalance.notes.lost_rack import lost_rack
     from kafka_rebalance.report.text.sentences import print_note
 
-    unknown = lost_rack.at_first(group, map(str, args.changes))
-    if note := groups_note([unknown], before=True):
-        print_note(note)
+    for note in lost_rack(group, map(str, args.changes)):
+        print_note(note.text)
     return scenario
 
 

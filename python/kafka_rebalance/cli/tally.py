@@ -38,7 +38,7 @@ class Emptied(NamedTuple):
         if as_json:
             print(contract.dumps(self._asdict()), flush=True)
         else:
-            from kafka_rebalance.report.plans.plan import print_wrapped
+            from kafka_rebalance.report.text.sentences import print_wrapped
 
             print_wrapped(f"{self.group_id}: {self.result}", "", "  ")
 
@@ -96,7 +96,7 @@ class Tally:
         """Prints the counts (the number of errors on standard error), and returns the exit code."""
         lines = [] if args.json else self.lines()
         if lines:
-            from kafka_rebalance.report.plans.plan import print_wrapped
+            from kafka_rebalance.report.text.sentences import print_wrapped
 
             for line in lines:
                 print_wrapped(line)

@@ -4,11 +4,13 @@
 import base64
 import json
 import re
+import shlex
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
+from kafka_rebalance.errors import shown
 from kafka_rebalance.java.order import name_key
 
 MAX_PARTITIONS = 10_000_000
@@ -166,6 +168,27 @@ class Member:
 def quoted(name: str) -> str:
     """Returns a name in JSON quotes, as in the messages of both engines."""
     return json.dumps(name, ensure_ascii=False)
+
+
+def shell_word(text: str) -> str:
+    """Returns a string quoted for a shell, so that a copied command has its exact bytes.
+
+    bash, zsh and ksh read `$'…'`, which names control characters by their bytes in UTF-8.
+    """
+    if shown(text) == text:
+        return shlex.quote(text)
+
+    def escaped(one: str) -> str:
+        if shown(one) == one and one not in "'\\":
+            return one
+        return "".join(f"\\x{byte:02x}" for byte in one.encode("utf-8", "surrogateescape"))
+
+    return f"$'{''.join(map(escaped, text))}'"
+
+
+def shell_option(name: str, value: str) -> str:
+    """Returns an option and its value for a shell: `--group=-x` if `-x` would read as an option."""
+    return f"{name}{'=' if value.startswith('-') else ' '}{shell_word(value)}"
 
 
 # 21 characters of 6 bits, and one whose last 4 bits are 0.

@@ -14,7 +14,7 @@ Source   ConsumerCoordinator.metadata (Kafka 4.4.0) sends the generation, and th
 from collections.abc import Sequence
 
 from kafka_rebalance.group.model import Member, RebalanceProtocolName
-from kafka_rebalance.plans.listed import is_cooperative, may_mix
+from kafka_rebalance.notes.listed import is_cooperative, may_mix
 
 
 def subscribed_protocol(

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a person should know beside the figures of a plan or the state of a group."""
 
-from .finding import Finding, FindingKind
+from .all_notes import comparison_notes, plan_notes
 from .never_ends import Endless, WayOut, endless
+from .note import FindingKind, Note, PlanKind
 
-__all__ = ["Endless", "Finding", "FindingKind", "WayOut", "endless"]
+__all__ = [
+    "Endless", "FindingKind", "Note", "PlanKind", "WayOut", "comparison_notes", "endless",
+    "plan_notes",
+]  # fmt: skip

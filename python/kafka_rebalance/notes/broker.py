@@ -1,24 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Notes on a plan of a group that the broker assigns, or that changes to or from this protocol.
 
-    tasks       partitions are tasks of a streams group
-    stops       who stops, and for how long
-    interval    a member that joins soon after another gets nothing at first
-    tie         only two members name an assignor, and each another one
-    ignored     topics that nobody reads stay in a share group's target
-    delay       a streams group that was empty waits before its first target
-    warm-up     no warm-up task is assigned, so a task moves before its state is there
-    same place  members of one process, of which no second one takes a standby task
-    order       members that leave one after another, and end elsewhere in another order
-    new topics  topics are created, which members may not all read at once
-    pause       members that restart, and may be back before the group answers to their leave
-    threads     members that restart alone, of a process that would restart all of its members
-    blocks      members whose client library lacks the protocol, or user data in assignments
-    unknown     members whose client library is not known
-    policy      the broker's setting that the conversion needs
-    first join  a classic group in its first join phase refuses the conversion
-    owners      partitions that end at another member than now
-
 Source   modern groups: GroupMetadataManager, CurrentAssignmentBuilder (Kafka 4.4.0), KIP-848.
          Libraries: Kafka 4.0's upgrade notes; librdkafka's changelog, 2.12.0; kafka-python's issue
          3000 and its release 3.0.12; aiokafka 0.14.0. Streams groups: KIP-1071,
@@ -26,8 +8,6 @@ Source   modern groups: GroupMetadataManager, CurrentAssignmentBuilder (Kafka 4.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Literal
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE, assigns_tasks, shares_partitions
 from kafka_rebalance.group.model import TopicPartition
@@ -39,33 +19,10 @@ from kafka_rebalance.plans.changes.protocol import copies_user_data
 from kafka_rebalance.plans.clients import LACK_CONSUMER_PROTOCOL, library_evidence
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 
+from .note import Note
 from .other_courses import OtherPause, other_order, other_pause
 
-NoteKind = Literal[
-    "stops", "interval", "tie", "ignored", "blocks", "unknown", "policy", "first join", "owners",
-    "tasks", "delay", "warm-up", "same place", "threads", "order", "pause", "new topics",
-]  # fmt: skip
-
 _HAS = {"java": "Kafka's Java client has it from 4.0 on", "librdkafka": "librdkafka from 2.12.0 on"}
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """A sentence for people.
-
-    `moved` has each partition with its owners now and at the end, `other` another course.
-    """
-
-    kind: NoteKind
-    text: str
-    moved: tuple[tuple[TopicPartition, str | None, str | None], ...] = ()
-    other: OtherPause | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        answer: dict[str, Any] = {"kind": self.kind, "text": self.text}
-        if self.moved:
-            answer["moved"] = [[str(tp), before, after] for tp, before, after in self.moved]
-        return answer if self.other is None else answer | {"other": self.other.to_dict()}
 
 
 def broker_notes(plan: RebalancePlan) -> tuple[Note, ...]:
@@ -116,7 +73,7 @@ def _pause(plan: RebalancePlan) -> Iterator[Note]:
     yield Note(
         "pause",
         f"{away} (bounce-members: away=). {why}. {other_course(plan, other)}.",
-        other=other,
+        detail={"other": other._asdict()},
     )
 
 
@@ -341,7 +298,8 @@ def _switch(plan: RebalancePlan, change: SwitchProtocol) -> Iterator[Note]:
         )
     else:
         text += " Remove group.remote.assignor: clients with group.protocol=classic refuse it."
-    yield Note("owners", text, moved)
+    detail = {"moved": [[str(tp), before, after] for tp, before, after in moved]}
+    yield Note("owners", text, partitions=tuple(tp for tp, _, _ in moved), detail=detail)
 
 
 def _libraries(group: GroupSpec) -> Iterator[Note]:

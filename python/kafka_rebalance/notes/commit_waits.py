@@ -16,8 +16,7 @@ Source   ConsumerCoordinator.onJoinPrepare (Kafka 4.4.0); aiokafka 0.14.0
          (GroupCoordinator.commit_offsets); all clients: tests/live/test_topic_changes.py.
 """
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.group.model import Member
@@ -26,26 +25,19 @@ from kafka_rebalance.plans.clients import AIOKAFKA, JAVA, clients_for
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 from kafka_rebalance.plans.rounds import Step
 
+from .note import Note
 
-@dataclass(frozen=True, slots=True)
-class CommitWaits:
-    """The members that hold partitions of deleted `topics`, and may run Java, or else aiokafka.
+_MOST_NAMED = 6
+_TIMES = {1: "", 2: "up to two times "}
 
-    `intervals` is the most times `max.poll.interval.ms` that the waits of Java members take: 2 if
-    the leader may wait, and another member too; 0 without a Java member.
+
+def commit_waits(plan: RebalancePlan) -> Iterator[Note]:
+    """Yields a note if members delay rebalances of the plan.
+
+    Its members hold partitions of the deleted `topics`. `intervals` is the most times
+    `max.poll.interval.ms` that the waits of `java` members take: 2 if the leader may wait, and
+    another member too; 0 without a Java member.
     """
-
-    topics: tuple[str, ...]
-    java: tuple[str, ...]
-    aiokafka: tuple[str, ...]
-    intervals: int
-
-    def to_dict(self) -> dict[str, Any]:
-        return {name: list(v) if name != "intervals" else v for name, v in asdict(self).items()}
-
-
-def commit_waits(plan: RebalancePlan) -> CommitWaits | None:
-    """Returns the members that delay rebalances of the plan; None if there is none."""
     topics: dict[str, None] = {}
     java: dict[str, None] = {}
     aiokafka: dict[str, None] = {}
@@ -64,9 +56,37 @@ def commit_waits(plan: RebalancePlan) -> CommitWaits | None:
         intervals = max(intervals, 1 + leads if len(waiting) > 1 else len(waiting))
         held = {tp.topic for one in holders for tp in one.owned_partitions}
         topics |= dict.fromkeys(sorted(gone & held))
-    if not java and not aiokafka:
-        return None
-    return CommitWaits(tuple(topics), tuple(java), tuple(aiokafka), intervals)
+    if java or aiokafka:
+        text = _text([*topics], [*java], [*aiokafka], intervals)
+        found = {"topics": [*topics], "java": [*java], "aiokafka": [*aiokafka]}
+        detail = {**found, "intervals": intervals}
+        yield Note("commit waits", text, (*java, *aiokafka), detail=detail)
+
+
+def _text(
+    topics: Sequence[str], java: Sequence[str], aiokafka: Sequence[str], intervals: int
+) -> str:
+    text = f"WARNING: deleting {_listed(topics)} can stop this group."
+    if java:
+        text += (
+            f" With automatic commits (enable.auto.commit, the default), a Java member that holds "
+            f"partitions there commits them in vain until {_TIMES[intervals]}"
+            "max.poll.interval.ms (5 minutes by default) has passed, and only then joins: "
+            f"{_listed(java)}. Under an eager assignor, "
+            "members that wait read nothing. A member that waits longer than the others is removed "
+            "and returns under a new id, in rebalances that are not planned here."
+        )
+    if aiokafka:
+        text += (
+            " With automatic commits (enable_auto_commit, the default), aiokafka (0.14.0) commits "
+            f"there without end, until it restarts: {_listed(aiokafka)}."
+        )
+    return f"{text} To avoid it, first let the members unsubscribe, then delete."
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _deleted(plan: RebalancePlan, step: Step) -> set[str]:

@@ -19,14 +19,14 @@ Source   kafka-python 3.0.12 (BaseCoordinator.join_group_async: a `_join_task` t
          (GroupMetadataManager.classicGroupJoinExistingMember).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE, library_of, protocol_name
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import TopicPartition
-from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.group.spec import GroupSpec, counted
 from kafka_rebalance.plans.changes import (
     AddPartitions,
     AddTopics,
@@ -41,13 +41,30 @@ from kafka_rebalance.plans.rebalance_plan import RebalancePlan, replay
 from kafka_rebalance.plans.samples import enough_draws
 
 from .never_ends import MOST_WORK, work
+from .note import Note
 
 _MOST_REJOINS = 8
 """The most rebalances that are played one after another; some groups move in each, for ever."""
 
+_MOST_NAMED = 6
 
-@dataclass(frozen=True, slots=True)
-class ExtraRebalances:
+_BECAUSE = {
+    "polls": "if one ends between two polls of a kafka-python leader, it joins again, and the "
+    "group rebalances once more; under sticky, partitions may move again.",
+    "metadata": "each member of librdkafka joins again when its own metadata shows the change. If "
+    "the group has rebalanced by then, it may rebalance once more.",
+    "subscriptions": "all members subscribe at one moment here, as members of Java do by a pattern."
+    " A member of librdkafka meets a topic when its own metadata shows it, and processes that name "
+    "their topics change one after another: each time, the group rebalances, and partitions may "
+    "end elsewhere, also if racks count and a new topic's replicas are in some.",
+}
+_MOVES_TOO = (
+    " With racks, each of these can take partitions outside their owner's rack away: moves are a "
+    "lower bound, too, and partitions may end at other members."
+)
+
+
+class ExtraRebalances(NamedTuple):
     """Why the planned number of rebalances is a lower bound, and whether partitions may move too.
 
     `cause`   "polls" of kafka-python, the own "metadata" of each librdkafka member, or the
@@ -56,9 +73,6 @@ class ExtraRebalances:
 
     cause: Literal["polls", "metadata", "subscriptions"]
     may_move: bool
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"cause": self.cause, "may_move": self.may_move}
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,3 +182,54 @@ def _rejoined(plan: RebalancePlan, rejoins: int) -> tuple[RebalancePlan, int]:
             break
         plan, moves = following, moves + following.moves
     return plan, moves
+
+
+Readers = Sequence[tuple[TopicPartition, str]]
+
+
+def extra_note(
+    extra: ExtraRebalances,
+    further: Further | None = None,
+    readers: Mapping[TopicPartition, str] = {},
+) -> Note:
+    """Returns the note that the rebalances are a lower bound.
+
+    `further` is what was played, if it was; `readers` are the members at the end of the plan.
+    """
+    text = f"The number of rebalances is a lower bound: {_BECAUSE[extra.cause]}"
+    partitions = () if further is None else further.partitions
+    there = [(tp, (readers or {})[tp]) for tp in partitions]
+    if extra.cause == "subscriptions":
+        text += _apart(further, there) if further and further.draws else ""
+    elif extra.cause == "metadata" and extra.may_move:
+        text += _MOVES_TOO + (_played(further, there) if further and further.rejoins else "")
+    played = {} if further is None else {"played": further.to_dict()}
+    ids = tuple(dict.fromkeys(who for _, who in there))
+    return Note("lower bound", text, ids, partitions, detail=extra._asdict() | played)
+
+
+def _played(further: Further, readers: Readers) -> str:
+    low, high = further.moves
+    after = f" and after {counted(further.draws, 'draw')}" if further.draws else ""
+    played = f" Played up to {counted(further.rejoins, 'time')} after this plan{after}, they "
+    if not high:
+        return f"{played}move nothing."
+    moves = f"{low} to {high} times" if low < high else counted(high, "time")
+    return f"{played}move partitions {moves} more; {_elsewhere(readers)}."
+
+
+def _apart(further: Further, readers: Readers) -> str:
+    low, high = further.moves
+    moves = f"{low:+} to {high:+}" if low < high else f"{high:+}"
+    ends = _elsewhere(readers) if readers else "every partition ends at the same member"
+    return (
+        f" Played in {counted(further.draws, 'random order')}: up to "
+        f"{counted(further.rejoins, 'rebalance')} more, moves {moves}; {ends}."
+    )
+
+
+def _elsewhere(readers: Readers) -> str:
+    named = ", ".join(f"{tp} (here {who})" for tp, who in readers[:_MOST_NAMED])
+    if (more := len(readers) - _MOST_NAMED) > 0:
+        named += f", and {more} more (--json has all)"
+    return f"these may end elsewhere: {named}"

@@ -13,9 +13,9 @@ Cost     a plan for each change; `most_plays` and `most_work` limit them.
 Differs  from a live group in the ids of new members; with other ids the rebalance may settle.
 """
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Literal, NamedTuple
 
 from kafka_rebalance.assignors.registry import Engine
 from kafka_rebalance.errors import AssignorThrows, GroupError
@@ -24,6 +24,7 @@ from kafka_rebalance.plans.changes import Change
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes, plan
 
 from .never_ends import MOST_PLAYS, MOST_WORK, simple_changes, work
+from .note import Note
 
 DIALECT = "librdkafka/cooperative-sticky"
 NEWCOMER = "a new member with all topics"
@@ -31,8 +32,7 @@ NEWCOMER = "a new member with all topics"
 When = Literal["next", "planned", "following"]
 
 
-@dataclass(frozen=True, slots=True)
-class Trap:
+class Trap(NamedTuple):
     """A rebalance with a bad end: the leader "dies", or the group "never settles".
 
     `when`      "next": the next rebalance; "planned": the given changes; "following": the simple
@@ -43,8 +43,34 @@ class Trap:
     when: When
     change: str | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+
+_MOST_NAMED = 5
+_ENDS: dict[Literal["dies", "never settles"], str] = {
+    "dies": "the process of a leader with librdkafka dies (SIGSEGV or SIGABRT), and then that of "
+    "the next one",
+    "never settles": "a leader with librdkafka lets the group rebalance for ever",
+}
+
+
+def trap_notes(traps: Sequence[Trap]) -> Iterator[Note]:
+    """Yields a note for each trap of given changes, and for each end of changes after them."""
+    for end, when, change in traps:
+        if when != "following":
+            at = "At the next rebalance" if when == "next" else f"At {change}"
+            yield _note(end, when, at, [] if change is None else [change])
+    for end in _ENDS:
+        changes = [trap.change or "" for trap in traps if trap[:2] == (end, "following")]
+        if changes:
+            more = len(changes) - _MOST_NAMED
+            named = "; ".join(changes[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+            yield _note(end, "following", f"After {named}", changes)
+
+
+def _note(
+    end: Literal["dies", "never settles"], when: When, at: str, changes: Sequence[str]
+) -> Note:
+    text = f"WARNING: {at}, {_ENDS[end]} (docs/behaviour/librdkafka.md)."
+    return Note(end, text, detail={"when": when, "changes": changes})
 
 
 def librdkafka_traps(
@@ -81,7 +107,7 @@ def librdkafka_traps(
             following.append(_played(last, (change,), "following", engine)[1])
         if len({frozenset(member.topics) for member in last.members}) > 1:
             _, trap = _played(_with_newcomer(last), (), "following", engine)
-            following.append(None if trap is None else replace(trap, change=NEWCOMER))
+            following.append(None if trap is None else trap._replace(change=NEWCOMER))
     return tuple(trap for trap in following if trap is not None)
 
 

@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What real members may do in a plan's rebalances, though the plan does not play it.
 
-    missed    more rebalances: a member misses a cooperative generation in which it should revoke
-    plug-ins  more rebalances, if the members that send Java's bytes run kafka-python
-    hangs     a member of kafka-python hangs
-
 A member that revokes joins again at once. If a slower member has not read the answer of that
 generation by then, it joins with the claims of the generation before; it revokes one generation
 later, and then joins once more. So at least two members must revoke in one generation.
@@ -14,36 +10,25 @@ Source   ConsumerCoordinator.onJoinComplete, ClassicGroup (Kafka 4.4.0: SyncGrou
 """
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import Literal
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.plans.changes import AddPartitions, Resubscribe
 from kafka_rebalance.plans.clients import JAVA, KAFKA_PYTHON, clients_for
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 
-
-@dataclass(frozen=True, slots=True)
-class Possibility:
-    """A sentence for people, and its kind, which the module explains."""
-
-    kind: Literal["missed", "plug-ins", "hangs"]
-    text: str
-
-    def to_dict(self) -> dict[str, str]:
-        return asdict(self)
+from .note import Note
 
 
-def may_happen(plan: RebalancePlan) -> tuple[Possibility, ...]:
+def may_happen(plan: RebalancePlan) -> tuple[Note, ...]:
     """Returns the possibilities of a plan; none if it has no rebalance that a leader answers."""
     led = [one for one in plan.rounds if one.group.assignor not in SERVER_SIDE]
     return tuple(_of(plan)) if led else ()
 
 
-def _of(plan: RebalancePlan) -> Iterator[Possibility]:
+def _of(plan: RebalancePlan) -> Iterator[Note]:
     cooperative = [one for one in plan.rounds if one.kind == "cooperative"]
     if any(sum(map(bool, one.revoked.values())) > 1 for one in cooperative):
-        yield Possibility(
+        yield Note(
             "missed",
             "One rebalance more is possible: if one member that revokes is slower than another, it "
             "misses this generation, and revokes in the next one.",
@@ -51,7 +36,7 @@ def _of(plan: RebalancePlan) -> Iterator[Possibility]:
     runs = [clients_for(member, plan.group.group_id) for member in plan.group.members]
     of_python = [one for one in runs if KAFKA_PYTHON in one and JAVA not in one]
     if not of_python and any(KAFKA_PYTHON in one for one in runs) and _all_by_bytes(plan):
-        yield Possibility(
+        yield Note(
             "plug-ins",
             "If these members run kafka-python with this project's plug-ins, which send Java's "
             "bytes, the number of rebalances is a lower bound: a rebalance that ends between two "
@@ -59,8 +44,8 @@ def _of(plan: RebalancePlan) -> Iterator[Possibility]:
         )
     subscribes = any(isinstance(one, Resubscribe) for one in plan.changes) and len(runs) > 1
     if of_python and (subscribes or any(isinstance(one, AddPartitions) for one in plan.changes)):
-        yield Possibility(
-            "hangs",
+        yield Note(
+            "poll hangs",
             "kafka-python (3.0.12) sometimes hangs in poll() after subscribe() in a group of two "
             "or more members, or after a topic has grown (docs/clients.md): if the group does not "
             "settle, restart its members of kafka-python.",

@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from kafka_rebalance.assignors.registry import BUILT_IN, KAFKAS, Engine
-from kafka_rebalance.errors import GroupError, NeverEnds
+from kafka_rebalance.errors import GroupError, NeverEnds, shown
 from kafka_rebalance.group.model import Member
 from kafka_rebalance.group.spec import GroupSpec, require_group
 from kafka_rebalance.plans.changes import (
@@ -42,6 +42,8 @@ from kafka_rebalance.plans.playing import at_change
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes
 from kafka_rebalance.plans.rounds import play
 
+from .note import Note
+
 MOST_PLAYS = 200
 MOST_WORK = 1_000_000
 """The most partitions and subscriptions, added up over all groups played: some seconds of work."""
@@ -49,6 +51,7 @@ MOST_WORK = 1_000_000
 _MAY_NEVER_END = tuple(name for name in KAFKAS if BUILT_IN[name].remembers)
 _ALWAYS_END = tuple(name for name in KAFKAS if name not in _MAY_NEVER_END)
 _MOST_SIMPLE_WAYS = 3
+_MOST_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +157,43 @@ def endless_plan(plan: RebalancePlan) -> Endless | None:
     if not may_never_end(plan.group) and not may_never_end(plan.final):
         return None
     return endless(plan.group, plan.assignor, plan.changes, engine=plan.engine)
+
+
+def endless_note(found: Endless) -> Note:
+    """Returns the note on what was played: a line for each sentence, and for each change."""
+    return Note("hangs", "\n".join(map(shown, _sentences(found))), detail=found.to_dict())
+
+
+def _sentences(found: Endless) -> Iterator[str]:
+    if found.now:
+        yield f"NEVER ENDS: {found.assignor} computes for ever at this group's next rebalance."
+    if found.after is not None:
+        yield f"NEVER ENDS: {found.assignor} computes for ever at {found.after}."
+    played = f"{found.tried} next changes that were played"
+    if found.untried:
+        played += f" ({found.untried} more were not played: the budget was spent)"
+    if found.following:
+        yield (
+            f"The leader can hang: {found.assignor} never ends after {len(found.following)} of "
+            f"{played}:"
+        )
+        yield from (f"  {change}" for change in found.following[:_MOST_NAMED])
+        if (more := len(found.following) - _MOST_NAMED) > 0:
+            yield f"  … and {more} more (--json has all)"
+    elif found.tried:
+        yield (
+            "Members with different subscriptions can hang a leader under "
+            f"{found.assignor}, but none of {played} does so here."
+        )
+    for for_good, title in ((True, "always ends"), (False, "ends this time")):
+        changes = [way.change for way in found.ways_out if way.for_good is for_good]
+        if changes:
+            yield f"The assignor {title} (played) after: {'; '.join(changes)}."
+    if found.now or found.after is not None:
+        yield (
+            "To change the assignor of a group that hangs, stop all members first: in a rolling "
+            "bounce the old assignor still runs (docs/never-ends.md)."
+        )
 
 
 def may_never_end(group: GroupSpec) -> bool:

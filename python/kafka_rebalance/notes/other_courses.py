@@ -11,7 +11,7 @@ pause   Members that restart may be back before the group answers to their leave
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import groupby, permutations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.group.model import TopicPartition
@@ -65,9 +65,6 @@ class OtherPause(NamedTuple):
     moves: int
     elsewhere: int
     chance: float | None
-
-    def to_dict(self) -> dict[str, Any]:
-        return self._asdict()
 
 
 def other_pause(plan: RebalancePlan) -> OtherPause | None:

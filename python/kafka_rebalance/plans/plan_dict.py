@@ -7,7 +7,6 @@ from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 
 from .figures import topic_balances
-from .lost_rack import in_plan
 from .rounds import Round, Step
 
 if TYPE_CHECKING:
@@ -32,7 +31,6 @@ def as_dict(plan: "RebalancePlan") -> dict[str, Any]:
         "steps": [_step(step, known=plan.knows_generation) for step in plan.steps],
         "assignment": plan.after.to_dict(),
         **({} if plan.after.standby is None else {"standby": plan.after.standby.to_dict()}),
-        **({} if (unknown := in_plan(plan)) is None else {"rack_unknown": unknown}),
     }
 
 

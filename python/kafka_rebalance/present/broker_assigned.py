@@ -10,7 +10,7 @@ from typing import Any
 
 from kafka_rebalance.group.model import Topic, TopicPartition
 from kafka_rebalance.group.ownership import Balance
-from kafka_rebalance.notes.finding import Finding, far_finding, leaderless_finding
+from kafka_rebalance.notes.note import Note, far_finding, leaderless_finding
 from kafka_rebalance.plans.figures import Reader, share_in_racks
 from kafka_rebalance.wire.broker_groups import BrokerGroup, BrokerMember
 
@@ -37,7 +37,7 @@ class AssignedByBroker:
         return Balance.of([len(one.assigned) for one in self.described.members])
 
     @property
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> tuple[Note, ...]:
         leaderless = sorted({*self._owned} & {*self.leaderless})
         return (
             *leaderless_finding(leaderless),
@@ -109,16 +109,16 @@ def is_reconciling(member: BrokerMember) -> bool:
     return member.target is not None and set(member.target) != set(member.assigned)
 
 
-def _findings(group: BrokerGroup) -> Iterator[Finding]:
+def _findings(group: BrokerGroup) -> Iterator[Note]:
     moving = tuple(one.member_id for one in group.members if is_reconciling(one))
     if moving:
-        yield Finding("reconciling", "they do not own their target yet", moving)
+        yield Note("reconciling", "they do not own their target yet", moving)
     if group.members and group.assignment_epoch < group.group_epoch:
         text = "the group has changed, and the broker has not computed a new target yet"
-        yield Finding("assigning", text)
+        yield Note("assigning", text)
     idle = tuple(one.member_id for one in group.members if not one.assigned and not one.target)
     if idle and len(idle) < len(group.members):
-        yield Finding("idle", "they own nothing", idle)
+        yield Note("idle", "they own nothing", idle)
     classic = tuple(one.member_id for one in group.members if one.is_classic)
     if classic and len(classic) < len(group.members):
-        yield Finding("mixed", "they joined with the classic protocol", classic)
+        yield Note("mixed", "they joined with the classic protocol", classic)

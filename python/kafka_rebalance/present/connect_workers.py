@@ -8,7 +8,7 @@ from typing import Any
 
 from kafka_rebalance.assignors.connect import Task, Work
 from kafka_rebalance.group.ownership import Balance
-from kafka_rebalance.notes.finding import Finding
+from kafka_rebalance.notes.note import Note
 from kafka_rebalance.wire.connect_protocol import (
     ConnectAssignment,
     ConnectMetadata,
@@ -80,7 +80,7 @@ class ConnectGroup:
         return Balance.of([len(one.work.tasks) for one in self.workers])
 
     @property
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> tuple[Note, ...]:
         return tuple(_findings(self))
 
     def to_dict(self) -> dict[str, Any]:
@@ -102,12 +102,12 @@ def _work(connectors: Connectors, tasks: Tasks) -> Work:
     return Work.of(connectors, (Task(*task) for task in tasks))
 
 
-def _findings(group: ConnectGroup) -> Iterator[Finding]:
+def _findings(group: ConnectGroup) -> Iterator[Note]:
     idle = tuple(
         one.member_id for one in group.workers if not one.work.connectors and not one.work.tasks
     )
     if idle and len(idle) < len(group.workers):
-        yield Finding("idle", "nothing runs there", idle)
+        yield Note("idle", "nothing runs there", idle)
     counts = Counter(
         what
         for one in group.workers
@@ -118,13 +118,13 @@ def _findings(group: ConnectGroup) -> Iterator[Finding]:
     )
     doubled = [what for what, count in counts.items() if count > 1]
     if doubled:
-        yield Finding("doubled", f"several workers run {', '.join(doubled)}")
+        yield Note("doubled", f"several workers run {', '.join(doubled)}")
     delay = max((one.assignment.delay_ms for one in group.workers), default=0)
     if delay:
         text = "at the last rebalance, work of a lost worker was held back for "
-        yield Finding("waits", f"{text}{delay / 1000:g} s (scheduled.rebalance.max.delay.ms)")
+        yield Note("waits", f"{text}{delay / 1000:g} s (scheduled.rebalance.max.delay.ms)")
     if any(one.assignment.error for one in group.workers):
         text = "the leader had not read the newest connector configurations"
-        yield Finding("mismatch", text)
+        yield Note("mismatch", text)
     if len({one.metadata.version for one in group.workers}) > 1:
-        yield Finding("mixed", "workers send different versions of Connect's protocol")
+        yield Note("mixed", "workers send different versions of Connect's protocol")

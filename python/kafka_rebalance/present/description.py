@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Describes the present state of a group: the owners, the balance, and the faults.
 
-`notes/finding.py` lists the kinds of findings.
+`notes/note.py` lists the kinds of findings.
 
 The next rebalance is played by the assignor of the leader's library, as `plan` plays it. If the
 group's assignor is unknown, the findings about the next rebalance are left out.
@@ -28,13 +28,13 @@ from kafka_rebalance.group.html_tables import small_table
 from kafka_rebalance.group.model import Member, TopicPartition
 from kafka_rebalance.group.ownership import Assignment, Balance
 from kafka_rebalance.group.spec import GroupSpec, require_group
-from kafka_rebalance.notes.finding import FINDING_KINDS, Finding, far_finding, leaderless_finding
+from kafka_rebalance.notes.listed import may_list_eager
 from kafka_rebalance.notes.never_ends import endless
+from kafka_rebalance.notes.note import FINDING_KINDS, Note, far_finding, leaderless_finding
 from kafka_rebalance.plans.clients import library_evidence
 from kafka_rebalance.plans.figures import rack_share
 from kafka_rebalance.plans.leaders import LedPlan, plans_by_leader
 from kafka_rebalance.plans.leaders import library as library_of_member
-from kafka_rebalance.plans.listed import may_list_eager
 from kafka_rebalance.plans.possible import best_possible
 from kafka_rebalance.plans.rounds import lists_eager, subscribed_partitions
 
@@ -61,7 +61,7 @@ class Description:
     possible: Balance
     rack_share: float | None
     lags: Lags | None = field(hash=False)
-    findings: tuple[Finding, ...]
+    findings: tuple[Note, ...]
     assignors: tuple[str, ...] = ()
     leaderless: tuple[TopicPartition, ...] = ()
 
@@ -72,7 +72,7 @@ class Description:
             unknown = "not read" if self.lags is None else "-"
             return one.member_id, len(owned), unknown if lag is None else lag
 
-        def finding(one: Finding) -> tuple[object, ...]:
+        def finding(one: Note) -> tuple[object, ...]:
             return one.kind, one.text, len(one.member_ids), len(one.partitions)
 
         members = ("member", "partitions", "lag")
@@ -209,7 +209,7 @@ def _check_lags(lags: object) -> None:
             raise GroupError(f"lags[{tp!r}]", f"{lag} is not a number of records from 0 on")
 
 
-def _faults(group: GroupSpec, assignment: Assignment) -> Iterator[Finding]:
+def _faults(group: GroupSpec, assignment: Assignment) -> Iterator[Note]:
     """Yields the faults of the assignment."""
     if group.subtopologies is not None:
         yield from _task_faults(group, assignment)
@@ -234,30 +234,30 @@ def _faults(group: GroupSpec, assignment: Assignment) -> Iterator[Finding]:
         text = "no member owns them: the group has not rebalanced since they appeared, or lost them"
         if not owners:
             text = "no member owns any: the group was not assigned yet, or the input has no owners"
-        yield Finding("unread", text, partitions=unread, ask="plan")
+        yield Note("unread", text, partitions=unread, ask="plan")
     doubled = tuple(tp for tp, ids in owners.items() if len(ids) > 1)
     if doubled and not shares_partitions(group.assignor):
         ids = tuple(dict.fromkeys(one for tp in doubled for one in owners[tp]))
-        yield Finding("doubled", "several members own them", ids, doubled, "plan")
+        yield Note("doubled", "several members own them", ids, doubled, "plan")
     for member_id, partitions in stale.items():
         text = "the member does not subscribe to them, or they do not exist"
-        yield Finding("stale", text, (member_id,), tuple(partitions), "plan")
+        yield Note("stale", text, (member_id,), tuple(partitions), "plan")
 
 
-def _task_faults(group: GroupSpec, assignment: Assignment) -> Iterator[Finding]:
+def _task_faults(group: GroupSpec, assignment: Assignment) -> Iterator[Note]:
     """Yields the active tasks that no member runs, or several."""
     runs = Counter(tp for owned in assignment.values() for tp in owned)
     missing = tuple(tp for tp in subscribed_partitions(group) if tp not in runs)
     if missing:
-        yield Finding("unread", "no member runs these tasks at present", partitions=missing)
+        yield Note("unread", "no member runs these tasks at present", partitions=missing)
     doubled = tuple(tp for tp, count in runs.items() if count > 1)
     if doubled:
-        yield Finding("doubled", "several members run these tasks", partitions=doubled)
+        yield Note("doubled", "several members run these tasks", partitions=doubled)
 
 
 def _loads(
     group: GroupSpec, assignment: Assignment, possible: Balance, led: Sequence[LedPlan]
-) -> Iterator[Finding]:
+) -> Iterator[Note]:
     balance = assignment.balance
     held = {member_id: len(owned) for member_id, owned in assignment.items()}
     idle = tuple(member_id for member_id, count in held.items() if not count)
@@ -270,30 +270,30 @@ def _loads(
         plan = led[0].plan if led else None
         cause = None if plan is None else why_uneven(group, assignment, plan)
         text += "" if cause is None else f"; the cause: {cause}"
-        yield Finding("uneven", text, ask="compare")
+        yield Note("uneven", text, ask="compare")
     ask = None if group.assignor == STREAM else "compare"
     readers = [(one.member_id, one.rack, assignment[one.member_id]) for one in group.members]
     yield from far_finding(group.topics, readers, ask)
 
 
-def _idle(group: GroupSpec, idle: tuple[str, ...], *, fewer_partitions: bool) -> Finding:
+def _idle(group: GroupSpec, idle: tuple[str, ...], *, fewer_partitions: bool) -> Note:
     if group.subtopologies is not None:
-        return Finding("idle", "they run no active task", idle)
+        return Note("idle", "they run no active task", idle)
     if not fewer_partitions:
         text, ask = "another assignment gives every member a partition", "compare"
-        return Finding("idle", text, idle, ask=None if group.assignor == STREAM else ask)
+        return Note("idle", text, idle, ask=None if group.assignor == STREAM else ask)
     text = "there are fewer partitions than members for their topics"
     if group.assignor != STREAM:  # the topics of Kafka Streams must not grow
         text += ": remove members or add partitions"
-    return Finding("idle", text, idle)
+    return Note("idle", text, idle)
 
 
-def _subscriptions(group: GroupSpec) -> Iterator[Finding]:
+def _subscriptions(group: GroupSpec) -> Iterator[Note]:
     counts = group.partition_counts()
     subscribers = Counter(topic for member in group.members for topic in set(member.topics))
     for topic in sorted(subscribers.keys() - counts.keys()):
         ids = tuple(member.member_id for member in group.members if topic in member.topics)
-        yield Finding("missing", f"there is no topic {topic}, or no right to describe it", ids)
+        yield Note("missing", f"there is no topic {topic}, or no right to describe it", ids)
     if len(group.members) < 2:
         return
     for member in group.members:
@@ -304,17 +304,17 @@ def _subscriptions(group: GroupSpec) -> Iterator[Finding]:
         ]
         if only:
             text = f"no other member would read {', '.join(only)} if this one left"
-            yield Finding("alone", text, (member.member_id,))
+            yield Note("alone", text, (member.member_id,))
     versions = sorted({member.version for member in group.members})
     if len(versions) > 1:
         old = tuple(m.member_id for m in group.members if m.version < versions[-1])
         text = f"subscription versions {', '.join(map(str, versions))}: their clients differ"
-        yield Finding("mixed", text, old)
+        yield Note("mixed", text, old)
 
 
-def _next_rebalance(group: GroupSpec, led: Sequence[LedPlan], engine: Engine) -> Iterator[Finding]:
+def _next_rebalance(group: GroupSpec, led: Sequence[LedPlan], engine: Engine) -> Iterator[Note]:
     if group.assignor in FOREIGN:
-        yield Finding("foreign", f"{group.assignor} is {FOREIGN[group.assignor]}")
+        yield Note("foreign", f"{group.assignor} is {FOREIGN[group.assignor]}")
         return
     if group.leader_library not in (None, "java"):
         library = group.leader_library
@@ -323,9 +323,9 @@ def _next_rebalance(group: GroupSpec, led: Sequence[LedPlan], engine: Engine) ->
         if own is not None and any(library_of_member(group, one) == own for one in group.members):
             whose = own
         text = f"the last leader used the assignor of {whose}, which may answer otherwise"
-        yield Finding("foreign", f"{text} than Kafka's")
+        yield Note("foreign", f"{text} than Kafka's")
     if group.assignor is not None and lists_eager(group, group.assignor):
-        yield Finding("eager", "each rebalance stops all partitions", ask="compare")
+        yield Note("eager", "each rebalance stops all partitions", ask="compare")
     for one in led:
         leads = f" if {one.assignor} answers" if len(led) > 1 else ""
         yield from _led_findings(group, one, leads, engine)
@@ -344,7 +344,7 @@ def _led(group: GroupSpec, engine: Engine) -> tuple[LedPlan, ...]:
     return tuple(one for one in led if one.plan or isinstance(one.error, NeverEnds))
 
 
-def _led_findings(group: GroupSpec, led: LedPlan, leads: str, engine: Engine) -> Iterator[Finding]:
+def _led_findings(group: GroupSpec, led: LedPlan, leads: str, engine: Engine) -> Iterator[Note]:
     """Yields what the next rebalance does if this leader's assignor answers, as `plan` plays it.
 
     `leads` ends the sentences: it names the assignor, if others may answer otherwise.
@@ -352,13 +352,13 @@ def _led_findings(group: GroupSpec, led: LedPlan, leads: str, engine: Engine) ->
     found = endless(group, led.assignor, engine=engine)
     if led.plan is None or (found is not None and found.now):
         text = f"the next rebalance never ends{leads}: its leader computes for ever"
-        yield Finding("hangs", text, ask="plan")
+        yield Note("hangs", text, ask="plan")
         return
     if found is not None and found.hangs:
         text = f"the rebalance never ends{leads} after: {'; '.join(found.following[:3])}"
-        yield Finding("hangs", text, ask="plan")
+        yield Note("hangs", text, ask="plan")
     figures = led.plan.figures()
     if figures.moves and not figures.owns_nothing:
         moved = [tp for one in led.plan.rounds for gained in one.gained.values() for tp in gained]
         text = f"the next rebalance moves them{leads}, whatever its cause"
-        yield Finding("moves", text, partitions=tuple(dict.fromkeys(moved)), ask="plan")
+        yield Note("moves", text, partitions=tuple(dict.fromkeys(moved)), ask="plan")

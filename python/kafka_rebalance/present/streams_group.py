@@ -10,7 +10,7 @@ from typing import Any
 
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Balance
-from kafka_rebalance.notes.finding import Finding, leaderless_finding
+from kafka_rebalance.notes.note import Note, leaderless_finding
 from kafka_rebalance.wire.streams_groups import (
     DescribedStreamsGroup,
     DescribedStreamsMember,
@@ -67,7 +67,7 @@ class StreamsGroupWithLag:
         return found
 
     @property
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> tuple[Note, ...]:
         leaderless = sorted({*self._read} & {*self.leaderless})
         return (*leaderless_finding(leaderless), *_findings(self.described))
 
@@ -140,23 +140,23 @@ def _texts(tasks: TaskLists) -> dict[str, list[str]]:
     return {kind: list(map(task_text, some)) for kind, some in tasks._asdict().items()}
 
 
-def _findings(group: DescribedStreamsGroup) -> Iterator[Finding]:
+def _findings(group: DescribedStreamsGroup) -> Iterator[Note]:
     if group.group_state == "NotReady":
         text = "the broker has not validated the topology, for example because a source topic is "
         text += "missing or topics that are joined differ in partitions: nobody has a task"
-        yield Finding("not ready", text)
+        yield Note("not ready", text)
     elif group.members and group.assignment_epoch < group.group_epoch:
         text = "the group has changed, and the broker has not computed a new target yet"
-        yield Finding("assigning", text)
+        yield Note("assigning", text)
     moving = tuple(one.member_id for one in group.members if one.is_reconciling)
     if moving:
-        yield Finding("reconciling", "they do not have their target yet", moving)
+        yield Note("reconciling", "they do not have their target yet", moving)
     old = tuple(one.member_id for one in group.members if one.topology_epoch < _newest(group))
     if old:
-        yield Finding("old topology", "they run an older version of the application", old)
+        yield Note("old topology", "they run an older version of the application", old)
     idle = tuple(one.member_id for one in group.members if not any(one.assigned + one.target))
     if idle and len(idle) < len(group.members):
-        yield Finding("idle", "they have no task", idle)
+        yield Note("idle", "they have no task", idle)
     yield from _without_standby(group)
     yield from _behind(group)
 
@@ -169,7 +169,7 @@ def _offsets(reported: Iterable[DescribedTaskOffset]) -> dict[TopicPartition, in
     return {TopicPartition(task, number): offset for task, number, offset in reported}
 
 
-def _without_standby(group: DescribedStreamsGroup) -> Iterator[Finding]:
+def _without_standby(group: DescribedStreamsGroup) -> Iterator[Note]:
     """Yields a finding if some stateful tasks have a standby task, and others have none."""
     stateful = {one.subtopology_id for one in group.subtopologies if one.state_changelog_topics}
     standby = {task for one in group.members for task in one.assigned.standby}
@@ -177,10 +177,10 @@ def _without_standby(group: DescribedStreamsGroup) -> Iterator[Finding]:
     bare = tuple(sorted(task for task in active - standby if task.topic in stateful))
     if standby and bare:
         text = "if the member of these tasks leaves, their state has to be restored"
-        yield Finding("no standby", text, partitions=bare)
+        yield Note("no standby", text, partitions=bare)
 
 
-def _behind(group: DescribedStreamsGroup) -> Iterator[Finding]:
+def _behind(group: DescribedStreamsGroup) -> Iterator[Note]:
     """Yields a finding on standby and warm-up tasks whose state is behind the changelog."""
     for one in group.members:
         ends = _offsets(one.task_end_offsets)
@@ -194,4 +194,4 @@ def _behind(group: DescribedStreamsGroup) -> Iterator[Finding]:
         if behind:
             texts = ", ".join(f"{tp.topic}[{tp.partition}] {left:,}" for tp, left in behind.items())
             text = f"records missing in its copies: {texts}"
-            yield Finding("behind", text, (one.member_id,), tuple(behind))
+            yield Note("behind", text, (one.member_id,), tuple(behind))

@@ -32,8 +32,8 @@ from kafka_rebalance.assignors.registry import SERVER_SIDE, Engine, is_known
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.model import Member, Topic
 from kafka_rebalance.group.spec import GroupSpec, partition_or_task_counts
+from kafka_rebalance.notes.listed import is_cooperative
 from kafka_rebalance.plans.leaders import possible_dialects
-from kafka_rebalance.plans.listed import is_cooperative
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, plan
 
 from .changes_between import epochs_of_changes, read_topics

@@ -4,12 +4,11 @@
 from kafka_rebalance.plans.figures import share_text
 from kafka_rebalance.present.broker_assigned import AssignedByBroker, is_reconciling
 from kafka_rebalance.report.text.names import counted, cut, member_names, partitions_text
+from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.report.text.tables import print_filled_table
 from kafka_rebalance.wire.broker_groups import BrokerGroup, BrokerMember
 
-from .description import leaderless_in, print_findings
-from .lag import lag_cell, lag_text
-from .plan import print_wrapped
+from .description import lag_cell, lag_text, leaderless_in, print_findings
 
 _MOST_ROWS = 20
 _MOST_CHARACTERS = 34

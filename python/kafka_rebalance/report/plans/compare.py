@@ -5,19 +5,20 @@ from collections.abc import Mapping, Sequence
 
 from kafka_rebalance.assignors import RebalanceProtocol
 from kafka_rebalance.assignors.registry import SERVER_SIDE
+from kafka_rebalance.group.model import shell_option
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.clients import class_name
 from kafka_rebalance.plans.figures import share_text
 from kafka_rebalance.plans.rounds import lists_eager, protocol_of
-from kafka_rebalance.report.text.names import cut, in_words, shell_option
+from kafka_rebalance.report.text.names import cut, in_words
+from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.report.text.tables import print_table
 from kafka_rebalance.simulator.timing import Timed
 from kafka_rebalance.switching.comparison import Comparison, alone_label
 from kafka_rebalance.switching.recommendation import Candidate, lacking_clients
 
-from .plan import its, moves_text, print_wrapped, waits
+from .figures import its, median_text, moves_text, seconds_text, waits
 from .recipes import print_completion, print_migration
-from .times import median_text, seconds_text
 
 Times = Mapping[str, Timed]
 

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints the present state of a Connect group: its workers and what runs on them."""
 
-from kafka_rebalance.group.model import TopicPartition
+from kafka_rebalance.group.model import TopicPartition, shell_option
 from kafka_rebalance.group.ownership import Balance
 from kafka_rebalance.present.connect_workers import ConnectGroup, ConnectWorker
-from kafka_rebalance.report.text.names import counted, cut, partitions_text, shell_option
+from kafka_rebalance.report.text.names import counted, cut, partitions_text
+from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.report.text.tables import print_filled_table
 
 from .description import print_findings
-from .plan import print_wrapped
 
 _MOST_ROWS = 20
 _MOST_CHARACTERS = 34

@@ -4,23 +4,18 @@
 from collections.abc import Sequence
 
 from kafka_rebalance.group.model import Member
-from kafka_rebalance.notes.finding import Finding
+from kafka_rebalance.notes.listed import lists_notes, may_list_eager
+from kafka_rebalance.notes.note import Note
 from kafka_rebalance.plans.clients import class_name, client_of, library_evidence
 from kafka_rebalance.plans.figures import share_text
-from kafka_rebalance.plans.listed import may_list_eager
 from kafka_rebalance.present.description import Description
-from kafka_rebalance.report.text.names import (
-    counted,
-    cut,
-    member_names,
-    partitions_text,
-)
+from kafka_rebalance.present.lag import Lags
+from kafka_rebalance.report.text.names import counted, cut, member_names, partitions_text
+from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.report.text.tables import print_filled_table, print_table
 
-from .lag import lag_cell, lag_text
-from .leader import either_note
-from .plan import print_wrapped
-from .recipes import lists_note, own_lists_note
+from .figures import its
+from .notes import either_note, lists_note, print_notes
 
 _MOST_ROWS = 20
 _MOST_CHARACTERS = 34
@@ -51,8 +46,7 @@ def print_description(one: Description, given: str, *, everything: bool) -> None
         print_wrapped(_lag(one, names))
     print()
     print_findings(one.findings, names)
-    if note := own_lists_note(group):
-        print_wrapped(note)
+    print_notes(lists_notes(group, group.assignor), {}, given)
     asks = dict.fromkeys(finding.ask for finding in one.findings if finding.ask)
     if asks:
         print()
@@ -90,15 +84,15 @@ def print_descriptions(rows: Sequence[Description]) -> None:
         leader = " and a leader" if any(one.leaderless for one in rows) else ""
         which = f"only of partitions with a committed offset{leader}"
         print_wrapped(f"lag: {which}; - if a group has none of these.")
-    if note := either_note((one.group, name) for one in rows for name in one.assignors):
+    if note := either_note(class_name(one.group, name) for one in rows for name in one.assignors):
         print_wrapped(note)
     groups = (one.group for one in rows)
     unknown = [one.group_id for one in groups if may_list_eager(one, one.assignor)]
-    if note := lists_note(unknown):
-        print_wrapped(note)
+    if unknown:
+        print_wrapped(lists_note(unknown))
 
 
-def print_findings(findings: Sequence[Finding], names: dict[str, str]) -> None:
+def print_findings(findings: Sequence[Note], names: dict[str, str]) -> None:
     """Prints a line for each finding; `names` are those of the members in the table above."""
     if not findings:
         print("Nothing to report.")
@@ -106,12 +100,12 @@ def print_findings(findings: Sequence[Finding], names: dict[str, str]) -> None:
         print_wrapped(finding_text(finding, names), "", "  ")
 
 
-def leaderless_in(findings: Sequence[Finding]) -> int:
+def leaderless_in(findings: Sequence[Note]) -> int:
     """Returns how many partitions have no leader."""
     return sum(len(one.partitions) for one in findings if one.kind == "leaderless")
 
 
-def finding_text(finding: Finding, names: dict[str, str]) -> str:
+def finding_text(finding: Note, names: dict[str, str]) -> str:
     """Returns text such as `idle: c3, c4: there are fewer partitions than members for …`."""
     who = ", ".join(names.get(one, one) for one in finding.member_ids[:3])
     if len(finding.member_ids) > 3:
@@ -167,3 +161,26 @@ def _lag(one: Description, names: dict[str, str]) -> str:
         spread = f", {least:,} to {one.lags[worst]:,} a partition; most: {worst}{whose}"
     unknown = one.without_committed_offset or 0
     return lag_text(one.lags, unknown, spread, leaderless=len(one.leaderless))
+
+
+def lag_cell(lag: int | None) -> str:
+    """Returns the lag for a table, or `-` if it is unknown."""
+    return "-" if lag is None else f"{lag:,}"
+
+
+def lag_text(
+    lags: Lags, without_committed_offset: int, more: str = "", *, leaderless: int = 0
+) -> str:
+    """Returns a sentence on the lag of a group; of some partitions, the lag is not known.
+
+    `more` follows the number of partitions with a lag, such as ` of source topics`.
+    """
+    reasons = ((without_committed_offset, "a committed offset"), (leaderless, "a leader"))
+    unknown = [
+        f"{counted(count, 'partition')} without {what}: {its(count)} lag is unknown (-), and in no "
+        "sum"
+        for count, what in reasons
+        if count
+    ]
+    known = f"{counted(sum(lags.values()), 'record')} in {counted(len(lags), 'partition')}{more}"
+    return f"Lag: {'; '.join(unknown if unknown and not lags else [known, *unknown])}."

@@ -1,19 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints a plan as tables; members without changes are left out unless `everything` is printed."""
 
-from collections.abc import Sequence
 from itertools import takewhile
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.group.ownership import Delta
-from kafka_rebalance.notes.broker import other_course
-from kafka_rebalance.notes.extra_rebalances import ExtraRebalances
-from kafka_rebalance.notes.other_courses import other_pause
-from kafka_rebalance.plans import Figures, RebalancePlan, Round, Samples, Step
+from kafka_rebalance.notes.lost_rack import step_note
+from kafka_rebalance.plans import RebalancePlan, Round, Samples, Step
 from kafka_rebalance.plans.changes import SwitchAssignor
 from kafka_rebalance.plans.changes.made_up import Basis
-from kafka_rebalance.plans.figures import figure_rows
 from kafka_rebalance.report.text.names import (
     counted,
     cut,
@@ -22,16 +18,15 @@ from kafka_rebalance.report.text.names import (
     partitions_text,
     shortened,
 )
-from kafka_rebalance.report.text.sentences import wrapped
-from kafka_rebalance.report.text.tables import print_table, width
+from kafka_rebalance.report.text.sentences import print_wrapped
+from kafka_rebalance.report.text.tables import print_table
 
-from . import lost_rack
+from .figures import print_figures, waits
 
 _MOST_ROWS = 20
 _MOST_ROUNDS = 6
 _MOST_CHARACTERS = 34
 _CHARACTERS_IN_SENTENCE = 60
-_LONGEST_ID = 60  # a longer group id is cut in tables of many groups
 
 
 def print_plan(plan: RebalancePlan, samples: Samples | None, *, everything: bool) -> None:
@@ -81,60 +76,6 @@ def _before_switch(plan: RebalancePlan) -> tuple[Step, ...]:
     return tuple(still)
 
 
-def print_figures(plan: RebalancePlan, figures: Figures) -> None:
-    """Prints the figures before and after, and the best possible ones."""
-    members = (len(plan.group.members), len(plan.final.members))
-    print_table(("", "before", "after", "possible"), figure_rows(figures, members))
-    print_wrapped(f"{counted(figures.rounds, 'rebalance')}; {_silent(figures)}")
-    if (other := other_pause(plan)) is not None:
-        print_wrapped(f'{other_course(plan, other)} (see "pause").')
-    if figures.owns_nothing:
-        print_wrapped(
-            "No member owns a partition at the beginning, so every assigned partition counts as a "
-            "move; give the present owners in owned_partitions (in Python: GroupSpec.owning)."
-        )
-    if figures.balance_after.stddev > figures.balance_possible.stddev:
-        print("A more even assignment is possible. The limits of the best one:")
-        for reason in plan.possible.reasons()[:5]:
-            print_wrapped(reason, "  ", "  ")
-    elif figures.least_moves is not None and figures.moves > figures.least_moves:
-        more = figures.moves - figures.least_moves
-        print(f"{counted(more, 'move')} more than needed for that balance")
-    print()
-
-
-def print_wrapped(text: str, indent: str = "", more: str = "") -> None:
-    """Prints a text wrapped to the tables' width; the first line is not indented by `more`."""
-    for line in wrapped(text, width(), indent, more):
-        print(line)
-
-
-def _silent(figures: Figures) -> str:
-    """Returns a sentence about the partitions without a reader."""
-    parts = []
-    if not figures.rounds:
-        parts.append("nothing moves")
-    if figures.unavailable:
-        text = f"{counted(figures.unavailable, 'partition')} without a reader for a round"
-        if figures.unavailable_rounds > figures.unavailable:
-            text += f" or more ({figures.unavailable_rounds} partition-rounds)"
-        parts.append(text)
-    if figures.waiting:
-        parts.append(f"{waits(figures.waiting)} while {its(figures.waiting)} member is down")
-    if figures.leaderless:
-        parts.append(f"{counted(figures.leaderless, 'partition')} without a leader")
-    return "; ".join(parts) or "every partition has a reader all the time"
-
-
-def waits(partitions: int) -> str:
-    """Returns text such as `1 partition waits` or `2 partitions wait`."""
-    return f"{counted(partitions, 'partition')} wait{'s' if partitions == 1 else ''}"
-
-
-def its(number: int) -> str:
-    return "its" if number == 1 else "their"
-
-
 def step_notes(step: Step) -> list[str]:
     """Returns the notes on a step that do not concern one of its rounds.
 
@@ -158,7 +99,7 @@ def step_notes(step: Step) -> list[str]:
             f"replicas were there: {names}. Kafka still assigns "
             f"{'it, but no member can read it' if one else 'them, but no member can read them'}"
         )
-    if note := lost_rack.step_note(step):
+    if note := step_note(step):
         notes.append(note)
     if step.cause.startswith("partitions ") and step.rounds and step.rounds[0].kind != "broker":
         notes.append(
@@ -395,52 +336,3 @@ def print_explanation(plan: RebalancePlan, partition: str) -> None:
     for line in plan.explain(partition):
         text = line.lstrip()
         print_wrapped(shortened(text, names), " " * (len(line) - len(text)), "   ")
-
-
-def print_plans(
-    rows: Sequence[tuple[str, str, Figures]], extra: Sequence[ExtraRebalances | None]
-) -> None:
-    """Prints a line for each group; the columns "waits" and "no leader" appear only if needed.
-
-    `extra` has for each group the reason why its rounds are a lower bound, or None; the rounds, and
-    the moves if these are one too, then have a plus.
-    """
-    columns = (
-        *("group", "assignor", "rounds", "moves (least)", "no reader"),
-        *("waits", "no leader", "before", "after", "best"),
-    )
-    lines = [
-        (
-            cut(group_id, _LONGEST_ID),
-            assignor,
-            f"{one.rounds}{'+' * bool(more)}{'' if one.settled else ', unsettled'}",
-            moves_text(one, is_least=more is not None and more.may_move),
-            str(one.unavailable),
-            str(one.waiting),
-            str(one.leaderless),
-            one.balance_before.least_to_most,
-            one.balance_after.least_to_most,
-            one.balance_possible.least_to_most,
-        )
-        for (group_id, assignor, one), more in zip(rows, extra, strict=True)
-    ]
-    there = {
-        "waits": any(one.waiting for _, _, one in rows),
-        "no leader": any(one.leaderless for _, _, one in rows),
-    }
-    shown = [i for i, name in enumerate(columns) if there.get(name, True)]
-    print_table(
-        [columns[i] for i in shown],
-        [[line[i] for i in shown] for line in lines],
-        whole=True,
-        names=2,
-    )
-
-
-def moves_text(one: Figures, *, is_least: bool = False) -> str:
-    """Returns the moves and the least ones, such as `6 (2)`, or `6` if these are not known.
-
-    With `is_least`, the moves are a lower bound: `6+ (2)`.
-    """
-    moves = f"{one.moves}{'+' * is_least}"
-    return moves if one.least_moves is None else f"{moves} ({one.least_moves})"

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from kafka_rebalance.present.streams_group import StreamsGroupWithLag
 from kafka_rebalance.report.text.names import counted, cut, partitions_text
+from kafka_rebalance.report.text.sentences import print_wrapped
 from kafka_rebalance.report.text.tables import print_filled_table, print_table
 from kafka_rebalance.wire.streams_groups import (
     DescribedStreamsMember,
@@ -12,9 +13,7 @@ from kafka_rebalance.wire.streams_groups import (
     TaskLists,
 )
 
-from .description import leaderless_in, print_findings
-from .lag import lag_cell, lag_text
-from .plan import print_wrapped
+from .description import lag_cell, lag_text, leaderless_in, print_findings
 
 _MOST_ROWS = 20
 _MOST_CHARACTERS = 34

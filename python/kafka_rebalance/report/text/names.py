@@ -2,7 +2,6 @@
 """Shortens names and lists of partitions for people."""
 
 import re
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
@@ -53,27 +52,6 @@ def member_names(
 def _without_uuid(member_id: str, digits: int) -> str:
     found = _UUID.search(member_id)
     return member_id if found is None else member_id[: found.start() + 1 + digits]
-
-
-def shell_word(text: str) -> str:
-    """Returns a string quoted for a shell, so that a copied command has its exact bytes.
-
-    bash, zsh and ksh read `$'…'`, which names control characters by their bytes in UTF-8.
-    """
-    if shown(text) == text:
-        return shlex.quote(text)
-
-    def escaped(one: str) -> str:
-        if shown(one) == one and one not in "'\\":
-            return one
-        return "".join(f"\\x{byte:02x}" for byte in one.encode("utf-8", "surrogateescape"))
-
-    return f"$'{''.join(map(escaped, text))}'"
-
-
-def shell_option(name: str, value: str) -> str:
-    """Returns an option and its value for a shell: `--group=-x` if `-x` would read as an option."""
-    return f"{name}{'=' if value.startswith('-') else ' '}{shell_word(value)}"
 
 
 def in_words(names: Sequence[str]) -> str:

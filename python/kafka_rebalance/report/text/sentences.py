@@ -6,7 +6,7 @@ wrapped after a word at the terminal's width (or COLUMNS, and at most 100 column
 and its further lines are indented. Else the sentence is one line, because programs look for it in a
 log with tools such as grep; COLUMNS does not change that.
 
-Sentences on standard output are part of a report, and always wrapped (`report.plans.plan`).
+Sentences on standard output are part of a report, and always wrapped (`print_wrapped`).
 """
 
 import os
@@ -16,28 +16,34 @@ from typing import TextIO
 
 from kafka_rebalance.errors import shown
 
-from .tables import MOST_COLUMNS
+from .tables import MOST_COLUMNS, width
 from .terminal import red
 
 _COMMAND = "kafka-rebalance:"
 _HANGING = "  "
 
 
-def wrapped(text: str, width: int, indent: str = "", more: str = "") -> list[str]:
-    """Returns the text in lines of `width`; all lines but the first are also indented by `more`.
+def wrapped(text: str, most: int, indent: str = "", more: str = "") -> list[str]:
+    """Returns the text in lines of `most` columns; all but the first are also indented by `more`.
 
     Names stay whole, so that they can be copied: a longer name has a line of its own. An empty text
     becomes one empty line.
     """
     lines = textwrap.wrap(
         shown(text),
-        width,
+        most,
         initial_indent=indent,
         subsequent_indent=indent + more,
         break_on_hyphens=False,
         break_long_words=False,
     )
     return lines or [""]
+
+
+def print_wrapped(text: str, indent: str = "", more: str = "") -> None:
+    """Prints a text wrapped to the tables' width; the first line is not indented by `more`."""
+    for line in wrapped(text, width(), indent, more):
+        print(line)
 
 
 def print_note(text: str) -> None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with a group, or may be: the findings of `describe`, for groups of every kind.
+"""A note on a group or on a plan; the findings of `describe` are notes on a group of any kind.
 
-Every finding is computed from the group alone; some name the subcommand that shows more. A finding
-is not always a fault: a member may be idle on purpose.
+The kinds of the notes on a plan are in docs/plans.md. These are the kinds of findings. Every
+finding is computed from the group alone. It is not always a fault: a member may be idle on purpose.
 
     leaderless    partitions have no leader that answers, so no member can read them
     unread        a member subscribes to the partition's topic, but no member owns the partition;
@@ -36,7 +36,7 @@ and groups of Kafka Connect
     mismatch      the leader had not read the newest configurations
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -49,46 +49,57 @@ FindingKind = Literal[
     "mixed", "moves", "hangs", "eager", "foreign", "not ready", "assigning", "reconciling",
     "old topology", "no standby", "behind", "waits", "mismatch",
 ]  # fmt: skip
+PlanKind = Literal[
+    "blocks", "commit waits", "delay", "dies", "first join", "ignored", "interval", "leader",
+    "lists", "lost rack", "lower bound", "missed", "never settles", "new topics", "no answer",
+    "order", "own rows", "owners", "pause", "plug-ins", "policy", "poll hangs", "refused",
+    "rolling", "same place", "stop all", "stops", "tasks", "threads", "tie", "unknown",
+    "warm-up", "whole switch",
+]  # fmt: skip
 FINDING_KINDS: tuple[FindingKind, ...] = get_args(FindingKind)
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Note:
     """An observation on which a person who runs the group may want to act.
 
-    `member_ids` and `partitions` are the members and partitions concerned. `ask` is the subcommand
-    that shows more, such as "plan", or None.
+    `text` has member ids, which reports shorten; that of "hangs", and of notes with recipes, has
+    several lines. `member_ids` and `partitions` are the members and partitions concerned.
+    `ask` is the subcommand that shows more, such as "plan" or "compare --assignors range", or
+    None. `detail` has figures for programs, by the kind of the note.
     """
 
-    kind: FindingKind
+    kind: FindingKind | PlanKind
     text: str
     member_ids: tuple[str, ...] = ()
     partitions: tuple[TopicPartition, ...] = ()
     ask: str | None = None
+    detail: Mapping[str, Any] | None = None
 
     def __repr__(self) -> str:
-        return f"<Finding {clipped(f'{self.kind}: {self.text}')}>"
+        return f"<Note {clipped(f'{self.kind}: {self.text}')}>"
 
     def to_dict(self) -> dict[str, Any]:
-        return {
+        answer = {
             "kind": self.kind,
             "text": self.text,
             "member_ids": list(self.member_ids),
             "partitions": [str(tp) for tp in self.partitions],
             "ask": self.ask,
         }
+        return answer if self.detail is None else answer | {"detail": dict(self.detail)}
 
 
-def leaderless_finding(partitions: Iterable[TopicPartition]) -> Iterator[Finding]:
+def leaderless_finding(partitions: Iterable[TopicPartition]) -> Iterator[Note]:
     """Yields a finding if there are `partitions` without a leader that answers."""
     if named := tuple(partitions):
         text = "no leader answers, so no member can read here, and the lag is unknown"
-        yield Finding("leaderless", text, partitions=named)
+        yield Note("leaderless", text, partitions=named)
 
 
 def far_finding(
     topics: Iterable[Topic], readers: Iterable[Reader], ask: str | None = None
-) -> Iterator[Finding]:
+) -> Iterator[Note]:
     """Yields a finding if members read partitions of which no replica is in their rack.
 
     A partition counts only if the racks of its reader and of a replica are known.
@@ -104,4 +115,4 @@ def far_finding(
     if far:
         ids = tuple(dict.fromkeys(member_id for member_id, _ in far))
         text = "no replica is in the rack of the member that reads here"
-        yield Finding("far", text, ids, tuple(tp for _, tp in far), ask)
+        yield Note("far", text, ids, tuple(tp for _, tp in far), ask)

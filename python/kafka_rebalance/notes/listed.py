@@ -11,13 +11,40 @@ Source   ConsumerCoordinator (Kafka 4.4.0) uses the highest protocol that all li
          support; kafka-python 3.0.12 too (ConsumerCoordinator._validate_rebalance_protocol).
 """
 
+from collections.abc import Iterator
+
 from kafka_rebalance.assignors import RebalanceProtocol
-from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known
+from kafka_rebalance.assignors.registry import SERVER_SIDE, is_known, protocol_name
 from kafka_rebalance.group.model import Member
 from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.plans.clients import JAVA, KAFKA_PYTHON, client_of
+from kafka_rebalance.plans.rounds import lists_eager, protocol_of
 
-from .clients import JAVA, KAFKA_PYTHON, client_of
-from .rounds import protocol_of
+from .note import Note
+
+_COOPERATIVE_LISTS = (
+    "Assumed: every member lists only cooperative assignors; brokers do not show the lists. "
+    "A member that lists an eager one too (in a switch, after the first of two rolling bounces) "
+    "is eager: at each rebalance it stops reading, and claims nothing. For such members, set "
+    '"rebalance_protocol": "eager" in the line of the group; no value fits a group of which only '
+    "some members list one."
+)
+
+
+def lists_notes(group: GroupSpec, assignor: str | None) -> Iterator[Note]:
+    """Yields a note on what members list beside this cooperative assignor."""
+    if may_list_eager(group, assignor):
+        yield Note("lists", _COOPERATIVE_LISTS)
+        return
+    if assignor is None or not is_known(assignor) or not lists_eager(group, assignor):
+        return
+    text = (
+        f"The members are eager (rebalance_protocol): beside {protocol_name(assignor)}, they list "
+        "an assignor that is eager only. So each rebalance stops all partitions, and no member "
+        "claims what it had. A rolling bounce of members that list the cooperative assignor alone "
+        "ends this."
+    )
+    yield Note("eager", text)
 
 
 def may_list_eager(group: GroupSpec, assignor: str | None) -> bool:

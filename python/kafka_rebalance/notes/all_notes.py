@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All notes on a plan or on a comparison, in the order in which reports print them.
+
+docs/plans.md has a table of their kinds. Each kind has a module in this room, except those of
+groups that the broker assigns, which are all in `broker.py`.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from kafka_rebalance.errors import GroupError
+from kafka_rebalance.plans.leaders import LedPlan, has_no_answer
+from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes, plan
+from kafka_rebalance.switching.comparison import Comparison
+
+from .broker import broker_notes
+from .commit_waits import commit_waits
+from .extra_rebalances import extra_note, extra_rebalances, played_further
+from .leaders import foreign_leader, leading, no_answer, other_leaders, own_rows
+from .librdkafka_traps import librdkafka_traps, trap_notes
+from .listed import lists_notes
+from .lost_rack import lost_rack, lost_rack_of_plan
+from .may_happen import may_happen
+from .met_apart import played_apart
+from .never_ends import Endless, endless, endless_note, endless_plan
+from .note import Note
+from .switches import switch_notes
+
+
+def plan_notes(
+    plan: RebalancePlan,
+    led: Sequence[LedPlan] = (),
+    *,
+    draws: int | None = None,
+    is_own: bool = True,
+    cheap: bool = False,
+) -> tuple[Note, ...]:
+    """Returns what is to be noted about a plan: what it assumes, risks, and cannot know.
+
+    `led` are the plans of all possible leaders (`plans_by_leader`), if `plan` is one of them.
+    `draws` limits how often each rebalance beside the plan is played; by default, the size of the
+    group does. `is_own` is False if the group runs another assignor than the plan's. With `cheap`,
+    nothing is played: this leaves out notes that need it.
+    """
+    found: list[Note] = []
+    if has_no_answer(led):
+        kafkas = f"The answer below is that of Kafka's {plan.assignor}, as if a Java member led."
+        found.append(Note("no answer", f"WARNING: {no_answer(led)}. {kafkas}"))
+    found += commit_waits(plan)
+    if not cheap:
+        if (never := endless_plan(plan)) is not None:
+            found.append(endless_note(never))
+        traps = librdkafka_traps(plan.group, plan.assignor, plan.changes, engine=plan.engine)
+        found += (*trap_notes(traps), *broker_notes(plan))
+    found += switch_notes(plan, is_own=is_own)
+    found += _lists(plan)
+    found += lost_rack_of_plan(plan)
+    found += _lower_bound(plan, draws, cheap=cheap)
+    if not cheap:
+        found += may_happen(plan)
+    return (*found, *_leaders(plan, led))
+
+
+def _lists(plan: RebalancePlan) -> Iterator[Note]:
+    """Yields a note on the lists of the members, if cooperative rounds depend on them."""
+    is_cooperative = any(one.kind == "cooperative" for one in plan.rounds)
+    for note in lists_notes(plan.group, plan.assignor):
+        if is_cooperative or note.kind != "lists":
+            yield note
+
+
+def _lower_bound(plan: RebalancePlan, draws: int | None, *, cheap: bool) -> Iterator[Note]:
+    extra = extra_rebalances(plan.group, plan.changes) if plan.rounds else None
+    if extra is None:
+        return
+    further = None
+    if extra.cause == "subscriptions" and not cheap:
+        further = played_apart(plan, draws)
+    elif extra.cause == "metadata" and extra.may_move and not cheap:
+        further = played_further(plan, draws)
+    yield extra_note(extra, further, {tp: one for one, owned in plan.after.items() for tp in owned})
+
+
+def _leaders(plan: RebalancePlan, led: Sequence[LedPlan]) -> Iterator[Note]:
+    """Yields notes on the possible leaders, or on the last one if it is unknown who may lead."""
+    shown = next((one for one in led if one.plan is plan), None)
+    found = [] if shown is None else list(leading(led, shown))
+    # Without a rebalance, no leader's assignor answers.
+    if not found and plan.rounds and not (shown is not None and shown.leaders):
+        found += foreign_leader(plan.group, plan.assignor)
+    yield from found
+
+
+def comparison_notes(
+    compared: Comparison, led: Sequence[LedPlan] = (), *, cheap: bool = False
+) -> tuple[Note, ...]:
+    """Returns what is to be noted about a comparison; `led` and `cheap` are those of a plan."""
+    group, changes = compared.group, compared.changes
+    found: list[Note] = []
+    if not cheap:
+        # Calls that never end: of the group's own assignor and of the recommended one.
+        names = dict.fromkeys([group.assignor, compared.recommended])
+        ends = [_endless_with(name, compared) for name in names if name]
+        found += [endless_note(one) for one in ends if one is not None]
+        found += trap_notes(librdkafka_traps(group, None, changes, engine=compared.engine))
+    found += lost_rack(group, changes)
+    found += foreign_leader(group, group.assignor, [one.assignor for one in compared.candidates])
+    found += own_rows(group.assignor)
+    shown = next((one for one in led if one.plan is not None), None)
+    found += other_leaders(led, shown, " (--leader MEMBER)")
+    found += lists_notes(group, group.assignor)
+    extra = extra_rebalances(group, parse_changes(changes))
+    return (*found, *([] if extra is None else [extra_note(extra)]))
+
+
+def _endless_with(name: str, compared: Comparison) -> Endless | None:
+    where = compared.group, name, compared.changes
+    try:
+        return endless_plan(plan(*where, engine=compared.engine))
+    except GroupError:  # the changes hang the leader, or its assignor throws
+        return endless(*where, engine=compared.engine)

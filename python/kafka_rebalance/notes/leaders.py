@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Notes on who leads: other client libraries have their own assignors under the names of Kafka's.
+
+The report of a plan has the figures of the leader's assignor, and the answers of other members that
+may lead. For comparisons, for many groups, and if it is unknown who may lead, there is only a
+warning.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from kafka_rebalance.assignors.registry import is_known, library_of
+from kafka_rebalance.group.spec import GroupSpec, counted
+from kafka_rebalance.plans.leaders import LedPlan, has_no_answer
+
+from .note import Note
+
+_OTHERS = {
+    "librdkafka": "librdkafka (confluent-kafka and others)",
+    "python": "kafka-python or aiokafka",
+}
+_MOST_LEADERS = 3
+_DIALECTS = {
+    "librdkafka": " The names that begin with librdkafka/ are its own assignors.",
+    "python": " The names that begin with kafka-python/ or aiokafka/ are their own assignors.",
+}
+
+
+def leading(led: Sequence[LedPlan], shown: LedPlan) -> Iterator[Note]:
+    """Yields notes about the leaders whose answer is shown, and about each other answer.
+
+    Yields nothing if only Kafka's own assignor can answer.
+    """
+    if has_no_answer(led):
+        return  # the first note has the reason
+    lead = f"{_members(shown)} {'leads' if len(shown.leaders) == 1 else 'may lead'}"
+    if (library_of(shown.assignor) and shown.leaders) or len(led) > 1:
+        where = f": {lead}" if shown.leaders else ""
+        text = f"The figures are those of {_answering(shown)}{where}."
+        yield Note("leader", text, shown.leaders)
+    yield from other_leaders(led, shown)
+
+
+def no_answer(led: Sequence[LedPlan]) -> str:
+    """Returns why no member that may lead has an answer (`has_no_answer`)."""
+    each = "; ".join(_if_leads(one).replace("If", "if", 1) for one in led if one.plan is None)
+    return f"no member that may lead has an answer: {each}"
+
+
+def other_leaders(led: Sequence[LedPlan], shown: LedPlan | None, how: str = "") -> Iterator[Note]:
+    """Yields a note for each answer of another leader; `how` ends its sentence."""
+    for one in led:
+        if one is not shown:
+            yield Note("leader", f"{_if_leads(one)}{how}.", one.leaders)
+
+
+def _answering(one: LedPlan) -> str:
+    """Returns the assignors of the plan's rounds; after a switch, also the library's own one."""
+    library = library_of(one.assignor)
+    names = one.answering or (one.assignor,)
+    text = " and ".join(name if library_of(name) else f"Kafka's {name}" for name in names)
+    own = [f"{library}/{name}" for name in names if not library_of(name)]
+    known = [name for name in own if is_known(name)]
+    return f"{text} (switch-assignor={known[0]} has the library's own)" if known else text
+
+
+def _if_leads(one: LedPlan) -> str:
+    lead = "leads" if len(one.leaders) == 1 else "lead"
+    return f"If {_members(one)} {lead} with {one.assignor}: {_answer(one)}"
+
+
+def _members(one: LedPlan) -> str:
+    named = ", ".join(one.leaders[:_MOST_LEADERS])
+    more = len(one.leaders) - _MOST_LEADERS
+    return f"{named} or {more} more" if more > 0 else named.replace(", ", " or ")
+
+
+def _answer(one: LedPlan) -> str:
+    if one.plan is None:
+        return str(one.error)
+    figures = one.plan.figures()
+    ends = "" if figures.settled else ", and the group never settles"
+    parts = [counted(figures.rounds, "rebalance"), counted(figures.moves, "move")]
+    return f"{', '.join(parts)}, {figures.balance_after.least_to_most} partitions a member{ends}"
+
+
+def foreign_leader(
+    group: GroupSpec, assignor: str | None, shown: Iterable[str] = ()
+) -> Iterator[Note]:
+    """Yields a warning if another library led last and `assignor` is Kafka's.
+
+    `shown` are the assignors of the rows of a comparison.
+    """
+    library = group.leader_library
+    if library in (None, "", "java") or library_of(assignor):
+        return
+    whose = _OTHERS.get(library or "", library)
+    text = (
+        f"The last leader used the assignor of {whose}, whose answers "
+        "differ from those of Kafka's assignor with that name. The figures here are true if a Java "
+        "member leads, or a member with this project's plug-in."
+    )
+    dialects = _dialects_text(library or "", shown)
+    yield Note("foreign", text + dialects, detail={"leader_library": library})
+
+
+def own_rows(assignor: str | None) -> Iterator[Note]:
+    """Yields a note about the rows of a Python library's own assignors."""
+    library = library_of(assignor)
+    if library in ("kafka-python", "aiokafka"):
+        yield Note(
+            "own rows",
+            f"{library}/ marks the library's own assignors; the others are Kafka's, which its "
+            "members have as this project's plug-ins"
+            + (", except cooperative-sticky." if library == "aiokafka" else "."),
+        )
+
+
+def _dialects_text(library: str, shown: Iterable[str]) -> str:
+    own = ("kafka-python", "aiokafka") if library == "python" else (library,)
+    there = any(library_of(name) in own for name in shown)
+    return _DIALECTS.get(library, "") if there else ""

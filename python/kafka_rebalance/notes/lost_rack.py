@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the members that may run in a lost rack: they send no rack, so it is unknown.
+
+librdkafka sends an empty string if `client.rack` is not set, other libraries send null.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from kafka_rebalance.group.spec import GroupSpec, counted
+from kafka_rebalance.plans.rebalance_plan import RebalancePlan
+from kafka_rebalance.plans.rounds import Step
+
+from .note import Note
+
+_LOST_RACK = "remove-rack="
+BEFORE = "Before the changes, "
+
+
+def lost_rack_of_plan(plan: RebalancePlan) -> Iterator[Note]:
+    """Yields a note if the racks of members are unknown when a rack is lost."""
+    ids = [member_id for step in plan.steps for member_id in at_step(step)]
+    if unknown := tuple(dict.fromkeys(ids)):
+        yield Note("lost rack", lost_rack_text(len(unknown)), unknown)
+
+
+def lost_rack(group: GroupSpec, changes: Iterable[str]) -> Iterator[Note]:
+    """Yields a note if a rack is lost, and racks of members are unknown before any change."""
+    unknown = tuple(_without_rack(group)) if loses_rack(changes) else ()
+    if unknown:
+        yield Note("lost rack", f"{BEFORE}{lost_rack_text(len(unknown))}", unknown)
+
+
+def lost_rack_text(unknown: int, where: str = "") -> str:
+    """Returns the sentence for a number of members whose racks are unknown."""
+    have, ran = ("has", "it ran") if unknown == 1 else ("have", "they ran")
+    return (
+        f"{counted(unknown, 'member')}{where} {have} no client.rack. The figures are as if {ran} "
+        "elsewhere than in the lost rack; remove those in the rack with --remove-member."
+    )
+
+
+def step_note(step: Step) -> str | None:
+    """Returns the note that follows a step's cause; None if the step loses no rack."""
+    unknown = len(at_step(step))
+    if not unknown:
+        return None
+    have, which, keeps = ("has", "it runs", "it") if unknown == 1 else ("have", "they run", "them")
+    return (
+        f": {counted(unknown, 'member')} {have} no client.rack. The plan keeps {keeps}, wherever "
+        f"{which}; remove those in the rack with --remove-member"
+    )
+
+
+def at_step(step: Step) -> list[str]:
+    """Returns the members that stay where a rack is lost only because they send no rack."""
+    return _without_rack(step.before) if loses_rack([step.cause]) else []
+
+
+def _without_rack(group: GroupSpec) -> list[str]:
+    return [member.member_id for member in group.members if member.rack is None]
+
+
+def loses_rack(changes: Iterable[str]) -> bool:
+    return any(change.startswith(_LOST_RACK) for change in changes)

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Prints the figures of plans: of one, of many in a table, and those in seconds."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kafka_rebalance.notes.broker import other_course
+from kafka_rebalance.notes.note import Note
+from kafka_rebalance.notes.other_courses import other_pause
+from kafka_rebalance.plans import Figures, RebalancePlan
+from kafka_rebalance.plans.figures import figure_rows
+from kafka_rebalance.report.text.names import counted, cut
+from kafka_rebalance.report.text.sentences import print_wrapped
+from kafka_rebalance.report.text.tables import print_table
+
+if TYPE_CHECKING:
+    from kafka_rebalance.simulator.seeds import Spread
+    from kafka_rebalance.simulator.timing import Timed
+
+_LONGEST_ID = 60  # a longer group id is cut in tables of many groups
+_NO_BOUNDS = (
+    "A range shows how the simulated runs differ under these assumptions: it is no bound on a real "
+    "group."
+)
+
+
+def print_figures(plan: RebalancePlan, figures: Figures) -> None:
+    """Prints the figures before and after, and the best possible ones."""
+    members = (len(plan.group.members), len(plan.final.members))
+    print_table(("", "before", "after", "possible"), figure_rows(figures, members))
+    print_wrapped(f"{counted(figures.rounds, 'rebalance')}; {_silent(figures)}")
+    if (other := other_pause(plan)) is not None:
+        print_wrapped(f'{other_course(plan, other)} (see "pause").')
+    if figures.owns_nothing:
+        print_wrapped(
+            "No member owns a partition at the beginning, so every assigned partition counts as a "
+            "move; give the present owners in owned_partitions (in Python: GroupSpec.owning)."
+        )
+    if figures.balance_after.stddev > figures.balance_possible.stddev:
+        print("A more even assignment is possible. The limits of the best one:")
+        for reason in plan.possible.reasons()[:5]:
+            print_wrapped(reason, "  ", "  ")
+    elif figures.least_moves is not None and figures.moves > figures.least_moves:
+        more = figures.moves - figures.least_moves
+        print(f"{counted(more, 'move')} more than needed for that balance")
+    print()
+
+
+def _silent(figures: Figures) -> str:
+    """Returns a sentence about the partitions without a reader."""
+    parts = []
+    if not figures.rounds:
+        parts.append("nothing moves")
+    if figures.unavailable:
+        text = f"{counted(figures.unavailable, 'partition')} without a reader for a round"
+        if figures.unavailable_rounds > figures.unavailable:
+            text += f" or more ({figures.unavailable_rounds} partition-rounds)"
+        parts.append(text)
+    if figures.waiting:
+        parts.append(f"{waits(figures.waiting)} while {its(figures.waiting)} member is down")
+    if figures.leaderless:
+        parts.append(f"{counted(figures.leaderless, 'partition')} without a leader")
+    return "; ".join(parts) or "every partition has a reader all the time"
+
+
+def waits(partitions: int) -> str:
+    """Returns text such as `1 partition waits` or `2 partitions wait`."""
+    return f"{counted(partitions, 'partition')} wait{'s' if partitions == 1 else ''}"
+
+
+def its(number: int) -> str:
+    return "its" if number == 1 else "their"
+
+
+def print_plans(rows: Sequence[tuple[str, str, Figures]], notes: Sequence[Sequence[Note]]) -> None:
+    """Prints a line for each group; the columns "waits" and "no leader" appear only if needed.
+
+    `notes` has those of each group. Rounds that are a lower bound have a plus, and so have moves.
+    """
+    bounds = [next((n.detail for n in each if n.kind == "lower bound"), None) for each in notes]
+    columns = (
+        *("group", "assignor", "rounds", "moves (least)", "no reader"),
+        *("waits", "no leader", "before", "after", "best"),
+    )
+    lines = [
+        (
+            cut(group_id, _LONGEST_ID),
+            assignor,
+            f"{one.rounds}{'+' * bool(more)}{'' if one.settled else ', unsettled'}",
+            moves_text(one, is_least=bool(more and more["may_move"])),
+            str(one.unavailable),
+            str(one.waiting),
+            str(one.leaderless),
+            one.balance_before.least_to_most,
+            one.balance_after.least_to_most,
+            one.balance_possible.least_to_most,
+        )
+        for (group_id, assignor, one), more in zip(rows, bounds, strict=True)
+    ]
+    there = {
+        "waits": any(one.waiting for _, _, one in rows),
+        "no leader": any(one.leaderless for _, _, one in rows),
+    }
+    shown = [i for i, name in enumerate(columns) if there.get(name, True)]
+    print_table(
+        [columns[i] for i in shown],
+        [[line[i] for i in shown] for line in lines],
+        whole=True,
+        names=2,
+    )
+
+
+def moves_text(one: Figures, *, is_least: bool = False) -> str:
+    """Returns the moves and the least ones, such as `6 (2)`, or `6` if these are not known.
+
+    With `is_least`, the moves are a lower bound: `6+ (2)`.
+    """
+    moves = f"{one.moves}{'+' * is_least}"
+    return moves if one.least_moves is None else f"{moves} ({one.least_moves})"
+
+
+def print_times(times: "Timed | None", assumed: str) -> None:
+    """Prints the times and the assumptions; without times, `assumed` is the reason."""
+    if times is None:
+        print_wrapped(f"No figures in seconds: {assumed}.")
+        return
+    unread, settled = _range(times.unread, " partition-seconds"), _range(times.settled, " s")
+    print_wrapped(f"Without a reader: {unread}. Longest time until it has settled: {settled}.")
+    print_wrapped(f"Simulated, as `simulate --from` does it: {assumed}. {_NO_BOUNDS}")
+
+
+def median_text(spread: "Spread") -> str:
+    return "never" if spread.median is None else seconds_text(spread.median)
+
+
+def seconds_text(ms: int) -> str:
+    return f"{ms / 1000:,.1f}" if ms < 100_000 else f"{ms / 1000:,.0f}"
+
+
+def _range(spread: "Spread", unit: str) -> str:
+    """Returns the median, with the least and the most, and how many runs never settled."""
+    if spread.least is None or spread.median is None or spread.most is None:
+        return "never"
+    least, most = seconds_text(spread.least), seconds_text(spread.most)
+    text = seconds_text(spread.median) + unit + ("" if least == most else f" ({least} to {most})")
+    return f"{text}, never in {counted(spread.never, 'run')}" if spread.never else text

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Prints the notes on a plan or a comparison, and what notes on many groups have in common."""
+
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping, Sequence
+
+from kafka_rebalance.notes.lost_rack import BEFORE, lost_rack_text
+from kafka_rebalance.notes.note import Note
+from kafka_rebalance.plans import LedPlan, RebalancePlan
+from kafka_rebalance.report.text.names import counted, shortened
+from kafka_rebalance.report.text.sentences import print_wrapped
+from kafka_rebalance.report.text.tables import print_table
+
+from .plan import names_in_plan
+
+FIRST = ("no answer", "commit waits")
+"""The kinds of notes that stand before the figures."""
+
+SAID_OF_STEPS = ("lost rack",)
+"""The kinds of notes that the steps of a plan have in its report."""
+
+_WITH_LINES = ("hangs", "rolling", "refused", "stop all")
+_MEANT_TO_BE_COPIED = ("hangs", "dies", "never settles")
+_HANGING = ("hangs",)
+_NAMED = (
+    *("tasks", "stops", "interval", "tie", "ignored", "delay", "warm-up", "same place", "order"),
+    *("new topics", "pause", "threads", "blocks", "unknown", "policy", "first join", "owners"),
+)
+_MOST_ROWS = 20
+_GROUPS_NAMED = 3
+
+
+def names_of(led: Iterable[LedPlan], *plans: RebalancePlan) -> dict[str, str]:
+    """Returns member id -> short name, as in the tables of the plans; `--leader` takes these."""
+    each = [*(one.plan for one in led if one.plan is not None), *plans]
+    return {id_: name for one in each for id_, name in names_in_plan(one).items()}
+
+
+def print_notes(
+    notes: Iterable[Note],
+    names: Mapping[str, str],
+    given: str,
+    *,
+    made_up: Container[str] = (),
+    everything: bool = False,
+) -> None:
+    """Prints notes; `given` is the part of the command line that selects input and group.
+
+    `names` are short names of members. Owners at the end are a guess if ids are `made_up`.
+    """
+    for note in notes:
+        text = note.text if note.kind in _MEANT_TO_BE_COPIED else shortened(note.text, names)
+        if note.kind in _NAMED:
+            print_wrapped(f"{note.kind}: {text}", "", "  ")
+        for line in text.split("\n") if note.kind in _WITH_LINES else ():
+            print_line(line, "  " * (note.kind in _HANGING))
+        if note.kind not in (*_NAMED, *_WITH_LINES):
+            print_wrapped(text)
+        if note.kind in (*FIRST, "hangs"):
+            print()
+        if note.kind == "owners":
+            _print_owners(note, names, is_guess=bool(made_up), everything=everything)
+        if note.ask is not None:
+            word, _, rest = note.ask.partition(" ")
+            print(f"  kafka-rebalance {word} {given} {rest}")
+
+
+def print_line(line: str, more: str = "") -> None:
+    """Prints a line with its own indent; one with 5 spaces or more is not wrapped."""
+    text = line.lstrip()
+    if line.startswith("     "):
+        print(line)
+    else:
+        print_wrapped(text, " " * (len(line) - len(text)), more)
+
+
+def _print_owners(
+    note: Note, names: Mapping[str, str], *, is_guess: bool, everything: bool
+) -> None:
+    """Prints the partitions that end at another member."""
+    moved = (note.detail or {})["moved"]
+    shown = moved if everything else moved[:_MOST_ROWS]
+    if shown:
+        rows = [(tp, *(names.get(one or "", "nobody") for one in who)) for tp, *who in shown]
+        # Other ids, which break ties, may give other owners.
+        afterwards = "afterwards (a guess)" if is_guess else "afterwards"
+        print_table(("partition", "now", afterwards), rows, left=(1, 2))
+    if len(moved) > len(shown):
+        print(f"  … and {len(moved) - len(shown)} more (--all shows them)")
+
+
+# Many groups --------------------------------------------------------------------------------------
+
+
+def notes_on_groups(
+    each: Iterable[tuple[str, Sequence[Note]]], *, losing: int, before: bool = False
+) -> dict[str, str]:
+    """Returns kind -> sentence about all groups with a note of this kind.
+
+    `each` has group ids with their notes; `losing` is the number of groups that lose a rack. With
+    `before`, lost racks are counted before the changes.
+    """
+    found: dict[str, list[tuple[str, Note]]] = {}
+    for group_id, notes in each:
+        for note in notes:
+            found.setdefault(note.kind, []).append((group_id, note))
+    said: dict[str, str] = {}
+    if waits := found.get("commit waits"):
+        said["commit waits"] = (
+            f"WARNING: {counted(len(waits), 'group')} may not rebalance for minutes, because "
+            "members of Java or aiokafka commit offsets of a deleted topic in vain "
+            "(enable.auto.commit, the default); --group G prints more."
+        )
+    if bounds := found.get("lower bound"):
+        moving = sum((note.detail or {})["may_move"] for _, note in bounds)
+        too = f" In {moving} of them, partitions may move again." if moving else ""
+        said["lower bound"] = (
+            f"+: the rounds of {counted(len(bounds), 'group')} are lower bounds, because members "
+            f"may join once more, or subscribe one after another (docs/plans.md).{too}"
+        )
+    if unknown := found.get("lost rack"):
+        where = f" of {counted(len(unknown), 'group')}" if losing > 1 else ""
+        members = sum(len(note.member_ids) for _, note in unknown)
+        said["lost rack"] = BEFORE * before + lost_rack_text(members, where)
+    if foreign := found.get("foreign"):
+        libraries = Counter((note.detail or {})["leader_library"] for _, note in foreign)
+        which = ", ".join(f"{name} {count}" for name, count in sorted(libraries.items(), key=str))
+        said["foreign"] = (
+            f"{counted(len(foreign), 'group')} ({which}) last had a leader with another library's "
+            "assignor, whose answers differ from Kafka's. --group G prints details."
+        )
+    if lists := found.get("lists"):
+        said["lists"] = lists_note([group_id for group_id, _ in lists])
+    return said
+
+
+def lists_note(group_ids: Sequence[str]) -> str:
+    """Returns the note for many groups; `group_ids` are those that may have mixed lists."""
+    few = len(group_ids) <= _GROUPS_NAMED
+    return (
+        f"Assumed for {counted(len(group_ids), 'cooperative group')}"
+        f"{' (' + ', '.join(group_ids) + ')' if few else ''}: every member lists only cooperative "
+        'assignors. For members that list others, set "rebalance_protocol": "eager" in the '
+        "line of the group. --group G prints details."
+    )
+
+
+def either_note(names: Iterable[str | None]) -> str | None:
+    """Returns a sentence about tables in which an assignor's name begins with python/."""
+    if not any(name is not None and name.startswith("python/") for name in names):
+        return None
+    return (
+        "python/ marks an assignor of kafka-python or aiokafka: the members' bytes do not show "
+        "which of the two they run. Where the two differ, the figures are kafka-python's."
+    )

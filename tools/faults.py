@@ -41,8 +41,8 @@ class Fault(NamedTuple):
 FAULTS = (
     Fault(
         "assignors",
-        "moved and score(self.current) >= score(",
-        "moved and score(self.current) > score(",
+        "< self._possible(member_id) or any(",
+        "< self._possible(member_id) or all(",
     ),
     Fault(
         "bulk", "min(data, column.dictionary_page_offset", "max(data, column.dictionary_page_offset"

@@ -8,6 +8,7 @@
 //! times of the runs, the peak memory of one run, and the result's size as Arrow columns.
 
 use std::alloc::{GlobalAlloc, Layout};
+use std::convert::Infallible;
 use std::hint::black_box;
 use std::io::{BufRead, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +16,7 @@ use std::time::Instant;
 
 use _core::assignors::assign;
 use _core::error::GroupError;
-use _core::group::builder::{GroupBuilder, MemberFields};
+use _core::group::builder::{GroupBuilder, Name};
 use _core::group::model::AsSent;
 use _core::group::spec::GroupSpec;
 #[cfg(feature = "mimalloc")]
@@ -136,22 +137,23 @@ impl Named {
             if let Some(racks) = &topic.racks {
                 builder.topic_racks();
                 for replicas in racks {
-                    builder.replica_racks(replicas.iter().map(String::as_str));
+                    let racks = replicas
+                        .iter()
+                        .map(|rack| Ok::<_, Infallible>(rack.as_str()));
+                    builder.replica_racks(racks).expect("names");
                 }
             }
         }
         for member in &self.members {
-            builder.member(MemberFields {
-                member_id: &member.member_id,
-                group_instance_id: None,
-                client_id: None,
-                rack_id: member.rack_id.as_deref(),
-                generation_id: member.generation_id,
-                as_sent: AsSent::default(),
-            });
-            builder.subscribe_to(member.topics.iter().map(String::as_str));
+            builder.member(&member.member_id, None, None);
+            let rack_id = member.rack_id.as_deref();
+            builder.sent(member.generation_id, rack_id, AsSent::default());
+            let topics = member.topics.iter().map(|name| Name::Text(name));
+            builder
+                .subscribe_to(topics.map(Ok::<_, Infallible>))
+                .expect("names");
             for owned in &member.owned_partitions {
-                let topic = builder.owned_id(&owned.topic);
+                let topic = builder.owned_id(Name::Text(&owned.topic));
                 for &partition in &owned.partitions {
                     builder.own(topic, partition);
                 }

@@ -25,6 +25,7 @@ import kafka_rebalance as kr
 from benches.grid import ASSIGNORS, Case, grid, overlapping, reported, shuffled
 from benches.measure import Answer, Peer, timed, timed_anew
 from benches.table import RESULTS, rendered, saved, write_pages
+from kafka_rebalance.bulk import assign_batch
 from kafka_rebalance.bulk.lines import assign_lines
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -95,7 +96,7 @@ def borders(line: bytes, seconds: float) -> dict[str, Any]:
             lambda group: {member_id: list(owned) for member_id, owned in kr.assign(group).items()}
         ),
         "lines": timed(lambda: assign_lines([line], threads=1, max_partitions=10**8), seconds),
-        "arrow": timed(lambda: kr.assign_batch(batch, threads=1, max_partitions=10**8), seconds),
+        "arrow": timed(lambda: assign_batch(batch, threads=1, max_partitions=10**8), seconds),
     }
 
 

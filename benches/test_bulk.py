@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import kafka_rebalance as kr
+from kafka_rebalance.bulk import assign_batch, plan_batch
 
 GROUPS = 2000
 
@@ -26,11 +27,11 @@ def _batch() -> pa.RecordBatch:
 
 
 def _plan(batch: pa.RecordBatch, threads: int) -> pa.RecordBatch:
-    return kr.plan_batch(batch, None, ["add-members=2"], threads=threads)
+    return plan_batch(batch, None, ["add-members=2"], threads=threads)
 
 
 def _assign(batch: pa.RecordBatch, threads: int) -> pa.RecordBatch:
-    return kr.assign_batch(batch, threads=threads)
+    return assign_batch(batch, threads=threads)
 
 
 @pytest.mark.parametrize("work", [_assign, _plan])

@@ -3,6 +3,8 @@
 
 pub mod builder;
 pub mod contract;
+pub mod field_types;
+pub mod group_fields;
 pub(crate) mod lists;
 pub mod model;
 pub(crate) mod names;

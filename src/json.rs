@@ -54,6 +54,10 @@ impl Map {
         found.map(|(_, value)| value)
     }
 
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value))
+    }
+
     pub fn contains_key(&self, name: &str) -> bool {
         self.get(name).is_some()
     }
@@ -74,20 +78,6 @@ impl Value {
 
     pub fn is_null(&self) -> bool {
         matches!(self, Self::Null)
-    }
-
-    pub fn as_bool(&self) -> Option<bool> {
-        match self {
-            Self::Bool(value) => Some(*value),
-            _ => None,
-        }
-    }
-
-    pub fn as_number(&self) -> Option<&Number> {
-        match self {
-            Self::Number(number) => Some(number),
-            _ => None,
-        }
     }
 
     pub fn as_str(&self) -> Option<&str> {

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import kafka_rebalance as kr
+from kafka_rebalance.bulk import assign_batch, compare_batch, plan_batch
 from kafka_rebalance.data import captured_lines
 
 VECTORS = Path(__file__).resolve().parent / "vectors"
@@ -46,9 +47,7 @@ SCHEMA = pa.schema(
 
 
 def in_columns(cases: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = kr.assign_batch(
-        pa.RecordBatch.from_pylist(cases, SCHEMA)
-    ).to_pylist()
+    rows: list[dict[str, Any]] = assign_batch(pa.RecordBatch.from_pylist(cases, SCHEMA)).to_pylist()
     return rows
 
 
@@ -99,12 +98,12 @@ def test_only_numbers_of_the_contract_have_to_be_whole() -> None:
     members = pa.array([[{"member_id": "m", "topics": ["t"], "generation_id": None, "load": 1.5}]])
     columns = {"group_id": ["g"], "assignor": ["range"], "topics": topics, "members": members}
     table = pa.table({**columns, "cost": [1.5]})
-    (answer,) = kr.assign_batch(table).to_pylist()
+    (answer,) = assign_batch(table).to_pylist()
     assert answer["error"] is None
     assert answer["assignment"][0]["partitions"] == [{"topic": "t", "partitions": [0, 1]}]
     half = pa.array([[{"name": "t", "partitions": 2.5}]])
     with pytest.raises(TypeError, match="a number is not whole"):
-        kr.assign_batch(pa.table({**columns, "topics": half}))
+        assign_batch(pa.table({**columns, "topics": half}))
 
 
 def test_fields_that_are_null_in_all_rows_stand_beside_floats() -> None:
@@ -120,11 +119,14 @@ def test_fields_that_are_null_in_all_rows_stand_beside_floats() -> None:
     for name, nulls in (("leader_library", pa.float64()), ("subtopologies", pa.float64())):
         table = table.append_column(name, pa.nulls(2, nulls))
     assert table.column("members").type.value_type.field("user_data").type == pa.null()
-    for answers in (kr.assign_batch(table), kr.plan_batch(table, None, ["add-members=1"])):
+    for answers in (
+        assign_batch(table),
+        plan_batch(table, None, ["add-members=1"]),
+    ):
         assert answers.column("error").to_pylist() == [None, None]
     wrong = table.set_column(table.schema.names.index("assignor"), "assignor", [[None, 1.5]])
     with pytest.raises(TypeError, match="assignor: double is not string"):
-        kr.assign_batch(wrong)
+        assign_batch(wrong)
 
 
 def test_every_form_of_arrow_gives_the_answers_of_assign() -> None:
@@ -133,9 +135,9 @@ def test_every_form_of_arrow_gives_the_answers_of_assign() -> None:
     own = pa.Table.from_pylist([one.to_dict() for one in groups])  # int64, and untyped nulls
     parts = pa.concat_tables([own.slice(0, 7), own.slice(7)])
     assert len(parts.column("group_id").chunks) == 2
-    answers = kr.assign_batch(groups).to_pylist()
+    answers = assign_batch(groups).to_pylist()
     for form in (parts, own.to_batches()[0], own.to_pandas(), tuple(groups)):
-        assert kr.assign_batch(form).to_pylist() == answers
+        assert assign_batch(form).to_pylist() == answers
     for one, answer in zip(groups, answers, strict=True):
         found = {
             member["member_id"]: by_topic(member["partitions"]) for member in answer["assignment"]
@@ -143,9 +145,11 @@ def test_every_form_of_arrow_gives_the_answers_of_assign() -> None:
         assert found == {id_: [tuple(tp) for tp in tps] for id_, tps in kr.assign(one).items()}
     empty: tuple[object, ...] = ([], own.slice(0, 0))
     for nothing in empty:
-        assert kr.assign_batch(nothing).num_rows == 0
-    assert kr.plan_batch(parts, None, ["add-members=1"]).num_rows == len(groups)
-    assert kr.compare_batch(groups).num_rows == len(groups)
+        assert assign_batch(nothing).num_rows == 0
+    planned = plan_batch(parts, None, ["add-members=1"])
+    assert planned.num_rows == len(groups)
+    assert plan_batch(parts, None, [kr.AddMembers(1)]) == planned
+    assert compare_batch(groups).num_rows == len(groups)
 
 
 def by_topic(partitions: list[dict[str, Any]]) -> list[tuple[str, int]]:
@@ -159,7 +163,7 @@ def test_a_member_with_two_bad_fields_has_the_error_of_a_line() -> None:
     line = {"group_id": "g", "assignor": "range", "topics": topics, "members": [member]}
     with pytest.raises(kr.GroupError) as raised:
         kr.GroupSpec.from_dict(line)
-    answer = kr.assign_batch(pa.RecordBatch.from_pylist([line]))
+    answer = assign_batch(pa.RecordBatch.from_pylist([line]))
     assert answer.to_pylist()[0]["error"] == str(raised.value)
 
 

@@ -19,6 +19,7 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance import GroupSpec, Member, Topic
+from kafka_rebalance.bulk import assign_batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -115,12 +116,12 @@ def test_a_fork_between_two_parallel_calls_is_harmless() -> None:
     """
     rows = [{**group().to_dict(), "group_id": f"g{n}"} for n in range(64)]
     batch = pa.RecordBatch.from_pylist(rows)
-    assert kr.assign_batch(batch, threads=4)["error"].null_count == 64
+    assert assign_batch(batch, threads=4)["error"].null_count == 64
     child = os.fork()
     if child == 0:
         signal.alarm(30)  # kills a child that hangs
-        answered = kr.assign_batch(batch, threads=4)
+        answered = assign_batch(batch, threads=4)
         os._exit(0 if answered["error"].null_count == 64 else 1)
     _, status = os.waitpid(child, 0)
     assert status == 0
-    assert kr.assign_batch(batch, threads=4)["error"].null_count == 64
+    assert assign_batch(batch, threads=4)["error"].null_count == 64

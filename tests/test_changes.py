@@ -8,7 +8,9 @@ import re
 import pytest
 
 import kafka_rebalance as kr
-from kafka_rebalance import GroupError, GroupSpec, Member, Topic, TopicPartition, apply
+from kafka_rebalance import GroupError, GroupSpec, Member, Topic, TopicPartition
+from kafka_rebalance.bulk import plan_batch
+from kafka_rebalance.plans.changes import apply, change_from_text
 
 UUID = "0b5c2d1e-0000-4000-8000-123456789abc"
 GROUP = GroupSpec(
@@ -55,33 +57,33 @@ TEXTS = {
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_texts_are_read_and_written_back(text: str) -> None:
-    change = kr.change_from_text(text)
+    change = change_from_text(text)
     assert change == TEXTS[text]
     assert str(change) == text
 
 
 def test_the_keys_of_new_members_have_any_order() -> None:
     (first, second) = (
-        kr.change_from_text(f"add-members=1,{keys}")
+        change_from_text(f"add-members=1,{keys}")
         for keys in ("like=w-1,instance-id=i,rack=b", "rack=b,instance-id=i,like=w-1")
     )
     assert first == second == kr.AddMembers(1, like="w-1", rack="b", instance_id="i")
 
 
 def test_the_model_may_be_named_in_any_place() -> None:
-    read = kr.change_from_text("add-members=1,like=w-1,instance-id=x,rack=b")
+    read = change_from_text("add-members=1,like=w-1,instance-id=x,rack=b")
     assert read == kr.AddMembers(1, like="w-1", rack="b", instance_id="x")
     for engine in ("rust", "reference"):
         plan = kr.plan(GROUP, None, ["add-members=1,like=w-1,rack=c"], engine=engine)
         assert plan.final.members[-1].rack_id == "c"
     with pytest.raises(kr.GroupError, match="like= is there twice"):
-        kr.change_from_text("add-members=1,like=a,like=b")
+        change_from_text("add-members=1,like=a,like=b")
 
 
 def test_either_separator_and_space_around() -> None:
-    assert kr.change_from_text(" partitions=orders=24\n") == kr.AddPartitions("orders", 24)
-    assert kr.change_from_text("add-members 2") == kr.AddMembers(2)
-    assert kr.change_from_text("bounce-members") == kr.BounceMembers()
+    assert change_from_text(" partitions=orders=24\n") == kr.AddPartitions("orders", 24)
+    assert change_from_text("add-members 2") == kr.AddMembers(2)
+    assert change_from_text("bounce-members") == kr.BounceMembers()
 
 
 BAD = {
@@ -131,7 +133,7 @@ BAD = {
 @pytest.mark.parametrize("text", BAD)
 def test_a_change_that_does_not_fit_is_a_clear_error(text: str) -> None:
     with pytest.raises(GroupError, match=re.escape(BAD[text])) as raised:
-        apply(kr.change_from_text(text), GROUP)
+        apply(change_from_text(text), GROUP)
     assert raised.value.path == "change"
     with pytest.raises(GroupError) as raised:
         kr.plan(GROUP, None, ["remove-members=1", "add-members=1,like=w-1", text])
@@ -154,8 +156,8 @@ def test_a_text_that_fits_no_group_is_one_error_in_both_engines(text: str) -> No
     """Such a text is an error before an earlier change is left out."""
     pytest.importorskip("pyarrow")
     with pytest.raises(GroupError) as raised:
-        kr.change_from_text(text)
-    (row,) = kr.plan_batch([GROUP], None, ["remove-topics=nothing", text]).to_pylist()
+        change_from_text(text)
+    (row,) = plan_batch([GROUP], None, ["remove-topics=nothing", text]).to_pylist()
     assert row["error"] == f"changes[1]: {raised.value.problem}"
 
 
@@ -165,7 +167,7 @@ def test_remove_members_takes_exactly_one_selection() -> None:
 
 
 def after(text: str) -> GroupSpec:
-    return apply(kr.change_from_text(text), GROUP)
+    return apply(change_from_text(text), GROUP)
 
 
 def test_new_members_copy_the_last_member_or_the_named_one() -> None:
@@ -237,7 +239,7 @@ def called(client_ids: list[str | None], text: str) -> list[str]:
         for n, one in enumerate(client_ids)
     )
     group = GroupSpec("g", (Topic("orders", 3),), members, "range")
-    new = apply(kr.change_from_text(text), group).members[len(members) :]
+    new = apply(change_from_text(text), group).members[len(members) :]
     assert all(re.fullmatch(r".+-[0-9a-f-]{36}", member.member_id) for member in new)
     named = [one.client_id for one in new if one.client_id is not None]
     assert named in ([], [one.member_id[:-37] for one in new])
@@ -266,10 +268,10 @@ def test_newcomers_have_the_names_that_a_change_gives() -> None:
     pods: list[str | None] = ["orders-1", "orders-2"]
     assert called(pods, "add-members=2,client-id=orders-7") == ["orders-7", "orders-8"]
     assert called(pods, "add-members=2,client-id=tail") == ["tail", "tail"]
-    static = apply(kr.change_from_text("add-members=2,instance-id=s-4"), GROUP).members[3:]
+    static = apply(change_from_text("add-members=2,instance-id=s-4"), GROUP).members[3:]
     assert [one.group_instance_id for one in static] == ["s-4", "s-5"]
     assert [one.client_id for one in static] == ["worker", "worker"]
-    named = apply(kr.change_from_text("add-members=2,instance-id=s"), GROUP).members[3:]
+    named = apply(change_from_text("add-members=2,instance-id=s"), GROUP).members[3:]
     assert [one.group_instance_id for one in named] == ["s", "s-2"]
 
 
@@ -306,9 +308,9 @@ def test_a_change_of_something_that_the_group_lacks_does_not_affect_it() -> None
         *("add-members=1,like=C9", "resubscribe=C9:orders"),
     ):
         with pytest.raises(kr.NotAffected):
-            apply(kr.change_from_text(text), GROUP)
+            apply(change_from_text(text), GROUP)
         with pytest.raises(kr.NotAffected, match=r"changes\[1\]"):
             kr.plan(GROUP, None, ["add-members=1", text])
     with pytest.raises(GroupError) as raised:
-        apply(kr.change_from_text("partitions orders=2"), GROUP)
+        apply(change_from_text("partitions orders=2"), GROUP)
     assert not isinstance(raised.value, kr.NotAffected)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import kafka_rebalance as kr
+from kafka_rebalance.bulk import plan_batch
 from tests.support import java_clients
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def _figures(group: kr.GroupSpec, change: str) -> dict[str, int]:
     import pyarrow as pa
 
     batch = pa.RecordBatch.from_pylist([group.to_dict()])
-    (row,) = kr.plan_batch(batch, None, [change]).to_pylist()
+    (row,) = plan_batch(batch, None, [change]).to_pylist()
     return {name: row[name] for name in ("rounds", "unavailable")}
 
 

@@ -19,8 +19,9 @@ import pytest
 
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
 
-from kafka_rebalance import ClusterError, client_configs, group_lags, read_properties, snapshot
+from kafka_rebalance import ClusterError, snapshot
 from kafka_rebalance.errors import NotReachedError
+from kafka_rebalance.live import client_configs, group_lags, read_properties
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -204,3 +205,16 @@ def test_tokens_of_an_endpoint_and_of_a_file(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("from-a-file\n")
     assert provider(file.as_uri(), "").token() == "from-a-file"
+
+
+def test_an_unsecured_token_is_not_issued_in_the_brokers_future(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Kafka compares `iat` with whole milliseconds, and refuses a token of the fraction after."""
+    monkeypatch.setattr("time.time", lambda: 1_700_000_000.000_9)
+    module = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
+    options = 'unsecuredLoginStringClaim_sub="me"'
+    jaas = {"sasl.mechanism": "OAUTHBEARER", "sasl.jaas.config": f"{module} required {options};"}
+    token = client_configs({**SASL, **jaas})["sasl_oauth_token_provider"].token()
+    claims = json.loads(base64.urlsafe_b64decode(token.split(".")[1] + "=="))
+    assert claims == {"iat": 1_700_000_000, "exp": 1_700_003_600, "sub": "me"}

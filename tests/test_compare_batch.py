@@ -14,6 +14,8 @@ import pytest
 import kafka_rebalance as kr
 from kafka_rebalance import _core
 from kafka_rebalance.assignors.registry import planned_names
+from kafka_rebalance.bulk import compare_batch
+from kafka_rebalance.group import MAX_PARTITIONS
 from kafka_rebalance.plans.affected import is_idle
 from kafka_rebalance.plans.rebalance_plan import parse_changes
 from tests.support.generate import generate
@@ -81,8 +83,8 @@ def test_libraries_count_as_in_the_comparison_of_one_group() -> None:
         assert kr.compare(group, engine="reference") == replace(expected, engine="reference")
         lines = pa.record_batch([pa.array([group.to_json().encode()])], ["line"])
         for answers in (
-            kr.compare_batch([group], threads=1),
-            pa.record_batch(_core.compare_batch(lines, [], kr.MAX_PARTITIONS, 1, "lines")),
+            compare_batch([group], threads=1),
+            pa.record_batch(_core.compare_batch(lines, [], MAX_PARTITIONS, 1, "lines")),
         ):
             (row,) = answers.to_pylist()
             _check(row, expected)
@@ -111,7 +113,7 @@ def test_random_groups_equal_the_comparison_of_one_group() -> None:
         group = kr.GroupSpec.from_dict(case)
         changes = draw_changes(rng, group)
         expected = _expected(group, changes)
-        (row,) = kr.compare_batch(batch_of([case]), changes, threads=1).to_pylist()
+        (row,) = compare_batch(batch_of([case]), changes, threads=1).to_pylist()
         if expected is None:
             assert row["not_affected"] is not None
         elif isinstance(expected, str):
@@ -128,4 +130,4 @@ def test_random_groups_equal_the_comparison_of_one_group() -> None:
 
 def test_an_empty_batch_has_an_empty_answer() -> None:
     empty = pa.RecordBatch.from_pylist([], schema=batch_of([]).schema)
-    assert kr.compare_batch(empty, []).num_rows == 0
+    assert compare_batch(empty, []).num_rows == 0

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_rebalance import WireError
+from kafka_rebalance.errors import WireError
 from kafka_rebalance.wire.connect_protocol import (
     COMPATIBLE,
     CONFIG_MISMATCH,

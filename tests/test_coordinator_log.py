@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafka_rebalance.cli import main
+from kafka_rebalance.history.all_groups import rebalance_history
 from kafka_rebalance.history.coordinator_log import (
     CoordinatorLog,
     read_coordinator_log,
     read_message,
 )
 from kafka_rebalance.history.log_causes import with_log, zone_ms
-from kafka_rebalance.history.rebalance_history import rebalance_history
 from tests.test_history import RELEASES, VECTORS, judged, known_causes, records_of
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 
-import kafka_rebalance as kr
 from kafka_rebalance import _core
+from kafka_rebalance.bulk import assign_batch, compare_batch, plan_batch
 
 GROUP = {
     "group_id": "the id of a group",
@@ -37,9 +37,9 @@ GROUP = {
 TEXTS = {"string": pa.string(), "large_string": pa.large_string(), "view": pa.string_view()}
 VALUES = (-1, 1, 255, 1_900_000_000)
 CALLS: dict[str, Callable[[pa.RecordBatch], object]] = {
-    "assign": lambda batch: kr.assign_batch(batch, "range"),
-    "plan": lambda batch: kr.plan_batch(pa.Table.from_batches([batch]), "sticky", []),
-    "compare": lambda batch: kr.compare_batch(
+    "assign": lambda batch: assign_batch(batch, "range"),
+    "plan": lambda batch: plan_batch(pa.Table.from_batches([batch]), "sticky", []),
+    "compare": lambda batch: compare_batch(
         pa.RecordBatchReader.from_batches(batch.schema, [batch])
     ).read_all(),
 }
@@ -116,7 +116,7 @@ def test_the_error_names_the_column(found: pa.Array, place: int, value: int, col
     ids = pa.Array.from_buffers(found.type, len(found), buffers)
     batch = pa.record_batch({"group_id": ids, **lists})
     with pytest.raises(ValueError, match=f"{column}.*read or write the data again"):
-        kr.assign_batch(batch, "range")
+        assign_batch(batch, "range")
 
 
 def test_an_offset_behind_the_buffer_is_found_by_pyarrow() -> None:
@@ -125,7 +125,7 @@ def test_an_offset_behind_the_buffer_is_found_by_pyarrow() -> None:
     lying = honest.replace(offsets, struct.pack("<4i", 0, 17, 34, 5_000))
     assert lying != honest
     with pytest.raises(ValueError, match=r"In column 0: .*offsets .5000. larger than"):
-        kr.assign_batch(read(lying), "range")
+        assign_batch(read(lying), "range")
 
 
 def test_damaged_records_and_topics_are_errors_too() -> None:

@@ -271,7 +271,7 @@ def test_groups_that_the_table_leaves_out_are_named(
         on_left_out("dead", "state: Empty, it has no members")
         yield _group({"a": 1}, _member("x", "a", "a0")).to_dict()
 
-    monkeypatch.setattr(live, "snapshot", snapshot)
+    monkeypatch.setattr(live, "snapshot_lines", snapshot)
     monkeypatch.setattr(live, "group_lags", lambda *_, **__: {})
     assert main(["describe", "--bootstrap-server", "broker:9092"]) == 0
     printed = capsys.readouterr()
@@ -316,7 +316,7 @@ def test_the_assignor_has_the_name_that_plan_has(
 def test_a_cluster_without_groups_to_show_is_said(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(live, "snapshot", lambda *_, **__: iter(()))
+    monkeypatch.setattr(live, "snapshot_lines", lambda *_, **__: iter(()))
     monkeypatch.setattr(live, "group_lags", lambda *_, **__: {})
     assert main(["describe", "--bootstrap-server", "broker:9092"]) == 0
     printed = capsys.readouterr()

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from kafka_rebalance import GroupError, GroupSpec, Topic, TopicPartition, WireError
+from kafka_rebalance import GroupError, GroupSpec, Topic, TopicPartition
+from kafka_rebalance.errors import WireError
 from kafka_rebalance.live import broker_groups, other_groups
 from kafka_rebalance.live.broker_groups import (
     DESCRIBE_APIS,

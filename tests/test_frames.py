@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 
 import kafka_rebalance as kr
+from kafka_rebalance.bulk import assign_batch, compare_batch, plan_batch
 from kafka_rebalance.data import captured_lines
 
 if TYPE_CHECKING:
@@ -70,30 +71,30 @@ EXPECTED = {
 
 def test_polars(file: str) -> None:
     groups = pl.read_ndjson(file, infer_schema_length=None)
-    answers = pl.DataFrame(kr.assign_batch(groups))
+    answers = pl.DataFrame(assign_batch(groups))
     assert owners(answers.to_dicts()) == EXPECTED
-    plans = pl.DataFrame(kr.plan_batch(groups, None, ["add-members=1"]))
+    plans = pl.DataFrame(plan_batch(groups, None, ["add-members=1"]))
     assert plans["group_id"].to_list() == groups["group_id"].to_list()
     assert plans.filter(pl.col("error").is_null())["moves"].dtype == pl.Int64
-    assert len(pl.DataFrame(kr.compare_batch(groups))["recommended"].drop_nulls()) == len(groups)
+    assert len(pl.DataFrame(compare_batch(groups))["recommended"].drop_nulls()) == len(groups)
 
 
 def test_duckdb(file: str) -> None:
     database = duckdb.connect()
     relation = database.read_json(file, format="newline_delimited")
-    answers = kr.assign_batch(relation)
+    answers = assign_batch(relation)
     good = "select * from answers where error is null"
     found = database.from_arrow(answers).query("answers", good)
     names = found.columns
     assert owners([dict(zip(names, row, strict=True)) for row in found.fetchall()]) == EXPECTED
     counted = "select count(*), sum(moves) from plans"
-    plans = kr.plan_batch(database.sql("select * from read_json(?)", params=[file]), None, [])
+    plans = plan_batch(database.sql("select * from read_json(?)", params=[file]), None, [])
     assert database.from_arrow(plans).query("plans", counted).fetchall()[0][0] == len(LINES)
 
 
 def test_pandas(file: str) -> None:
     groups = pd.read_json(file, lines=True)
-    answers = kr.assign_batch(groups)
+    answers = assign_batch(groups)
     is_newer = hasattr(pd.DataFrame, "from_arrow")  # pandas 3
     frame = pd.DataFrame.from_arrow(answers) if is_newer else answers.to_pandas()
     assert owners(frame.to_dict("records")) == EXPECTED
@@ -119,7 +120,7 @@ class Source:
 
 def test_a_reader_is_answered_batch_by_batch() -> None:
     source = Source(1000)
-    answers = kr.assign_batch(source.reader())
+    answers = assign_batch(source.reader())
     assert isinstance(answers, pa.RecordBatchReader)
     assert source.read == 0
     assert owners(answers.read_next_batch().to_pylist()) == EXPECTED
@@ -131,10 +132,10 @@ def test_a_reader_is_answered_batch_by_batch() -> None:
     assert pa.total_allocated_bytes() <= used
 
 
-@pytest.mark.parametrize("call", [kr.assign_batch, kr.plan_batch, kr.compare_batch])
+@pytest.mark.parametrize("call", [assign_batch, plan_batch, compare_batch])
 def test_answers_have_the_form_of_the_groups(call: Any) -> None:
     batch = Source(1).batch
-    more = (None, ["add-members=1"]) if call is kr.plan_batch else ()
+    more = (None, ["add-members=1"]) if call is plan_batch else ()
     whole = call(batch, *more)
     assert isinstance(whole, pa.RecordBatch)
     table = call(pa.Table.from_batches([batch, batch]), *more)
@@ -149,5 +150,5 @@ def test_a_wrong_column_is_named_before_a_reader_is_read() -> None:
     source = Source(3)
     source.batch = source.batch.drop_columns(["topics"])
     with pytest.raises(TypeError, match="topics: the column is missing"):
-        kr.assign_batch(source.reader())
+        assign_batch(source.reader())
     assert source.read == 0

@@ -14,14 +14,14 @@ import pytest
 
 from kafka_rebalance import GroupError
 from kafka_rebalance.cli import main
-from kafka_rebalance.history.patterns import find_patterns
-from kafka_rebalance.history.rebalance_history import (
+from kafka_rebalance.history.all_groups import (
     WholeFrom,
     in_time,
     rebalance_history,
     recorded_generations,
     recorded_in_order,
 )
+from kafka_rebalance.history.patterns import find_patterns
 from kafka_rebalance.history.records import OffsetsRecord, read_records
 
 if TYPE_CHECKING:

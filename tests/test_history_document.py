@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from kafka_rebalance.history.records import read_records
-from kafka_rebalance.history.replay import replay
+from kafka_rebalance.history.replayed import replay
 from tests.test_history import VECTORS
 from tests.test_history_replay import generations_of
 

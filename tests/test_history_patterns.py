@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from kafka_rebalance.cli import main
+from kafka_rebalance.history.all_groups import rebalance_history
 from kafka_rebalance.history.patterns import Pattern, find_patterns
-from kafka_rebalance.history.rebalance_history import rebalance_history
 from kafka_rebalance.history.recorded import BackMember, Cause, RecordedRebalance
 from tests.test_history import RELEASES, VECTORS, records_of
 

@@ -13,11 +13,11 @@ import pytest
 import kafka_rebalance as kr
 from kafka_rebalance.cli import main
 from kafka_rebalance.coordinator import Append
+from kafka_rebalance.history.all_groups import recorded_generations
 from kafka_rebalance.history.counterfactual import Counterfactual, counterfactuals
-from kafka_rebalance.history.rebalance_history import recorded_generations
 from kafka_rebalance.history.recorded import total_moves
 from kafka_rebalance.history.records import OffsetsRecord, read_records
-from kafka_rebalance.history.replay import recorded_group, replay, replay_shares
+from kafka_rebalance.history.replayed import recorded_group, replay, replay_shares
 from kafka_rebalance.member import ConsumerConfig
 from kafka_rebalance.simulator import Happening, Kind, MemberPlan, TopicPlan
 from kafka_rebalance.simulator.journal import CoordinatorEntry, Entry
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kafka_rebalance.assignors.registry import Engine
+    from kafka_rebalance.history.all_groups import Recorded
     from kafka_rebalance.history.group_log import RecordedGeneration
-    from kafka_rebalance.history.rebalance_history import Recorded
 
 
 def generations_of(release: str) -> list[RecordedGeneration]:

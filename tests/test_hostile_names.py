@@ -21,8 +21,7 @@ import kafka_rebalance as kr
 import kafka_rebalance.wire as wire
 from kafka_rebalance.cli import main
 from kafka_rebalance.clients.caller import log
-from kafka_rebalance.errors import GroupError
-from kafka_rebalance.group.model import shown
+from kafka_rebalance.errors import GroupError, shown
 from kafka_rebalance.live.broker_groups import DESCRIBE_APIS
 from kafka_rebalance.live.other_groups import connect_group
 from kafka_rebalance.present.broker_assigned import AssignedByBroker

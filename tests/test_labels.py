@@ -16,6 +16,7 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance.cli import main
+from kafka_rebalance.plans import plans_by_leader
 from kafka_rebalance.plans.clients import AIOKAFKA, KAFKA_PYTHON, class_name, recipe, refuses
 from kafka_rebalance.plans.leaders import named_leader
 from kafka_rebalance.switching.migrations import migration
@@ -93,9 +94,9 @@ def test_the_row_of_the_present_assignor_is_what_its_own_class_does() -> None:
 def test_the_name_of_a_member_that_may_run_either_is_that_which_the_others_show() -> None:
     group = GROUPS["aio-sticky"]
     assert [one.client_library for one in group.members] == ["python", "aiokafka"]
-    assert [one.assignor for one in kr.plans_by_leader(group)] == ["aiokafka/sticky"]
+    assert [one.assignor for one in plans_by_leader(group)] == ["aiokafka/sticky"]
     first = group.edited(leader=group.members[0].member_id)
-    assert [one.assignor for one in kr.plans_by_leader(first)] == ["aiokafka/sticky"]
+    assert [one.assignor for one in plans_by_leader(first)] == ["aiokafka/sticky"]
 
 
 def test_kafkas_assignor_of_the_same_name_is_not_recommended() -> None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple
 
 import pytest
 
-from kafka_rebalance import WireError
+from kafka_rebalance.errors import WireError
 from kafka_rebalance.wire.broker_records import (
     BrokerRecord,
     CurrentTopic,

@@ -14,7 +14,7 @@ import kafka_rebalance as kr
 from kafka_rebalance.cli import main
 from kafka_rebalance.cli.exit_codes import SOME_ERRORS
 from kafka_rebalance.java.order import java_hash_order
-from kafka_rebalance.plans import leaders
+from kafka_rebalance.plans import leaders, plans_by_leader
 from kafka_rebalance.plans.leaders import library, named_leader, possible_dialects
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def group(**more: Any) -> kr.GroupSpec:
 
 
 def led(group: kr.GroupSpec, *changes: str) -> list[tuple[str, tuple[str, ...]]]:
-    return [(one.assignor, one.leaders) for one in kr.plans_by_leader(group, changes)]
+    return [(one.assignor, one.leaders) for one in plans_by_leader(group, changes)]
 
 
 def test_the_leader_answers_until_it_leaves() -> None:
@@ -55,7 +55,7 @@ def test_the_leader_answers_until_it_leaves() -> None:
 
 def test_the_plan_is_that_of_the_leaders_assignor() -> None:
     changes = ["remove-member=k"]
-    (one,) = kr.plans_by_leader(group(leader="r"), changes)
+    (one,) = plans_by_leader(group(leader="r"), changes)
     assert one.plan is not None
     assert one.plan.after == kr.plan(group(), THEIRS, changes).after
     ours = {m: set(owned) for m, owned in kr.plan(group(), OURS, changes).after.items()}
@@ -133,7 +133,7 @@ def test_a_leader_that_dies_leaves_kafkas_own_plan(
         assert text.startswith(is_first + dies) or f" {is_first}{dies}" in text
         assert main(["plan", str(file), "--json"]) == SOME_ERRORS
         assert json.loads(capsys.readouterr().out.splitlines()[0])["error"].startswith(dies)
-    first, second = kr.plans_by_leader(dying)
+    first, second = plans_by_leader(dying)
     assert (first.assignor, first.leaders, first.error) == (OURS, (), None)
     assert (second.assignor, second.leaders, second.plan) == (THEIRS, ("c0",), None)
     assert "kills the leader's process" in str(second.error)
@@ -336,7 +336,7 @@ def test_a_member_with_two_dialects_is_named_once() -> None:
     members = (kr.Member("a", ("t",)), kr.Member("b", ("t",)))
     topics = (kr.Topic("t", 4),)
     one = kr.GroupSpec("g", topics, members, "roundrobin", 1, leader_library="python")
-    (led,) = kr.plans_by_leader(one)
+    (led,) = plans_by_leader(one)
     assert led.leaders == ("a", "b")
 
 
@@ -351,7 +351,7 @@ def test_python_compares_the_lines_assignor_and_the_command_that_of_the_leader(
     command = json.loads(capsys.readouterr().out)
     alone = kr.compare(one, changes)
     assert (alone.group.assignor, command["assignor"]) == (OURS, THEIRS)
-    first = next(led for led in kr.plans_by_leader(one, changes) if led.plan is not None)
+    first = next(led for led in plans_by_leader(one, changes) if led.plan is not None)
     as_led = kr.compare(replace(one, assignor=first.assignor), changes).to_dict()
     assert {name: command[name] for name in as_led} == as_led
     names = [candidate.assignor for candidate in alone.candidates]

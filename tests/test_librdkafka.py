@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import kafka_rebalance as kr
+from kafka_rebalance.bulk import compare_batch
 from kafka_rebalance.bulk.lines import assign_lines
 from kafka_rebalance.cli import main
 from kafka_rebalance.java.order import java_hash_order
@@ -155,7 +156,7 @@ def test_a_bulk_comparison_is_the_same() -> None:
     pyarrow = pytest.importorskip("pyarrow", reason="no pyarrow: pip install -e '.[arrow]'")
     groups = [_group(name) for name in ("range", *differential.DIALECTS)]
     rows = pyarrow.RecordBatch.from_pylist([group.to_dict() for group in groups])
-    for row, group in zip(kr.compare_batch(rows).to_pylist(), groups, strict=True):
+    for row, group in zip(compare_batch(rows).to_pylist(), groups, strict=True):
         alone = kr.compare(group)
         assert (row["recommended"], row["reason"]) == (alone.recommended, alone.reason)
         assert [one["assignor"] for one in row["candidates"]] == [

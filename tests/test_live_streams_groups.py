@@ -12,6 +12,7 @@ import pytest
 import kafka_rebalance as kr
 from kafka_rebalance import Description, TopicPartition, live
 from kafka_rebalance.cli import main
+from kafka_rebalance.errors import WireError
 from kafka_rebalance.group.model import TaskOffset
 from kafka_rebalance.live.broker_groups import DESCRIBE_APIS
 from kafka_rebalance.live.streams_groups import StreamsSettings, streams_line, streams_settings
@@ -66,7 +67,7 @@ def test_a_description_is_read_as_kafkas_schema_has_it(group: DescribedStreamsGr
 def test_bytes_that_end_early_are_an_error() -> None:
     data = _response_of(GROUP)
     for end in range(len(data)):
-        with pytest.raises(kr.WireError, match="response"):
+        with pytest.raises(WireError, match="response"):
             STREAMS.read(0, data[:end])
 
 
@@ -199,7 +200,7 @@ def test_describe_of_all_groups_asks_for_the_lag_of_source_topics(
         asked.update(partitions)
         return {group_id: dict.fromkeys(tps, 2) for group_id, tps in partitions.items()}
 
-    monkeypatch.setattr(live, "snapshot", lambda *_, **__: iter([line]))
+    monkeypatch.setattr(live, "snapshot_lines", lambda *_, **__: iter([line]))
     monkeypatch.setattr(live, "group_lags", group_lags)
     assert main(["describe", "--bootstrap-server", "broker:9092", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import kafka_rebalance as kr
+from kafka_rebalance.assignors import Range, register, unregister
 from kafka_rebalance.cli import main
 from kafka_rebalance.cli.tally import Tally
 from kafka_rebalance.data import captured_lines
+from kafka_rebalance.notes import endless
 from kafka_rebalance.plans.leaders import LedPlan
 
 if TYPE_CHECKING:
@@ -103,11 +105,11 @@ def test_members_that_a_plan_makes_up_are_known_to_the_detector() -> None:
     new = kr.plan(group, None, ["add-members=2"]).made_up[1]
     changes = ["add-members=2", f"remove-member={new}"]
     assert kr.plan(group, None, changes).settled
-    found = kr.endless(group, None, changes)
+    found = endless(group, None, changes)
     assert found is not None
     assert not found.hangs
     with pytest.raises(kr.GroupError, match=r"^changes\[1\]: "):
-        kr.endless(group, None, ["add-members=2", "remove-member=nobody"])
+        endless(group, None, ["add-members=2", "remove-member=nobody"])
 
 
 def test_a_group_has_figures_in_seconds_or_the_reason_why_not(run: Any) -> None:
@@ -145,19 +147,19 @@ def test_compare_does_not_keep_the_plans_of_many_groups(
 def test_a_custom_assignor_counts_as_one_that_all_clients_have() -> None:
     """A group of Java members runs the custom assignor `mine`, so its clients must have it."""
 
-    class Mine(kr.Range):
+    class Mine(Range):
         name = "mine"
 
         def assign(self, group: kr.GroupSpec) -> kr.Assignment:
             return kr.assign(group, "range")
 
-    kr.register(Mine())
+    register(Mine())
     try:
         members = tuple(kr.Member(f"m{n}", ("t",), client_id=f"consumer-g-{n}") for n in range(2))
         group = kr.GroupSpec("g", (kr.Topic("t", 4),), members, "mine")
         assert kr.compare(group, assignors=["mine"]).recommended == "mine"
     finally:
-        kr.unregister("mine")
+        unregister("mine")
 
 
 def test_owning_forgets_what_was_sent_before() -> None:

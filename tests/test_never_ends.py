@@ -19,6 +19,7 @@ import kafka_rebalance as kr
 import kafka_rebalance._core as _core
 from kafka_rebalance.cli import main
 from kafka_rebalance.java.hash_table import HashTable
+from kafka_rebalance.notes import endless
 from kafka_rebalance.notes.never_ends import STOP_ALL
 from kafka_rebalance.report.plans.never_ends import print_endless
 from tests.support.oracle import JAR, ask_once
@@ -175,7 +176,7 @@ def _without(group: kr.GroupSpec, member_id: str) -> kr.GroupSpec:
 
 
 def test_a_group_that_hangs_now_has_ways_out_that_end() -> None:
-    found = kr.endless(GROUP)
+    found = endless(GROUP)
     assert found is not None
     assert found.now
     assert found.hangs
@@ -196,12 +197,12 @@ def test_under_another_assignor_members_send_what_they_send_under_it() -> None:
     sent: dict[str, Any] = {"subscription_version": 0, "user_data": "none"}
     members = tuple(replace(member, **sent) for member in GROUP.members)
     on_range = GROUP.edited(assignor="range", members=members)
-    found = kr.endless(on_range, "sticky")
+    found = endless(on_range, "sticky")
     assert found is not None
     assert found.now
     with pytest.raises(kr.NeverEnds):
         kr.plan(on_range, "sticky")
-    as_sent = kr.endless(on_range.edited(assignor="sticky"))
+    as_sent = endless(on_range.edited(assignor="sticky"))
     assert as_sent is not None
     assert not as_sent.now
 
@@ -209,7 +210,7 @@ def test_under_another_assignor_members_send_what_they_send_under_it() -> None:
 def test_the_change_asked_for_is_named_when_it_hangs() -> None:
     """m3 subscribes only to b. The change lets it subscribe to d, too; then the assignor hangs."""
     members = tuple(replace(m, topics=("b",)) if m.member_id == "m3" else m for m in GROUP.members)
-    found = kr.endless(GROUP.edited(members=members), changes=["resubscribe=m3:b,d"])
+    found = endless(GROUP.edited(members=members), changes=["resubscribe=m3:b,d"])
     assert found is not None
     assert not found.now
     assert found.after == "resubscribe=m3:b,d"
@@ -226,7 +227,7 @@ def test_next_changes_that_hang_are_named_and_hang() -> None:
     named = 0
     for line in (line for line in map(json.dumps, around) if line not in hangs):
         group = kr.GroupSpec.from_json(line)
-        found = kr.endless(group)
+        found = endless(group)
         if found is not None and found.following:
             named += 1
             assert found.ways_out
@@ -240,29 +241,29 @@ def test_next_changes_that_hang_are_named_and_hang() -> None:
 
 @pytest.mark.parametrize("assignor", ["range", "roundrobin"])
 def test_assignors_that_always_end_cost_nothing(assignor: str) -> None:
-    assert kr.endless(GROUP, assignor, most_plays=0) is None
+    assert endless(GROUP, assignor, most_plays=0) is None
 
 
 def test_equal_subscriptions_cost_nothing() -> None:
     members = tuple(kr.Member(f"m{n}", ("a", "b")) for n in range(3))
-    assert kr.endless(GROUP.edited(members=members), most_plays=0) is None
+    assert endless(GROUP.edited(members=members), most_plays=0) is None
 
 
 def test_the_budget_cuts_it_short_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    found = kr.endless(GROUP, most_plays=3)
+    found = endless(GROUP, most_plays=3)
     assert found is not None
     assert found.now
     assert (found.tried, found.untried) == (2, 10)
     print_endless(found)
     printed = " ".join(capsys.readouterr().out.split())
     assert "10 more were not played: the budget was spent" in printed
-    small = kr.endless(GROUP, most_work=60)
+    small = endless(GROUP, most_work=60)
     assert small is not None
     assert small.untried > 0
 
 
 def test_both_engines_find_the_same_changes_that_never_end(engine: Engine) -> None:
-    assert kr.endless(GROUP, engine=engine) == kr.endless(GROUP, engine="reference")
+    assert endless(GROUP, engine=engine) == endless(GROUP, engine="reference")
 
 
 # Warnings of the commands -------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance import _core
+from kafka_rebalance.assignors import RebalanceProtocol
 from kafka_rebalance.assignors.classic import range as ranges
 from kafka_rebalance.assignors.objects import built_in
 from kafka_rebalance.assignors.registry import BUILT_IN, BuiltIn, in_core
@@ -57,7 +58,7 @@ def test_a_row_is_enough_for_members_and_their_settings() -> None:
     one.on_assignment((kr.TopicPartition("t", 1),), 7)
     assert one.subscription_user_data(["t"]) == encode_cooperative_user_data(7)
     config = ConsumerConfig(partition_assignment_strategy=("reversed",))
-    assert config.rebalance_protocol() is kr.RebalanceProtocol.EAGER
+    assert config.rebalance_protocol() is RebalanceProtocol.EAGER
     assert [client.name for client in CLIENTS if "reversed" in client.assignors] == ["Java"]
     package = "org.apache.kafka.clients.consumer"
     assert JAVA.setting(["reversed"]).endswith(f"={package}.ReversedAssignor")

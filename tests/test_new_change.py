@@ -11,7 +11,7 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance.cli import main
-from kafka_rebalance.plans.changes import text
+from kafka_rebalance.plans.changes import change_from_text, text
 from kafka_rebalance.plans.changes.change import Verb, some
 from kafka_rebalance.plans.changes.edits import Edited, GroupEvent, find_member
 from kafka_rebalance.plans.changes.made_up import MadeUp
@@ -56,7 +56,7 @@ def _line(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("_line")
 def test_a_class_and_its_line_are_enough_for_texts_and_plans() -> None:
-    assert kr.change_from_text("forget-member=a") == ForgetMember("a")
+    assert change_from_text("forget-member=a") == ForgetMember("a")
     planned = kr.plan(GROUP.owning(kr.assign(GROUP)), None, ["forget-member=a", "add-members=1"])
     assert [str(change) for change in planned.changes] == ["forget-member=a", "add-members=1"]
     assert planned.settled
@@ -65,7 +65,7 @@ def test_a_class_and_its_line_are_enough_for_texts_and_plans() -> None:
     with pytest.raises(kr.NotAffected, match=r'^changes\[0\]: .*"c"'):
         kr.plan(GROUP, None, [ForgetMember("c")])
     with pytest.raises(kr.GroupError, match="a value is missing"):
-        kr.change_from_text("forget-member")
+        change_from_text("forget-member")
 
 
 @pytest.mark.usefixtures("_line")

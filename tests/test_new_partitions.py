@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 import kafka_rebalance as kr
+from kafka_rebalance.bulk import plan_batch
+from kafka_rebalance.plans.changes import apply
 from kafka_rebalance.plans.changes.made_up import Draw, MadeUp
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ def _group(racks: Racks, members: str, assignor: str = "range") -> kr.GroupSpec:
 
 
 def _grown(group: kr.GroupSpec, partitions: int) -> Racks | None:
-    return kr.apply(kr.AddPartitions("t", partitions), group).topics[0].racks
+    return apply(kr.AddPartitions("t", partitions), group).topics[0].racks
 
 
 def test_in_as_many_racks_as_there_are_nothing_is_guessed(engine: Engine) -> None:
@@ -93,7 +95,7 @@ def test_the_core_places_them_alike() -> None:
     batch = pa.RecordBatch.from_pylist([group.to_dict() for group in groups])
     for partitions in (3, 7):
         text = f"partitions t={partitions}"
-        rows = kr.plan_batch(batch, None, [text]).to_pylist()
+        rows = plan_batch(batch, None, [text]).to_pylist()
         for group, row in zip(groups, rows, strict=True):
             figures = kr.plan(group, None, [text]).figures().to_dict()
             assert {name: row[name] for name in figures} == figures

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import kafka_rebalance as kr
+from kafka_rebalance.bulk import compare_batch, plan_batch
 from kafka_rebalance.cli import main
 
 if TYPE_CHECKING:
@@ -66,8 +67,8 @@ def test_the_command_prints_the_result_and_ends_well(
 def test_columns_have_a_kind_of_their_own() -> None:
     groups = [group("one", 1), group("two", 2)]
     for answers in (
-        kr.plan_batch(groups, None, ["remove-members=1"]),
-        kr.compare_batch(groups, ["remove-members=1"]),
+        plan_batch(groups, None, ["remove-members=1"]),
+        compare_batch(groups, ["remove-members=1"]),
     ):
         one, two = answers.to_pylist()
         assert (one["error"], one["error_kind"]) == (f"changes[0]: {RESULT}", "no-members")

@@ -11,8 +11,20 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance import wire
+from kafka_rebalance.assignors import (
+    Assignor,
+    CooperativeSticky,
+    Range,
+    RebalanceProtocol,
+    RoundRobin,
+    Sticky,
+    register,
+    unregister,
+    validate_cooperative,
+)
 from kafka_rebalance.assignors.registry import BUILT_IN, KAFKAS, in_core
 from kafka_rebalance.bulk.lines import assign_lines
+from kafka_rebalance.group import Anomaly, Balance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,11 +32,11 @@ if TYPE_CHECKING:
     from kafka_rebalance.assignors.registry import Engine
 
 T0, T1, T2 = (kr.TopicPartition("t", p) for p in range(3))
-CLASSES: list[Callable[[], kr.Assignor]] = [
-    kr.Range,
-    kr.RoundRobin,
-    kr.Sticky,
-    kr.CooperativeSticky,
+CLASSES: list[Callable[[], Assignor]] = [
+    Range,
+    RoundRobin,
+    Sticky,
+    CooperativeSticky,
 ]
 
 
@@ -42,7 +54,7 @@ class Reversing:
 
     name = "reversing"
     version = 0
-    supported_protocols: Sequence[kr.RebalanceProtocol] = (kr.RebalanceProtocol.EAGER,)
+    supported_protocols: Sequence[RebalanceProtocol] = (RebalanceProtocol.EAGER,)
 
     def subscription_user_data(self, topics: Iterable[str]) -> bytes | None:
         return ",".join(topics).encode()
@@ -58,31 +70,34 @@ class Grabbing(Reversing):
     """`Reversing`, declared as cooperative: it must not assign partitions that others still own."""
 
     name = "grabbing"
-    supported_protocols = (kr.RebalanceProtocol.COOPERATIVE,)
+    supported_protocols = (RebalanceProtocol.COOPERATIVE,)
 
 
 @pytest.fixture
 def registered() -> Iterator[None]:
     for assignor in (Reversing(), Grabbing()):
-        kr.register(assignor)
+        register(assignor)
     yield
     for name in ("reversing", "grabbing"):
-        kr.unregister(name)
+        unregister(name)
 
 
 # Kafka's own --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", CLASSES)
-def test_built_in_objects_are_assignors(kind: Callable[[], kr.Assignor]) -> None:
+def test_built_in_objects_are_assignors(kind: Callable[[], Assignor]) -> None:
     assignor = kind()
-    assert isinstance(assignor, kr.Assignor)
+    assert isinstance(assignor, Assignor)
     assert assignor.assign(GROUP) == kr.assign(GROUP, assignor.name)
     assert assignor.version == 0
 
 
 def test_names_and_protocols_are_kafkas() -> None:
-    eager, cooperative = kr.RebalanceProtocol.EAGER, kr.RebalanceProtocol.COOPERATIVE
+    eager, cooperative = (
+        RebalanceProtocol.EAGER,
+        RebalanceProtocol.COOPERATIVE,
+    )
     assert {kind().name: tuple(kind().supported_protocols) for kind in CLASSES} == {
         "range": (eager,),
         "roundrobin": (eager,),
@@ -93,26 +108,26 @@ def test_names_and_protocols_are_kafkas() -> None:
     assert [BUILT_IN[name].withholds for name in KAFKAS] == [False, False, False, True]
 
 
-@pytest.mark.parametrize("kind", [kr.Range, kr.RoundRobin])
-def test_range_and_round_robin_remember_nothing(kind: Callable[[], kr.Assignor]) -> None:
+@pytest.mark.parametrize("kind", [Range, RoundRobin])
+def test_range_and_round_robin_remember_nothing(kind: Callable[[], Assignor]) -> None:
     assignor = kind()
     assignor.on_assignment([T0], 4)
     assert assignor.subscription_user_data(["t"]) is None
 
 
 def test_sticky_sends_what_it_was_given() -> None:
-    assignor = kr.Sticky()
+    assignor = Sticky()
     assert assignor.subscription_user_data(["t"]) is None
     assignor.on_assignment([T0, T2], 4)
     sent = assignor.subscription_user_data(["t"])
     assert sent is not None
     assert wire.decode_sticky_user_data(sent) == wire.StickyUserData((T0, T2), 4)
-    other = kr.Sticky()
+    other = Sticky()
     assert other.subscription_user_data(["t"]) is None  # instances share no state
 
 
 def test_cooperative_sticky_sends_its_generation() -> None:
-    assignor = kr.CooperativeSticky()
+    assignor = CooperativeSticky()
     assert assignor.subscription_user_data(["t"]) == b"\xff\xff\xff\xff"
     assignor.on_assignment([T0], 258)
     assert assignor.subscription_user_data(["t"]) == b"\x00\x00\x01\x02"
@@ -142,7 +157,7 @@ def test_a_built_in_name_cannot_be_taken() -> None:
     taken = Reversing()
     taken.name = "sticky"
     with pytest.raises(ValueError, match='"sticky" is the name of a built-in assignor'):
-        kr.register(taken)
+        register(taken)
     assert kr.assignor_names() == list(in_core())
 
 
@@ -152,7 +167,7 @@ def test_a_custom_assignor_works_by_name(engine: Engine) -> None:
     result = kr.assign(GROUP, "reversing", engine=engine)
     assert dict(result) == {"A": (), "B": (), "C": (T2, T1, T0)}
     assert result.anomalies == ()
-    assert result.balance == kr.Balance(0, 3, 1.0, 2**0.5)
+    assert result.balance == Balance(0, 3, 1.0, 2**0.5)
 
 
 @pytest.mark.usefixtures("registered")
@@ -172,12 +187,12 @@ def test_a_custom_assignor_works_in_bulk(engine: Engine) -> None:
 
 
 def test_a_custom_assignor_that_was_unregistered_is_unknown() -> None:
-    kr.register(Reversing())
-    kr.unregister("reversing")
+    register(Reversing())
+    unregister("reversing")
     with pytest.raises(kr.GroupError, match="is not known"):
         kr.assign(GROUP, "reversing")
     with pytest.raises(kr.GroupError, match="name: 'reversing' is not a registered assignor"):
-        kr.unregister("reversing")
+        unregister("reversing")
 
 
 class Careless(Reversing):
@@ -191,17 +206,17 @@ class Careless(Reversing):
 
 def test_a_careless_answer_is_given_with_its_anomalies() -> None:
     topics = (kr.Topic("t", 3), kr.Topic("u", 1))
-    kr.register(Careless())
+    register(Careless())
     try:
         result = kr.assign(kr.GroupSpec("g", topics, GROUP.members), "careless")
     finally:
-        kr.unregister("careless")
+        unregister("careless")
     assert result.anomalies == (
-        kr.Anomaly("nonexistent", "t", 3, "A"),
-        kr.Anomaly("duplicate", "t", 0, "B"),
-        kr.Anomaly("unsubscribed", "u", 0, "B"),
-        kr.Anomaly("unassigned", "t", 1, None),
-        kr.Anomaly("unassigned", "t", 2, None),
+        Anomaly("nonexistent", "t", 3, "A"),
+        Anomaly("duplicate", "t", 0, "B"),
+        Anomaly("unsubscribed", "u", 0, "B"),
+        Anomaly("unassigned", "t", 1, None),
+        Anomaly("unassigned", "t", 2, None),
     )
 
 
@@ -215,12 +230,12 @@ class Absent(Reversing):
 
 
 def test_partitions_for_nobody_in_the_group_are_refused(engine: Engine) -> None:
-    kr.register(Absent())
+    register(Absent())
     try:
         with pytest.raises(kr.GroupError) as raised:
             kr.assign(GROUP, "absent", engine=engine)
     finally:
-        kr.unregister("absent")
+        unregister("absent")
     assert str(raised.value) == (
         'assignment: "absent" gives partitions to "Z", who is no member of the group; '
         "give them to members only"
@@ -243,11 +258,11 @@ def test_a_cooperative_assignor_must_not_give_what_is_still_owned() -> None:
 
 
 def test_validate_cooperative() -> None:
-    kr.validate_cooperative(GROUP, {"A": [T0], "B": [T2], "C": []})
-    kr.validate_cooperative(GROUP, {"A": [T0, T1], "B": [T2]})
-    kr.validate_cooperative(GROUP, {})
+    validate_cooperative(GROUP, {"A": [T0], "B": [T2], "C": []})
+    validate_cooperative(GROUP, {"A": [T0, T1], "B": [T2]})
+    validate_cooperative(GROUP, {})
     with pytest.raises(kr.GroupError, match=r"^assignment: t-1 is given to C while"):
-        kr.validate_cooperative(GROUP, {"A": [T0], "B": [T2], "C": [T1]})
+        validate_cooperative(GROUP, {"A": [T0], "B": [T2], "C": [T1]})
 
 
 def test_errors_survive_pickling() -> None:
@@ -268,7 +283,7 @@ def test_an_assignment_is_frozen_and_hashable() -> None:
     assert str(one) == "a: t[0]\nb:"
 
 
-class Fill(kr.Assignor):
+class Fill(Assignor):
     """Gives all partitions to the first member, as pairs."""
 
     name = "fill"
@@ -284,7 +299,7 @@ class Fill(kr.Assignor):
 
 def test_a_derived_assignor_needs_a_name_and_an_answer() -> None:
     group = kr.GroupSpec("g", (kr.Topic("t", 2),), (kr.Member("a", ("t",)),), "fill")
-    kr.register(Fill())
+    register(Fill())
     try:
         assert str(kr.assign(group)) == "a: t[0, 1]"
         assert kr.plan(group).moves == 2
@@ -292,12 +307,12 @@ def test_a_derived_assignor_needs_a_name_and_an_answer() -> None:
         for answer, path in zip(
             wrong, ('members["a"]: -1 is not a partition', 'members["a"]', "a list"), strict=True
         ):
-            kr.register(Fill(answer))
+            register(Fill(answer))
             with pytest.raises(kr.GroupError, match=re.escape(path)) as raised:
                 kr.assign(group)
             assert raised.value.path == "assignment"
     finally:
-        kr.unregister("fill")
-    nothing: Any = type("Nothing", (kr.Assignor,), {"name": "nothing"})
+        unregister("fill")
+    nothing: Any = type("Nothing", (Assignor,), {"name": "nothing"})
     with pytest.raises(TypeError, match="assign"):
         nothing()

@@ -14,6 +14,7 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance.assignors.registry import KAFKAS, protocol_name
+from kafka_rebalance.bulk import compare_batch, plan_batch
 from kafka_rebalance.plans.changes.other_assignor import run_by
 from kafka_rebalance.switching.rounds import two_bounces
 from tests.support import java_clients
@@ -115,11 +116,11 @@ def test_a_settled_group_moves_nothing(engine: Engine, sent: dict[str, Any]) -> 
 
 def test_batches_and_plans_agree() -> None:
     group = _of_kafka_python()
-    (row,) = kr.plan_batch(_batch(group), "cooperative-sticky", []).to_pylist()
+    (row,) = plan_batch(_batch(group), "cooperative-sticky", []).to_pylist()
     assert (row["rounds"], row["moves"]) == (1, 0)
-    (row,) = kr.plan_batch(_batch(group), None, ["switch-assignor=sticky"]).to_pylist()
+    (row,) = plan_batch(_batch(group), None, ["switch-assignor=sticky"]).to_pylist()
     assert row["moves"] == kr.plan(group, None, ["switch-assignor=sticky"]).moves
-    (row,) = kr.compare_batch(_batch(group), ["add-members=1"]).to_pylist()
+    (row,) = compare_batch(_batch(group), ["add-members=1"]).to_pylist()
     one = kr.compare(group, ["add-members=1"])
     found = {each["assignor"]: each["moves"] for each in row["candidates"]}
     assert found == {each.assignor: each.figures.moves for each in one.candidates if each.figures}

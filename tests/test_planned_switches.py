@@ -10,6 +10,7 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance.assignors.registry import BUILT_IN, SERVER_SIDE, protocol_name
+from kafka_rebalance.plans import plans_by_leader
 from kafka_rebalance.plans.changes.other_assignor import run_by
 from kafka_rebalance.switching.rounds import bounce_of_one_name, two_bounces
 from tests.support.generate_changes import groups_and_changes
@@ -116,13 +117,13 @@ def test_later_changes_are_planned_for_members_that_list_the_new_assignor_alone(
 
 def test_a_group_of_librdkafka_alone_switches_to_the_librarys_own_class() -> None:
     own = group("g", "range", "librdkafka")
-    (led,) = kr.plans_by_leader(own, ["switch-assignor=roundrobin"])
+    (led,) = plans_by_leader(own, ["switch-assignor=roundrobin"])
     assert led.answering == ("librdkafka/range", "librdkafka/roundrobin")
     mixed = own.edited(members=(*own.members, kr.Member("j", ("t",), client_library="java")))
-    for led in kr.plans_by_leader(mixed, ["switch-assignor=roundrobin"]):
+    for led in plans_by_leader(mixed, ["switch-assignor=roundrobin"]):
         assert led.answering[-1] == "roundrobin"
     with pytest.raises(kr.GroupError, match="already"):
-        kr.plans_by_leader(own, ["switch-assignor=range"])
+        plans_by_leader(own, ["switch-assignor=range"])
 
 
 def test_the_leader_decides_between_classes_of_one_name(engine: Engine) -> None:

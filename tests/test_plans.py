@@ -12,6 +12,8 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance import GroupError, GroupSpec, Member, RebalancePlan, Topic, TopicPartition
+from kafka_rebalance.assignors import RebalanceProtocol, register, unregister
+from kafka_rebalance.bulk import compare_batch, plan_batch
 from kafka_rebalance.plans import partition_from_text
 from tests.support.generate_changes import groups_and_changes
 from tests.support.plan_checks import check_rounds, check_witnesses
@@ -182,7 +184,7 @@ def test_rusts_figures_are_the_same_also_the_errors() -> None:
     for group, changes, plan in drawn(4, 3000):
         rows.append({**group.to_dict(), "changes": changes})
         expected.append({"group_id": group.group_id, **figures_or_error(plan)})
-    assert kr.plan_batch(batch_of(rows)).to_pylist() == expected
+    assert plan_batch(batch_of(rows)).to_pylist() == expected
     assert sum(row["error"] is None for row in expected) > 1500
     assert sum(row["error"] is not None for row in expected) > 300
     assert sum(bool(row["waiting"]) for row in expected) > 100
@@ -199,14 +201,14 @@ def test_the_reference_plans_the_same() -> None:
 def test_a_batch_with_one_list_of_changes_and_what_is_wrong_with_it() -> None:
     group = GroupSpec("g", (Topic("t", 4),), (Member("a", ("t",)), Member("b", ("t",))))
     rows = [group.to_dict(), {**group.to_dict(), "group_id": None}]
-    done = kr.plan_batch(batch_of(rows), "sticky", ["add-members=2"]).to_pylist()
+    done = plan_batch(batch_of(rows), "sticky", ["add-members=2"]).to_pylist()
     assert (done[0]["moves"], done[0]["balance_after"]["max"]) == (4, 1)
     assert done[1]["error"] == "group_id: missing"
-    bad = kr.plan_batch(batch_of(rows[:1]), "sticky", ["add-members=2", "nonsense"]).to_pylist()
+    bad = plan_batch(batch_of(rows[:1]), "sticky", ["add-members=2", "nonsense"]).to_pylist()
     assert bad[0]["error"].startswith('changes[1]: "nonsense" begins with none of ')
     without = batch_of(rows[:1]).select(["group_id", "assignor", "topics", "members"])
     with pytest.raises(TypeError, match="changes: the column is missing"):
-        kr.plan_batch(without, "sticky")
+        plan_batch(without, "sticky")
 
 
 # Small groups -------------------------------------------------------------------------------------
@@ -277,7 +279,7 @@ def test_generations_end_where_the_wire_does() -> None:
     member = Member("a", ("t",), owned_partitions=(TPS[0],), generation_id=last)
     group = GroupSpec("g", (Topic("t", 2),), (member,), "sticky")
     assert kr.plan(group).rounds[0].generation_id == last
-    assert kr.plan_batch(batch_of([group.to_dict()])).to_pylist()[0]["error"] is None
+    assert plan_batch(batch_of([group.to_dict()])).to_pylist()[0]["error"] is None
 
 
 def test_generations_that_nobody_knows_are_counted_from_now() -> None:
@@ -317,10 +319,10 @@ def test_one_list_of_changes_for_all_groups_leaves_out_those_that_do_not_affect_
     ]
     grows, more = "partitions t=6", "add-members=1"
     left_out = 'partitions t=6: the group has no topic "t"'
-    both = kr.plan_batch(batch_of(rows), "sticky", [grows, more]).to_pylist()
+    both = plan_batch(batch_of(rows), "sticky", [grows, more]).to_pylist()
     assert [row["not_affected"] for row in both] == [None, left_out]
     assert [row["moves"] for row in both] == [8, 4]
-    one = kr.plan_batch(batch_of(rows), "sticky", [grows]).to_pylist()
+    one = plan_batch(batch_of(rows), "sticky", [grows]).to_pylist()
     assert [(row["moves"], row["not_affected"], row["error"]) for row in one] == [
         (6, None, None),
         (None, left_out, None),
@@ -328,12 +330,12 @@ def test_one_list_of_changes_for_all_groups_leaves_out_those_that_do_not_affect_
     # Nobody reads the topic that grows.
     rows[1]["topics"].append({"name": "t", "partitions": 4})
     idle = "partitions t=6: no rebalance follows, because no member sees a change"
-    for answer in (kr.plan_batch(batch_of(rows), "range", [grows]),
-                   kr.compare_batch(batch_of(rows), [grows])):  # fmt: skip
+    for answer in (plan_batch(batch_of(rows), "range", [grows]),
+                   compare_batch(batch_of(rows), [grows])):  # fmt: skip
         assert [row["not_affected"] for row in answer.to_pylist()] == [None, idle]
     del rows[1]["topics"][1]
     # A change in the row itself must fit the group.
-    own = kr.plan_batch(batch_of([{**rows[1], "changes": [grows]}]), "sticky").to_pylist()
+    own = plan_batch(batch_of([{**rows[1], "changes": [grows]}]), "sticky").to_pylist()
     assert own[0]["error"] == 'changes[0]: the group has no topic "t"'
 
 
@@ -374,7 +376,7 @@ def test_an_assignor_that_fails_is_not_recommended() -> None:
     class Fails:
         name = "fails"
         version = 0
-        supported_protocols = (kr.RebalanceProtocol.EAGER,)
+        supported_protocols = (RebalanceProtocol.EAGER,)
 
         def subscription_user_data(self, topics: object) -> None:
             return None
@@ -385,7 +387,7 @@ def test_an_assignor_that_fails_is_not_recommended() -> None:
         def on_assignment(self, assignment: object, generation_id: int) -> None:
             pass
 
-    kr.register(Fails())
+    register(Fails())
     try:
         compared = kr.compare(pair("range"), assignors=["fails", "range"])
         assert [one.error for one in compared.candidates] == ["assignor: it fails", None]
@@ -393,7 +395,7 @@ def test_an_assignor_that_fails_is_not_recommended() -> None:
         none = kr.compare(pair("range"), assignors=["fails"])
         assert (none.recommended, none.migration) == (None, None)
     finally:
-        kr.unregister("fails")
+        unregister("fails")
 
 
 # Reasons ------------------------------------------------------------------------------------------

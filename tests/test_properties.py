@@ -14,6 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import kafka_rebalance as kr
+from kafka_rebalance.assignors import validate_cooperative
+from kafka_rebalance.group import MAX_PARTITIONS, Anomaly, Balance
 from kafka_rebalance.group.model import static_first
 from kafka_rebalance.java.order import by_name
 
@@ -76,7 +78,7 @@ def claims(draw: st.DrawFn) -> kr.GroupSpec:
         )
         for member in group.members
     )
-    return replace(group, members=members, max_partitions=kr.MAX_PARTITIONS)
+    return replace(group, members=members, max_partitions=MAX_PARTITIONS)
 
 
 def _with(group: kr.GroupSpec, members: tuple[kr.Member, ...]) -> kr.GroupSpec:
@@ -168,25 +170,25 @@ def test_engines_agree_and_anomalies_are_complete(group: kr.GroupSpec, assignor:
     assert len(set(rust.anomalies)) == len(rust.anomalies)
 
 
-def _anomalies(group: kr.GroupSpec, result: kr.Assignment, assignor: str) -> set[kr.Anomaly]:
+def _anomalies(group: kr.GroupSpec, result: kr.Assignment, assignor: str) -> set[Anomaly]:
     """Returns all anomalies of the answer, found by code outside the package."""
     counts = group.partition_counts()
-    found: set[kr.Anomaly] = set()
+    found: set[Anomaly] = set()
     handed = given_out(result)
     for member in group.members:
         for tp in result[member.member_id]:
             if tp.topic not in member.topics:
-                found.add(kr.Anomaly("unsubscribed", *tp, member.member_id))
+                found.add(Anomaly("unsubscribed", *tp, member.member_id))
             if tp.partition not in range(counts.get(tp.topic, 0)):
-                found.add(kr.Anomaly("nonexistent", *tp, member.member_id))
+                found.add(Anomaly("nonexistent", *tp, member.member_id))
     for tp in handed:
         holders = [m for m, partitions in result.items() for each in partitions if each == tp]
-        found |= {kr.Anomaly("duplicate", *tp, holder) for holder in holders[1:]}
+        found |= {Anomaly("duplicate", *tp, holder) for holder in holders[1:]}
     held_back = {tp for member in group.members for tp in member.owned_partitions}
     nobodys = existing(group) - set(handed)
     if assignor == "cooperative-sticky":
         nobodys -= held_back
-    return found | {kr.Anomaly("unassigned", *tp, None) for tp in nobodys}
+    return found | {Anomaly("unassigned", *tp, None) for tp in nobodys}
 
 
 @pytest.mark.parametrize("assignor", ["roundrobin", "sticky", "cooperative-sticky"])
@@ -308,7 +310,7 @@ def test_cooperative_gives_nothing_that_somebody_still_owns(
     for generation in range(1, 4):
         owned = kr.Assignment.owned(group)
         result = kr.assign(group, "cooperative-sticky", engine=engine)
-        kr.validate_cooperative(group, result)
+        validate_cooperative(group, result)
         handed = given_out(result)
         assert len(handed) == len(set(handed))
         withheld = existing(group) - set(handed)
@@ -396,7 +398,7 @@ def test_delta_equations(data: st.DataObject) -> None:
 
 @given(st.lists(st.integers(0, 50), min_size=1))
 def test_balance(counts: list[int]) -> None:
-    balance = kr.Balance.of(counts)
+    balance = Balance.of(counts)
     assert (balance.min, balance.max) == (min(counts), max(counts))
     assert balance.mean * len(counts) == pytest.approx(sum(counts))
     assert (balance.stddev == 0) == all(a == b for a, b in pairwise(counts))

@@ -12,6 +12,7 @@ import pytest
 import kafka_rebalance as kr
 from kafka_rebalance import wire
 from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
+from kafka_rebalance.bulk import assign_batch
 from kafka_rebalance.bulk.lines import assign_lines
 
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
@@ -128,7 +129,7 @@ def test_lines_take_the_names_and_batches_refuse_them(engine: Engine) -> None:
 def test_batches_refuse_the_names() -> None:
     pyarrow = pytest.importorskip("pyarrow", reason="no pyarrow: pip install -e '.[arrow]'")
     rows = pyarrow.RecordBatch.from_pylist([_group("aiokafka/sticky").to_dict()])
-    (row,) = kr.assign_batch(rows).to_pylist()
+    (row,) = assign_batch(rows).to_pylist()
     assert row["error"].startswith('assignor: "aiokafka/sticky" runs in Python only')
 
 

@@ -92,7 +92,8 @@ def changed(rng: random.Random, line: dict[str, Any]) -> None:
     elif kind < 0.4 and isinstance(container, list):
         container.insert(rng.randrange(len(container) + 1), copy.deepcopy(container[key]))
     elif kind < 0.5 and isinstance(container, dict):
-        name = rng.choice(("racks", "topic_id", "initialized", "user_data", "process_id", "x"))
+        names = ("racks", "topic_id", "initialized", "user_data", "process_id", "x")
+        name = rng.choice((*names, "streams", "owned_topics"))
         container[name] = copy.deepcopy(rng.choice(WRONG))
     elif kind < 0.55:
         line["members"] = [{"member_id": "m", "topics": [], "owned_partitions": [DELETED]}]

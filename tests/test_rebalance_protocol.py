@@ -15,7 +15,9 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance import wire
+from kafka_rebalance.assignors import RebalanceProtocol, register, unregister
 from kafka_rebalance.assignors.registry import BUILT_IN, SERVER_SIDE, Engine
+from kafka_rebalance.bulk import assign_batch, plan_batch
 from kafka_rebalance.group.model import wrong_protocol
 from kafka_rebalance.live.classic_groups import described_line
 from kafka_rebalance.member import ConsumerConfig
@@ -72,7 +74,7 @@ def test_a_protocol_that_the_assignor_lacks(
     line = valid_line_with(("assignor",), assignor) | {"rebalance_protocol": protocol}
     expected = f"rebalance_protocol: {problem}"
     assert error_of_both(as_bytes(line)) == expected
-    (row,) = kr.assign_batch(pa.RecordBatch.from_pylist([line])).to_pylist()
+    (row,) = assign_batch(pa.RecordBatch.from_pylist([line])).to_pylist()
     assert row["error"] == expected
     fields: dict[str, Any] = {"assignor": assignor, "rebalance_protocol": protocol}
     with pytest.raises(kr.GroupError) as raised:
@@ -103,7 +105,7 @@ def test_a_switch_to_the_own_assignor_of_an_eager_group_names_the_bounce(engine:
         kr.plan(eager(), changes=[kr.SwitchAssignor(COOPERATIVE)], engine=engine)
     with pytest.raises(kr.GroupError, match=r"already$"):
         kr.plan(between(), changes=[kr.SwitchAssignor(COOPERATIVE)], engine=engine)
-    answer = kr.plan_batch([eager()], changes=["switch-assignor=cooperative-sticky"])
+    answer = plan_batch([eager()], changes=["switch-assignor=cooperative-sticky"])
     assert "already; `compare` has" in answer.to_pylist()[0]["error"]
 
 
@@ -112,7 +114,7 @@ def test_batches_refuse_a_switch_to_the_brokers_assignors_as_plans_do(assignor: 
     switch = f"switch-assignor={assignor}"
     with pytest.raises(kr.GroupError) as raised:
         kr.plan(between(), changes=[switch])
-    (row,) = kr.plan_batch([between()], changes=[switch]).to_pylist()
+    (row,) = plan_batch([between()], changes=[switch]).to_pylist()
     assert row["error"] == str(raised.value)
 
 
@@ -121,7 +123,7 @@ class Hoarding:
 
     name = "hoarding"
     version = 0
-    supported_protocols: tuple[kr.RebalanceProtocol, ...] = (kr.RebalanceProtocol.EAGER,)
+    supported_protocols: tuple[RebalanceProtocol, ...] = (RebalanceProtocol.EAGER,)
 
     def subscription_user_data(self, topics: Iterable[str]) -> bytes | None:
         return None
@@ -135,25 +137,28 @@ class Hoarding:
 
 
 class HoardingBoth(Hoarding):
-    supported_protocols = (kr.RebalanceProtocol.EAGER, kr.RebalanceProtocol.COOPERATIVE)
+    supported_protocols = (
+        RebalanceProtocol.EAGER,
+        RebalanceProtocol.COOPERATIVE,
+    )
 
 
 @pytest.fixture
 def hoarding() -> Iterator[None]:
     yield
-    kr.unregister("hoarding")
+    unregister("hoarding")
 
 
 @pytest.mark.usefixtures("hoarding")
 def test_a_registered_assignor_is_asked_for_its_protocols() -> None:
     fields: dict[str, Any] = {"rebalance_protocol": "cooperative"}
     group = between().edited(assignor="hoarding", **fields)
-    kr.register(Hoarding())
+    register(Hoarding())
     with pytest.raises(kr.GroupError) as raised:
         kr.plan(group)
     assert str(raised.value) == 'rebalance_protocol: "hoarding" supports only "eager"'
-    kr.unregister("hoarding")
-    kr.register(HoardingBoth())
+    unregister("hoarding")
+    register(HoardingBoth())
     (one,) = kr.plan(eager("hoarding")).rounds
     assert one.kind == "eager"
     assert not any(member.owned_partitions for member in one.group.members)

@@ -14,6 +14,7 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance import wire
+from kafka_rebalance.assignors import CooperativeSticky
 from kafka_rebalance.cli import main
 from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.live.classic_groups import described_line
@@ -139,7 +140,7 @@ def test_a_leading_consumer_reads_members_bytes_in_the_same_way() -> None:
         JoinedMember("m0", None, wire.encode_subscription(_cooperative(3, _owned(0, 2), 4))),
         JoinedMember("m1", None, wire.encode_subscription(_cooperative(1, _owned(1, 2, 3), 4))),
     ]
-    answers = dict(assignments(kr.CooperativeSticky(), joined, {"t": kr.Topic("t", 4)}))
+    answers = dict(assignments(CooperativeSticky(), joined, {"t": kr.Topic("t", 4)}))
     given = {m: wire.decode_assignment(data).partitions for m, data in answers.items()}
     assert given == {"m0": _owned(0), "m1": _owned(1, 3)}
 

@@ -13,6 +13,7 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance.assignors.registry import SERVER_SIDE, in_brokers
+from kafka_rebalance.bulk import assign_batch, compare_batch, plan_batch
 from kafka_rebalance.bulk.lines import assign_lines
 from kafka_rebalance.cli import main
 from kafka_rebalance.group.model import uuid_of
@@ -116,7 +117,7 @@ def test_bad_fields_are_named_by_both_engines(change: dict[str, Any], error: str
 def test_columns_name_bad_fields() -> None:
     pyarrow = pytest.importorskip("pyarrow", reason="no pyarrow: pip install -e '.[arrow]'")
     line = _line(assignor="consumer/uniform", members=[_owner("a", B)])
-    (answer,) = kr.assign_batch(pyarrow.RecordBatch.from_pylist([line])).to_pylist()
+    (answer,) = assign_batch(pyarrow.RecordBatch.from_pylist([line])).to_pylist()
     assert answer["error"].startswith(f'{OWNED}: "{B}" is not the id that "a" has elsewhere')
 
 
@@ -208,7 +209,10 @@ def test_a_switch_of_assignor_does_not_switch_the_protocol(name: str, engine: En
 def test_plans_in_bulk_refuse_it(name: str) -> None:
     pyarrow = pytest.importorskip("pyarrow", reason="no pyarrow: pip install -e '.[arrow]'")
     rows = pyarrow.RecordBatch.from_pylist([_line(assignor=name)])
-    for answers in (kr.plan_batch(rows, changes=["add-members=1"]), kr.compare_batch(rows)):
+    for answers in (
+        plan_batch(rows, changes=["add-members=1"]),
+        compare_batch(rows),
+    ):
         (answer,) = answers.to_pylist()
         assert answer["error"] == f"assignor: {in_brokers(name)}"
 

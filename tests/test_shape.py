@@ -14,6 +14,7 @@ from types import ModuleType
 import pytest
 
 import kafka_rebalance as kr
+from kafka_rebalance.errors import MissingExtra
 from tests.support.imports import (
     MODULES,
     PACKAGE,
@@ -153,7 +154,7 @@ def test_no_module_is_shadowed() -> None:
             continue
         try:
             importlib.import_module(f"kafka_rebalance.{name}")
-        except kr.MissingExtra:  # an optional package is not installed
+        except MissingExtra:  # an optional package is not installed
             continue
         found: object = kr
         for part in name.split("."):
@@ -219,40 +220,6 @@ def test_no_optional_part_is_imported_by_the_core(module: str) -> None:
     code = f"import sys, {module}; print([name for name in {OPTIONAL!r} if name in sys.modules])"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout == "[]\n"
-
-
-def test_public_names_are_there_and_listed() -> None:
-    assert all(hasattr(kr, name) for name in kr.__all__)
-    public = {name for name in dir(kr) if not name.startswith("_")}
-    rooms = {name.split(".")[0] for name in MODULES}
-    assert set(kr.__all__) == public - rooms
-
-
-def test_type_checkers_see_the_public_names_where_they_are_loaded_from() -> None:
-    tree = ast.parse(MODULES["__init__"].read_text(encoding="utf-8"))
-    block = next(node for node in tree.body if isinstance(node, ast.If))
-    seen = [
-        (alias.asname, f"{node.module}.{alias.name}")
-        for node in block.body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    ]
-    table = {name: f"kafka_rebalance.{module}.{name}" for name, module in kr._MODULE_OF.items()}
-    assert len(seen) == len(table)
-    assert dict(seen) == table
-    assert sum(len(names.split()) for names in kr._NAMES.values()) == len(table)
-
-
-def test_every_public_exception_is_a_public_name() -> None:
-    raised = set()
-    for path in MODULES.values():
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                bases = {ast.unparse(base) for base in node.bases}
-                if bases & {"Exception", "KafkaRebalanceError", "GroupError", "AssignorThrows"}:
-                    raised.add(node.name)
-    named = {name for name in kr.__all__ if isinstance(getattr(kr, name), type)}
-    assert raised == {name for name in named if issubclass(getattr(kr, name), Exception)}
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance.cli import fleet, fleet_summary, main
+from kafka_rebalance.plans import best_possible
 from kafka_rebalance.report.plans.page import plan_page
 from kafka_rebalance.report.plans.plan import print_explanation, print_plan
 from kafka_rebalance.report.text.tables import table_lines
@@ -155,7 +156,7 @@ def test_titles_and_the_limits_of_a_better_balance_fit(
 
 
 def test_one_thing_is_not_written_as_many() -> None:
-    assert kr.best_possible(_owning("range", {"t": 1}, {"a": "t"})).reasons() == [
+    assert best_possible(_owning("range", {"t": 1}, {"a": "t"})).reasons() == [
         "1 partition of t can go to 1 member only: each must hold 1"
     ]
     circle = kr.plan(_owning("roundrobin", {"t": 1, "u": 2}, {"a": "t", "b": "t", "c": "u"}))

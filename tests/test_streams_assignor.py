@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import kafka_rebalance as kr
-from kafka_rebalance import StreamsMember, Subtopology, TaskOffset
+from kafka_rebalance.bulk import assign_batch
+from kafka_rebalance.group import StreamsMember, Subtopology, TaskOffset
 from kafka_rebalance.java.priority_queue import PriorityQueue
 from tests.support import contract_lines, generate_streams
 from tests.support.contract_lines import MAX
@@ -167,7 +168,7 @@ def test_columns_name_bad_fields() -> None:
         (("members", 1, "process_id"), None, "missing; streams/sticky reads it"),
     ]
     rows = pyarrow.RecordBatch.from_pylist([_with(path, value) for path, value, _ in changes])
-    for (path, _, problem), answer in zip(changes, kr.assign_batch(rows).to_pylist(), strict=True):
+    for (path, _, problem), answer in zip(changes, assign_batch(rows).to_pylist(), strict=True):
         assert answer["error"] == f"{contract_lines.written_path(path)}: {problem}"
 
 
@@ -205,7 +206,7 @@ def test_members_keep_what_an_assignment_gave_them(engine: Engine) -> None:
 def test_a_list_of_groups_becomes_columns() -> None:
     pytest.importorskip("pyarrow", reason="no pyarrow: pip install -e '.[arrow]'")
     group = kr.GroupSpec.from_dict(LINE)
-    (row,) = kr.assign_batch([group]).to_pylist()
+    (row,) = assign_batch([group]).to_pylist()
     lists = {one["member_id"]: one["partitions"] for one in row["standby"]}
     assert lists == {
         "m0": [{"topic": "0", "partitions": [2]}],

@@ -10,6 +10,7 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance.cli.exit_codes import SOME_ERRORS
+from kafka_rebalance.plans import plans_by_leader
 from kafka_rebalance.plans.clients import clients_that_fit
 from tests.support.groups_by_library import group, said
 
@@ -113,7 +114,7 @@ def test_no_member_leads_where_the_broker_assigns(
 ) -> None:
     topics = (kr.Topic("t", 4, topic_id="kBxzrTyqT9CWFMeWiOjlag"),)
     one = group("g", "range", "librdkafka").edited(topics=topics)
-    (led,) = kr.plans_by_leader(one, ["switch-protocol=consumer"])
+    (led,) = plans_by_leader(one, ["switch-protocol=consumer"])
     assert set(led.leaders) <= {"c1-aaaa", "c2-aaaa"}
     assert led.answering == ("librdkafka/range",)
     text = said(capsys, tmp_path, [one], "plan", "--switch-protocol", "consumer")
@@ -253,9 +254,9 @@ def test_a_plan_without_rebalances_names_the_same_assignor(library: str) -> None
     static = one.edited(
         members=tuple(replace(m, group_instance_id=m.client_id) for m in one.members)
     )
-    (at_rest,) = kr.plans_by_leader(static, ["bounce-members=*"])
+    (at_rest,) = plans_by_leader(static, ["bounce-members=*"])
     assert at_rest.plan is not None
     assert at_rest.plan.rounds == ()
     name = "range" if library == "java" else f"{library}/range"
-    assert [each.assignor for each in kr.plans_by_leader(one)] == [name]
+    assert [each.assignor for each in plans_by_leader(one)] == [name]
     assert (at_rest.assignor, at_rest.plan.assignor, at_rest.leaders) == (name, name, ())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import kafka_rebalance as kr
+from kafka_rebalance.assignors import register, unregister
 from kafka_rebalance.assignors.interface import RebalanceProtocol
 from kafka_rebalance.assignors.objects import CooperativeSticky
 from kafka_rebalance.errors import GroupError
@@ -52,9 +52,9 @@ class OnlyCooperative(CooperativeSticky):
 
 @pytest.fixture
 def _only_cooperative() -> Iterator[None]:
-    kr.register(OnlyCooperative())
+    register(OnlyCooperative())
     yield
-    kr.unregister(OnlyCooperative.name)
+    unregister(OnlyCooperative.name)
 
 
 @pytest.mark.usefixtures("_only_cooperative")

@@ -10,6 +10,7 @@ import pytest
 
 import kafka_rebalance as kr
 from kafka_rebalance import GroupError, GroupSpec, Member, Topic, TopicPartition
+from kafka_rebalance.assignors import Range, Sticky, register
 
 TOPIC, MEMBER = Topic("t", 3), Member("m", ("t",))
 
@@ -39,7 +40,10 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
     "no group_id": (lambda: group(group_id=None), "group_id: None is not a string; give a str"),
     "group_id a number": (lambda: group(group_id=5), "group_id: a number is not a string"),
     "group_id bytes": (lambda: group(group_id=b"g"), "group_id: a bytes is not a string"),
-    "assignor an object": (lambda: group(assignor=kr.Range()), "assignor: a Range is not a string"),
+    "assignor an object": (
+        lambda: group(assignor=Range()),
+        "assignor: a Range is not a string",
+    ),
     "generation a text": (lambda: group(generation_id="4"), "generation_id: a string is not a gen"),
     "topics a dict": (lambda: group(topics={"t": 3}), "topics: an object, not a tuple; give a"),
     "topic a tuple": (
@@ -144,18 +148,21 @@ def test_lists_and_subclasses_are_fine(engine: Any) -> None:
 GROUP = group(assignor="sticky")
 ASSIGN: Callable[..., Any] = kr.assign
 PLAN: Callable[..., Any] = kr.plan
-REGISTER: Callable[..., Any] = kr.register
+REGISTER: Callable[..., Any] = register
 CALLS: dict[str, tuple[Callable[[], object], str]] = {
     "a dict for a group": (
         lambda: ASSIGN(GROUP.to_dict()),
         "group: a dict is not a GroupSpec; GroupSpec.from_dict and GroupSpec.from_json read one",
     ),
     "an assignor's object": (
-        lambda: ASSIGN(GROUP, kr.Range()),
+        lambda: ASSIGN(GROUP, Range()),
         'assignor: a Range is not a name; give one, as "sticky"',
     ),
     "a dict to plan": (lambda: PLAN(GROUP.to_dict()), "group: a dict is not a GroupSpec"),
-    "an object to plan by": (lambda: PLAN(GROUP, kr.Sticky()), "assignor: a Sticky is not a"),
+    "an object to plan by": (
+        lambda: PLAN(GROUP, Sticky()),
+        "assignor: a Sticky is not a",
+    ),
     "one change as a text": (
         lambda: PLAN(GROUP, "sticky", "add-members=2"),
         'changes: "add-members=2" is one text; give a list, ["add-members=2"]',
@@ -170,7 +177,7 @@ CALLS: dict[str, tuple[Callable[[], object], str]] = {
         "assignor: a function is not an assignor: it has no name, version, supported_protocols, ",
     ),
     "a class as an assignor": (
-        lambda: REGISTER(kr.Range),
+        lambda: REGISTER(Range),
         "assignor: a class is not an assignor: make an object of it; see kafka_rebalance.Assignor",
     ),
 }

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import kafka_rebalance as kr
 from kafka_rebalance.cli import main
-from kafka_rebalance.live import consumer_groups, retries, snapshot
+from kafka_rebalance.live import consumer_groups, retries, snapshot_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,7 +66,9 @@ def connect(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_a_broker_that_does_not_answer_is_named(connect: Any) -> None:
     connect((1,))
     left_out: list[str] = []
-    lines = list(snapshot("b:9092", on_left_out=lambda group_id, _: left_out.append(group_id)))
+    lines = list(
+        snapshot_lines("b:9092", on_left_out=lambda group_id, _: left_out.append(group_id))
+    )
     problem = "broker 1 does not list its groups (KafkaConnectionError), so they are missing"
     assert lines == [{"group_id": None, "error": f"brokers: {problem}"}]
     assert left_out == ["of-0", "of-2"]
@@ -77,11 +80,17 @@ def test_partitions_without_a_leader_are_named(connect: Any) -> None:
         "2 of 6 partitions of __consumer_offsets (2, 5) have no live leader, so the groups of "
         "these partitions are missing"
     )
-    assert [one["error"] for one in snapshot("b:9092")] == [f"brokers: {problem}"]
-    (named,) = snapshot("b:9092", ["lost"])
+    assert [one["error"] for one in snapshot_lines("b:9092")] == [f"brokers: {problem}"]
+    reported: list[tuple[str, str]] = []
+    assert list(kr.snapshot("b:9092", on_left_out=lambda *why: reported.append(why))) == []
+    assert reported[0] == ("*", f"brokers: {problem}")
+    with pytest.raises(kr.GroupError, match=r"^brokers: 2 of 6 partitions") as raised:
+        next(kr.snapshot("b:9092"))
+    assert raised.value.__notes__ == ["group_id: null"]
+    (named,) = snapshot_lines("b:9092", ["lost"])
     assert named["group_id"] == "lost"
     assert named["error"].endswith(f"no such group, or no permission Describe on it; {problem}")
-    (found,) = snapshot("b:9092", ["of-0"])
+    (found,) = snapshot_lines("b:9092", ["of-0"])
     assert found["error"] == "state: Empty, it has no members"
 
 
@@ -99,4 +108,4 @@ def test_the_command_counts_it(connect: Any, capsys: pytest.CaptureFixture[str])
 def test_a_cluster_without_an_answer_is_an_error(connect: Any) -> None:
     connect((0, 1, 2))
     with pytest.raises(errors.KafkaConnectionError):
-        list(snapshot("b:9092"))
+        list(snapshot_lines("b:9092"))

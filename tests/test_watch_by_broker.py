@@ -209,7 +209,7 @@ def looks(monkeypatch: pytest.MonkeyPatch, *lines: dict[str, Any]) -> _Looks:
             raise KeyboardInterrupt
         return [line]
 
-    monkeypatch.setattr(watched_group, "snapshot", snapshot)
+    monkeypatch.setattr(watched_group, "snapshot_lines", snapshot)
     found = _Looks([], [])
     states = watched_group.settled_states("", "g", every_s=0, on_waiting=found.waits.append)
     with pytest.raises(KeyboardInterrupt):

@@ -239,7 +239,7 @@ def test_descriptions_of_a_coordinator_that_is_back(monkeypatch: pytest.MonkeyPa
             raise one
         yield one
 
-    monkeypatch.setattr(watched_group, "snapshot", snapshot)
+    monkeypatch.setattr(watched_group, "snapshot_lines", snapshot)
     states = watched_group.settled_states(
         "a:9092", "g", for_s=30, on_waiting=cluster.said.append,
         on_lost=lambda why: cluster.said.append(f"lost: {why}"),

@@ -17,7 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_rebalance import TopicPartition, WireError, wire
+from kafka_rebalance import TopicPartition, wire
+from kafka_rebalance.errors import WireError
 from tests.support.wire_requests import Request, encodings, hostile, malformed
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import kafka_rebalance as kr
+from kafka_rebalance.assignors import CooperativeSticky, RebalanceProtocol, Sticky
 
 if TYPE_CHECKING:
     from kafka_rebalance.assignors.registry import Engine
@@ -200,6 +201,6 @@ def test_d_cooperative_stops_only_what_moves(engine: Engine) -> None:
     assert dict(delta.kept) == {"C1": _partitions("t-0"), "C2": _partitions("t-2"), "C3": ()}
     assert delta.moves == 0
     # Eager members own nothing when they join, so all partitions are unavailable.
-    assert kr.Sticky.supported_protocols == (kr.RebalanceProtocol.EAGER,)
-    assert kr.RebalanceProtocol.COOPERATIVE in kr.CooperativeSticky.supported_protocols
+    assert Sticky.supported_protocols == (RebalanceProtocol.EAGER,)
+    assert RebalanceProtocol.COOPERATIVE in CooperativeSticky.supported_protocols
     assert len(owned.partitions) == 3

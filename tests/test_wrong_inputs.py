@@ -9,6 +9,13 @@ import pyarrow as pa
 import pytest
 
 import kafka_rebalance as kr
+from kafka_rebalance.assignors import Range, unregister
+from kafka_rebalance.bulk import assign_batch, assign_lines, compare_batch, plan_batch
+from kafka_rebalance.errors import SchemaError
+from kafka_rebalance.history import find_patterns, read_coordinator_log
+from kafka_rebalance.notes import endless
+from kafka_rebalance.plans import best_possible
+from kafka_rebalance.plans.changes import apply, change_from_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,12 +102,24 @@ CALLS: dict[str, tuple[str, Callable[[], object]]] = {
     "a dict for plan": ("group: a dict is not", lambda: kr.plan(NOT_A_GROUP)),
     "a dict for compare": ("group: a dict is not", lambda: kr.compare(NOT_A_GROUP)),
     "a dict for describe": ("group: a dict is not", lambda: kr.describe(NOT_A_GROUP)),
-    "a dict for best_possible": ("group: a dict is not", lambda: kr.best_possible(NOT_A_GROUP)),
-    "a dict for endless": ("group: a dict is not", lambda: kr.endless(NOT_A_GROUP)),
-    "a dict for apply": ("group: a dict", lambda: kr.apply(kr.AddMembers(1), NOT_A_GROUP)),
-    "a text for apply": ("change: a str is not a change", lambda: ANY.apply("x", GROUP)),
-    "a plug-in": ("assignor: a Range is not a name", lambda: ANY.assign(GROUP, kr.Range())),
-    "a class": ("assignor: a type is not a name", lambda: ANY.assign(GROUP, kr.Range)),
+    "a dict for best_possible": (
+        "group: a dict is not",
+        lambda: best_possible(NOT_A_GROUP),
+    ),
+    "a dict for endless": ("group: a dict is not", lambda: endless(NOT_A_GROUP)),
+    "a dict for apply": (
+        "group: a dict",
+        lambda: apply(kr.AddMembers(1), NOT_A_GROUP),
+    ),
+    "a text for apply": (
+        "change: a str is not a change",
+        lambda: ANY.plans.changes.apply("x", GROUP),
+    ),
+    "a plug-in": (
+        "assignor: a Range is not a name",
+        lambda: ANY.assign(GROUP, Range()),
+    ),
+    "a class": ("assignor: a type is not a name", lambda: ANY.assign(GROUP, Range)),
     "an unknown assignor": ('assignor: "x" is not known', lambda: kr.assign(GROUP, "x")),
     "an unknown engine": ("engine is", lambda: ANY.assign(GROUP, engine="java")),
     "changes as one text": ("changes: ", lambda: kr.plan(GROUP, None, "add-members=1")),
@@ -119,17 +138,17 @@ CALLS: dict[str, tuple[str, Callable[[], object]]] = {
     "one topic": ("Resubscribe.topics: 't'", lambda: planned(ANY.Resubscribe("t"))),
     "a switch": ("SwitchAssignor.assignor: 5", lambda: planned(ANY.SwitchAssignor(5))),
     "a bounce": ("BounceMembers.member: 5", lambda: planned(ANY.BounceMembers(5))),
-    "a change's text": ("change: 5 is not a text", lambda: ANY.change_from_text(5)),
-    "an unknown change": ("begins with none of", lambda: kr.change_from_text("x")),
+    "a change's text": ("change: 5 is not a text", lambda: ANY.plans.changes.change_from_text(5)),
+    "an unknown change": ("begins with none of", lambda: change_from_text("x")),
     "a partition's text": ("partition: ", lambda: PLAN.explain("t")),
     "a partition's number": ("partition: an int", lambda: ANY.RebalancePlan.explain(PLAN, 3)),
     "draws": ("draws: '3' is not an int", lambda: ANY.RebalancePlan.sample(PLAN, "3")),
-    "lines as text": ("lines: a str; give a list", lambda: ANY.assign_lines("x")),
-    "lines of text": ("lines[0]: a str; give bytes", lambda: ANY.assign_lines(["{}"])),
-    "a function": ("assignor: a function is not", lambda: ANY.register(lambda: 1)),
-    "a class to register": ("assignor: a class", lambda: ANY.register(kr.Range)),
+    "lines as text": ("lines: a str; give a list", lambda: ANY.bulk.assign_lines("x")),
+    "lines of text": ("lines[0]: a str; give bytes", lambda: ANY.bulk.assign_lines(["{}"])),
+    "a function": ("assignor: a function is not", lambda: ANY.assignors.register(lambda: 1)),
+    "a class to register": ("assignor: a class", lambda: ANY.assignors.register(Range)),
     "a scenario": ("scenario: a dict is not", lambda: ANY.simulate({"a": 1})),
-    "a batch": ("batch: a dict has no Arrow data", lambda: kr.assign_batch({"a": 1})),
+    "a batch": ("batch: a dict has no Arrow data", lambda: assign_batch({"a": 1})),
     "one text as assignors": (
         'assignors: "range" is one text; give a list',
         lambda: kr.compare(GROUP, assignors="range"),
@@ -149,7 +168,7 @@ CALLS: dict[str, tuple[str, Callable[[], object]]] = {
     ),
     "an assignor to unregister": (
         "name: 'zzz' is not a registered assignor; registered: none",
-        lambda: kr.unregister("zzz"),
+        lambda: unregister("zzz"),
     ),
     "no group": ("group: None is not a GroupSpec", lambda: ANY.assign(None)),
     "no draws": ("draws: 0 is not a number of draws from 1", lambda: PLAN.sample(0)),
@@ -218,41 +237,45 @@ CALLS: dict[str, tuple[str, Callable[[], object]]] = {
         'members["b"]: not a list of TopicPartition',
         lambda: ANY.Assignment.of({"a": [("t", 0)], "b": [(1, 0)]}),
     ),
-    "generations": ("generations[0]: an int is not a Recorded", lambda: ANY.replay([1])),
-    "a number of generations": ("generations: an int is not a list", lambda: ANY.replay(5)),
-    "an inventory": ("topics[0]: an int is not a Topic", lambda: ANY.replay([], [1])),
+    "generations": ("generations[0]: an int is not a Recorded", lambda: ANY.history.replay([1])),
+    "a number of generations": ("generations: an int is not a list", lambda: ANY.history.replay(5)),
+    "an inventory": ("topics[0]: an int is not a Topic", lambda: ANY.history.replay([], [1])),
     "a text of changes for a batch": (
         'changes: "add-members=1" is one text; give a list, ["add-members=1"]',
-        lambda: kr.plan_batch([GROUP], "sticky", "add-members=1"),
+        lambda: plan_batch([GROUP], "sticky", "add-members=1"),
     ),
     "a text of changes to compare": (
         'changes: "add-members=1" is one text; give a list',
-        lambda: kr.compare_batch([GROUP], "add-members=1"),
+        lambda: compare_batch([GROUP], "add-members=1"),
     ),
     "a change for a batch": (
-        "changes[0]: an AddMembers is not a text",
-        lambda: ANY.plan_batch([GROUP], None, [kr.AddMembers(1)]),
+        "changes[1]: 1 is not a change; give one, as AddMembers(2)",
+        lambda: ANY.bulk.plan_batch([GROUP], None, [kr.AddMembers(1), 1]),
+    ),
+    "a change that no string describes": (
+        "changes[0]: BounceMembers(member='*', static=None, away_ms=None) cannot be written",
+        lambda: plan_batch([GROUP], None, [kr.BounceMembers("*")]),
     ),
     "a number of changes for a batch": (
         "changes: an int is not a list",
-        lambda: ANY.compare_batch([GROUP], 5),
+        lambda: ANY.bulk.compare_batch([GROUP], 5),
     ),
-    "a batch of dicts": ("batch[0]: a dict is not", lambda: kr.plan_batch([NOT_A_GROUP])),
+    "a batch of dicts": ("batch[0]: a dict is not", lambda: plan_batch([NOT_A_GROUP])),
     "no threads": (
         "threads: 0 is not a number",
-        lambda: kr.assign_batch([GROUP], threads=0),
+        lambda: assign_batch([GROUP], threads=0),
     ),
-    "threads as text": ("threads: a string", lambda: ANY.assign_batch([GROUP], threads="x")),
-    "no threads for lines": ("threads: 0 is not a", lambda: kr.assign_lines([], threads=0)),
+    "threads as text": ("threads: a string", lambda: ANY.bulk.assign_batch([GROUP], threads="x")),
+    "no threads for lines": ("threads: 0 is not a", lambda: assign_lines([], threads=0)),
     "a limit below 0": (
         "max_partitions: -1 is not a number from 0",
-        lambda: kr.plan_batch([GROUP], max_partitions=-1),
+        lambda: plan_batch([GROUP], max_partitions=-1),
     ),
     "a limit as text": (
         "max_partitions: a string",
-        lambda: ANY.compare_batch([GROUP], max_partitions="x"),
+        lambda: ANY.bulk.compare_batch([GROUP], max_partitions="x"),
     ),
-    "a limit of lines": ("max_partitions: -1", lambda: kr.assign_lines([], max_partitions=-1)),
+    "a limit of lines": ("max_partitions: -1", lambda: assign_lines([], max_partitions=-1)),
     "a group's limit": ("max_partitions: a string", lambda: group(max_partitions="x")),
     "a line's limit": (
         "max_partitions: a string",
@@ -262,7 +285,7 @@ CALLS: dict[str, tuple[str, Callable[[], object]]] = {
         "lags[TopicPartition(topic='t', partition=0)]: -5 is not a number of records from 0 on",
         lambda: lags({kr.TopicPartition("t", 0): -5}),
     ),
-    "broken numbers": ("batch: a number is not whole", lambda: kr.assign_batch(fractions())),
+    "broken numbers": ("batch: a number is not whole", lambda: assign_batch(fractions())),
 }
 ASSIGNMENTS: dict[str, tuple[str, Callable[[], object]]] = {
     "true as partition": (
@@ -290,14 +313,17 @@ ASSIGNMENTS: dict[str, tuple[str, Callable[[], object]]] = {
         "unsupported operand type(s) for -: 'Assignment' and 'int'",
         lambda: ANY.assign(GROUP) - 5,
     ),
-    "a cooperative group": ("group: an int is not", lambda: ANY.validate_cooperative(5, 5)),
+    "a cooperative group": (
+        "group: an int is not",
+        lambda: ANY.assignors.validate_cooperative(5, 5),
+    ),
     "a cooperative assignment": (
         "members: an int is not a mapping",
-        lambda: ANY.validate_cooperative(GROUP, 5),
+        lambda: ANY.assignors.validate_cooperative(GROUP, 5),
     ),
     "a number as partition": (
         "partition: an int is not a text, as payments-3",
-        lambda: ANY.partition_from_text(5),
+        lambda: ANY.plans.partition_from_text(5),
     ),
     "no new topic": ("change: say which topics", lambda: kr.AddTopics(())),
     "no topic to remove": ("change: say which topics", lambda: kr.RemoveTopics(())),
@@ -305,17 +331,29 @@ ASSIGNMENTS: dict[str, tuple[str, Callable[[], object]]] = {
     "a text as count": ("change: AddMembers.count: '0'", lambda: ANY.AddMembers("0")),
 }
 HISTORIES: dict[str, tuple[str, Callable[[], object]]] = {
-    "records": ("records[0]: an int is not an Off", lambda: ANY.rebalance_history([5])),
-    "a number of records": ("records: an int is not a", lambda: ANY.recorded_generations(5)),
-    "rows": ("rows[0]: an int is not a RecordedRebalance", lambda: ANY.find_patterns([5])),
-    "a storm": ("storm: a string is not a number", lambda: ANY.find_patterns([], storm="x")),
-    "a window": ("window_ms: -1 is not a number", lambda: kr.find_patterns([], window_ms=-1)),
-    "what would have been": ("recorded[0]: an int is", lambda: ANY.counterfactuals([5])),
-    "rows with a log": ("rows: an int is not a list", lambda: ANY.with_log(5, 5)),
-    "a log": ("log: an int is not a CoordinatorLog", lambda: ANY.with_log([], 5)),
-    "a number as log": ("lines: an int is not a list", lambda: ANY.read_coordinator_log(5)),
-    "a text as log": ("lines: a str; give a list", lambda: kr.read_coordinator_log("a log")),
-    "replayed": ("replayed[0]: an int is not a Replayed", lambda: ANY.replay_shares([5])),
+    "records": ("records[0]: an int is not an Off", lambda: ANY.history.rebalance_history([5])),
+    "a number of records": (
+        "records: an int is not a",
+        lambda: ANY.history.recorded_generations(5),
+    ),
+    "rows": ("rows[0]: an int is not a RecordedRebalance", lambda: ANY.history.find_patterns([5])),
+    "a storm": (
+        "storm: a string is not a number",
+        lambda: ANY.history.find_patterns([], storm="x"),
+    ),
+    "a window": (
+        "window_ms: -1 is not a number",
+        lambda: find_patterns([], window_ms=-1),
+    ),
+    "what would have been": ("recorded[0]: an int is", lambda: ANY.history.counterfactuals([5])),
+    "rows with a log": ("rows: an int is not a list", lambda: ANY.history.with_log(5, 5)),
+    "a log": ("log: an int is not a CoordinatorLog", lambda: ANY.history.with_log([], 5)),
+    "a number as log": ("lines: an int is not a list", lambda: ANY.history.read_coordinator_log(5)),
+    "a text as log": (
+        "lines: a str; give a list",
+        lambda: read_coordinator_log("a log"),
+    ),
+    "replayed": ("replayed[0]: an int is not a Replayed", lambda: ANY.history.replay_shares([5])),
     "a server": ("bootstrap_server: an int is not a", lambda: list(ANY.snapshot(5))),
     "a port as text": (
         'bootstrap_server: "localhost:abc": "abc" is not a port from 1 to 65535',
@@ -325,8 +363,8 @@ HISTORIES: dict[str, tuple[str, Callable[[], object]]] = {
         'bootstrap_server: "[::1]:99999": "99999" is not a port',
         lambda: list(kr.snapshot("broker:9092, [::1]:99999")),
     ),
-    "settings": ("properties: an int is not a mapping", lambda: ANY.client_configs(5)),
-    "groups of lags": ("partitions: an int is not a", lambda: ANY.group_lags("x", 5)),
+    "settings": ("properties: an int is not a mapping", lambda: ANY.live.client_configs(5)),
+    "groups of lags": ("partitions: an int is not a", lambda: ANY.live.group_lags("x", 5)),
 }
 WRONG = GROUPS | CALLS | ASSIGNMENTS | HISTORIES
 assert len(WRONG) == sum(map(len, (GROUPS, CALLS, ASSIGNMENTS, HISTORIES)))
@@ -346,7 +384,7 @@ def test_spark_takes_no_list() -> None:
 
     listed: Any = [1]
     for answer in (spark.assign_groups, spark.plan_groups, spark.compare_groups):
-        with pytest.raises(kr.SchemaError, match="groups: a list is not a DataFrame of Spark"):
+        with pytest.raises(SchemaError, match="groups: a list is not a DataFrame of Spark"):
             answer(listed)
 
 

@@ -6,8 +6,11 @@ python -m tools.api_page
 
 import inspect
 import re
+from collections.abc import Iterator
 from enum import Enum
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import kafka_rebalance as kr
 
@@ -16,64 +19,77 @@ PAGE = ROOT / "docs" / "api.md"
 _HEAD = """\
 # The names of `kafka_rebalance`
 
-`import kafka_rebalance as kr`, then `kr.NAME`. A module is imported when one of its names is first
-used. Spark's functions are in `kafka_rebalance.spark`, a broker for tests in
-`kafka_rebalance.testing`, the clients' plug-ins in
-`kafka_rebalance.clients.kafka_python` and `kafka_rebalance.clients.aiokafka`.
+`import kafka_rebalance as kr`, then `kr.NAME`, or `kr.history.NAME` for a name of the module
+`kafka_rebalance.history`. A module is imported when it is first used. Results have their attributes
+here, and are not for construction. Spark's functions are in `kafka_rebalance.spark`, a broker for
+tests in `kafka_rebalance.testing`, the clients' plug-ins in `kafka_rebalance.clients.kafka_python`
+and `kafka_rebalance.clients.aiokafka`.
 
 `python -m tools.api_page` writes this page.
 """
-_TITLES = {
-    "group": "Groups and assignments",
-    "assignors": "Assigning",
-    "bulk": "Assigning",
-    "plans": "Plans",
-    "notes": "Plans",
-    "present": "Plans",
-    "switching": "Plans",
-    "plans.changes": "Changes",
-    "simulator": "Simulation and live clusters",
-    "live": "Simulation and live clusters",
-    "history": "Histories",
-}
-_EXCEPTIONS = "Exceptions"
 _WITH_METHODS = ("Assignment", "GroupSpec", "RebalancePlan")
+_INPUTS = """
+    GroupSpec Member Topic TopicPartition StreamsMember Subtopology TaskOffset Scenario TopicPlan
+    MemberPlan Happening Network Costs Pace ConsumerConfig WorkerConfig CoordinatorConfig Range
+    RoundRobin Sticky CooperativeSticky
+""".split()  # noqa: SIM905 -- one name in quotes a line would be twenty lines
+"""The classes that a caller constructs, beside the changes; all others are results."""
 
 
 def page() -> str:
-    """Returns the page: a table for each group of names, sorted by name."""
+    """Returns the page: a table for each public module, sorted by name."""
     return _HEAD + "".join(
-        f"\n## {title}\n\n| name | |\n| --- | --- |\n" + "".join(map(_row, names))
-        for title, names in groups().items()
+        f"\n## `{module}`\n\n| name | |\n| --- | --- |\n"
+        + "".join(_row(name, getattr(import_module(module), name)) for name in names)
+        for module, names in public_modules().items()
     )
 
 
-def groups() -> dict[str, list[str]]:
-    """Returns the public names under the title of their group."""
-    found: dict[str, list[str]] = {title: [] for title in (*_TITLES.values(), _EXCEPTIONS)}
-    for name in kr.__all__:
-        found[_title(name)].append(name)
-    return found
+def public_modules() -> dict[str, list[str]]:
+    """Returns each public module, the root first, with its names; those of the root stand once."""
+    stubs = [f"{kr.__name__}.{name}" for name, module in kr._public().items() if module == "."]
+    found: dict[str, list[str]] = {kr.__name__: kr.__all__}
+    for module in (*stubs, "kafka_rebalance.plans.changes"):
+        found[module] = [one for one in names_of(module) if one not in kr.__all__]
+    return {module: names for module, names in found.items() if names}
 
 
-def _title(name: str) -> str:
-    value, module = getattr(kr, name), kr._MODULE_OF[name]
-    if isinstance(value, type) and issubclass(value, Exception):
-        return _EXCEPTIONS
-    return _TITLES.get(module) or _TITLES[module.partition(".")[0]]
+def names_of(module: str) -> list[str]:
+    """Returns `__all__`, or the public names that a module without `__all__` defines."""
+    found = vars(import_module(module))
+    own = (name for name, value in found.items() if getattr(value, "__module__", "") == module)
+    return sorted(found.get("__all__") or (name for name in own if name[0] != "_"))
 
 
-def _row(name: str) -> str:
-    value = getattr(kr, name)
+def _row(name: str, value: Any) -> str:
     described = inspect.isclass(value) or inspect.isfunction(value)
     line = _first_line(value) if described else f"`{_text(value)}`"
-    rows = [f"| `{name}{_signature(value)}` | {line} |\n"]
+    is_made = name in _INPUTS or (described and _is_change(value)) or not inspect.isclass(value)
+    rows = [f"| `{name}{_signature(value) if is_made else ''}` | {line} |\n"]
+    if not is_made and (attributes := ", ".join(f"`{one}`" for one in _attributes(value))):
+        rows.append(f"| | {attributes} |\n")
     for method in vars(value) if name in _WITH_METHODS else ():
         found = getattr(value, method)
         is_described = inspect.isroutine(found) or isinstance(found, property)
         if is_described and not method.startswith("_") and inspect.getdoc(found):
             rows.append(f"| `.{method}{_signature(found)}` | {_first_line(found)} |\n")
     return "".join(rows)
+
+
+def _is_change(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, kr.Change)
+
+
+def _attributes(value: type) -> Iterator[str]:
+    """Yields the fields of a result, and properties that have no row of their own."""
+    if issubclass(value, (Enum, Exception)):
+        return
+    for base in reversed(value.__mro__):
+        fields = vars(base).get("__annotations__", {})
+        for name, found in {**fields, **vars(base)}.items():
+            is_shown = isinstance(found, property) and value.__name__ not in _WITH_METHODS
+            if name[0] != "_" and (is_shown or name in fields):
+                yield name
 
 
 def _first_line(value: object) -> str:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import kafka_rebalance as kr
 from kafka_rebalance.assignors.registry import KAFKAS
+from kafka_rebalance.bulk import plan_batch
 from tests.support import java_clients
 from tests.support.generate import generate
 from tests.support.generate_changes import changes as draw_changes
@@ -104,7 +105,7 @@ def _in_bulk(plans: list[PLANS]) -> list[dict[str, Any]]:
     # Arrow takes the columns of the first row.
     columns = {"rebalance_protocol": None}
     rows = [columns | group.to_dict() | {"changes": texts} for group, texts, _ in plans]
-    table: list[dict[str, Any]] = kr.plan_batch(pa.RecordBatch.from_pylist(rows)).to_pylist()
+    table: list[dict[str, Any]] = plan_batch(pa.RecordBatch.from_pylist(rows)).to_pylist()
     return table
 
 

@@ -9,8 +9,7 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
-import kafka_rebalance as kr
-from tools.api_page import ROOT, groups
+from tools.api_page import ROOT, public_modules
 
 REPOSITORY = "https://github.com/kafka-rebalance/kafka-rebalance/blob/main/"
 PICTURES = "https://raw.githubusercontent.com/kafka-rebalance/kafka-rebalance/main/"
@@ -41,9 +40,9 @@ def _local(text: str) -> str:
 
 
 def _reference() -> str:
-    """Returns directives for mkdocstrings: every public name, in the groups of docs/api.md."""
+    """Returns directives for mkdocstrings: every public name, module by module."""
     text = "# Reference\n\nThe [names](api.md) in short; here with their docstrings.\n"
-    for title, names in groups().items():
-        text += f"\n## {title}\n\n"
-        text += "".join(f"::: {kr.__name__}.{kr._MODULE_OF[name]}.{name}\n\n" for name in names)
+    for module, names in public_modules().items():
+        text += f"\n## {module}\n\n"
+        text += "".join(f"::: {module}.{name}\n\n" for name in names)
     return text

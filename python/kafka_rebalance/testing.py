@@ -35,6 +35,11 @@ from kafka_rebalance.serve.history import StableGeneration
 from kafka_rebalance.serve.server import Server
 from kafka_rebalance.wire.messages import GroupState
 
+__all__ = [
+    "CoordinatorConfig", "GroupState", "Limits", "RunningBroker", "ServedTopic", "StableGeneration",
+    "serve_kafka",
+]  # fmt: skip
+
 PATIENCE_S = 30.0
 _LOOK_AGAIN_S = 0.02
 

@@ -4,28 +4,25 @@
 //!
 //! Names in columns are borrowed from the buffers and copied only into the answer.
 
-pub mod cells;
 pub mod columns;
 mod figures;
-pub mod groups;
 mod output;
 mod owners;
 mod source;
-mod streams;
 
 use arrow_array::RecordBatch;
 
 use crate::assignors::{Assignor, assign, assignor};
 use crate::bulk::lines::{Options, in_parallel};
 use crate::error::{ErrorKind, GroupError};
+use crate::group::field_types::{Field, Given, Kind};
 use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 use crate::plans::changes::change::Change;
 use crate::plans::{figures::Figures, rebalance_plan};
 use crate::switching::comparison::{self, Comparison};
-use cells::{element, optional_text};
+use columns::Column;
 pub use columns::SchemaError;
-use columns::{Lists, Structs};
 pub use source::Form;
 use source::Source;
 
@@ -117,19 +114,21 @@ pub fn plan_batch(
     Ok(figures::write(&planned))
 }
 
+static CHANGES: [Field; 1] = [Field::required("changes", Kind::List(&Kind::Text))];
+
 fn own_changes_planned<'s>(
     source: &'s Source,
     batch: &RecordBatch,
     options: Options,
 ) -> Result<Vec<Row<'s, Planned>>, SchemaError> {
-    let lists: Lists = Structs::of_batch(batch).column("changes", true)?;
-    let texts = lists.elements()?;
+    let columns = Column::of_batch(batch, &CHANGES)?;
     let own = |row: usize| {
-        let texts = lists.get(row).unwrap_or(0..0).enumerate().map(|(i, at)| {
-            let path = || format!("changes[{i}]");
-            element(optional_text(&texts, at, path)?, "string", path)
-        });
-        texts.collect::<Result<Vec<&str>, GroupError>>()
+        let row = Given::whole_row(columns.at(row));
+        let [changes] = row.fields(&CHANGES)?;
+        let texts = changes.optional_list()?.into_iter().flatten();
+        texts
+            .map(|one| one.text())
+            .collect::<Result<Vec<&str>, GroupError>>()
     };
     Ok(rows(source, options, |row, group| {
         let assignor = assignor(&group, options.assignor)?;

@@ -15,8 +15,8 @@ use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{ArrayRef, RecordBatch};
 
 use crate::bulk::batch::SchemaError;
-use crate::bulk::batch::columns::{Bytes, Structs};
 use crate::bulk::nested::{batch, numbers, texts};
+use crate::bulk::records::Records;
 use crate::wire::group_records::{Key, OffsetCommitValue, decode_key, decode_offset};
 
 const TIMES_MS: std::ops::Range<i64> = -62_135_596_800_000..253_402_300_800_000;
@@ -34,10 +34,11 @@ type Row<'a> = (Option<Place<'a>>, Result<Commit<'a>, String>);
 /// Makes one row from each record of a batch. Reads the columns `key` and `value`. Returns an error
 /// if one of them is missing or not binary.
 pub fn commits(records: &RecordBatch) -> Result<RecordBatch, SchemaError> {
-    let columns = Structs::of_batch(records);
-    let (keys, values): (Bytes, Bytes) =
-        (columns.column("key", true)?, columns.column("value", true)?);
-    let rows = (0..records.num_rows()).map(|row| commit(keys.get(row), values.get(row)));
+    let columns = Records::of(records)?;
+    let rows = (0..records.num_rows()).map(|row| {
+        let [key, value] = columns.get(row);
+        commit(key, value)
+    });
     Ok(write(&rows.collect::<Vec<Row>>()))
 }
 

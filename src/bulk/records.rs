@@ -21,11 +21,24 @@ use crate::bulk::batch::SchemaError;
 use columns::Columns;
 pub use spec::spec;
 
-use crate::bulk::batch::columns::{Bytes, Integers, Lists, Strings, Structs};
+use crate::bulk::batch::columns::Column;
+use crate::group::field_types::{Field, Input, Kind};
+use crate::group::group_fields::{COUNT, RACKS};
 use crate::group::model::quoted;
 use crate::wire::group_records::{GroupMetadataValue, Key, decode_group, decode_key};
 use crate::wire::sent_members::{leader_library, user_data};
 use crate::wire::{ReadAssignment, ReadSubscription, decode_assignment, decode_subscription};
+
+static TOPICS: [Field; 3] = [
+    Field::required("name", Kind::Text),
+    Field::required("partitions", COUNT),
+    Field::new("racks", RACKS),
+];
+
+static RECORD: [Field; 2] = [
+    Field::required("key", Kind::Bytes),
+    Field::required("value", Kind::Bytes),
+];
 
 /// The subscription version of the newest Java client. A row shows it only with user data.
 const NEWEST_VERSION: i16 = 3;
@@ -90,26 +103,27 @@ struct Topic {
 impl Inventory {
     /// Reads the columns `name` and `partitions`, and `racks` if present.
     pub fn of(batch: &RecordBatch, assume_assigned: bool) -> Result<Self, SchemaError> {
-        let rows = Structs::of_batch(batch);
-        let names: Strings = rows.column("name", true)?;
-        let partitions: Integers = rows.column("partitions", true)?;
-        let racks: Lists = rows.column("racks", false)?;
-        let replicas: Lists = racks.elements()?;
-        let texts: Strings = replicas.elements()?;
+        let columns = Column::of_batch(batch, &TOPICS)?;
+        let [names, partitions, racks] = [0, 1, 2].map(|i| columns.field(i));
         let mut topics = FxHashMap::default();
         for row in 0..batch.num_rows() {
-            let Ok(Some(name)) = names.get(row) else {
+            let Ok(name) = names.at(row).text() else {
                 continue;
             };
-            let text = |i| texts.get(i).ok().flatten().map(str::to_owned);
-            let of_partition = |p| {
-                replicas
-                    .get(p)
-                    .map_or_else(Vec::new, |at| at.map(text).collect())
+            let of_partition = |partitions: &Column, p| match partitions.list(p) {
+                Some((replicas, texts)) => {
+                    let text = |at| texts.at(at).text().ok().map(str::to_owned);
+                    replicas.map(text).collect()
+                }
+                None => Vec::new(),
             };
+            let racks = racks.list(row).map(|(range, partitions)| {
+                let racks = range.map(|p| of_partition(partitions, p));
+                racks.collect()
+            });
             let topic = Topic {
-                partitions: partitions.get(row).unwrap_or(0) as i32,
-                racks: racks.get(row).map(|at| at.map(of_partition).collect()),
+                partitions: partitions.whole(row).unwrap_or(0) as i32,
+                racks,
             };
             topics.insert(name.to_owned(), topic);
         }
@@ -133,23 +147,22 @@ pub fn groups(batch: &RecordBatch, inventory: &Inventory) -> Result<RecordBatch,
 }
 
 /// The keys and values of a batch.
-pub struct Records<'a> {
-    keys: Bytes<'a>,
-    values: Bytes<'a>,
-}
+pub struct Records<'a>(Column<'a>);
 
 impl<'a> Records<'a> {
     /// Finds the columns `key` and `value`.
     pub fn of(batch: &'a RecordBatch) -> Result<Self, SchemaError> {
-        let columns = Structs::of_batch(batch);
-        Ok(Self {
-            keys: columns.column("key", true)?,
-            values: columns.column("value", true)?,
-        })
+        Column::of_batch(batch, &RECORD).map(Self)
+    }
+
+    /// The key and the value of a record.
+    pub fn get(&self, at: usize) -> [Option<&'a [u8]>; 2] {
+        [0, 1].map(|i| self.0.field(i).bytes(at))
     }
 
     pub fn row(&self, at: usize, inventory: &Inventory) -> Row<'a> {
-        group(self.keys.get(at), self.values.get(at), inventory)
+        let [key, value] = self.get(at);
+        group(key, value, inventory)
     }
 }
 

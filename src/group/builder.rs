@@ -27,14 +27,10 @@ pub struct GroupBuilder<'a> {
     rack_ids: FxHashMap<&'a str, RackId>,
 }
 
-/// The fields of a member, without its lists, and without `client_host`, which nothing reads here.
-pub struct MemberFields<'a> {
-    pub member_id: &'a str,
-    pub group_instance_id: Option<&'a str>,
-    pub client_id: Option<&'a str>,
-    pub rack_id: Option<&'a str>,
-    pub generation_id: Option<i32>,
-    pub as_sent: AsSent,
+/// A topic by its name, or by its place among the declared topics.
+pub enum Name<'a> {
+    Text(&'a str),
+    Place(TopicId),
 }
 
 impl<'a> GroupBuilder<'a> {
@@ -72,14 +68,9 @@ impl<'a> GroupBuilder<'a> {
             if let Some(problem) = wrong_protocol(protocol, self.group.assignor) {
                 return Err(GroupError::new("rebalance_protocol", problem));
             }
-            self.eager(protocol == "eager");
+            self.group.is_eager = protocol == "eager";
         }
         Ok(())
-    }
-
-    /// As `rebalance_protocol`, for a group that was validated before.
-    pub fn eager(&mut self, is_eager: bool) {
-        self.group.is_eager = is_eager;
     }
 
     /// Sets the library of the last leader, from the contract's text.
@@ -138,9 +129,12 @@ impl<'a> GroupBuilder<'a> {
     }
 
     /// Adds the replica racks of one partition of the last topic; call it for each in order.
-    pub fn replica_racks(&mut self, racks: impl Iterator<Item = &'a str>) {
+    pub fn replica_racks<E>(
+        &mut self,
+        racks: impl Iterator<Item = Result<&'a str, E>>,
+    ) -> Result<(), E> {
         for rack in racks {
-            let id = self.rack_id(rack);
+            let id = self.rack_id(rack?);
             self.group.rack_ids.push(id);
         }
         self.group
@@ -149,99 +143,95 @@ impl<'a> GroupBuilder<'a> {
         if let Some(Some(given)) = self.racks_given.last_mut() {
             *given += 1;
         }
+        Ok(())
     }
 
-    /// Adds a member; later calls of `subscribe` and `own` fill its lists.
-    pub fn member(&mut self, fields: MemberFields<'a>) {
-        self.share_subscription();
-        let sends_rack = fields.as_sent.sends_rack();
-        let empty_rack = sends_rack && fields.rack_id == Some("");
-        let rack = fields.rack_id.filter(|rack| sends_rack && !rack.is_empty());
-        let rack = rack.map(|rack| self.rack_id(rack));
+    /// Adds a member; the next calls fill its lists.
+    pub fn member(
+        &mut self,
+        member_id: &'a str,
+        group_instance_id: Option<&'a str>,
+        client_id: Option<&'a str>,
+    ) {
         let topics = self.group.subscriptions.len() as u32;
         let owned = self.group.owned.len() as u32;
         let owned_topics = self.group.owned_topics.len() as u32;
         self.group.members.push(Member {
-            member_id: fields.member_id,
-            group_instance_id: fields.group_instance_id,
-            client_id: fields.client_id,
-            rack,
-            generation_id: fields.generation_id,
-            as_sent: AsSent {
-                empty_rack,
-                ..fields.as_sent
-            },
+            member_id,
+            group_instance_id,
+            client_id,
+            rack: None,
+            generation_id: None,
+            as_sent: AsSent::default(),
             topics: (topics, topics),
             owned: (owned, owned),
             owned_topics: (owned_topics, owned_topics),
         });
     }
 
-    /// Lets the last two members share one list of topics if their lists are equal.
-    fn share_subscription(&mut self) {
-        let members = &mut self.group.members;
-        let [.., before, last] = members.as_mut_slice() else {
-            return;
-        };
-        let list =
-            |(start, end): (u32, u32)| &self.group.subscriptions[start as usize..end as usize];
-        if before.topics != last.topics && list(before.topics) == list(last.topics) {
-            self.group.subscriptions.truncate(last.topics.0 as usize);
-            last.topics = before.topics;
+    /// Sets the other fields of the last member.
+    pub fn sent(&mut self, generation_id: Option<i32>, rack: Option<&'a str>, as_sent: AsSent) {
+        let sends_rack = as_sent.sends_rack();
+        let empty_rack = sends_rack && rack == Some("");
+        let rack = rack.filter(|rack| sends_rack && !rack.is_empty());
+        let rack = rack.map(|rack| self.rack_id(rack));
+        if let Some(member) = self.group.members.last_mut() {
+            (member.generation_id, member.rack) = (generation_id, rack);
+            member.as_sent = AsSent {
+                empty_rack,
+                ..as_sent
+            };
         }
     }
 
-    /// Subscribes the last member to topics. A member has one call of this function, or calls of
-    /// `subscribe`.
+    /// Subscribes the last member to topics, in one call.
     ///
     /// Most members have the list of the member before. Its names are compared first, one by one:
     /// if the lists are equal, the member gets the numbers of that list, and no name is hashed.
-    pub fn subscribe_to(&mut self, mut names: impl Iterator<Item = &'a str>) {
+    pub fn subscribe_to<E>(
+        &mut self,
+        mut names: impl Iterator<Item = Result<Name<'a>, E>>,
+    ) -> Result<(), E> {
         let before = match self.group.members.as_slice() {
             [.., before, _] => before.topics,
             _ => (0, 0),
         };
         let listed = &self.group.subscriptions[before.0 as usize..before.1 as usize];
-        let mut next = names.next();
+        let mut next = names.next().transpose()?;
         let mut same = 0;
         for (&topic, known) in listed.iter().zip(1..) {
-            match next {
-                Some(name) if same_name(name, self.names[topic as usize]) => next = names.next(),
+            match &next {
+                Some(name) if self.is_named(topic, name) => next = names.next().transpose()?,
                 _ => break,
             }
             same = known;
         }
-        let shared = next.is_none() && before.0 + same == before.1;
+        let mut at = before.0 + same;
+        if next.is_none() && at == before.1 {
+            self.subscribe_as_before();
+            return Ok(());
+        }
         let start = self.group.subscriptions.len() as u32;
-        if !shared {
-            let known = before.0 as usize..(before.0 + same) as usize;
-            self.group.subscriptions.extend_from_within(known);
+        let known = before.0 as usize..at as usize;
+        self.group.subscriptions.extend_from_within(known);
+        while let Some(name) = next {
+            // The list may differ from that of the member before in one topic only.
+            let guess = (at < before.1).then(|| self.group.subscriptions[at as usize]);
+            let topic = self.guessed_id(guess, name);
+            self.group.subscriptions.push(topic);
+            next = names.next().transpose()?;
+            at += 1;
         }
         if let Some(member) = self.group.members.last_mut() {
-            member.topics = if shared {
-                before
-            } else {
-                (start, start + same)
-            };
+            member.topics = (start, self.group.subscriptions.len() as u32);
         }
-        for name in next.into_iter().chain(names) {
-            let topic = self.subscribed_id(name);
-            self.subscribe(topic);
-        }
+        Ok(())
     }
 
     /// Gives the last member the subscription of the member before it.
     pub fn subscribe_as_before(&mut self) {
         if let [.., before, last] = self.group.members.as_mut_slice() {
             last.topics = before.topics;
-        }
-    }
-
-    /// Adds a topic to the last member's subscription.
-    pub fn subscribe(&mut self, topic: TopicId) {
-        self.group.subscriptions.push(topic);
-        if let Some(member) = self.group.members.last_mut() {
-            member.topics.1 += 1;
         }
     }
 
@@ -294,27 +284,14 @@ impl<'a> GroupBuilder<'a> {
         self.group.declared
     }
 
-    /// The number of a topic in the last member's subscription; pass it to `subscribe`. Most
-    /// members have the list of the member before, so the topic at that position is tried first.
-    pub fn subscribed_id(&mut self, name: &'a str) -> TopicId {
-        let guess = match self.group.members.as_slice() {
-            [.., before, last] => {
-                let at = before.topics.0 + (last.topics.1 - last.topics.0);
-                (at < before.topics.1).then(|| self.group.subscriptions[at as usize])
-            }
-            _ => None,
-        };
-        self.guessed_id(guess, name)
-    }
-
     /// The number of a topic in the last member's owned partitions; pass it to `own`. The topic of
     /// the partition before is tried first, then the topic that came after that one the last time:
     /// members often own partitions of many topics in one order.
-    pub fn owned_id(&mut self, name: &'a str) -> TopicId {
+    pub fn owned_id(&mut self, name: Name<'a>) -> TopicId {
         let Some(before) = self.group.owned.last().map(|tp| tp.topic) else {
-            return self.topic_id(name);
+            return self.guessed_id(None, name);
         };
-        if same_name(self.names[before as usize], name) {
+        if self.is_named(before, &name) {
             return before;
         }
         let after = self.after.get(before as usize).copied();
@@ -324,12 +301,22 @@ impl<'a> GroupBuilder<'a> {
         topic
     }
 
-    /// Returns what `topic_id` returns, but tries `guess` first: comparing names is faster than
+    /// Returns the number of a topic, but tries `guess` first: comparing names is faster than
     /// hashing one.
-    fn guessed_id(&mut self, guess: Option<TopicId>, name: &'a str) -> TopicId {
-        guess
-            .filter(|&topic| same_name(self.names[topic as usize], name))
-            .unwrap_or_else(|| self.topic_id(name))
+    fn guessed_id(&mut self, guess: Option<TopicId>, name: Name<'a>) -> TopicId {
+        match (guess, name) {
+            (_, Name::Place(topic)) => topic,
+            (Some(topic), Name::Text(name)) if same_name(self.names[topic as usize], name) => topic,
+            (_, Name::Text(name)) => self.topic_id(name),
+        }
+    }
+
+    #[inline]
+    fn is_named(&self, topic: TopicId, name: &Name) -> bool {
+        match *name {
+            Name::Text(name) => same_name(self.names[topic as usize], name),
+            Name::Place(place) => place == topic,
+        }
     }
 
     /// The number of a topic; a new name gets the next unused number.
@@ -363,8 +350,7 @@ impl<'a> GroupBuilder<'a> {
 
     /// Validates the group. All these checks are also in `_validate` (`group/spec.py`), in the same
     /// order and with the same texts.
-    pub fn finish(mut self, max_partitions: u64) -> Result<GroupSpec<'a>, GroupError> {
-        self.share_subscription();
+    pub fn finish(self, max_partitions: u64) -> Result<GroupSpec<'a>, GroupError> {
         self.check_topics(max_partitions)?;
         if self.group.members.is_empty() {
             let problem = "empty; a leader is always a member itself";

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mirror of `group/contract.py` and `group/group_fields.py`: reads a group from a contract line
-//! (docs/contract.md), and writes an answer as a result line. The order of the checks and the texts
-//! of errors are those of the Python modules, except for the JSON parser's own texts.
+//! Mirror of `group/contract.py`: the values of a contract line (docs/contract.md), and the result
+//! line of an answer. The texts of errors are those of Python, except for the JSON parser's own.
 
-use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use crate::error::GroupError;
-use crate::group::builder::{GroupBuilder, MemberFields};
-use crate::group::model::{AsSent, Library, NEWEST_SUBSCRIPTION, TopicPartition, UserData};
+use crate::group::field_types::{Field, Input, Kind};
+use crate::group::group_fields;
 use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
-use crate::group::streams::StreamsMember;
 use crate::json::{Map as Fields, Texts, Value};
 
-type Result<T> = std::result::Result<T, GroupError>;
+type Result<T, E = GroupError> = std::result::Result<T, E>;
 
 /// Parses one JSON value. Returns an error at `line` if the line is not UTF-8 or not JSON.
 pub fn parse(line: &[u8]) -> Result<Value> {
@@ -30,30 +27,10 @@ pub fn parse_with(line: &[u8], texts: &mut Texts) -> Result<Value> {
 
 /// Reads the group of a parsed line. `max_partitions` limits the sum over its topics.
 pub fn from_value(value: &Value, max_partitions: u64) -> Result<GroupSpec<'_>> {
-    let fields = object(value, "line")?;
-    refuse_error_line(fields)?;
-    let group_id = string(fields, "group_id", "")?;
-    generation(fields, "generation_id", "")?;
-    let assignor = optional_string(fields, "assignor", "")?;
-    let mut builder = GroupBuilder::new(group_id, assignor);
-    builder.leader_library(optional_string(fields, "leader_library", "")?);
-    optional_string(fields, "leader", "")?;
-    let protocol = optional_string(fields, "rebalance_protocol", "")?;
-    for_each(fields, "topics", "", |value, at| {
-        topic(&mut builder, value, at)
-    })?;
-    let mut ids = Vec::new();
-    for_each(fields, "members", "", |value, at| {
-        member(&mut builder, &mut ids, value, at)
-    })?;
-    topology(&mut builder, fields)?;
-    for (path, topic, topic_id) in ids {
-        let wrong = |problem| GroupError::new(path, problem);
-        let topic = builder.owned_id(topic);
-        builder.id_beside_owned(topic, topic_id).map_err(wrong)?;
+    if let Value::Object(fields) = value {
+        refuse_error_line(fields)?;
     }
-    builder.rebalance_protocol(protocol)?;
-    builder.finish(max_partitions)
+    group_fields::read(value, max_partitions)
 }
 
 /// If the line is an error line that an earlier step wrote, returns its error.
@@ -67,317 +44,60 @@ fn refuse_error_line(fields: &Fields) -> Result<()> {
     }
 }
 
-fn topic<'a>(builder: &mut GroupBuilder<'a>, value: &'a Value, at: &str) -> Result<()> {
-    let fields = object(value, at)?;
-    let name = string(fields, "name", at)?;
-    let count = required(fields, "partitions", at)?;
-    let count = integer(count, || path(at, "partitions"), "count", 0, i32::MAX)?;
-    builder.topic(name, count as u32);
-    if present(fields, "racks").is_some() {
-        builder.topic_racks();
-        for_each(fields, "racks", at, |value, at| racks(builder, value, at))?;
+impl<'a> Input<'a> for &'a Value {
+    fn fields<const N: usize>(
+        &self,
+        table: &'static [Field; N],
+    ) -> Result<[Option<Self>; N], String> {
+        let beside = |field: &Field| matches!(field.kind, Kind::Beside(_)).then_some(*self);
+        let mut found = table.each_ref().map(beside);
+        let Value::Object(fields) = self else {
+            return Err(format!("{} is not an object", kind(self)));
+        };
+        // Most lines have their fields in the order of the table. The last one of a name counts.
+        let mut next = 0;
+        for (name, value) in fields.iter() {
+            let is_named = |&i: &usize| table[i].name == name;
+            let i = (next..N).chain(0..next).find(is_named);
+            if let Some(i) = i.filter(|&i| table[i].is_in_lines()) {
+                found[i] = (!value.is_null()).then_some(value);
+                next = i + 1;
+            }
+        }
+        Ok(found)
     }
-    let topic_id = optional_string(fields, "topic_id", at)?;
-    let mut initialized = None;
-    if present(fields, "initialized").is_some() {
-        let partitions = initialized.insert(Vec::new());
-        each_partition(fields, "initialized", at, |partition| {
-            partitions.push(partition)
-        })?;
-    }
-    builder.broker_fields(topic_id, initialized);
-    Ok(())
-}
 
-fn racks<'a>(builder: &mut GroupBuilder<'a>, value: &'a Value, at: &str) -> Result<()> {
-    if value.is_null() {
-        builder.replica_racks(std::iter::empty());
-        return Ok(());
+    fn is_null(&self) -> bool {
+        Value::is_null(self)
     }
-    let values = array(value, || at.into())?;
-    for (i, value) in values.iter().enumerate() {
-        if !value.is_null() {
-            text(value, || format!("{at}[{i}]"))?;
+
+    fn text(&self) -> Result<&'a str, String> {
+        let wrong = || format!("{} is not a string", kind(self));
+        self.as_str().ok_or_else(wrong)
+    }
+
+    fn flag(&self) -> Result<bool, String> {
+        match self {
+            Value::Bool(flag) => Ok(*flag),
+            _ => Err(format!("{} is not true or false", kind(self))),
         }
     }
-    builder.replica_racks(values.iter().filter_map(Value::as_str));
-    Ok(())
-}
 
-/// A topic id given with a member's owned partitions: its path, the topic's name, and the id.
-type IdBesideOwned<'a> = (String, &'a str, &'a str);
-
-fn member<'a>(
-    builder: &mut GroupBuilder<'a>,
-    ids: &mut Vec<IdBesideOwned<'a>>,
-    value: &'a Value,
-    at: &str,
-) -> Result<()> {
-    let fields = object(value, at)?;
-    let member_id = string(fields, "member_id", at)?;
-    let group_instance_id = optional_string(fields, "group_instance_id", at)?;
-    let client_id = optional_string(fields, "client_id", at)?;
-    optional_string(fields, "client_host", at)?;
-    let topics = strings(fields, "topics", at)?;
-    let mut owned = Vec::new();
-    let (mut owned_topics, mut is_whole) = (Vec::new(), true);
-    if present(fields, "owned_partitions").is_some() {
-        for_each(fields, "owned_partitions", at, |value, at| {
-            let fields = object(value, at)?;
-            let topic = string(fields, "topic", at)?;
-            let before = owned.len();
-            owned_topics.push(topic);
-            each_partition(fields, "partitions", at, |partition| {
-                owned.push((topic, partition))
-            })?;
-            is_whole &= owned.len() > before;
-            if let Some(topic_id) = optional_string(fields, "topic_id", at)? {
-                ids.push((path(at, "topic_id"), topic, topic_id));
+    fn whole(&self, of: &Kind) -> Result<i64, String> {
+        match self {
+            Value::Number(number) if !number.is_f64() => {
+                number.as_i64().ok_or_else(|| of.outside(number))
             }
-            Ok(())
-        })?;
+            _ => Err(format!("{} is not a {}", kind(self), of.noun())),
+        }
     }
-    builder.member(MemberFields {
-        member_id,
-        group_instance_id,
-        client_id,
-        generation_id: generation(fields, "generation_id", at)?,
-        rack_id: optional_string(fields, "rack_id", at)?,
-        as_sent: as_sent(fields, at)?,
-    });
-    builder.subscribe_to(topics.into_iter());
-    for (topic, partition) in owned {
-        let topic = builder.owned_id(topic);
-        builder.own(topic, partition);
+
+    fn list(&self, _item: &'static Kind) -> Result<impl Iterator<Item = Self>, String> {
+        match self {
+            Value::Array(values) => Ok(values.iter()),
+            _ => Err(format!("{} is not a list", kind(self))),
+        }
     }
-    if !is_whole {
-        let topics = owned_topics
-            .into_iter()
-            .map(|topic| builder.owned_id(topic));
-        let topics: Vec<_> = topics.collect();
-        builder.own_topics(&topics);
-    }
-    streams_member(builder, fields, at)
-}
-
-/// Reads the fields of a topology.
-fn topology<'a>(builder: &mut GroupBuilder<'a>, fields: &'a Fields) -> Result<()> {
-    if present(fields, "subtopologies").is_some() {
-        builder.topology();
-        for_each(fields, "subtopologies", "", |value, at| {
-            let fields = object(value, at)?;
-            let subtopology_id = string(fields, "subtopology_id", at)?;
-            let tasks = required(fields, "tasks", at)?;
-            let tasks = integer(tasks, || path(at, "tasks"), "count", 1, i32::MAX)?;
-            let stateful = present(fields, "stateful").map_or(Ok(false), |value| {
-                let problem = || format!("{} is not true or false", kind(value));
-                let wrong = || GroupError::new(path(at, "stateful"), problem());
-                value.as_bool().ok_or_else(wrong)
-            })?;
-            builder.subtopology(subtopology_id, tasks as u32, stateful);
-            Ok(())
-        })?;
-    }
-    if let Some(replicas) = present(fields, "num_standby_replicas") {
-        let place = || "num_standby_replicas".into();
-        builder.standby_replicas(integer(replicas, place, "count", 0, i32::MAX)? as u32);
-    }
-    Ok(())
-}
-
-/// Reads `STREAMS` of `group/group_fields.py`, which stands beside the fields of the member.
-fn streams_member<'a>(builder: &mut GroupBuilder<'a>, fields: &'a Fields, at: &str) -> Result<()> {
-    let Some(process_id) = optional_string(fields, "process_id", at)? else {
-        return Ok(());
-    };
-    let mut member = StreamsMember {
-        process_id,
-        active_tasks: tasks(builder, fields, "active_tasks", at)?,
-        standby_tasks: tasks(builder, fields, "standby_tasks", at)?,
-        task_offsets: Vec::new(),
-    };
-    if present(fields, "task_offsets").is_some() {
-        for_each(fields, "task_offsets", at, |value, at| {
-            let fields = object(value, at)?;
-            let topic = string(fields, "subtopology_id", at)?;
-            let partition = required(fields, "partition", at)?;
-            let partition = integer(
-                partition,
-                || path(at, "partition"),
-                "partition",
-                0,
-                i32::MAX,
-            )?;
-            let task = builder.partition(topic, partition as u32);
-            let value = required(fields, "offset", at)?;
-            let offset = whole(
-                value,
-                || path(at, "offset"),
-                "task offset",
-                i64::MIN,
-                i64::MAX,
-            )?;
-            member.task_offsets.push((task, offset));
-            Ok(())
-        })?;
-    }
-    builder.streams_member(member);
-    Ok(())
-}
-
-fn tasks<'a>(
-    builder: &mut GroupBuilder<'a>,
-    fields: &'a Fields,
-    name: &str,
-    at: &str,
-) -> Result<Vec<TopicPartition>> {
-    let mut tasks = Vec::new();
-    if present(fields, name).is_some() {
-        for_each(fields, name, at, |value, at| {
-            let fields = object(value, at)?;
-            let topic = string(fields, "subtopology_id", at)?;
-            each_partition(fields, "partitions", at, |partition| {
-                tasks.push(builder.partition(topic, partition));
-            })
-        })?;
-    }
-    Ok(tasks)
-}
-
-fn as_sent(fields: &Fields, at: &str) -> Result<AsSent> {
-    let version = present(fields, "subscription_version").map(|value| {
-        let place = || path(at, "subscription_version");
-        let newest = i32::from(NEWEST_SUBSCRIPTION);
-        integer(value, place, "subscription version", 0, newest).map(|version| version as u8)
-    });
-    let version = version.transpose()?;
-    let user_data = optional_string(fields, "user_data", at)?.map(|name| {
-        let wrong = |problem| GroupError::new(path(at, "user_data"), problem);
-        UserData::by_name(name).map_err(wrong)
-    });
-    Ok(AsSent {
-        subscription_version: version,
-        user_data: user_data.transpose()?,
-        user_data_generation_id: generation(fields, "user_data_generation_id", at)?,
-        library: optional_string(fields, "client_library", at)?.and_then(Library::by_name),
-        ..AsSent::default()
-    })
-}
-
-// Fields and types
-
-fn path(at: &str, name: &str) -> String {
-    if at.is_empty() {
-        name.into()
-    } else {
-        format!("{at}.{name}")
-    }
-}
-
-fn present<'a>(fields: &'a Fields, name: &str) -> Option<&'a Value> {
-    fields.get(name).filter(|value| !value.is_null())
-}
-
-fn required<'a>(fields: &'a Fields, name: &str, at: &str) -> Result<&'a Value> {
-    present(fields, name).ok_or_else(|| GroupError::new(path(at, name), "missing"))
-}
-
-fn string<'a>(fields: &'a Fields, name: &str, at: &str) -> Result<&'a str> {
-    text(required(fields, name, at)?, || path(at, name))
-}
-
-fn optional_string<'a>(fields: &'a Fields, name: &str, at: &str) -> Result<Option<&'a str>> {
-    let value = present(fields, name);
-    value
-        .map(|value| text(value, || path(at, name)))
-        .transpose()
-}
-
-fn generation(fields: &Fields, name: &str, at: &str) -> Result<Option<i32>> {
-    let value = present(fields, name);
-    let read = |value| integer(value, || path(at, name), "generation", i32::MIN, i32::MAX);
-    value.map(read).transpose()
-}
-
-fn strings<'a>(fields: &'a Fields, name: &str, at: &str) -> Result<Vec<&'a str>> {
-    let values = array(required(fields, name, at)?, || path(at, name))?;
-    let texts = values.iter().enumerate();
-    texts
-        .map(|(i, value)| text(value, || format!("{}[{i}]", path(at, name))))
-        .collect()
-}
-
-fn for_each<'a>(
-    fields: &'a Fields,
-    name: &str,
-    at: &str,
-    mut item: impl FnMut(&'a Value, &str) -> Result<()>,
-) -> Result<()> {
-    let values = array(required(fields, name, at)?, || path(at, name))?;
-    let mut at = path(at, name);
-    let list = at.len();
-    for (i, value) in values.iter().enumerate() {
-        at.truncate(list);
-        write!(at, "[{i}]").expect("writing to memory does not fail");
-        item(value, &at)?;
-    }
-    Ok(())
-}
-
-/// Reads a list of partition numbers. These are most of a long line, so a number's path is made
-/// only if the number is wrong.
-fn each_partition(fields: &Fields, name: &str, at: &str, mut item: impl FnMut(u32)) -> Result<()> {
-    let values = array(required(fields, name, at)?, || path(at, name))?;
-    for (i, value) in values.iter().enumerate() {
-        let place = || format!("{}[{i}]", path(at, name));
-        item(integer(value, place, "partition", 0, i32::MAX)? as u32);
-    }
-    Ok(())
-}
-
-fn object<'a>(value: &'a Value, at: &str) -> Result<&'a Fields> {
-    let problem = || GroupError::new(at, format!("{} is not an object", kind(value)));
-    value.as_object().ok_or_else(problem)
-}
-
-fn array(value: &Value, at: impl FnOnce() -> String) -> Result<&Vec<Value>> {
-    let problem = || GroupError::new(at(), format!("{} is not a list", kind(value)));
-    value.as_array().ok_or_else(problem)
-}
-
-fn text(value: &Value, at: impl FnOnce() -> String) -> Result<&str> {
-    let problem = || GroupError::new(at(), format!("{} is not a string", kind(value)));
-    value.as_str().ok_or_else(problem)
-}
-
-fn integer(
-    value: &Value,
-    at: impl FnOnce() -> String,
-    noun: &str,
-    least: i32,
-    most: i32,
-) -> Result<i32> {
-    whole(value, at, noun, least.into(), most.into()).map(|number| number as i32)
-}
-
-fn whole(
-    value: &Value,
-    at: impl FnOnce() -> String,
-    noun: &str,
-    least: i64,
-    most: i64,
-) -> Result<i64> {
-    let Some(number) = value.as_number().filter(|number| !number.is_f64()) else {
-        return Err(GroupError::new(
-            at(),
-            format!("{} is not a {noun}", kind(value)),
-        ));
-    };
-    let fits = |number: &i64| (least..=most).contains(number);
-    number.as_i64().filter(fits).ok_or_else(|| {
-        let problem = format!("{number} is not a {noun} from {least} to {most}");
-        GroupError::new(at(), problem)
-    })
 }
 
 fn kind(value: &Value) -> &'static str {

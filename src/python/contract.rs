@@ -3,8 +3,10 @@
 //! module makes the objects of `group/model.py`. If the line is wrong, `group/contract.py` reads it
 //! again and raises the error.
 
-use super::group::Interned;
+use super::group::{Interned, attributes};
 use super::partitions::Maker;
+use crate::group::field_types::{Field, Kind};
+use crate::group::group_fields::{GROUP, MEMBER, TOPIC};
 use crate::group::model::{MemberId, TopicId};
 use crate::group::spec::GroupSpec;
 use crate::json::{Map, Value};
@@ -14,12 +16,12 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyString, PyTuple, PyType};
 
-static TOPIC: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-static MEMBER: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+static TOPIC_CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+static MEMBER_CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
 type Object<'py> = Bound<'py, PyAny>;
 
-/// Reads one line; returns the fields named in `_READ` (`group/spec.py`). Returns None for a line
+/// Reads one line; returns the values of the group's fields, and the group itself. Returns None for a line
 /// that only the Python module reads: one with an error, of a streams group, or with the id of a
 /// deleted topic.
 #[pyfunction]
@@ -60,46 +62,23 @@ fn needs_python(line: &Map, spec: &GroupSpec) -> bool {
             .any(|topic| topic.topic_id.is_some())
 }
 
+/// The values of `GROUP`, in its order.
 fn fields_of<'py>(py: Python<'py>, line: &Map, spec: &GroupSpec) -> PyResult<Vec<Object<'py>>> {
-    let topic = TOPIC.import(py, "kafka_rebalance.group.model", "Topic")?;
-    let topics = objects(line, "topics").map(|line| {
-        let racks = |partition| list(py, partition, |rack| scalar(py, Some(rack)));
-        instance(
-            topic,
-            [
-                (intern!(py, "name"), scalar(py, line.get("name"))?),
-                (
-                    intern!(py, "partitions"),
-                    scalar(py, line.get("partitions"))?,
-                ),
-                (
-                    intern!(py, "racks"),
-                    optional_list(py, line.get("racks"), racks)?,
-                ),
-                (intern!(py, "topic_id"), scalar(py, line.get("topic_id"))?),
-                (
-                    intern!(py, "initialized"),
-                    optional_list(py, line.get("initialized"), |one| scalar(py, Some(one)))?,
-                ),
-            ],
-        )
-    });
-    let topics = PyTuple::new(py, topics.collect::<PyResult<Vec<_>>>()?)?;
+    let class = TOPIC_CLASS.import(py, "kafka_rebalance.group.model", "Topic")?;
     let mut members = Members::new(py, spec)?;
-    let made = objects(line, "members").zip(0..);
-    let made = made.map(|(line, m)| members.make(line, m));
-    let members = PyTuple::new(py, made.collect::<PyResult<Vec<_>>>()?)?;
-    let text = |name| scalar(py, line.get(name));
-    Ok(vec![
-        text("group_id")?,
-        topics.into_any(),
-        members.into_any(),
-        text("assignor")?,
-        text("generation_id")?,
-        text("leader_library")?,
-        text("leader")?,
-        text("rebalance_protocol")?,
-    ])
+    values(py, &GROUP, line, |name| {
+        let made: PyResult<Vec<_>> = match name {
+            "topics" => objects(line, name)
+                .map(|line| instance(class, &TOPIC, line, |_| Ok(None)))
+                .collect(),
+            "members" => objects(line, name)
+                .zip(0..)
+                .map(|(line, m)| members.make(line, m))
+                .collect(),
+            _ => return Ok(None),
+        };
+        Ok(Some(PyTuple::new(py, made?)?.into_any()))
+    })
 }
 
 /// Makes the members of a group, and their lists from the numbers of `spec`.
@@ -123,7 +102,7 @@ impl<'s, 'a, 'py> Members<'s, 'a, 'py> {
             .map(|topic| PyString::new(py, topic.name));
         Ok(Self {
             spec,
-            class: MEMBER.import(py, "kafka_rebalance.group.model", "Member")?,
+            class: MEMBER_CLASS.import(py, "kafka_rebalance.group.model", "Member")?,
             maker,
             names: names.collect(),
             topics: (&[], PyTuple::empty(py)),
@@ -146,33 +125,15 @@ impl<'s, 'a, 'py> Members<'s, 'a, 'py> {
         let owned_topics = self.spec.owned_topics(member).iter();
         let owned_topics = owned_topics.map(|&topic| &self.names[topic as usize]);
         let owned_topics = PyTuple::new(py, owned_topics.collect::<Vec<_>>())?;
-        let field = |name| scalar(py, line.get(name));
-        let generation = intern!(py, "user_data_generation_id");
-        instance(
-            self.class,
-            [
-                (intern!(py, "member_id"), field("member_id")?),
-                (intern!(py, "topics"), self.topics.1.clone().into_any()),
-                (
-                    intern!(py, "group_instance_id"),
-                    field("group_instance_id")?,
-                ),
-                (intern!(py, "client_id"), field("client_id")?),
-                (intern!(py, "client_host"), field("client_host")?),
-                (intern!(py, "owned_partitions"), owned.into_any()),
-                (intern!(py, "owned_topics"), owned_topics.into_any()),
-                (intern!(py, "generation_id"), field("generation_id")?),
-                (intern!(py, "rack_id"), field("rack_id")?),
-                (
-                    intern!(py, "subscription_version"),
-                    field("subscription_version")?,
-                ),
-                (intern!(py, "user_data"), field("user_data")?),
-                (generation, field("user_data_generation_id")?),
-                (intern!(py, "client_library"), field("client_library")?),
-                (intern!(py, "streams"), py.None().into_bound(py)),
-            ],
-        )
+        let lists = [
+            ("topics", self.topics.1.clone()),
+            ("owned_partitions", owned),
+            ("owned_topics", owned_topics),
+        ];
+        instance(self.class, &MEMBER, line, |name| {
+            let list = lists.iter().find(|(list, _)| *list == name);
+            Ok(list.map(|(_, list)| list.clone().into_any()))
+        })
     }
 }
 
@@ -182,45 +143,52 @@ fn objects<'v>(line: &'v Map, name: &str) -> impl Iterator<Item = &'v Map> {
     values.into_iter().flatten().filter_map(Value::as_object)
 }
 
-/// A text or a whole number; None if there is neither.
-fn scalar<'py>(py: Python<'py>, value: Option<&Value>) -> PyResult<Object<'py>> {
-    Ok(match value {
-        Some(Value::String(text)) => PyString::new(py, text.as_str()).into_any(),
-        Some(Value::Number(number)) => number.as_i64().into_pyobject(py)?,
+/// The values of a table's fields: those that `own` returns for a field's name, and those of a line.
+fn values<'py>(
+    py: Python<'py>,
+    table: &[Field],
+    line: &Map,
+    mut own: impl FnMut(&str) -> PyResult<Option<Object<'py>>>,
+) -> PyResult<Vec<Object<'py>>> {
+    let mut value = |field: &Field| match own(field.name)? {
+        Some(value) => Ok(value),
+        None => python(py, line.get(field.name), &field.kind),
+    };
+    table.iter().map(&mut value).collect()
+}
+
+/// A value of a line in Python. None if there is none; in a list of lists, null is an empty list.
+fn python<'py>(py: Python<'py>, value: Option<&Value>, kind: &Kind) -> PyResult<Object<'py>> {
+    Ok(match (kind, value) {
+        (Kind::List(item), Some(Value::Array(values))) => {
+            let one = |value| match (item, value) {
+                (Kind::List(_), &Value::Null) => Ok(PyTuple::empty(py).into_any()),
+                _ => python(py, Some(value), item),
+            };
+            let made: PyResult<Vec<_>> = values.iter().map(one).collect();
+            PyTuple::new(py, made?)?.into_any()
+        }
+        (Kind::Text, Some(Value::String(text))) => PyString::new(py, text.as_str()).into_any(),
+        (Kind::Whole(..), Some(Value::Number(number))) => number.as_i64().into_pyobject(py)?,
         _ => py.None().into_bound(py),
     })
 }
 
-fn list<'v, 'py>(
-    py: Python<'py>,
-    value: &'v Value,
-    item: impl Fn(&'v Value) -> PyResult<Object<'py>>,
-) -> PyResult<Object<'py>> {
-    let values = value.as_array().into_iter().flatten().map(item);
-    Ok(PyTuple::new(py, values.collect::<PyResult<Vec<_>>>()?)?.into_any())
-}
-
-fn optional_list<'v, 'py>(
-    py: Python<'py>,
-    value: Option<&'v Value>,
-    item: impl Fn(&'v Value) -> PyResult<Object<'py>>,
-) -> PyResult<Object<'py>> {
-    match value {
-        Some(value) if !value.is_null() => list(py, value, item),
-        _ => Ok(py.None().into_bound(py)),
-    }
-}
-
 /// Makes a frozen dataclass without its constructor, which takes several times longer.
-fn instance<'py, const N: usize>(
+fn instance<'py>(
     class: &Bound<'py, PyType>,
-    fields: [(&Bound<'py, PyString>, Object<'py>); N],
+    table: &'static [Field],
+    line: &Map,
+    own: impl FnMut(&str) -> PyResult<Option<Object<'py>>>,
 ) -> PyResult<Object<'py>> {
     let py = class.py();
     let made = py
         .get_type::<PyAny>()
         .call_method1(intern!(py, "__new__"), (class,))?;
-    for (name, value) in fields {
+    for (name, value) in attributes(py, table)
+        .iter()
+        .zip(values(py, table, line, own)?)
+    {
         // SAFETY: all three are objects. This is `object.__setattr__`, which the constructor of a
         // frozen dataclass calls, too.
         let set =

@@ -1,231 +1,192 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Converts a group from Python objects to numbers once, for any number of calls.
 
-use std::sync::Mutex;
+use std::ops::Range;
+use std::sync::{Mutex, MutexGuard};
 
-use pyo3::conversion::FromPyObjectOwned;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyString, PyTuple};
+use rustc_hash::FxHashMap;
 use self_cell::self_cell;
 
-use super::{listed, listed_or_none, raise};
+use super::{listed, raise};
 use crate::error::GroupError;
-use crate::group::builder::{GroupBuilder, MemberFields};
 use crate::group::contract;
-use crate::group::model::{AsSent, Library, TopicId, TopicPartition, UserData};
+use crate::group::field_types::{Field, Form, Input, Kind};
+use crate::group::group_fields::{self, GROUP, OFFSET};
 use crate::group::spec::GroupSpec;
-use crate::group::streams::StreamsMember;
 use crate::json::{Map, Value};
 
-/// The fields of `model.Topic`.
-#[derive(FromPyObject)]
-struct Topic {
-    name: PyBackedStr,
-    partitions: u32,
-    #[pyo3(from_py_with = lists_or_none)]
-    racks: Option<Vec<Vec<Option<PyBackedStr>>>>,
-    topic_id: Option<PyBackedStr>,
-    #[pyo3(from_py_with = listed_or_none)]
-    initialized: Option<Vec<u32>>,
-}
-
-/// The fields of `model.Member` that assignors and plans read.
-#[derive(FromPyObject)]
-struct Member {
-    member_id: PyBackedStr,
-    group_instance_id: Option<PyBackedStr>,
-    client_id: Option<PyBackedStr>,
-    #[pyo3(from_py_with = listed)]
-    owned_partitions: Vec<(PyBackedStr, u32)>,
-    #[pyo3(from_py_with = listed)]
-    owned_topics: Vec<PyBackedStr>,
-    generation_id: Option<i32>,
-    rack_id: Option<PyBackedStr>,
-    subscription_version: Option<u8>,
-    user_data: Option<PyBackedStr>,
-    user_data_generation_id: Option<i32>,
-    client_library: Option<PyBackedStr>,
-    streams: Option<Streams>,
-}
-
-fn lists_or_none<'py, T: FromPyObjectOwned<'py>>(
-    given: &Bound<'py, PyAny>,
-) -> PyResult<Option<Vec<Vec<T>>>> {
-    let lists: Option<Vec<Bound<'py, PyAny>>> = listed_or_none(given)?;
-    lists
-        .map(|lists| lists.iter().map(listed).collect())
-        .transpose()
-}
-
-/// The members, and their lists of topics. Members with equal lists one after another share one.
-struct Members {
-    lists: Vec<Vec<PyBackedStr>>,
-    /// Each member with the index of its list.
-    rows: Vec<(Member, usize)>,
-}
-
-impl<'py> FromPyObject<'_, 'py> for Members {
-    type Error = PyErr;
-
-    fn extract(members: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let (mut lists, mut rows) = (Vec::new(), Vec::new());
-        let mut last: Option<Bound<'py, PyAny>> = None;
-        for member in members.try_iter()? {
-            let member = member?;
-            let topics = member.getattr(intern!(members.py(), "topics"))?;
-            // Comparing two lists takes less time than reading one, most of all if their names are
-            // the same objects.
-            let shares = match &last {
-                Some(last) => topics.eq(last)?,
-                None => false,
-            };
-            if !shares {
-                lists.push(listed(&topics)?);
-                last = Some(topics);
-            }
-            rows.push((member.extract()?, lists.len() - 1));
+/// The Python names of a table's fields.
+pub fn attributes(py: Python<'_>, table: &'static [Field]) -> &'static [Py<PyString>] {
+    /// By address of a table.
+    static NAMES: PyOnceLock<FxHashMap<usize, Vec<Py<PyString>>>> = PyOnceLock::new();
+    let names = NAMES.get_or_init(py, || {
+        let (mut names, mut tables) = (FxHashMap::default(), vec![&GROUP[..]]);
+        while let Some(table) = tables.pop() {
+            let of = |field: &Field| PyString::intern(py, field.name).unbind();
+            names.insert(table.as_ptr().addr(), table.iter().map(of).collect());
+            tables.extend(table.iter().filter_map(|field| field.kind.table()));
         }
-        Ok(Self { lists, rows })
+        names
+    });
+    &names[&table.as_ptr().addr()]
+}
+
+/// The strings that a group borrows from Python objects, and the error of reading them.
+#[derive(Default)]
+struct Names(Mutex<(Vec<PyBackedStr>, Option<PyErr>)>);
+
+impl Names {
+    fn held(&self) -> MutexGuard<'_, (Vec<PyBackedStr>, Option<PyErr>)> {
+        self.0.lock().expect("no thread panics while it holds them")
+    }
+
+    fn keep(&self, name: PyBackedStr) -> &str {
+        let text: *const str = &*name;
+        self.held().0.push(name);
+        // SAFETY: the text is part of a Python string, which `self` holds until it is dropped.
+        unsafe { &*text }
     }
 }
 
-/// The fields of `model.Subtopology`.
-#[derive(FromPyObject)]
-struct Subtopology {
-    subtopology_id: PyBackedStr,
-    tasks: u32,
-    stateful: bool,
+/// A Python object that a group is read from.
+#[derive(Clone)]
+struct Object<'a, 'py> {
+    value: Bound<'py, PyAny>,
+    /// Some: the value is a tuple of TopicPartitions, and these have one topic.
+    run: Option<Range<usize>>,
+    names: &'a Names,
 }
 
-/// The fields of `model.StreamsMember`.
-#[derive(FromPyObject)]
-struct Streams {
-    process_id: PyBackedStr,
-    #[pyo3(from_py_with = listed)]
-    active_tasks: Vec<(PyBackedStr, u32)>,
-    #[pyo3(from_py_with = listed)]
-    standby_tasks: Vec<(PyBackedStr, u32)>,
-    #[pyo3(from_py_with = listed)]
-    task_offsets: Vec<((PyBackedStr, u32), i64)>,
+impl<'py> Object<'_, 'py> {
+    fn of(&self, value: Bound<'py, PyAny>) -> Self {
+        let (run, names) = (None, self.names);
+        Self { value, run, names }
+    }
+
+    /// Keeps an error of Python, to raise it unchanged.
+    fn read<T>(&self, read: PyResult<T>) -> Result<T, String> {
+        read.map_err(|error| {
+            let problem = error.to_string();
+            self.names.held().1 = Some(error);
+            problem
+        })
+    }
+
+    fn attribute(&self, name: &Bound<'py, PyString>) -> Result<Option<Self>, String> {
+        let value = self.read(self.value.getattr(name))?;
+        Ok((!value.is_none()).then(|| self.of(value)))
+    }
 }
 
-/// The fields of `spec.GroupSpec` that assignors read; the names stay in Python's memory.
-#[derive(FromPyObject)]
-pub struct Group {
-    group_id: PyBackedStr,
-    #[pyo3(from_py_with = listed)]
-    topics: Vec<Topic>,
-    members: Members,
-    #[pyo3(from_py_with = listed_or_none)]
-    subtopologies: Option<Vec<Subtopology>>,
-    num_standby_replicas: Option<u32>,
-    rebalance_protocol: Option<PyBackedStr>,
+/// Part `part` of TopicPartition `i`: its topic or its partition.
+fn part_of<'py>(pairs: &Bound<'py, PyTuple>, i: usize, part: usize) -> PyResult<Bound<'py, PyAny>> {
+    let pair = pairs.get_borrowed_item(i)?;
+    pair.cast::<PyTuple>()?.get_item(part)
 }
 
-impl Group {
-    /// Replaces names by numbers. The group was validated when the Python object was made.
-    fn spec(&self) -> Result<GroupSpec<'_>, GroupError> {
-        let mut builder = GroupBuilder::new(&self.group_id, None);
-        for topic in &self.topics {
-            builder.topic(&topic.name, topic.partitions);
-            if let Some(racks) = &topic.racks {
-                builder.topic_racks();
-                for racks in racks {
-                    builder.replica_racks(racks.iter().flatten().map(|rack| &**rack));
+impl<'a> Input<'a> for Object<'a, '_> {
+    fn fields<const N: usize>(
+        &self,
+        table: &'static [Field; N],
+    ) -> Result<[Option<Self>; N], String> {
+        let py = self.value.py();
+        let mut found = [const { None }; N];
+        if let Some(run) = &self.run {
+            let topic = part_of(self.value.cast().expect("a tuple"), run.start, 0);
+            found[0] = Some(self.of(self.read(topic)?));
+            found[1] = Some(self.clone());
+            return Ok(found);
+        }
+        // The subtopology and the partition of a TaskOffset are its task.
+        let is_offset = std::ptr::addr_eq(table, &OFFSET);
+        let task = if is_offset {
+            self.attribute(intern!(py, "task"))?
+        } else {
+            None
+        };
+        for (i, (field, name)) in table.iter().zip(attributes(py, table)).enumerate() {
+            found[i] = match &task {
+                Some(task) if i < 2 => {
+                    let part = task.value.cast::<PyTuple>().map_err(PyErr::from);
+                    let part = self.read(part.and_then(|pair| pair.get_item(i)))?;
+                    Some(self.of(part))
                 }
-            }
-            builder.broker_fields(topic.topic_id.as_deref(), topic.initialized.clone());
+                _ if field.only == Some(Form::Lines) => None,
+                _ => self.attribute(name.bind(py))?,
+            };
         }
-        let mut last = None;
-        for (member, list) in &self.members.rows {
-            builder.member(MemberFields {
-                member_id: &member.member_id,
-                group_instance_id: member.group_instance_id.as_deref(),
-                client_id: member.client_id.as_deref(),
-                rack_id: member.rack_id.as_deref(),
-                generation_id: member.generation_id,
-                as_sent: AsSent {
-                    subscription_version: member.subscription_version,
-                    // The name was validated when the Python object was made.
-                    user_data: member
-                        .user_data
-                        .as_deref()
-                        .and_then(|name| UserData::by_name(name).ok()),
-                    user_data_generation_id: member.user_data_generation_id,
-                    library: member.client_library.as_deref().and_then(Library::by_name),
-                    ..AsSent::default()
-                },
-            });
-            if last.replace(*list) == Some(*list) {
-                builder.subscribe_as_before();
+        Ok(found)
+    }
+
+    fn is_null(&self) -> bool {
+        self.value.is_none()
+    }
+
+    fn text(&self) -> Result<&'a str, String> {
+        self.read(self.value.extract())
+            .map(|name| self.names.keep(name))
+    }
+
+    fn flag(&self) -> Result<bool, String> {
+        self.read(self.value.extract())
+    }
+
+    fn whole(&self, _kind: &Kind) -> Result<i64, String> {
+        self.read(self.value.extract())
+    }
+
+    fn list(&self, item: &'static Kind) -> Result<impl Iterator<Item = Self>, String> {
+        let values = match self.value.cast::<PyTuple>() {
+            Ok(values) => values.clone(),
+            Err(_) => {
+                let values = listed::<Bound<'_, PyAny>>(&self.value);
+                self.read(values.and_then(|values| PyTuple::new(self.value.py(), values)))?
+            }
+        };
+        let Range { mut start, end } = self.run.clone().unwrap_or(0..values.len());
+        let (is_run, has_runs) = (self.run.is_some(), matches!(item, Kind::Run(_)));
+        Ok(std::iter::from_fn(move || {
+            let first = start;
+            start += 1;
+            if first >= end {
+                None
+            } else if is_run {
+                Some(self.of(part_of(&values, first, 1).ok()?))
+            } else if has_runs {
+                let topic = part_of(&values, first, 0);
+                let is_same = |other: PyResult<_>| matches!((&topic, other), (Ok(one), Ok(other)) if one.is(&other));
+                while start < end && is_same(part_of(&values, start, 0)) {
+                    start += 1;
+                }
+                let (value, run) = (values.clone().into_any(), Some(first..start));
+                Some(Self {
+                    value,
+                    run,
+                    ..*self
+                })
             } else {
-                builder.subscribe_to(self.members.lists[*list].iter().map(|topic| &**topic));
+                Some(self.of(values.get_item(first).ok()?))
             }
-            for (topic, partition) in &member.owned_partitions {
-                let topic = builder.owned_id(topic);
-                builder.own(topic, *partition);
-            }
-            let topics = member.owned_topics.iter();
-            let topics: Vec<TopicId> = topics.map(|topic| builder.owned_id(topic)).collect();
-            builder.own_topics(&topics);
-            if let Some(streams) = &member.streams {
-                streams.add_to(&mut builder);
-            }
-        }
-        self.add_topology(&mut builder);
-        builder.eager(self.rebalance_protocol.as_deref() == Some("eager"));
-        builder.finish(u64::MAX)
+        }))
     }
 
-    fn add_topology<'a>(&'a self, builder: &mut GroupBuilder<'a>) {
-        if let Some(subtopologies) = &self.subtopologies {
-            builder.topology();
-            for one in subtopologies {
-                builder.subtopology(&one.subtopology_id, one.tasks, one.stateful);
-            }
-        }
-        builder.standby_replicas(self.num_standby_replicas.unwrap_or(0));
-    }
-}
-
-impl Streams {
-    /// Adds the tasks to the last member.
-    fn add_to<'a>(&'a self, builder: &mut GroupBuilder<'a>) {
-        let mut tasks = |tasks: &'a [(PyBackedStr, u32)]| -> Vec<TopicPartition> {
-            let numbered = tasks.iter().map(|(id, p)| builder.partition(id, *p));
-            numbered.collect()
-        };
-        let active_tasks = tasks(&self.active_tasks);
-        let standby_tasks = tasks(&self.standby_tasks);
-        let offsets = self.task_offsets.iter();
-        let task_offsets = offsets.map(|((id, p), offset)| (builder.partition(id, *p), *offset));
-        let member = StreamsMember {
-            process_id: &self.process_id,
-            active_tasks,
-            standby_tasks,
-            task_offsets: task_offsets.collect(),
-        };
-        builder.streams_member(member);
+    /// Comparing two lists takes less time than reading one, most of all if their names are the
+    /// same objects.
+    fn equals(&self, other: &Self) -> bool {
+        self.value.eq(&other.value).unwrap_or_default()
     }
 }
 
 /// The owner of a group's names.
 enum Source {
-    Objects(Group),
-    /// A parsed contract line, and the most partitions that it may have.
-    Line(Value, u64),
-}
-
-impl Source {
-    fn spec(&self) -> Result<GroupSpec<'_>, GroupError> {
-        match self {
-            Self::Objects(group) => group.spec(),
-            Self::Line(line, max_partitions) => contract::from_value(line, *max_partitions),
-        }
-    }
+    Objects(Names),
+    /// A parsed contract line.
+    Line(Value),
 }
 
 self_cell! {
@@ -249,9 +210,12 @@ pub struct Interned {
 }
 
 impl Interned {
-    fn of(source: Source) -> Result<Self, GroupError> {
+    fn of(
+        source: Source,
+        read: impl FnOnce(&Source) -> Result<GroupSpec<'_>, GroupError>,
+    ) -> Result<Self, GroupError> {
         Ok(Self {
-            cell: Cell::try_new(source, Source::spec)?,
+            cell: Cell::try_new(source, read)?,
             member_ids: PyOnceLock::new(),
             kept: Mutex::default(),
         })
@@ -259,8 +223,12 @@ impl Interned {
 
     /// Reads a contract line; None if it is wrong.
     pub fn of_line(line: &[u8], max_partitions: u64) -> Option<Self> {
-        let line = contract::parse(line).ok()?;
-        Self::of(Source::Line(line, max_partitions)).ok()
+        let line = Source::Line(contract::parse(line).ok()?);
+        Self::of(line, |line| match line {
+            Source::Line(line) => contract::from_value(line, max_partitions),
+            Source::Objects(_) => unreachable!("a line"),
+        })
+        .ok()
     }
 
     pub fn spec(&self) -> &GroupSpec<'_> {
@@ -270,7 +238,7 @@ impl Interned {
     /// The contract line, if the group comes from one.
     pub fn line(&self) -> Option<&Map> {
         match self.cell.borrow_owner() {
-            Source::Line(line, _) => line.as_object(),
+            Source::Line(line) => line.as_object(),
             Source::Objects(_) => None,
         }
     }
@@ -288,7 +256,18 @@ impl Interned {
 
 /// Replaces a group's names by numbers. Python need not keep the group's objects.
 #[pyfunction]
-pub fn intern(py: Python<'_>, group: Group) -> PyResult<Interned> {
-    let interned = py.detach(|| Interned::of(Source::Objects(group)));
-    interned.map_err(|error| raise(py, &error))
+pub fn intern(group: &Bound<'_, PyAny>) -> PyResult<Interned> {
+    let mut raised = None;
+    let names = Source::Objects(Names::default());
+    let interned = Interned::of(names, |names| {
+        let Source::Objects(names) = names else {
+            unreachable!("names");
+        };
+        let (value, run) = (group.clone(), None);
+        let group = Object { value, run, names };
+        let read = group_fields::read(group, u64::MAX);
+        raised = names.held().1.take();
+        read
+    });
+    interned.map_err(|error| raised.unwrap_or_else(|| raise(group.py(), &error)))
 }

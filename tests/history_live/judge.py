@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kafka_rebalance.errors import WireError
+from kafka_rebalance.history.all_groups import read_key, recorded_generations
 from kafka_rebalance.history.coordinator_log import read_coordinator_log
 from kafka_rebalance.history.log_causes import with_log
-from kafka_rebalance.history.rebalance_history import read_key, recorded_generations
-from kafka_rebalance.history.replay import replay
+from kafka_rebalance.history.replayed import replay
 from kafka_rebalance.wire.group_records import GroupMetadataKey
 from tests.prediction.log import Written
 

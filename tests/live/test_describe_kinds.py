@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
 
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.live import snapshot
+from kafka_rebalance.live import snapshot_lines
 from kafka_rebalance.live.cluster import admin_client
 from kafka_rebalance.live.connect_rest import read_cluster
 from kafka_rebalance.live.raw_requests import ask_coordinator
@@ -76,7 +76,7 @@ def groups(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Descr
             _join_share_group(admin)
             for group, command in (("modern", "Consumer"), ("shared", "Share")):
                 theirs = _kafkas(server, group, f"{command}GroupCommand")
-                (line,) = snapshot(server, [group])
+                (line,) = snapshot_lines(server, [group])
                 found[group] = Described(*_describe(server, group), theirs, line)
         yield found
 

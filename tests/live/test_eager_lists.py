@@ -19,7 +19,7 @@ pytest.importorskip("kafka", reason="kafka-python is not installed: pip install 
 
 import kafka_rebalance as kr
 from kafka_rebalance.cli import main
-from kafka_rebalance.history.rebalance_history import rebalance_history
+from kafka_rebalance.history.all_groups import rebalance_history
 from kafka_rebalance.live import offsets_records
 from tests.support.live_members import JavaMembers
 

@@ -22,8 +22,8 @@ import confluent_kafka
 from kafka import KafkaAdminClient
 
 from kafka_rebalance.cli import main
-from kafka_rebalance.history.rebalance_history import recorded_generations
-from kafka_rebalance.history.replay import replay
+from kafka_rebalance.history.all_groups import recorded_generations
+from kafka_rebalance.history.replayed import replay
 from kafka_rebalance.live import offsets_records
 from kafka_rebalance.report.history.table import row_text
 from tests.support.live_members import JavaMembers

@@ -12,7 +12,7 @@ from tests.support.broker import Broker, missing_tools
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
 
 from kafka_rebalance.cli import main
-from kafka_rebalance.live import Progress, consumer_groups, snapshot
+from kafka_rebalance.live import Progress, consumer_groups, snapshot_lines
 from tests.large_cluster.__main__ import differences
 from tests.large_cluster.members import PROPERTIES, LightGroups, create_topics, topic_names
 from tests.support.live_members import await_coordinators
@@ -48,7 +48,9 @@ def test_groups_that_change_while_the_cluster_is_read_are_counted(
     left_out: dict[str, str] = {}
     with LightGroups(server, TOPICS) as groups:
         names = [groups.add(number) for number in range(GROUPS)]
-        lines = snapshot(server, on_left_out=left_out.__setitem__, on_progress=progress.append)
+        lines = snapshot_lines(
+            server, on_left_out=left_out.__setitem__, on_progress=progress.append
+        )
         read = {line["group_id"]: line for line in [next(lines)]}
         emptied, rebalancing, again = names[-3:]
         groups.leave(emptied)

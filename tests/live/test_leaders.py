@@ -19,6 +19,7 @@ pytest.importorskip("confluent_kafka", reason="no confluent-kafka: pip install -
 
 import kafka_rebalance as kr
 from kafka_rebalance.cli import main
+from kafka_rebalance.plans import plans_by_leader
 from kafka_rebalance.watch.verdict import NO_CHANGE
 from tests.support.live_members import JavaMembers, await_stable
 
@@ -93,7 +94,7 @@ def test_the_leader_of_a_mixed_group(tmp_path: Path, capsys: pytest.CaptureFixtu
             assert (group.leader, group.leader_library) == (ids["j1"].member_id, "java")
 
             change = f"remove-member={ids['j1'].member_id}"
-            (led,) = kr.plans_by_leader(group, [change])
+            (led,) = plans_by_leader(group, [change])
             (following,) = led.leaders
             command = [sys.executable, "-m", "kafka_rebalance", "watch", "--bootstrap-server",
                        server, "--group", GROUP, "--json", "--rebalances", "1", "--for", "90",

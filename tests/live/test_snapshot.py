@@ -17,10 +17,10 @@ from tests.support.broker import Broker, java, missing_tools
 
 pytest.importorskip("kafka", reason="kafka-python is not installed: pip install -e '.[kafka]'")
 
-from kafka_rebalance import TopicPartition
+from kafka_rebalance import GroupSpec, TopicPartition
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
-from kafka_rebalance.live import ClusterError, group_lags, snapshot
+from kafka_rebalance.live import ClusterError, group_lags, snapshot, snapshot_lines
 from tests.support.live_members import JavaMembers, PythonMembers, await_stable, join_by_hand
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
             left_out: dict[str, str] = {}
             lines = {
                 line["group_id"]: line
-                for line in snapshot(server, on_left_out=left_out.__setitem__)
+                for line in snapshot_lines(server, on_left_out=left_out.__setitem__)
             }
             yield Cluster(
                 server,
@@ -279,16 +279,26 @@ def test_a_group_without_a_classic_assignor_is_left_out(
 ) -> None:
     assert group_id not in cluster.lines
     assert cluster.left_out[group_id].startswith(why)
-    assert list(snapshot(cluster.server, [group_id])) == [
+    assert list(snapshot_lines(cluster.server, [group_id])) == [
         {"group_id": group_id, "error": cluster.left_out[group_id]}
     ]
 
 
 def test_groups_asked_for_by_name_come_in_that_order(cluster: Cluster) -> None:
     wanted = ["java-sticky", "no-such-group", "java-range"]
-    first, second, third = snapshot(cluster.server, wanted)
+    first, second, third = snapshot_lines(cluster.server, wanted)
     assert [first, third] == [cluster.lines["java-sticky"], cluster.lines["java-range"]]
     assert second["error"].startswith("group_id: no such group")
+    groups = snapshot(cluster.server, wanted)
+    assert next(groups) == GroupSpec.from_dict(first)
+    with pytest.raises(GroupError, match=r"^group_id: no such group") as raised:
+        next(groups)
+    assert raised.value.__notes__ == ['group_id: "no-such-group"']
+    left_out: dict[str, str] = {}
+    assert list(snapshot(cluster.server, wanted, on_left_out=left_out.__setitem__)) == [
+        GroupSpec.from_dict(line) for line in (first, third)
+    ]
+    assert left_out == {"no-such-group": second["error"]}
 
 
 def test_nothing_is_there_that_was_not_started(cluster: Cluster) -> None:
@@ -301,18 +311,18 @@ def test_nothing_is_there_that_was_not_started(cluster: Cluster) -> None:
 def test_a_cluster_that_is_not_there(server: str) -> None:
     started = time.monotonic()
     with pytest.raises(ClusterError, match=re.escape(server)):
-        next(snapshot(server, configs={"bootstrap_timeout_ms": 500}))
+        next(snapshot_lines(server, configs={"bootstrap_timeout_ms": 500}))
     assert time.monotonic() - started < 10
 
 
 def test_a_port_that_is_none() -> None:
     with pytest.raises(GroupError, match='"port" is not a port from 1 to 65535'):
-        next(snapshot("127.0.0.1:port"))
+        next(snapshot_lines("127.0.0.1:port"))
 
 
 def test_a_setting_that_kafka_python_does_not_have() -> None:
     with pytest.raises(ClusterError, match="no_such_setting"):
-        next(snapshot("127.0.0.1:1", configs={"no_such_setting": 1}))
+        next(snapshot_lines("127.0.0.1:1", configs={"no_such_setting": 1}))
 
 
 def test_commands_read_the_cluster_themselves(cluster: Cluster, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE
 from kafka_rebalance.group.spec import GroupSpec
-from kafka_rebalance.live import snapshot
+from kafka_rebalance.live import snapshot_lines
 from kafka_rebalance.plans import plan
 from kafka_rebalance.plans.rebalance_plan import parse_changes, played
 from tests.prediction.told import RealIds
@@ -60,7 +60,7 @@ def settled(server: str, group_id: str, members: int) -> GroupSpec:
     deadline = time.monotonic() + TIMEOUT_S
     last, same = None, 0
     while time.monotonic() < deadline:
-        (line,) = snapshot(server, [group_id])
+        (line,) = snapshot_lines(server, [group_id])
         there = "error" not in line and len(line["members"]) == members and _rests(line)
         same = same + 1 if there and line == last else 0
         last = line
@@ -119,7 +119,7 @@ def _look_until(
     """Looks, without a pause, until `is_there` is true of a description without an error."""
     deadline = time.monotonic() + TIMEOUT_S
     while time.monotonic() < deadline:
-        (line,) = snapshot(server, [group_id])
+        (line,) = snapshot_lines(server, [group_id])
         if "error" not in line and is_there(line):
             return
     raise TimeoutError(f"{group_id}: {problem}: {line}")

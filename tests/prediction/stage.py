@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance import Topic
-from kafka_rebalance.live import snapshot
+from kafka_rebalance.live import snapshot_lines
 
 from .cast import JAVA, RACKS
 from .events import LOST_RACK, SWITCH, Step, deck, draw
@@ -253,7 +253,7 @@ class Stage:
         """Returns the group's snapshot line; tries again while the group rebalances."""
         line: dict[str, Any] = {}
         for _ in range(SNAPSHOT_ATTEMPTS):
-            (line,) = snapshot(self._server, [cast.group_id])
+            (line,) = snapshot_lines(self._server, [cast.group_id])
             if "error" not in line:
                 break
             time.sleep(1)

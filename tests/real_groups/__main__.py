@@ -18,7 +18,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafka_rebalance.live import snapshot
+from kafka_rebalance.live import snapshot_lines
 from kafka_rebalance.spark import count_records, current_groups, read_consumer_offsets
 from kafka_rebalance.spark.session import session
 from tests.support.broker import Broker
@@ -167,7 +167,7 @@ def _read_when_all_is_quiet(spark: SparkSession, server: str) -> list[str]:
 
 
 def _described(server: str) -> dict[str, Line]:
-    lines = {line["group_id"]: line for line in snapshot(server)}
+    lines = {line["group_id"]: line for line in snapshot_lines(server)}
     return {name: line for name, line in lines.items() if "error" not in line}
 
 

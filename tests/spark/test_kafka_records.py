@@ -15,7 +15,7 @@ pytest.importorskip("kafka", reason="kafka-python is not installed: pip install 
 
 import kafka
 
-from kafka_rebalance.live import ClusterError, snapshot
+from kafka_rebalance.live import ClusterError, snapshot_lines
 from kafka_rebalance.live.topic_log import CLIENTS, open_log
 from kafka_rebalance.spark import (
     RECORDS_SCHEMA,
@@ -118,7 +118,7 @@ def test_the_groups_are_those_of_a_snapshot(
     assert records.schema == spark.createDataFrame([], RECORDS_SCHEMA).schema
     topics = spark.createDataFrame([("t", 6)], "name string, partitions int")
     rows = {row["group_id"]: row for row in current_groups(records, topics).collect()}
-    described = {line["group_id"]: line for line in snapshot(cluster.server)}
+    described = {line["group_id"]: line for line in snapshot_lines(cluster.server)}
     assert set(described) == {"java-range", "java-cooperative-sticky", "aiokafka"} <= set(rows)
     for group_id, line in described.items():
         row = rows[group_id].asDict(recursive=True)

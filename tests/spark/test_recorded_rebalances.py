@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kafka_rebalance.history.all_groups import rebalance_history as on_one_machine
 from kafka_rebalance.history.coordinator_log import (
     message_of,
     read_coordinator_log,
@@ -20,7 +21,6 @@ from kafka_rebalance.history.coordinator_log import (
 )
 from kafka_rebalance.history.log_causes import with_log
 from kafka_rebalance.history.patterns import find_patterns
-from kafka_rebalance.history.rebalance_history import rebalance_history as on_one_machine
 from kafka_rebalance.history.records import OffsetsRecord, read_records
 from kafka_rebalance.spark import (
     HISTORY_SCHEMA,

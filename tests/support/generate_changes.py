@@ -8,8 +8,9 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from kafka_rebalance import GroupError, GroupSpec, Topic, apply, assign, change_from_text
+from kafka_rebalance import GroupError, GroupSpec, Topic, assign
 from kafka_rebalance.assignors.registry import BUILT_IN, SERVER_SIDE, planned_names
+from kafka_rebalance.plans.changes import apply, change_from_text
 from tests.support.generate import generate
 
 LIBRARIES = ("java", "python", "kafka-python", "aiokafka", "librdkafka")

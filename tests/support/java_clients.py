@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import kafka_rebalance as kr
+from kafka_rebalance.plans import Step
 from tests.support.generate_sent import sticky_bytes, subscription_bytes
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class Client:
         return struct.pack(">h", 1) + data if kind == "none" else data
 
 
-def difference(oracle: Oracle, step: kr.Step, *, mixed: bool = False) -> str | None:
+def difference(oracle: Oracle, step: Step, *, mixed: bool = False) -> str | None:
     """Plays a step's rounds with the oracle; returns the first difference as a string, or None.
 
     With `mixed`, the clients list an eager assignor too, as in a change of assignor.

@@ -13,12 +13,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import kafka_rebalance as kr
-from kafka_rebalance import Assignment, GroupSpec, Possible, RebalancePlan, Step, TopicPartition
+from kafka_rebalance import Assignment, GroupSpec, RebalancePlan, TopicPartition
+from kafka_rebalance.plans import Level, Possible, Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kafka_rebalance import Round
+    from kafka_rebalance.plans import Round
 
 # The best possible result -------------------------------------------------------------------------
 
@@ -113,7 +114,7 @@ def check_witnesses(group: GroupSpec, possible: Possible) -> None:
 def _bound(
     group: GroupSpec,
     possible: Possible,
-    level: kr.Level,
+    level: Level,
     mine: list[TopicPartition],
     members: list[int],
     owner: dict[TopicPartition, int],

@@ -7,13 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 
-import kafka_rebalance as kr
+from kafka_rebalance.bulk import assign_batch
 
 
 def columns_answer(vectors: list[dict[str, Any]]) -> None:
     """Asserts that each row has the vector's answer, in its order, or the error kind "throws"."""
     rows = pa.RecordBatch.from_pylist([one["case"] for one in vectors])
-    for vector, answer in zip(vectors, kr.assign_batch(rows).to_pylist(), strict=True):
+    for vector, answer in zip(vectors, assign_batch(rows).to_pylist(), strict=True):
         expected = vector["expected"]
         if "error" in expected:
             assert answer["error_kind"] == "throws"

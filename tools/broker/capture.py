@@ -21,7 +21,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kafka_rebalance.live import snapshot
+from kafka_rebalance.live import snapshot_lines
 from tests.support.broker import LIB, Broker, BrokerError
 from tests.support.live_members import JavaMembers, PythonMembers, await_stable
 from tools.broker.capturing import say, time_limit
@@ -154,7 +154,7 @@ def capture() -> list[dict[str, Any]]:
             # Member 2 stops polling, so the rebalance for member 3 does not end.
             java.tell(stall=["checkout-2"])
             java.tell(add=java_members("checkout", range(3, 4), "range", "carts"))
-            lines = list(snapshot(server))
+            lines = list(snapshot_lines(server))
         log.unlink()
     return lines
 
@@ -186,8 +186,8 @@ def readme(lines: list[dict[str, Any]]) -> str:
     python = [(group_id, f"{client}, {assignor}") for client, group_id, assignor, _, _ in PYTHON]
     return f"""# The captured sample
 
-`captured_groups.jsonl` is what `kafka_rebalance.live.snapshot` read from a running Apache Kafka
-on {made_on}: {len(lines)} groups, one a line, ordered by name, with {members} members.
+`captured_groups.jsonl` is what `kafka_rebalance.live.snapshot_lines` read from a running
+Apache Kafka on {made_on}: {len(lines)} groups, one a line, ordered by name, with {members} members.
 `{rebalancing}` was in the middle of a rebalance and is an error line.
 
 Everything in it is real but the names. {len(RACKS)} brokers in racks {", ".join(RACKS)} ran on one

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kafka's assignors, and registered ones: `assign` runs a group's assignor on the group."""
 
-from .assigning import assign as assign
-from .assigning import validate_cooperative as validate_cooperative
-from .interface import Assignor as Assignor
-from .interface import RebalanceProtocol as RebalanceProtocol
-from .objects import CooperativeSticky as CooperativeSticky
-from .objects import Range as Range
-from .objects import RoundRobin as RoundRobin
-from .objects import Sticky as Sticky
-from .registry import assignor_names as assignor_names
-from .registry import register as register
-from .registry import unregister as unregister
+from .assigning import assign, validate_cooperative
+from .interface import Assignor, RebalanceProtocol
+from .objects import CooperativeSticky, Range, RoundRobin, Sticky
+from .registry import Engine, assignor_names, register, unregister
+
+__all__ = [
+    "Assignor", "CooperativeSticky", "Engine", "Range", "RebalanceProtocol", "RoundRobin", "Sticky",
+    "assign", "assignor_names", "register", "unregister", "validate_cooperative",
+]  # fmt: skip

@@ -26,6 +26,8 @@ from .lines import threads_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from kafka_rebalance.plans.changes import Change
+
 _FORMS = "give a RecordBatch, a Table, a frame of polars or pandas, or a list of GroupSpec"
 
 
@@ -56,14 +58,14 @@ def assign_batch(
 def plan_batch(
     batch: object,
     assignor: str | None = None,
-    changes: Sequence[str] | None = None,
+    changes: "Sequence[Change | str] | None" = None,
     *,
     max_partitions: int = MAX_PARTITIONS,
     threads: int | None = None,
 ) -> "pa.RecordBatch | pa.Table | pa.RecordBatchReader":
     """Plans every row of a batch of groups; each answer row contains the figures of `plan`.
 
-    `changes` are strings for every group, for example `add-members=2`. If `changes` is None, each
+    `changes` are played in every group, as by `plan`. If `changes` is None, each
     row has its own changes in a column `changes`, a list of strings (null: no changes). The other
     parameters, and the form of the answers, are those of `assign_batch`.
 
@@ -80,7 +82,7 @@ def plan_batch(
 
 def compare_batch(
     batch: object,
-    changes: Sequence[str] = (),
+    changes: "Sequence[Change | str]" = (),
     *,
     max_partitions: int = MAX_PARTITIONS,
     threads: int | None = None,
@@ -92,7 +94,7 @@ def compare_batch(
     Only the core answers here: a group whose own assignor runs in the brokers, or in Python alone,
     is an error; use `compare` for it.
 
-    `changes` are strings for every group, as in `plan_batch`. The other parameters, and the form of
+    `changes` are played in every group, as in `plan_batch`. The other parameters, and the form of
     the answers, are those of `assign_batch`.
 
     Answer   columns group_id, assignor (the group's own), recommended, reason, candidates (the
@@ -102,17 +104,20 @@ def compare_batch(
     return _answers(batch, lambda one: _core.compare_batch(one, texts, most, cores))
 
 
-def _texts(changes: Sequence[str]) -> list[str]:
-    """Returns the changes as a list. Errors: TypeError for anything but a list of strings."""
+def _texts(changes: "Sequence[Change | str]") -> list[str]:
+    """Returns the changes as strings. Errors: TypeError for anything but a list of changes."""
+    from kafka_rebalance.plans.changes import Change, change_from_text
+
     if isinstance(changes, str):
         raise TypeError(f"changes: {quoted(changes)} is one text; give a list, [{quoted(changes)}]")
     if not isinstance(changes, Sequence):
         raise TypeError(f"changes: {a_type(changes)} is not a list of changes")
     for i, change in enumerate(changes):
-        if not isinstance(change, str):
-            problem = f"{a_type(change)} is not a text, as add-members=2; str(change) returns it"
-            raise TypeError(f"changes[{i}]: {problem}")
-    return list(changes)
+        if not isinstance(change, Change | str):
+            raise TypeError(f"changes[{i}]: {change!r} is not a change; give one, as AddMembers(2)")
+        if isinstance(change, Change) and change_from_text(str(change)) != change:
+            raise TypeError(f"changes[{i}]: {change!r} cannot be written as a string, for a batch")
+    return [str(change) for change in changes]
 
 
 def _answers(groups: object, work: Callable[[object], _core.ArrowBatch]) -> Any:

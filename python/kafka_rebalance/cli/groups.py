@@ -15,7 +15,7 @@ from kafka_rebalance.group.line_files import MAX_LINE_BYTES, TOO_LONG, read_line
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.notes.grown_sources import STOPS, check_sources, may_stop
 from kafka_rebalance.notes.never_ends import Endless, endless
-from kafka_rebalance.plans import as_far_as_affected
+from kafka_rebalance.plans.affected import as_far_as_affected
 from kafka_rebalance.plans.changes import Change, RemoveMembers, apply
 from kafka_rebalance.plans.changes import text as changes_text
 from kafka_rebalance.plans.leaders import named_leader
@@ -115,7 +115,7 @@ def read_groups(
 ) -> Iterator[GroupSpec | BadGroup]:
     """Yields every group of the input, or only the one with the id in `--group`.
 
-    `on_left_out` is that of `live.snapshot`.
+    `on_left_out` is that of `live.snapshot_lines`.
     The partitions without a leader are kept in `leaderless`. A file without the group in `--group`
     yields its error, as a cluster does. If there is no group at all, this is said on standard
     error, because nothing else would be printed.
@@ -194,12 +194,12 @@ def _hidden_groups(group_id: str, why: str) -> None:
 def _cluster(
     args: argparse.Namespace, on_left_out: Callable[[str, str], None] | None
 ) -> Iterator[tuple[GroupSpec | BadGroup, Any]]:
-    from kafka_rebalance.live import snapshot
+    from kafka_rebalance.live import snapshot_lines
 
     groups = None if args.group is None else [args.group]
     configs = cluster_configs(args)
     report = on_left_out or _hidden_groups
-    for line in snapshot(args.bootstrap_server, groups, configs=configs, on_left_out=report):
+    for line in snapshot_lines(args.bootstrap_server, groups, configs=configs, on_left_out=report):
         try:
             yield GroupSpec.from_dict(line), line
         except GroupError as error:

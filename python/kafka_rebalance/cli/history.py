@@ -12,20 +12,20 @@ from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group import contract
 from kafka_rebalance.group.line_files import MAX_LINE_BYTES, TOO_LONG, read_lines
 from kafka_rebalance.group.model import Topic
-from kafka_rebalance.history.coordinator_log import CoordinatorLog, read_coordinator_log
-from kafka_rebalance.history.counterfactual import Counterfactual, counterfactuals
-from kafka_rebalance.history.group_log import RecordedGeneration
-from kafka_rebalance.history.log_causes import with_log
-from kafka_rebalance.history.patterns import Pattern, find_patterns
-from kafka_rebalance.history.rebalance_history import (
+from kafka_rebalance.history.all_groups import (
     Recorded,
     in_time,
     recorded_generations,
     recorded_in_order,
 )
+from kafka_rebalance.history.coordinator_log import CoordinatorLog, read_coordinator_log
+from kafka_rebalance.history.counterfactual import Counterfactual, counterfactuals
+from kafka_rebalance.history.group_log import RecordedGeneration
+from kafka_rebalance.history.log_causes import with_log
+from kafka_rebalance.history.patterns import Pattern, find_patterns
 from kafka_rebalance.history.recorded import RecordedRebalance
 from kafka_rebalance.history.records import read_records
-from kafka_rebalance.history.replay import ReplayedRebalance, replay
+from kafka_rebalance.history.replayed import ReplayedRebalance, replay
 from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.progress import item_progress
 from kafka_rebalance.report.text.sentences import print_note

@@ -7,7 +7,7 @@ from typing import Any
 
 from kafka_rebalance.assignors.registry import FOREIGN
 from kafka_rebalance.group import contract
-from kafka_rebalance.live import Progress, group_leaders, snapshot
+from kafka_rebalance.live import Progress, group_leaders, snapshot_lines
 from kafka_rebalance.report.text.names import counted
 from kafka_rebalance.report.text.progress import item_progress
 from kafka_rebalance.report.text.sentences import print_note
@@ -48,7 +48,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     with item_progress("groups") as advance:
         counts = _Counts(advance)
-        lines = snapshot(
+        lines = snapshot_lines(
             args.bootstrap_server,
             args.group,
             configs=cluster_configs(args),

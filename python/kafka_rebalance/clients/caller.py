@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from kafka_rebalance.assignors.registry import BUILT_IN
-from kafka_rebalance.group.model import TopicPartition, shown
+from kafka_rebalance.errors import shown
+from kafka_rebalance.group.model import TopicPartition
 
 NO_GENERATION = -1
 

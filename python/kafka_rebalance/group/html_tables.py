@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import TypeVar
 
-from .model import shown
+from kafka_rebalance.errors import shown
 
 _T = TypeVar("_T")
 

@@ -168,29 +168,6 @@ def quoted(name: str) -> str:
     return json.dumps(name, ensure_ascii=False)
 
 
-# Letters and marks that Python calls printable, but that leave no ink: fillers of Hangul and Khmer,
-# and selectors of variants.
-_INVISIBLE = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
-)
-
-
-def shown(text: str) -> str:
-    r"""Returns a name from outside in visible form: for tables, sentences, pages and pictures.
-
-    A client or a broker accepts any string as a group id or a client id. Characters that move the
-    cursor, change the order of reading, break the line or leave no ink are written as JSON escapes.
-    So `shown` of a line of JSON has the same value.
-
-    >>> print(shown("a\x1b[2J\u202eb\nc"))
-    a\u001b[2J\u202eb\nc
-    """
-    if text.isascii() and text.isprintable():
-        return text
-    unseen = (one for one in set(text) if not one.isprintable() or _INVISIBLE.match(one))
-    return text.translate({ord(one): json.dumps(one)[1:-1] for one in unseen})
-
-
 # 21 characters of 6 bits, and one whose last 4 bits are 0.
 _TOPIC_ID = re.compile(r"[A-Za-z0-9_-]{21}[AQgw]")
 

@@ -17,7 +17,7 @@ from kafka_rebalance.errors import GroupError
 from . import contract, streams
 from .field_paths import a_type, integer, objects
 from .field_types import MAX_INT64
-from .group_fields import MEMBER, check_types
+from .group_fields import GROUP, MEMBER, check_types
 from .html_tables import MOST_CHARACTERS, clipped, small_table
 from .model import (
     MAX_PARTITIONS,
@@ -209,20 +209,12 @@ class GroupSpec:
         return {topic.name: topic.partitions for topic in self.topics if topic.partitions > 0}
 
 
-_READ = (
-    "group_id", "topics", "members", "assignor", "generation_id", "leader_library", "leader",
-    "rebalance_protocol", "_interned",
-)  # fmt: skip
-"""The fields that `_core.read_line` returns; the other fields belong to streams groups."""
-
-
 def _checked(fields: Sequence[object]) -> GroupSpec:
     """Returns a group whose fields the core has checked: the constructor need not check them."""
     group = object.__new__(GroupSpec)
-    for name, value in zip(_READ, fields, strict=True):
+    names = (*(one.name for one in GROUP.fields), "_interned")
+    for name, value in zip(names, fields, strict=True):
         object.__setattr__(group, name, value)
-    for name in ("subtopologies", "num_standby_replicas"):
-        object.__setattr__(group, name, None)
     return group
 
 

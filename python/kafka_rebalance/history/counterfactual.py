@@ -24,10 +24,10 @@ from kafka_rebalance.group.model import Member, Topic, TopicPartition
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.rounds import Round, play
 
+from .all_groups import Recorded
 from .group_log import RecordedMember
 from .patterns import away_ms, session_for
-from .rebalance_history import Recorded
-from .replay import assigned_counts
+from .replayed import assigned_counts
 
 _NO_EVENTS = ("second round", "after-effect", "static restart", "written again")
 

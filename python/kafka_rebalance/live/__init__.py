@@ -5,19 +5,12 @@ from kafka_rebalance.errors import ClusterError
 
 from .client_properties import client_configs, read_properties
 from .committed_offsets import group_lags
-from .consumer_groups import Progress, snapshot
+from .consumer_groups import Progress, snapshot, snapshot_lines
 from .offsets_log import offsets_records
 from .other_groups import other_group
 from .recorded_leaders import group_leaders
 
 __all__ = [
-    "ClusterError",
-    "Progress",
-    "client_configs",
-    "group_lags",
-    "group_leaders",
-    "offsets_records",
-    "other_group",
-    "read_properties",
-    "snapshot",
-]
+    "ClusterError", "Progress", "client_configs", "group_lags", "group_leaders", "offsets_records",
+    "other_group", "read_properties", "snapshot", "snapshot_lines",
+]  # fmt: skip

@@ -2,7 +2,7 @@
 """Turns the settings of Kafka's own clients into arguments of kafka-python's clients.
 
     configs = client_configs(read_properties("client.properties"))
-    lines = snapshot("broker:9093", configs=configs)
+    groups = snapshot("broker:9093", configs=configs)
 
 Settings have Kafka's names (`security.protocol`, `sasl.jaas.config`, `ssl.truststore.location`). If
 the file lacks a setting, it is read from the environment: `sasl.jaas.config`, for example, from

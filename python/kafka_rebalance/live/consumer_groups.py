@@ -23,6 +23,8 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from kafka_rebalance.errors import ClusterError, GroupError
+from kafka_rebalance.group.model import quoted
+from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.wire.streams_groups import DescribedStreamsGroup
 
 from .broker_groups import DESCRIBE_APIS, Described, broker_line, described_groups, has_pattern
@@ -91,6 +93,41 @@ def snapshot(
     configs: Mapping[str, Any] | None = None,
     on_left_out: Callable[[str, str], None] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
+) -> Iterator[GroupSpec]:
+    """Yields the groups of a live cluster whose members own partitions.
+
+    The parameters, the order and the other errors are those of `snapshot_lines`. Its lines also
+    contain fields that a GroupSpec lacks, for example `leaderless` of a topic. A group that cannot
+    be read, for example because it is rebalancing, raises a GroupError. With `on_left_out`, it is
+    reported there instead, and the other groups follow; "*" then also stands for the groups that
+    brokers which are down coordinate.
+    """
+    lines = snapshot_lines(
+        bootstrap_server,
+        group_ids,
+        configs=configs,
+        on_left_out=on_left_out,
+        on_progress=on_progress,
+    )
+    for line in lines:
+        try:
+            group = GroupSpec.from_dict(line)
+        except GroupError as error:
+            if on_left_out is None:
+                error.add_note(f"group_id: {quoted(line['group_id'])}")
+                raise
+            on_left_out(line["group_id"] or "*", str(error))
+        else:
+            yield group
+
+
+def snapshot_lines(
+    bootstrap_server: str,
+    group_ids: Sequence[str] | None = None,
+    *,
+    configs: Mapping[str, Any] | None = None,
+    on_left_out: Callable[[str, str], None] | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Yields one contract line for each group of a live cluster whose members own partitions.
 
@@ -136,7 +173,7 @@ def with_topics(
 ) -> dict[str, Any]:
     """Returns a line of `described_line` with the topics that exist now in the cluster.
 
-    Errors: GroupError for a topic that this user may not describe; those of `snapshot`.
+    Errors: GroupError for a topic that this user may not describe; those of `snapshot_lines`.
     """
     with admin_client(bootstrap_server, configs) as admin:
         return _Reader(admin, importlib.import_module("kafka.errors")).with_topics(line)

@@ -104,7 +104,8 @@ def _unsecured(options: Mapping[str, str]) -> str:
             f"sasl.mechanism: OAUTHBEARER needs {_ENDPOINT}, or (for tests) "
             f"{_UNSECURED}StringClaim_{principal} in sasl.jaas.config"
         )
-    now = time.time()
+    # Whole seconds: a broker that looks within the same millisecond must not find it in its future.
+    now = int(time.time())
     life_s = float(options.get(f"{_UNSECURED}LifetimeSeconds", _LIFETIME_S))
     claims: dict[str, Any] = {"iat": now, "exp": now + life_s}
     for key, value in options.items():

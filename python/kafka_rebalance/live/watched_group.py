@@ -30,7 +30,7 @@ from kafka_rebalance.assignors.registry import assigns_tasks, shares_partitions
 from kafka_rebalance.errors import NotReachedError
 from kafka_rebalance.group.spec import GroupSpec
 
-from .consumer_groups import NO_SUCH_GROUP, snapshot, why_unlisted
+from .consumer_groups import NO_SUCH_GROUP, snapshot_lines, why_unlisted
 from .patience import Patience
 
 EVERY_S = 0.5
@@ -106,10 +106,10 @@ def described(
 ) -> dict[str, Any]:
     """Returns the group's line in a snapshot.
 
-    Errors: those of `snapshot`; NotReachedError if no broker lists a group that was seen before,
-    and brokers are down.
+    Errors: those of `snapshot_lines`; NotReachedError if no broker lists a group that was seen
+    before, and brokers are down.
     """
-    (line,) = snapshot(bootstrap_server, [group_id], configs=configs)
+    (line,) = snapshot_lines(bootstrap_server, [group_id], configs=configs)
     if was_seen and (why := why_unlisted(line.get("error", ""))):
         raise NotReachedError(why)
     return line

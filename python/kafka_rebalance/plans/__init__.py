@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans: the effect of changes on a group, rebalance by rebalance."""
 
-from .affected import as_far_as_affected as as_far_as_affected
-from .clients import Recipe as Recipe
-from .explanation import partition_from_text as partition_from_text
-from .figures import Figures as Figures
-from .leaders import LedPlan as LedPlan
-from .leaders import plans_by_leader as plans_by_leader
-from .rebalance_plan import RebalancePlan as RebalancePlan
-from .rebalance_plan import plan as plan
-from .rounds import Round as Round
-from .rounds import Step as Step
-from .samples import Samples as Samples
+from .clients import Recipe
+from .explanation import partition_from_text
+from .figures import Figures
+from .leaders import LedPlan, plans_by_leader
+from .possible import Level, Possible, best_possible
+from .rebalance_plan import RebalancePlan, plan
+from .rounds import Round, Step
+from .samples import Samples
+
+__all__ = [
+    "Figures", "LedPlan", "Level", "Possible", "RebalancePlan", "Recipe", "Round", "Samples",
+    "Step", "best_possible", "partition_from_text", "plan", "plans_by_leader",
+]  # fmt: skip

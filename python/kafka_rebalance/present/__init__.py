@@ -1,2 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds what `describe` shows: the present state of a group, and the findings."""
+
+from kafka_rebalance.assignors.connect.work import Task, Work
+
+from .broker_assigned import AssignedByBroker
+from .connect_workers import ConnectGroup, ConnectWorker
+from .description import Description, describe
+from .streams_group import StreamsGroupWithLag
+
+__all__ = [
+    "AssignedByBroker", "ConnectGroup", "ConnectWorker", "Description", "StreamsGroupWithLag",
+    "Task", "Work", "describe",
+]  # fmt: skip

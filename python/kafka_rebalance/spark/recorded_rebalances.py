@@ -21,14 +21,14 @@ from pyspark.sql import types as t
 
 from kafka_rebalance.errors import WireError
 from kafka_rebalance.group.model import TopicPartition
-from kafka_rebalance.history.departures import CommitTimes
-from kafka_rebalance.history.group_history import GroupHistory
-from kafka_rebalance.history.rebalance_history import (
+from kafka_rebalance.history.all_groups import (
     CONSUMER_GROUP_KEY,
     group_of,
     read_key,
     read_record,
 )
+from kafka_rebalance.history.departures import CommitTimes
+from kafka_rebalance.history.group_history import GroupHistory
 from kafka_rebalance.history.recorded import RecordedRebalance
 from kafka_rebalance.history.records import OffsetsRecord
 from kafka_rebalance.wire.group_records import OffsetCommitKey

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads nested Arrow columns. Offsets of lists and texts may have 32 or 64 bits, because Spark,
-//! pyarrow, pandas and polars differ. A column of Arrow's null type, or an absent optional column,
-//! has only nulls.
+//! Reads nested Arrow columns, which are found by name, in any order. Offsets of lists and texts
+//! may have 32 or 64 bits, because Spark, pyarrow, pandas and polars differ. A column of Arrow's
+//! null type, or an absent optional column, has only nulls.
 
 use std::fmt;
 use std::ops::Range;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
-use arrow_array::{Array, ArrayRef, RecordBatch, StructArray};
-use arrow_schema::DataType;
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_buffer::NullBuffer;
+use arrow_schema::{DataType, Fields};
+
+use crate::group::builder::Name;
+use crate::group::field_types::{Field, Input, Kind};
+use crate::group::model::TopicId;
 
 /// The error of a column that is missing, or whose type differs from the contract's.
 #[derive(Debug)]
@@ -25,79 +30,15 @@ impl fmt::Display for SchemaError {
     }
 }
 
-fn wrong(path: &str, expected: &str, found: &DataType) -> SchemaError {
-    SchemaError {
-        path: path.into(),
-        problem: format!("{found} is not {expected}"),
-    }
-}
-
-/// A set of named columns: those of a batch, or the fields of a list's structs.
-pub struct Structs<'a> {
-    path: String,
-    fields: Vec<(&'a str, &'a ArrayRef)>,
-    /// None for the columns of the batch, and for structs without values.
-    parent: Option<&'a StructArray>,
-    absent: bool,
-}
-
-impl<'a> Structs<'a> {
-    pub fn of_batch(batch: &'a RecordBatch) -> Self {
-        let schema = batch.schema_ref().fields();
-        let names = schema.iter().map(|field| field.name().as_str());
-        Self {
-            path: String::new(),
-            fields: names.zip(batch.columns()).collect(),
-            parent: None,
-            absent: false,
-        }
-    }
-
-    /// The column of this name. An absent optional column has only nulls.
-    pub fn column<C: Column<'a>>(&self, name: &str, required: bool) -> Result<C, SchemaError> {
-        let path = format!("{}{name}", self.path);
-        let found = self.fields.iter().find(|(field, _)| *field == name);
-        let own = found.map(|&(_, column)| column);
-        if own.is_none() && required && !self.absent {
-            let problem = "the column is missing".into();
-            return Err(SchemaError { path, problem });
-        }
-        C::of(path, Presence::of(own, self.parent))
-    }
-}
-
-/// A column and its null flags: an entry is present if neither it nor its struct is null.
-#[derive(Clone, Copy)]
-pub struct Presence<'a> {
-    /// None for an absent column, and for a column of Arrow's null type.
-    own: Option<&'a ArrayRef>,
-    parent: Option<&'a StructArray>,
-}
-
-impl<'a> Presence<'a> {
-    fn of(column: Option<&'a ArrayRef>, parent: Option<&'a StructArray>) -> Self {
-        let own = column.filter(|column| *column.data_type() != DataType::Null);
-        Self { own, parent }
-    }
-
-    fn at(&self, i: usize) -> bool {
-        self.own.is_some_and(|own| own.is_valid(i))
-            && self.parent.is_none_or(|parent| parent.is_valid(i))
-    }
-}
-
-/// A column of one kind; `of` returns an error for a column of another kind.
-pub trait Column<'a>: Sized {
-    fn of(path: String, presence: Presence<'a>) -> Result<Self, SchemaError>;
-}
-
-/// Binary values, for example keys or values of records.
-pub struct Bytes<'a> {
-    presence: Presence<'a>,
+/// A column and its parts. An entry is present if neither it nor its struct is null.
+pub struct Column<'a> {
+    nulls: Option<&'a NullBuffer>,
+    nulls_of_struct: Option<&'a NullBuffer>,
     values: Values<'a>,
 }
 
 enum Values<'a> {
+    /// Only nulls.
     Absent,
     Binary(&'a arrow_array::BinaryArray),
     LargeBinary(&'a arrow_array::LargeBinaryArray),
@@ -105,265 +46,254 @@ enum Values<'a> {
     Utf8(&'a arrow_array::StringArray),
     LargeUtf8(&'a arrow_array::LargeStringArray),
     Utf8View(&'a arrow_array::StringViewArray),
+    Int32(&'a [i32]),
+    Int64(&'a [i64]),
+    Boolean(&'a arrow_array::BooleanArray),
+    List(&'a [i32], Box<Column<'a>>),
+    LargeList(&'a [i64], Box<Column<'a>>),
+    /// By field of the table; None for a field that columns do not have.
+    Object(Vec<Option<Column<'a>>>),
 }
 
-impl<'a> Bytes<'a> {
-    fn of_types(
-        path: &str,
-        presence: Presence<'a>,
-        expected: &str,
-        is_expected: impl Fn(&DataType) -> bool,
-    ) -> Result<Self, SchemaError> {
-        let values = match presence.own.map(|column| (column, column.data_type())) {
-            None => Values::Absent,
-            Some((_, other)) if !is_expected(other) => return Err(wrong(path, expected, other)),
-            Some((column, DataType::Binary)) => Values::Binary(column.as_binary()),
-            Some((column, DataType::LargeBinary)) => Values::LargeBinary(column.as_binary()),
-            Some((column, DataType::BinaryView)) => Values::BinaryView(column.as_binary_view()),
-            Some((column, DataType::Utf8)) => Values::Utf8(column.as_string()),
-            Some((column, DataType::LargeUtf8)) => Values::LargeUtf8(column.as_string()),
-            Some((column, _)) => Values::Utf8View(column.as_string_view()),
-        };
-        Ok(Self { presence, values })
+impl<'a> Column<'a> {
+    /// Finds the columns of a table's fields.
+    pub fn of_batch(batch: &'a RecordBatch, table: &[Field]) -> Result<Self, SchemaError> {
+        let columns = (batch.schema_ref().fields(), batch.columns());
+        Self::of_fields("", columns, None, table)
     }
 
-    pub fn get(&self, i: usize) -> Option<&'a [u8]> {
-        if !self.presence.at(i) {
+    fn of_fields(
+        path: &str,
+        columns: (&'a Fields, &'a [ArrayRef]),
+        nulls: Option<&'a NullBuffer>,
+        table: &[Field],
+    ) -> Result<Self, SchemaError> {
+        let one = |field: &Field| {
+            if field.only.is_some() {
+                return Ok(None);
+            }
+            if let Kind::Beside(table) = field.kind {
+                return Self::of_fields(path, columns, nulls, table).map(Some);
+            }
+            let path = format!("{path}{}", field.name);
+            let found = columns.0.find(field.name).map(|(i, _)| &columns.1[i]);
+            if found.is_none() && field.is_required {
+                let problem = "the column is missing".into();
+                return Err(SchemaError { path, problem });
+            }
+            Self::of(path, found, nulls, &field.kind).map(Some)
+        };
+        let fields = table.iter().map(one).collect::<Result<_, _>>()?;
+        Ok(Self {
+            nulls: None,
+            nulls_of_struct: None,
+            values: Values::Object(fields),
+        })
+    }
+
+    /// Makes a column of one kind. Returns an error for an array of another type.
+    pub fn of(
+        path: String,
+        found: Option<&'a ArrayRef>,
+        nulls_of_struct: Option<&'a NullBuffer>,
+        kind: &Kind,
+    ) -> Result<Self, SchemaError> {
+        let Some(array) = found.filter(|array| *array.data_type() != DataType::Null) else {
+            return Ok(Self {
+                nulls: None,
+                nulls_of_struct,
+                values: Values::Absent,
+            });
+        };
+        let items = |values, item| {
+            let items = Self::of(format!("{path}[]"), Some(values), None, item);
+            items.map(Box::new)
+        };
+        use Kind::{Bytes, Flag, Line, List, Object, Run, Text, Topic, Whole};
+        let values = match (kind, array.data_type()) {
+            (Bytes | Line, DataType::Binary) => Values::Binary(array.as_binary()),
+            (Bytes | Line, DataType::LargeBinary) => Values::LargeBinary(array.as_binary()),
+            (Bytes | Line, DataType::BinaryView) => Values::BinaryView(array.as_binary_view()),
+            (Text | Topic | Line, DataType::Utf8) => Values::Utf8(array.as_string()),
+            (Text | Topic | Line, DataType::LargeUtf8) => Values::LargeUtf8(array.as_string()),
+            (Text | Topic | Line, DataType::Utf8View) => Values::Utf8View(array.as_string_view()),
+            (Whole(..) | Topic, DataType::Int32) => {
+                Values::Int32(array.as_primitive::<Int32Type>().values())
+            }
+            (Whole(..) | Topic, DataType::Int64) => {
+                Values::Int64(array.as_primitive::<Int64Type>().values())
+            }
+            (Flag, DataType::Boolean) => Values::Boolean(array.as_boolean()),
+            (List(item), DataType::List(_)) => {
+                let list = array.as_list::<i32>();
+                Values::List(list.value_offsets(), items(list.values(), item)?)
+            }
+            (List(item), DataType::LargeList(_)) => {
+                let list = array.as_list::<i64>();
+                Values::LargeList(list.value_offsets(), items(list.values(), item)?)
+            }
+            (Object(table) | Run(table), DataType::Struct(_)) => {
+                let structs = array.as_struct();
+                let columns = (structs.fields(), structs.columns());
+                return Self::of_fields(&format!("{path}."), columns, structs.nulls(), table);
+            }
+            (_, found) => {
+                let problem = format!("{found} is not {}", expected(kind));
+                return Err(SchemaError { path, problem });
+            }
+        };
+        Ok(Self {
+            nulls: array.nulls(),
+            nulls_of_struct,
+            values,
+        })
+    }
+
+    /// The column of a table's field that columns have.
+    pub fn field(&self, i: usize) -> &Self {
+        match &self.values {
+            Values::Object(fields) => fields[i].as_ref().expect("a field of columns"),
+            _ => unreachable!("an object"),
+        }
+    }
+
+    /// The value of a row or of a list's entry.
+    pub fn at(&self, at: usize) -> Cell<'_, 'a> {
+        Cell { column: self, at }
+    }
+
+    #[inline]
+    fn is_null(&self, i: usize) -> bool {
+        matches!(self.values, Values::Absent)
+            || self.nulls.is_some_and(|nulls| nulls.is_null(i))
+            || self.nulls_of_struct.is_some_and(|nulls| nulls.is_null(i))
+    }
+
+    /// Binary values or those of a string, which need not be UTF-8.
+    #[inline]
+    pub fn bytes(&self, i: usize) -> Option<&'a [u8]> {
+        if self.is_null(i) {
             return None;
         }
         match self.values {
-            Values::Absent => None,
             Values::Binary(array) => Some(array.value(i)),
             Values::LargeBinary(array) => Some(array.value(i)),
             Values::BinaryView(array) => Some(array.value(i)),
             Values::Utf8(array) => Some(array.value(i).as_bytes()),
             Values::LargeUtf8(array) => Some(array.value(i).as_bytes()),
             Values::Utf8View(array) => Some(array.value(i).as_bytes()),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    pub fn whole(&self, i: usize) -> Option<i64> {
+        match self.values {
+            _ if self.is_null(i) => None,
+            Values::Int32(values) => Some(values[i].into()),
+            Values::Int64(values) => Some(values[i]),
+            _ => None,
+        }
+    }
+
+    /// The entries of list i: a range of the second column.
+    #[inline]
+    pub fn list(&self, i: usize) -> Option<(Range<usize>, &Self)> {
+        match &self.values {
+            _ if self.is_null(i) => None,
+            Values::List(ends, items) => Some((ends[i] as usize..ends[i + 1] as usize, items)),
+            Values::LargeList(ends, items) => Some((ends[i] as usize..ends[i + 1] as usize, items)),
+            _ => None,
         }
     }
 }
 
-fn is_binary(found: &DataType) -> bool {
-    use DataType::{Binary, BinaryView, LargeBinary};
-    matches!(found, Binary | LargeBinary | BinaryView)
-}
-
-fn is_text(found: &DataType) -> bool {
-    use DataType::{LargeUtf8, Utf8, Utf8View};
-    matches!(found, Utf8 | LargeUtf8 | Utf8View)
-}
-
-impl<'a> Column<'a> for Bytes<'a> {
-    fn of(path: String, presence: Presence<'a>) -> Result<Self, SchemaError> {
-        Self::of_types(&path, presence, "binary", is_binary)
+fn expected(kind: &Kind) -> &'static str {
+    match kind {
+        Kind::Text | Kind::Topic => "a string",
+        Kind::Bytes => "binary",
+        Kind::Line => "binary or a string",
+        Kind::Whole(..) => "an integer of 32 or 64 bits",
+        Kind::Flag => "a boolean",
+        Kind::List(_) => "a list",
+        Kind::Object(_) | Kind::Run(_) | Kind::Beside(_) => "a struct",
     }
 }
 
-/// Text values, which are checked when they are read.
-pub struct Strings<'a>(Bytes<'a>);
-
-impl<'a> Column<'a> for Strings<'a> {
-    fn of(path: String, presence: Presence<'a>) -> Result<Self, SchemaError> {
-        Bytes::of_types(&path, presence, "a string", is_text).map(Self)
-    }
+/// One value of a column.
+#[derive(Clone, Copy)]
+pub struct Cell<'c, 'a> {
+    column: &'c Column<'a>,
+    at: usize,
 }
 
-impl<'a> Strings<'a> {
-    /// Returns an error if the bytes are not UTF-8. Arrow's importers do not validate strings, and
-    /// Spark keeps any bytes. Each string is checked here, so a bad one fails only its own row.
-    pub fn get(&self, i: usize) -> Result<Option<&'a str>, NotUtf8> {
-        let checked = self.0.get(i).map(std::str::from_utf8).transpose();
-        checked.map_err(|_| NotUtf8)
-    }
+#[cold]
+fn null(noun: &str) -> String {
+    format!("null is not a {noun}")
 }
 
-pub struct NotUtf8;
+#[cold]
+fn no_place(place: i64, declared: usize) -> String {
+    format!("{place} is no place in topics, of which there are {declared}")
+}
 
-/// Contract lines (one group as JSON in each), as bytes or as text.
-pub struct Lines<'a>(Bytes<'a>);
-
-impl<'a> Lines<'a> {
-    /// Finds the only column of a batch; returns an error if there are several, or none.
-    pub fn of(batch: &'a RecordBatch) -> Result<Self, SchemaError> {
-        let [column] = batch.columns() else {
-            let problem = format!("{} columns in place of one of lines", batch.num_columns());
-            let path = "batch".into();
-            return Err(SchemaError { path, problem });
+impl<'a> Input<'a> for Cell<'_, 'a> {
+    #[inline]
+    fn fields<const N: usize>(
+        &self,
+        _table: &'static [Field; N],
+    ) -> Result<[Option<Self>; N], String> {
+        let Values::Object(columns) = &self.column.values else {
+            return Ok([None; N]);
         };
-        let name = batch.schema_ref().field(0).name();
-        let presence = Presence {
-            own: Some(column),
-            parent: None,
-        };
-        let lines = Bytes::of_types(name, presence, "binary or a string", |found| {
-            is_binary(found) || is_text(found)
-        });
-        lines.map(Self)
+        Ok(std::array::from_fn(|i| {
+            let column = columns[i].as_ref()?;
+            (!column.is_null(self.at)).then(|| column.at(self.at))
+        }))
     }
 
-    /// One line; null counts as an empty line.
-    pub fn get(&self, i: usize) -> &'a [u8] {
-        self.0.get(i).unwrap_or_default()
+    fn is_null(&self) -> bool {
+        self.column.is_null(self.at)
     }
-}
 
-pub struct Integers<'a> {
-    presence: Presence<'a>,
-    numbers: Numbers<'a>,
-}
-
-enum Numbers<'a> {
-    Absent,
-    Int32(&'a [i32]),
-    Int64(&'a [i64]),
-}
-
-impl<'a> Column<'a> for Integers<'a> {
-    fn of(path: String, presence: Presence<'a>) -> Result<Self, SchemaError> {
-        let numbers = match presence.own.map(|column| (column, column.data_type())) {
-            None => Numbers::Absent,
-            Some((column, DataType::Int32)) => {
-                Numbers::Int32(column.as_primitive::<Int32Type>().values())
-            }
-            Some((column, DataType::Int64)) => {
-                Numbers::Int64(column.as_primitive::<Int64Type>().values())
-            }
-            Some((_, other)) => return Err(wrong(&path, "an integer of 32 or 64 bits", other)),
-        };
-        Ok(Self { presence, numbers })
+    /// Arrow's importers do not validate strings, and Spark keeps any bytes. Each string is checked
+    /// here, so a bad one fails only its own row.
+    #[inline]
+    fn text(&self) -> Result<&'a str, String> {
+        let bytes = self.column.bytes(self.at).ok_or_else(|| null("string"))?;
+        std::str::from_utf8(bytes).map_err(|_| "not UTF-8".into())
     }
-}
 
-impl Integers<'_> {
-    pub fn get(&self, i: usize) -> Option<i64> {
-        if !self.presence.at(i) {
-            return None;
-        }
-        match self.numbers {
-            Numbers::Absent => None,
-            Numbers::Int32(values) => Some(values[i].into()),
-            Numbers::Int64(values) => Some(values[i]),
-        }
-    }
-}
-
-pub struct Booleans<'a> {
-    presence: Presence<'a>,
-    values: Option<&'a arrow_array::BooleanArray>,
-}
-
-impl<'a> Column<'a> for Booleans<'a> {
-    fn of(path: String, presence: Presence<'a>) -> Result<Self, SchemaError> {
-        let values = match presence.own.map(|column| (column, column.data_type())) {
-            None => None,
-            Some((column, DataType::Boolean)) => Some(column.as_boolean()),
-            Some((_, other)) => return Err(wrong(&path, "a boolean", other)),
-        };
-        Ok(Self { presence, values })
-    }
-}
-
-impl Booleans<'_> {
-    pub fn get(&self, i: usize) -> Option<bool> {
-        let values = self.values.filter(|_| self.presence.at(i));
-        values.map(|values| values.value(i))
-    }
-}
-
-/// Topics by name, or by index in the group's own list. An index is cheaper to pass.
-pub enum Topics<'a> {
-    Named(Strings<'a>),
-    Placed(Integers<'a>),
-}
-
-impl<'a> Column<'a> for Topics<'a> {
-    fn of(path: String, presence: Presence<'a>) -> Result<Self, SchemaError> {
-        match presence.own.map(|column| column.data_type()) {
-            Some(DataType::Int32 | DataType::Int64) => {
-                Integers::of(path, presence).map(Self::Placed)
-            }
-            _ => Strings::of(path, presence).map(Self::Named),
-        }
-    }
-}
-
-pub struct Lists<'a> {
-    path: String,
-    presence: Presence<'a>,
-    offsets: Offsets<'a>,
-    values: Presence<'a>,
-}
-
-enum Offsets<'a> {
-    Absent,
-    Narrow(&'a [i32]),
-    Wide(&'a [i64]),
-}
-
-impl<'a> Column<'a> for Lists<'a> {
-    fn of(path: String, presence: Presence<'a>) -> Result<Self, SchemaError> {
-        let (offsets, values) = match presence.own.map(|column| (column, column.data_type())) {
-            None => (Offsets::Absent, None),
-            Some((column, DataType::List(_))) => {
-                let list = column.as_list::<i32>();
-                (Offsets::Narrow(list.value_offsets()), Some(list.values()))
-            }
-            Some((column, DataType::LargeList(_))) => {
-                let list = column.as_list::<i64>();
-                (Offsets::Wide(list.value_offsets()), Some(list.values()))
-            }
-            Some((_, other)) => return Err(wrong(&path, "a list", other)),
-        };
-        Ok(Self {
-            path,
-            values: Presence::of(values, None),
-            presence,
-            offsets,
-        })
-    }
-}
-
-impl<'a> Lists<'a> {
-    /// The range of list i's entries within all values; None for null.
-    pub fn get(&self, i: usize) -> Option<Range<usize>> {
-        if !self.presence.at(i) {
-            return None;
-        }
-        match self.offsets {
-            Offsets::Absent => None,
-            Offsets::Narrow(offsets) => Some(offsets[i] as usize..offsets[i + 1] as usize),
-            Offsets::Wide(offsets) => Some(offsets[i] as usize..offsets[i + 1] as usize),
+    fn flag(&self) -> Result<bool, String> {
+        match self.column.values {
+            Values::Boolean(flags) => Ok(flags.value(self.at)),
+            _ => Err(null("boolean")),
         }
     }
 
-    fn element(&self) -> String {
-        format!("{}[]", self.path)
+    #[inline]
+    fn whole(&self, kind: &Kind) -> Result<i64, String> {
+        let number = self.column.whole(self.at);
+        number.ok_or_else(|| null(kind.noun()))
     }
 
-    pub fn structs(&self) -> Result<Structs<'a>, SchemaError> {
-        let path = format!("{}.", self.element());
-        let Some(values) = self.values.own else {
-            return Ok(Structs {
-                path,
-                fields: Vec::new(),
-                parent: None,
-                absent: true,
-            });
-        };
-        let Some(parent) = values.as_struct_opt() else {
-            return Err(wrong(&self.element(), "a struct", values.data_type()));
-        };
-        let names = parent.fields().iter().map(|field| field.name().as_str());
-        Ok(Structs {
-            path,
-            fields: names.zip(parent.columns()).collect(),
-            parent: Some(parent),
-            absent: false,
-        })
+    #[inline]
+    fn list(&self, _item: &'static Kind) -> Result<impl Iterator<Item = Self>, String> {
+        let (range, items) = self.column.list(self.at).ok_or_else(|| null("list"))?;
+        Ok(range.map(|at| items.at(at)))
     }
 
-    /// The column with the entries of all lists.
-    pub fn elements<C: Column<'a>>(&self) -> Result<C, SchemaError> {
-        C::of(self.element(), self.values)
+    /// A topic by its name, or by its index in the group's list, which is cheaper to pass.
+    #[inline]
+    fn topic(&self, declared: usize) -> Result<Name<'a>, String> {
+        if !matches!(self.column.values, Values::Int32(_) | Values::Int64(_)) {
+            return self.text().map(Name::Text);
+        }
+        let place = self.column.whole(self.at);
+        let place = place.ok_or_else(|| null("string"))?;
+        if !(0..declared as i64).contains(&place) {
+            return Err(no_place(place, declared));
+        }
+        Ok(Name::Place(place as TopicId))
     }
 }

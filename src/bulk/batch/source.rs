@@ -4,12 +4,13 @@
 
 use arrow_array::RecordBatch;
 
-use super::columns::{Lines, SchemaError};
-use super::groups::{Groups, earlier};
+use super::columns::{Column, SchemaError};
 use crate::bulk::lines::in_parallel;
 use crate::bulk::records::{self, Group, Inventory, Records};
 use crate::error::GroupError;
 use crate::group::contract;
+use crate::group::field_types::{Field, Given, Kind};
+use crate::group::group_fields::{self, GROUP};
 use crate::group::spec::GroupSpec;
 use crate::json::Value;
 
@@ -32,9 +33,51 @@ pub struct Source<'a> {
 }
 
 enum Found<'a> {
-    Columns(Box<Groups<'a>>),
+    Columns(Box<Columns<'a>>),
     Lines(Vec<Result<Value, GroupError>>),
     Records(Vec<records::Row<'a>>, &'a Inventory),
+}
+
+struct Columns<'a> {
+    group: Column<'a>,
+    error: Column<'a>,
+}
+
+static ERROR: [Field; 1] = [Field::new("error", Kind::Text)];
+
+impl<'a> Columns<'a> {
+    fn of(batch: &'a RecordBatch) -> Result<Self, SchemaError> {
+        let group = Column::of_batch(batch, &GROUP)?;
+        let error = Column::of_batch(batch, &ERROR)?;
+        Ok(Self { group, error })
+    }
+
+    /// The group of a row. If an earlier step has set the row's `error`, the row keeps this error.
+    fn group(&self, row: usize, max_partitions: u64) -> Result<GroupSpec<'a>, GroupError> {
+        let whole = Given::whole_row(self.error.at(row));
+        let [error] = whole.fields(&ERROR)?;
+        match error.optional_text()? {
+            Some(error) => Err(earlier(error)),
+            None => group_fields::read(self.group.at(row), max_partitions),
+        }
+    }
+}
+
+/// Finds the only column of a batch; returns an error if there are several, or none.
+fn lines(batch: &RecordBatch) -> Result<Column<'_>, SchemaError> {
+    let [column] = batch.columns() else {
+        let problem = format!("{} columns in place of one of lines", batch.num_columns());
+        let path = "batch".into();
+        return Err(SchemaError { path, problem });
+    };
+    let name = batch.schema_ref().field(0).name();
+    Column::of(name.clone(), Some(column), None, &Kind::Line)
+}
+
+/// Makes an error from the text that an earlier step wrote.
+fn earlier(error: &str) -> GroupError {
+    let (path, problem) = error.split_once(": ").unwrap_or(("group", error));
+    GroupError::new(path, problem)
 }
 
 impl<'a> Source<'a> {
@@ -42,10 +85,11 @@ impl<'a> Source<'a> {
     pub fn of(batch: &'a RecordBatch, threads: usize, form: Form<'a>) -> Result<Self, SchemaError> {
         let rows = batch.num_rows();
         let groups = match form {
-            Form::Columns => Found::Columns(Box::new(Groups::of(batch)?)),
+            Form::Columns => Found::Columns(Box::new(Columns::of(batch)?)),
             Form::Lines => {
-                let lines = Lines::of(batch)?;
-                let parsed = in_parallel(rows, threads, |row| contract::parse(lines.get(row)));
+                let lines = lines(batch)?;
+                let line = |row| lines.bytes(row).unwrap_or_default();
+                let parsed = in_parallel(rows, threads, |row| contract::parse(line(row)));
                 Found::Lines(parsed)
             }
             Form::Records(inventory) => {
@@ -67,7 +111,10 @@ impl<'a> Source<'a> {
     /// The group's id; None if it is missing or unreadable.
     pub fn group_id(&self, row: usize) -> Option<&str> {
         match &self.groups {
-            Found::Columns(groups) => groups.group_id(row),
+            Found::Columns(columns) => {
+                let group_id = columns.group.field(0).bytes(row)?;
+                std::str::from_utf8(group_id).ok()
+            }
             Found::Lines(values) => contract::group_id(values[row].as_ref().ok()?),
             Found::Records(rows, _) => rows[row].0,
         }
@@ -75,7 +122,7 @@ impl<'a> Source<'a> {
 
     pub fn group(&self, row: usize, max_partitions: u64) -> Result<GroupSpec<'_>, GroupError> {
         match &self.groups {
-            Found::Columns(groups) => groups.group(row, max_partitions),
+            Found::Columns(columns) => columns.group(row, max_partitions),
             Found::Lines(values) => match &values[row] {
                 Ok(value) => contract::from_value(value, max_partitions),
                 Err(error) => Err(error.clone()),

@@ -5,9 +5,10 @@
 use std::borrow::Cow;
 
 use super::{Group, Inventory, Member, racks};
-use crate::bulk::batch::cells::count;
 use crate::error::GroupError;
-use crate::group::builder::{GroupBuilder, MemberFields};
+use crate::group::builder::{GroupBuilder, Name};
+use crate::group::field_types::{Kind, PARTITION};
+use crate::group::group_fields::COUNT;
 use crate::group::model::{AsSent, UserData};
 use crate::group::spec::GroupSpec;
 
@@ -21,41 +22,44 @@ pub fn spec<'s>(
     let mut builder = GroupBuilder::new(group.group_id, group.assignor);
     for (i, (name, partitions)) in group.topics.iter().enumerate() {
         let path = || format!("topics[{i}].partitions");
-        builder.topic(name, count((*partitions).into(), "count", path)?);
+        builder.topic(name, checked(&COUNT, *partitions, path)?);
         if let Some(partitions) = racks(inventory, name) {
             builder.topic_racks();
             for replicas in partitions {
-                builder.replica_racks(replicas.iter().flatten().map(String::as_str));
+                let racks = replicas.iter().flatten();
+                builder.replica_racks(racks.map(|rack| Ok::<_, GroupError>(rack.as_str())))?;
             }
         }
     }
     builder.leader_library(group.leader_library);
     for (i, member) in group.members.iter().enumerate() {
-        builder.member(fields(group, member));
-        for topic in &group.subscription(member).topics {
-            let topic = builder.subscribed_id(topic);
-            builder.subscribe(topic);
-        }
+        let (instance, client_id) = (member.group_instance_id, Some(member.client_id));
+        builder.member(member.member_id, instance, client_id);
+        let subscription = group.subscription(member);
+        let topics = subscription.topics.iter();
+        builder.subscribe_to(topics.map(|topic| Ok::<_, GroupError>(Name::Text(topic))))?;
         own(&mut builder, i, member)?;
+        let rack_id = subscription.rack_id.as_deref();
+        builder.sent(Some(group.generation_id), rack_id, as_sent(member));
     }
     builder.finish(max_partitions)
 }
 
-fn fields<'s>(group: &'s Group, member: &'s Member) -> MemberFields<'s> {
+fn as_sent(member: &Member) -> AsSent {
     let (version, user_data) = member.sent.unzip();
     let by_name = |name| UserData::by_name(name).expect("a name of `wire/sent_members.rs`");
-    MemberFields {
-        member_id: member.member_id,
-        group_instance_id: member.group_instance_id,
-        client_id: Some(member.client_id),
-        rack_id: group.subscription(member).rack_id.as_deref(),
-        generation_id: Some(group.generation_id),
-        as_sent: AsSent {
-            subscription_version: version.map(|version| version as u8),
-            user_data: user_data.flatten().map(by_name),
-            ..AsSent::default()
-        },
+    AsSent {
+        subscription_version: version.map(|version| version as u8),
+        user_data: user_data.flatten().map(by_name),
+        ..AsSent::default()
     }
+}
+
+fn checked(kind: &Kind, number: i32, path: impl FnOnce() -> String) -> Result<u32, GroupError> {
+    let checked = kind.checked(number.into());
+    checked
+        .map(|number| number as u32)
+        .map_err(|problem| GroupError::new(path(), problem))
 }
 
 /// Adds the partitions that a member holds. The path in an error counts runs, as a row lists them:
@@ -67,8 +71,8 @@ fn own<'s>(builder: &mut GroupBuilder<'s>, i: usize, member: &'s Member) -> Resu
             continue;
         }
         let topic = match entry.topic() {
-            Cow::Borrowed(name) => builder.owned_id(name),
-            Cow::Owned(name) => builder.owned_id(repaired(member, &name)),
+            Cow::Borrowed(name) => builder.owned_id(Name::Text(name)),
+            Cow::Owned(name) => builder.owned_id(Name::Text(repaired(member, &name))),
         };
         if last != Some(topic) {
             (runs, in_run, last) = (runs + 1, 0, Some(topic));
@@ -76,7 +80,7 @@ fn own<'s>(builder: &mut GroupBuilder<'s>, i: usize, member: &'s Member) -> Resu
         for partition in entry.partitions() {
             let run = runs - 1;
             let path = || format!("members[{i}].owned_partitions[{run}].partitions[{in_run}]");
-            builder.own(topic, count(partition.into(), "partition", path)?);
+            builder.own(topic, checked(&PARTITION, partition, path)?);
             in_run += 1;
         }
     }

@@ -9,7 +9,8 @@
 
 Mirror: `src/plans/possible/optimum.rs`.
 
->>> from kafka_rebalance import GroupSpec, Member, Topic, TopicPartition, best_possible
+>>> from kafka_rebalance import GroupSpec, Member, Topic, TopicPartition
+>>> from kafka_rebalance.plans import best_possible
 >>> a, b = (TopicPartition("t", p) for p in range(2))
 >>> group = GroupSpec(
 ...     "g",

@@ -5,8 +5,8 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 from kafka_rebalance.group.html_tables import escaped
+from kafka_rebalance.history.all_groups import Recorded
 from kafka_rebalance.history.patterns import Pattern
-from kafka_rebalance.history.rebalance_history import Recorded
 from kafka_rebalance.history.recorded import RecordedRebalance
 from kafka_rebalance.report.text.names import counted, cut, short_names, shortened
 from kafka_rebalance.report.text.pages import page, scrolled, table

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from kafka_rebalance.history.counterfactual import Counterfactual
 from kafka_rebalance.history.patterns import Pattern
 from kafka_rebalance.history.recorded import RecordedRebalance, total_moves
-from kafka_rebalance.history.replay import ReplayedRebalance, replay_shares
+from kafka_rebalance.history.replayed import ReplayedRebalance, replay_shares
 from kafka_rebalance.report.plans.plan import print_wrapped
 from kafka_rebalance.report.text.names import counted, cut, runs, short_names, shortened
 from kafka_rebalance.report.text.tables import print_table

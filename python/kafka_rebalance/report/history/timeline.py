@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from kafka_rebalance.group.html_tables import escaped
+from kafka_rebalance.history.all_groups import Recorded
 from kafka_rebalance.history.group_log import RecordedGeneration, RecordedMember
-from kafka_rebalance.history.rebalance_history import Recorded
 from kafka_rebalance.history.recorded import RecordedRebalance
 from kafka_rebalance.report.text.names import counted, cut, short_names
 

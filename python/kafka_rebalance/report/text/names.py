@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
-from kafka_rebalance.group.model import TopicPartition, shown
+from kafka_rebalance.errors import shown
+from kafka_rebalance.group.model import TopicPartition
 from kafka_rebalance.plans.changes.made_up import own_short_name
 
 _UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import BinaryIO, TextIO
 
-from kafka_rebalance.group.model import shown
+from kafka_rebalance.errors import shown
 
 
 @contextmanager

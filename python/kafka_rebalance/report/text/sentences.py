@@ -14,7 +14,7 @@ import sys
 import textwrap
 from typing import TextIO
 
-from kafka_rebalance.group.model import shown
+from kafka_rebalance.errors import shown
 
 from .tables import MOST_COLUMNS
 from .terminal import red

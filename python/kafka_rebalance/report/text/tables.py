@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import NamedTuple
 
-from kafka_rebalance.group.model import shown
+from kafka_rebalance.errors import shown
 
 from .terminal import bold
 

@@ -21,7 +21,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, TextIO
 
-from kafka_rebalance.group.model import shown
+from kafka_rebalance.errors import shown
 
 _STYLED = re.compile("(\x1b\\[(?:1|31)m)(.*?)(\x1b\\[0m)", re.DOTALL)
 

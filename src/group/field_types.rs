@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Mirror of `group/field_types.py` and `group/field_paths.py`: the kinds of fields of a group, and
+//! the values that they are read from. An error has the field's path.
+
+use std::fmt;
+
+use super::builder::Name;
+use crate::error::GroupError;
+
+type Result<T, E = GroupError> = std::result::Result<T, E>;
+
+pub enum Kind {
+    Text,
+    /// The name of a topic. A column may have its place in the group's list of topics instead.
+    Topic,
+    /// A whole number: its noun in errors, the least one and the greatest one.
+    Whole(&'static str, i64, i64),
+    Flag,
+    /// Bytes, and a contract line as bytes or as a string; only columns have them.
+    Bytes,
+    Line,
+    List(&'static Kind),
+    Object(&'static [Field]),
+    /// An object with partitions of one topic. Python objects have one pair for each partition.
+    Run(&'static [Field]),
+    /// An attribute of the Python object, whose fields stand beside the object's own elsewhere.
+    Beside(&'static [Field]),
+}
+
+pub const PARTITION: Kind = Kind::Whole("partition", 0, i32::MAX as i64);
+
+impl Kind {
+    /// The fields of an object, or of the objects in a list.
+    pub fn table(&self) -> Option<&'static [Field]> {
+        match self {
+            Self::List(item) => item.table(),
+            Self::Object(table) | Self::Run(table) | Self::Beside(table) => Some(table),
+            _ => None,
+        }
+    }
+
+    /// What errors call a value of this kind.
+    pub fn noun(&self) -> &'static str {
+        match self {
+            Self::Whole(noun, ..) => noun,
+            _ => "string",
+        }
+    }
+
+    /// The problem of a whole number that is out of bounds.
+    #[cold]
+    pub fn outside(&self, number: impl fmt::Display) -> String {
+        let Self::Whole(noun, least, most) = self else {
+            unreachable!("a whole number");
+        };
+        format!("{number} is not a {noun} from {least} to {most}")
+    }
+
+    /// Checks the bounds of a whole number.
+    #[inline]
+    pub fn checked(&self, number: i64) -> Result<i64, String> {
+        match self {
+            Self::Whole(_, least, most) if number < *least || number > *most => {
+                Err(self.outside(number))
+            }
+            _ => Ok(number),
+        }
+    }
+}
+
+/// A field of an object.
+pub struct Field {
+    pub name: &'static str,
+    pub kind: Kind,
+    pub is_required: bool,
+    /// The only form of groups that has the field; None: all have it.
+    pub only: Option<Form>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    Lines,
+    Objects,
+}
+
+impl Field {
+    /// An optional field.
+    pub const fn new(name: &'static str, kind: Kind) -> Self {
+        let (is_required, only) = (false, None);
+        Self {
+            name,
+            kind,
+            is_required,
+            only,
+        }
+    }
+
+    pub const fn required(name: &'static str, kind: Kind) -> Self {
+        let is_required = true;
+        Self {
+            is_required,
+            ..Self::new(name, kind)
+        }
+    }
+
+    pub const fn only(form: Form, name: &'static str, kind: Kind) -> Self {
+        let only = Some(form);
+        Self {
+            only,
+            ..Self::new(name, kind)
+        }
+    }
+
+    /// Whether an object of a line has the field under its own name.
+    pub fn is_in_lines(&self) -> bool {
+        self.only != Some(Form::Objects) && !matches!(self.kind, Kind::Beside(_))
+    }
+}
+
+/// A value that a group is read from: of a contract line, of columns, or of Python objects. Names
+/// are borrowed for `'a`. An error is the problem without the path.
+pub trait Input<'a>: Clone {
+    /// The values of an object's fields, in the order of the table. None if absent or null.
+    fn fields<const N: usize>(
+        &self,
+        table: &'static [Field; N],
+    ) -> Result<[Option<Self>; N], String>;
+
+    fn is_null(&self) -> bool;
+
+    fn text(&self) -> Result<&'a str, String>;
+
+    fn flag(&self) -> Result<bool, String>;
+
+    /// A whole number, which need not be in the bounds of `kind`.
+    fn whole(&self, kind: &Kind) -> Result<i64, String>;
+
+    fn list(&self, item: &'static Kind) -> Result<impl Iterator<Item = Self>, String>;
+
+    /// A topic of a group that has declared so many topics.
+    fn topic(&self, _declared: usize) -> Result<Name<'a>, String> {
+        self.text().map(Name::Text)
+    }
+
+    /// Whether two lists are known to be equal.
+    fn equals(&self, _other: &Self) -> bool {
+        false
+    }
+}
+
+/// The path of a value.
+pub enum Path<'p> {
+    Line,
+    Field(&'p Path<'p>, &'static str),
+    Entry(&'p Path<'p>, usize),
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line => write!(f, "line"),
+            Self::Field(Self::Line, name) => write!(f, "{name}"),
+            Self::Field(object, name) => write!(f, "{object}.{name}"),
+            Self::Entry(list, i) => write!(f, "{list}[{i}]"),
+        }
+    }
+}
+
+/// A value at its place in a group. Each function returns an error if the value is not of its kind,
+/// or if it is absent and the function's name does not begin with `optional`.
+pub struct Given<'p, I> {
+    pub kind: &'static Kind,
+    pub value: Option<I>,
+    pub path: Path<'p>,
+}
+
+impl<'a, 'p, I: Input<'a>> Given<'p, I> {
+    /// A group, or another object that is a whole line or row.
+    pub fn whole_row(value: I) -> Self {
+        Self {
+            kind: &Kind::Object(&[]),
+            value: Some(value),
+            path: Path::Line,
+        }
+    }
+
+    #[cold]
+    pub fn wrong(&self, problem: impl Into<String>) -> GroupError {
+        GroupError::new(self.path.to_string(), problem)
+    }
+
+    #[inline]
+    fn value(&self) -> Result<&I> {
+        self.value.as_ref().ok_or_else(|| self.wrong("missing"))
+    }
+
+    fn optional<T>(&self, read: impl FnOnce(&Self) -> Result<T>) -> Result<Option<T>> {
+        self.value.as_ref().map(|_| read(self)).transpose()
+    }
+
+    #[inline]
+    pub fn fields<const N: usize>(&self, table: &'static [Field; N]) -> Result<[Given<'_, I>; N]> {
+        let values = self
+            .value()?
+            .fields(table)
+            .map_err(|problem| self.wrong(problem))?;
+        let object = match (self.kind, &self.path) {
+            (Kind::Beside(_), Path::Field(object, _)) => object,
+            (_, path) => path,
+        };
+        let mut table = table.iter();
+        Ok(values.map(|value| {
+            let Field { name, kind, .. } = table.next().expect("one for each value");
+            let path = Path::Field(object, name);
+            Given { kind, value, path }
+        }))
+    }
+
+    #[inline]
+    pub fn text(&self) -> Result<&'a str> {
+        self.value()?.text().map_err(|problem| self.wrong(problem))
+    }
+
+    pub fn optional_text(&self) -> Result<Option<&'a str>> {
+        self.optional(Self::text)
+    }
+
+    /// Whether a list's entry is null.
+    pub fn is_null(&self) -> bool {
+        self.value.as_ref().is_some_and(I::is_null)
+    }
+
+    #[inline(always)]
+    pub fn topic(&self, declared: usize) -> Result<Name<'a>> {
+        self.value()?
+            .topic(declared)
+            .map_err(|problem| self.wrong(problem))
+    }
+
+    #[inline(always)]
+    pub fn whole(&self) -> Result<i64> {
+        let number = self.value()?.whole(self.kind);
+        let number = number.and_then(|number| self.kind.checked(number));
+        number.map_err(|problem| self.wrong(problem))
+    }
+
+    pub fn optional_whole(&self) -> Result<Option<i64>> {
+        self.optional(Self::whole)
+    }
+
+    pub fn flag(&self) -> Result<bool> {
+        self.value()?.flag().map_err(|problem| self.wrong(problem))
+    }
+
+    /// The entries of a list.
+    #[inline]
+    pub fn list(&self) -> Result<impl Iterator<Item = Given<'_, I>>> {
+        let Kind::List(kind) = self.kind else {
+            unreachable!("a list");
+        };
+        let values = self
+            .value()?
+            .list(kind)
+            .map_err(|problem| self.wrong(problem))?;
+        Ok(values.enumerate().map(|(i, value)| Given {
+            kind,
+            value: Some(value),
+            path: Path::Entry(&self.path, i),
+        }))
+    }
+
+    pub fn optional_list(&self) -> Result<Option<impl Iterator<Item = Given<'_, I>>>> {
+        if self.value.is_some() {
+            self.list().map(Some)
+        } else {
+            Ok(None)
+        }
+    }
+}

@@ -3,8 +3,8 @@
 # tools for one purpose are behind `python -m tools`.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: help demo quick test lint lint-rust lint-python lint-types format judges fuzz bench parity-virtual frames browser \
-        pages docs wheel clean need-python need-cargo need-java need-maven
+.PHONY: help demo quick test lint lint-rust lint-python lint-types format judges fuzz bench frames browser \
+        docs wheel clean need-python need-cargo need-java need-maven
 
 PYTHON ?= python3
 VENV := .venv
@@ -75,13 +75,6 @@ benches/peers/franz/franz: benches/peers/franz/main.go benches/peers/franz/go.mo
 	  echo "Go is needed for franz-go, a peer of the benchmark: 'apt-get install golang'." >&2; exit 1; }
 	cd benches/peers/franz && go build -o franz .
 
-SEQUENCES ?= 20000
-SEED ?= 1
-parity-virtual: judges $(VENV)/built ## our coordinator = Kafka's, on SEQUENCES random runs of each kind in virtual time
-	for groups in classic assigning share streams; do \
-	  $(BIN)/python -m tools.differential_coordinator --sequences $(SEQUENCES) --seed $(SEED) --groups $$groups || exit 1; done
-	$(BIN)/python -m tools.differential_coordinator --sequences $$(( $(SEQUENCES) / 10 )) --seed $(SEED) --groups logs
-
 frames: $(VENV)/built build/frames-tools ## tests/test_frames.py: Arrow with polars, DuckDB and pandas 3, in an environment of their own
 	PYTHONPATH=python build/frames-tools/bin/python -m pytest -q --noconftest -o addopts=-ra tests/test_frames.py
 
@@ -90,11 +83,6 @@ browser: ## install a headless Chromium for the tests of pages, if the system ca
 	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq \
 	    && apt-get install -y -qq --no-install-recommends chromium >/dev/null 2>&1; } || \
 	  echo "No Chromium here: the tests of pages are skipped. Get it with 'apt-get install chromium'." >&2
-
-pages: $(VENV)/built ## write the generated parts of the pages again: tables, rooms, API
-	$(BIN)/python -m tools.tables
-	$(BIN)/python -m tools.rooms
-	$(BIN)/python -m tools.api_page
 
 docs: $(VENV)/built $(VENV)/docs-installed ## build the site of the documentation into build/site; fails at a broken link
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build

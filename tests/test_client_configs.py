@@ -141,6 +141,12 @@ def test_a_cluster_that_does_not_answer(
     assert threading.active_count() <= threads + 1  # only the port's own thread
 
 
+def test_escapes_of_java_are_characters(tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    path.write_text("client.id = caf\\u00e9\\u0041\\:\\=\\tx\nssl.key\\ name=a\\\n  b\n")
+    assert read_properties(path) == {"client.id": "caféA:=\tx", "ssl.key name": "ab"}
+
+
 def test_no_cluster_there() -> None:
     for server, problem in (
         ("127.0.0.1:1", "not connected: Connection refused"),

@@ -7,7 +7,6 @@ import base64
 import json
 import socket
 import threading
-import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import TYPE_CHECKING, Any
@@ -179,11 +178,11 @@ def test_urls_of_a_wrong_form_are_wrong_usage(url: str, problem: str) -> None:
 
 
 def test_a_worker_that_is_silent() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        begun = time.monotonic()
-        with pytest.raises(ClusterError, match=r"not reached: no whole answer within 0\.2 s"):
-            read_cluster(f"http://127.0.0.1:{silent.getsockname()[1]}", timeout_s=0.2)
-        assert time.monotonic() - begun < 5
+    with (
+        socket.create_server(("127.0.0.1", 0)) as silent,
+        pytest.raises(ClusterError, match=r"not reached: no whole answer within 0\.2 s"),
+    ):
+        read_cluster(f"http://127.0.0.1:{silent.getsockname()[1]}", timeout_s=0.2)
 
 
 # Each worker runs six connectors, and six tasks whose connectors run on the other worker. A worker

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random runs on our coordinator and Kafka's own agree; `make parity-virtual` plays many more."""
+"""Random runs on our coordinator and Kafka's own agree.
+
+`python -m tools differential-coordinator` plays many more.
+"""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def test_the_pages_commands(name: str, tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_the_page_of_the_api_is_current() -> None:
-    """If the page is not current, run `make pages`."""
+    """If the page is not current, run `python -m tools api-page`."""
     found = api_page.PAGE.read_text(encoding="utf-8")
     assert found == api_page.page()
     shown = re.findall(r"^\| `(\w+)", found, re.MULTILINE)
@@ -164,7 +164,7 @@ def test_the_page_of_plans_describes_every_kind_of_note() -> None:
 
 
 def test_the_rooms_of_the_design_are_current() -> None:
-    """If the page is not current, run `make pages`."""
+    """If the page is not current, run `python -m tools rooms`."""
     found = rooms.PAGE.read_text(encoding="utf-8")
     assert found == rooms.page(found)
     assert "No circle" in rooms.block()

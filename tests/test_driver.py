@@ -51,6 +51,16 @@ def test_a_wrong_command_changes_nothing(command: dict[str, Any], why: str) -> N
     assert before["now"] == after["now"]
 
 
+def test_members_that_leave() -> None:
+    """An absent group is one error of the whole answer; a group has an error for each member."""
+    driver = Driver()
+    leave = {"op": "leave", "v": 3, "members": [{"m": "nobody"}]}
+    assert driver.command(leave)["err"] == "UNKNOWN_MEMBER_ID"
+    driver.command({"op": "join", "st": 10_000, "protos": [["range", ""]], "v": 3})
+    answer = driver.command(leave)
+    assert (answer["err"], answer["members"][0]["err"]) == ("NONE", "UNKNOWN_MEMBER_ID")
+
+
 @pytest.mark.parametrize("error", [KeyError, TypeError, ValueError])
 def test_an_error_inside_the_coordinator_is_raised(
     error: type[Exception], monkeypatch: pytest.MonkeyPatch

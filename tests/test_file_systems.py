@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -162,6 +163,22 @@ def test_only_wanted_columns_are_read(tmp_path: Path) -> None:
         ]
         assert found.num_rows == 9
         assert found["members"][8].as_py()[0] == {"member_id": "a", "topics": ["t", "u"]}
+
+
+def test_a_row_group_is_in_the_split_of_its_first_byte(tmp_path: Path) -> None:
+    """The first byte is that of the dictionary, if the first column has one."""
+    for has_dictionary in (True, False):
+        path = tmp_path / "rows.parquet"
+        table = pa.table({"group_id": [f"g{n}" for n in range(12)]})
+        pq.write_table(table, path, row_group_size=4, use_dictionary=has_dictionary)
+        groups = pq.read_metadata(path)
+        column = groups.row_group(1).column(0)
+        first = column.dictionary_page_offset if has_dictionary else column.data_page_offset
+        ends = (0, first, first + 1, path.stat().st_size)
+        splits = [Split(str(path), *each) for each in itertools.pairwise(ends)]
+        found = [pa.Table.from_batches(row_batches(one, {"group_id"})) for one in splits]
+        assert [one["group_id"].to_pylist()[:1] for one in found] == [["g0"], ["g4"], ["g8"]]
+        assert [one.num_rows for one in found] == [4, 4, 4]
 
 
 def test_batches_of_giant_rows_are_small(tmp_path: Path) -> None:

@@ -271,3 +271,12 @@ def test_a_fleet_of_one_group_has_one_group_and_one_change(
     spark: Any = None
     assert fleet_summary.summarise(args, spark, plain=True) == 0
     assert capsys.readouterr().out.splitlines()[0] == "1 group, 1 change, in 1.0 s"
+
+
+def test_the_clusters_of_a_page_begin_with_the_largest() -> None:
+    """Only rows without a change count; clusters of one size are in the order of their names."""
+    figures = {"errors": 0, "uneven": 0, "moves": 0}
+    sizes = (("us", "", 2), ("eu", "", 9), ("ap", "", 2), ("me", "add-members=1", 99))
+    rows = [{"cluster": name, "change": change, "groups": n} | figures for name, change, n in sizes]
+    found = fleet_summary._clusters(rows)
+    assert [(one.cluster, one.groups) for one in found] == [("eu", 9), ("ap", 2), ("us", 2)]

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import kafka_rebalance as kr
+from kafka_rebalance.spark import jobs
 from kafka_rebalance.spark.files import assign_files
 from kafka_rebalance.spark.paths import clusters_of, columns_of, overlaps
 
@@ -91,3 +93,22 @@ def test_on_connect_the_input_decides_where_plain_paths_are(tmp_path: Path) -> N
     session: Any = Connected()
     with pytest.raises(kr.GroupError, match="out needs a scheme, for example hdfs://"):
         assign_files(session, "/in/a.jsonl", str(tmp_path / "out"))
+
+
+def test_a_row_becomes_a_contract_line_with_the_names_of_topics() -> None:
+    """Columns may contain a topic's place in `topics`; a place without a topic stays."""
+    row = {
+        "cluster": "eu",
+        "group_id": "g",
+        "assignor": None,
+        "topics": [{"name": "a", "partitions": 1}, {"name": "b", "partitions": 2}],
+        "members": [
+            {"member_id": "m", "topics": [1, 2], "owned_partitions": [{"topic": 1}]},
+            {"member_id": "n", "topics": ["a"], "owned_partitions": None},
+        ],
+    }
+    line = json.loads(jobs._line(row))
+    assert line.keys() == {"group_id", "topics", "members"}
+    first, second = line["members"]
+    assert first == {"member_id": "m", "topics": ["b", 2], "owned_partitions": [{"topic": "b"}]}
+    assert second == {"member_id": "n", "topics": ["a"]}

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import ast
-import runpy
+import os
 import sys
 from pathlib import Path
 
@@ -39,8 +39,8 @@ def main() -> None:
         for each, (_, line) in found.items():
             print(f"  {each:26} {line}")
     elif name in found:
-        sys.argv = [f"python -m tools {name}", *sys.argv[2:]]
-        runpy.run_module(found[name][0], run_name="__main__", alter_sys=False)
+        # Not `runpy`: processes that a tool starts could not load its functions.
+        os.execv(sys.executable, [sys.executable, "-m", found[name][0], *sys.argv[2:]])
     else:
         sys.exit(f"{name!r} is not a tool; `python -m tools` lists all")
 

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares our coordinator with Kafka's own on random runs of commands in virtual time.
 
-    python -m tools.differential_coordinator --sequences 20000 --seed 1
-    python -m tools.differential_coordinator --groups assigning --sequences 20000 --seed 1
-    python -m tools.differential_coordinator --groups share --sequences 20000 --seed 1
-    python -m tools.differential_coordinator --groups streams --sequences 20000 --seed 1
-    python -m tools.differential_coordinator --groups logs --sequences 2000 --seed 1
+    python -m tools differential-coordinator --sequences 20000 --seed 1
+    python -m tools differential-coordinator --groups assigning --sequences 20000 --seed 1
 
+Without --groups, each kind of runs is played, until one has a difference; logs a tenth as often.
 The runs are those of classic groups (`generate_commands`), of consumer groups that change their
 type or of share groups (`generate_heartbeats`), or of streams groups
 (`generate_streams_heartbeats`); or they begin with a log that another coordinator wrote
@@ -20,6 +18,7 @@ commands that cause it.
 
 from __future__ import annotations
 
+import argparse
 import functools
 import json
 import random
@@ -348,8 +347,21 @@ def main() -> int:
     """Parses the command line, plays, prints a report; returns the exit code."""
     parser = judge.options(__doc__, "sequences", 20_000, "coordinator-differences.jsonl")
     parser.set_defaults(show=5)
-    parser.add_argument("--groups", choices=RUNS, default="classic", help="the kind of runs")
+    parser.add_argument("--groups", choices=RUNS, help="only this kind of runs")
     chosen = parser.parse_args()
+    if chosen.groups is not None:
+        return _played(chosen)
+    for groups in RUNS:
+        cases = chosen.cases // 10 if groups == "logs" else chosen.cases
+        print(f"{groups}:")
+        if code := _played(
+            argparse.Namespace(**{**vars(chosen), "groups": groups, "cases": cases})
+        ):
+            return code
+    return 0
+
+
+def _played(chosen: argparse.Namespace) -> int:
     return judge.run(
         functools.partial(compare, show=chosen.show, groups=chosen.groups),
         chosen,

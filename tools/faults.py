@@ -8,7 +8,7 @@
 
 A fault is one line of the source and a wrong line in its place. The line is found by its text, so
 the file can move; a line that is missing, or occurs twice, is an error: choose another line. A
-fault in Rust builds the core of the copy. At least 16 of the 20 must be found by the quick tests.
+fault in Rust builds the core of the copy. The quick tests must find at least four faults in five.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "python" / "kafka_rebalance"
 CORE = "_core.abi3.so"
-NEEDED = 16
+TIMED_OUT = 124  # the code of `timeout`
+DEADLINE_S = 3600  # a fault can make the code loop for ever, which the tests find, too
 
 
 class Fault(NamedTuple):
@@ -38,7 +39,11 @@ class Fault(NamedTuple):
 
 
 FAULTS = (
-    Fault("assignors", "len(owned) < self._possible(", "len(owned) <= self._possible("),
+    Fault(
+        "assignors",
+        "< self._possible(member_id) or any(",
+        "< self._possible(member_id) or all(",
+    ),
     Fault(
         "bulk", "min(data, column.dictionary_page_offset", "max(data, column.dictionary_page_offset"
     ),
@@ -49,10 +54,16 @@ FAULTS = (
     ),
     Fault("clients", "(_VERSION, sorted(subscribed), user_data,", "(_VERSION, [], user_data,"),
     Fault(
+        "connect",
+        "Idle(lost, why, memory.scheduled_rebalance_ms)",
+        "Idle(lost, why, now_ms)",
+    ),
+    Fault(
         "coordinator",
         "units > state.config.offset_metadata_max_bytes",
         "units >= state.config.offset_metadata_max_bytes",
     ),
+    Fault("explain", "claims[one] < claims[holder]", "claims[one] <= claims[holder]"),
     Fault(
         "group", "(self.rack_id or None) if self.version >= 3", "self.rack_id if self.version >= 2"
     ),
@@ -67,10 +78,16 @@ FAULTS = (
         "member", "max(config.request_timeout_ms, config.", "min(config.request_timeout_ms, config."
     ),
     Fault(
+        "notes",
+        'for one in plan.rounds if one.kind == "coop',
+        'for one in plan.rounds if one.kind != "coop',
+    ),
+    Fault(
         "plans",
         "return len(led) > 1 and len(planned) == 1",
         "return len(led) > 2 and len(planned) == 1",
     ),
+    Fault("present", "if known or not partitions", "if known"),
     Fault("report", 'f"{ms / 1000:,.1f}" if ms < 100_000', 'f"{ms / 1000:,.1f}" if ms < 10_000'),
     Fault("serve", "0 <= partition < self.topics[topic]", "0 <= partition <= self.topics[topic]"),
     Fault("simulator", "from_ms=max(now_ms, one.from_ms)", "from_ms=min(now_ms, one.from_ms)"),
@@ -79,6 +96,12 @@ FAULTS = (
         "return names[topic] if isinstance(topic, int)",
         "return names[0] if isinstance(topic, int)",
     ),
+    Fault(
+        "switching",
+        "dynamic = sum(member.group_instance_id is None",
+        "dynamic = sum(member.group_instance_id is not None",
+    ),
+    Fault("watch", "by - one.get(tp, frozenset())", "one.get(tp, frozenset()) - by"),
     Fault("playback", 'if absent and answer.get("err") ==', 'if absent and answer.get("err") !='),
     Fault("wire", "since.first <= version <= since.last", "since.first < version <= since.last"),
     Fault(
@@ -137,7 +160,17 @@ def first_failure(fault: Fault, options: list[str]) -> str | None:
         if path.suffix == ".rs":
             build(copy)
         shape = "--deselect=tests/test_shape.py"  # a fault must change behaviour, not style
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", shape, *options]
+        command = [
+            "timeout",
+            str(DEADLINE_S),
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-x",
+            shape,
+            *options,
+        ]
         paths = f"{copy / 'python'}{os.pathsep}{copy}"
         ran = subprocess.run(
             command,
@@ -148,6 +181,8 @@ def first_failure(fault: Fault, options: list[str]) -> str | None:
         )
     if ran.returncode == 0:
         return None
+    if ran.returncode == TIMED_OUT:
+        return "a test that does not end"
     failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", ran.stdout, re.MULTILINE)
     if not failed:
         sys.exit(f"{fault.room}: pytest failed without a test:\n{ran.stdout}{ran.stderr}")
@@ -181,7 +216,7 @@ def main() -> None:
     ]
     if options.whole:
         print(f"all tests found {len(chosen) - len(lost)} of {len(chosen)}")
-    allowed = len(FAULTS) - NEEDED if not options.only else 0
+    allowed = len(FAULTS) // 5 if not options.only else 0
     sys.exit(1 if lost or len(missed) > allowed else 0)
 
 

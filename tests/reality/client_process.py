@@ -24,17 +24,17 @@ from .played import CALLBACKS, Event, name_of
 from .scenario import POLL_MS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from kafka_rebalance.simulator import MemberPlan
+
+    Heard = Callable[["ClientProcess", dict[str, Any]], None]
 
 CLIENTS = (JAVA, LIBRDKAFKA)
 
 READY_TIMEOUT_S = 90.0
 CLOSE_TIMEOUT_S = 15.0
-
-OVERTAKEN = "SyncGroup failed: The group began another rebalance"
-"""The text that a Java consumer logs when its SyncGroup is answered with REBALANCE_IN_PROGRESS."""
 
 CLASSES = {
     "range": "org.apache.kafka.clients.consumer.RangeAssignor",
@@ -55,19 +55,33 @@ class RealityError(RuntimeError):
 
 
 class ClientProcess:
-    """A process with one consumer, which waits for `tell("start")`; its log goes to `log`."""
+    """A process with one consumer, which waits for `tell("start")`; its log goes to `log`.
 
-    def __init__(self, plan: MemberPlan, group_id: str, server: str, log: Path) -> None:
+    `heard` is called with each line, in a thread of the process. If `waits`, the consumer returns
+    from its callback of revoked partitions at `tell("go")`.
+    """
+
+    def __init__(
+        self, plan: MemberPlan, group_id: str, server: str, log: Path, heard: Heard
+    ) -> None:
         self.name = plan.name
         assert isinstance(plan.config, ConsumerConfig)
         self._is_classic = plan.config.is_classic
+        self.waits = (
+            self._is_classic and "cooperative-sticky" in plan.config.partition_assignment_strategy
+        )
         self.lines: list[dict[str, Any]] = []
-        self._log = log
+        self._log, self._heard = log, heard
         self._ready = threading.Event()
         self._is_killed = False
         configs = _configs(plan.name, plan.config)
         configs |= {"bootstrap.servers": server, "group.id": group_id}
-        description = {"topics": plan.topics, "poll_ms": POLL_MS, "configs": configs}
+        description = {
+            "topics": plan.topics,
+            "poll_ms": POLL_MS,
+            "waits": self.waits,
+            "configs": configs,
+        }
         with log.open("wb") as stderr:
             self._process = subprocess.Popen(
                 _program(plan.config.client_library, json.dumps(description)),
@@ -86,6 +100,7 @@ class ClientProcess:
             if line.endswith("\n"):  # a killed program can leave half a line
                 self.lines.append(json.loads(line))
                 self._ready.set()
+                self._heard(self, self.lines[-1])
         self._ready.set()
 
     def await_ready(self) -> None:
@@ -133,12 +148,6 @@ class ClientProcess:
     def member_id(self) -> str:
         """Returns the consumer's member id during its callbacks."""
         return next((one["member_id"] for one in self.lines if one.get("member_id")), "")
-
-    def was_overtaken(self) -> bool:
-        """Returns whether the consumer's log shows that another member rejoined before its
-        SyncGroup.
-        """
-        return OVERTAKEN in self._log.read_text(errors="replace")
 
     def events(self, started_ms: int) -> list[Event]:
         """Returns the consumer's callbacks, with times from the start of the scenario."""

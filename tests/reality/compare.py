@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 LOOK_MS = 100
 """retry.backoff.ms: the heartbeat thread checks its clock at this interval."""
 
-LATEST_MS = 300
-"""If the sides differ and a timer was later than this, the machine was too busy."""
-
 REQUESTS = 4
 """The requests of a member in one generation."""
 
@@ -115,9 +112,6 @@ class Comparison:
 
     assignor: str
     phases: list[Compared]
-    overtaken: tuple[str, ...] = ()
-    late_ms: int = 0
-    attempt: int = 1
 
     @property
     def agrees(self) -> bool:
@@ -127,26 +121,10 @@ class Comparison:
     def durations(self) -> list[Duration]:
         return [duration for one in self.phases for duration in one.durations]
 
-    @property
-    def disturbed(self) -> str:
-        """Returns why a busy machine made this run useless, or "" if it did not."""
-        reasons = []
-        if self.overtaken:
-            reasons.append(f"{', '.join(self.overtaken)} synced after another had joined again")
-        if self.late_ms > LATEST_MS:
-            reasons.append(f"this machine was {self.late_ms:,} ms late")
-        return " and ".join(reasons)
 
-
-def compare(assignor: str, real: Played, simulated: Played, attempt: int = 1) -> Comparison:
+def compare(assignor: str, real: Played, simulated: Played) -> Comparison:
     """Compares all phases."""
-    return Comparison(
-        assignor,
-        [_compared(phase, real, simulated) for phase in PHASES],
-        real.overtaken,
-        max(real.late_ms(phase) for phase in PHASES),
-        attempt,
-    )
+    return Comparison(assignor, [_compared(phase, real, simulated) for phase in PHASES])
 
 
 def _compared(phase: Phase, real: Played, simulated: Played) -> Compared:

@@ -47,15 +47,12 @@ class Played:
 
     answer_ms   the longest time between a request and its response
     lags        (at_ms, late_ms): the delays of events that only wait for a timer
-    overtaken   members whose SyncGroup came after another member had joined again: they join again,
-                too, and get no assignment of that generation
     member_ids  each member's ids, one for each start
     """
 
     events: tuple[Event, ...]
     answer_ms: int
     lags: tuple[tuple[int, int], ...] = ()
-    overtaken: tuple[str, ...] = ()
     member_ids: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def late_ms(self, phase: Phase) -> int:

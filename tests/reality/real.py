@@ -11,15 +11,15 @@ import threading
 import time
 import uuid
 from base64 import urlsafe_b64encode
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kafka_rebalance.simulator import Kind
 
 from .client_process import CLOSE_TIMEOUT_S, READY_TIMEOUT_S, ClientProcess
-from .played import KILLED, Event, Played
+from .played import CALLBACKS, KILLED, Event, Played
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from kafka_rebalance.simulator import Scenario
@@ -57,21 +57,19 @@ def prepare(server: str, scenarios: Sequence[Scenario]) -> None:
 
 
 def play(scenario: Scenario, server: str, directory: Path) -> Played:
-    """Plays the scenario in real time; the consumers' logs go to `directory`.
-
-    Each attempt has its own group, so that it does not see the state of an earlier attempt.
-    """
+    """Plays the scenario in real time, in a new group; the consumers' logs go to `directory`."""
     todo = _todo(scenario)
     plans = {one.name: one for one in scenario.members}
     group_id = f"{scenario.group_id}-{uuid.uuid4().hex[:8]}"
     processes: list[ClientProcess] = []
     killed: list[tuple[int, str]] = []
     up: dict[str, ClientProcess] = {}
+    together = _Together(up)
     sleeper = _Sleeper()
     try:
         for name in (name for _, kind, name in todo if kind is Kind.START):
             log = directory / f"{group_id}-{len(processes)}.log"
-            processes.append(ClientProcess(plans[name], group_id, server, log))
+            processes.append(ClientProcess(plans[name], group_id, server, log, together.heard))
         waiting = list(processes)
         for one in processes:
             one.await_ready()
@@ -93,6 +91,7 @@ def play(scenario: Scenario, server: str, directory: Path) -> Played:
         _sleep_until(started_ms + scenario.until_ms)
     finally:
         sleeper.ended.set()
+        up.clear()
         _close(processes)
     for one in processes:
         one.must_have_ended_well()
@@ -104,7 +103,6 @@ def play(scenario: Scenario, server: str, directory: Path) -> Played:
         events=tuple(event for event in events if event.at_ms < scenario.until_ms),
         answer_ms=max(one.answer_ms for one in processes),
         lags=tuple((at_ms - started_ms, late_ms) for at_ms, late_ms in lags),
-        overtaken=tuple(one.name for one in processes if one.was_overtaken()),
         member_ids={
             name: tuple(one.member_id for one in processes if one.name == name) for name in plans
         },
@@ -138,6 +136,35 @@ def topic_ids(server: str, topics: Iterable[str]) -> dict[str, str]:
 
 def _written(topic_id: uuid.UUID) -> str:
     return urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
+
+
+class _Together:
+    """Lets a cooperative consumer join again only after all others have its generation, too.
+
+    Without this, a consumer that revokes partitions joins again within a few ms, and the SyncGroup
+    of a slower one fails: the speed of the machine would decide who gets which generation. So the
+    callback of revoked partitions waits until every consumer has called back for its generation.
+    """
+
+    def __init__(self, up: Mapping[str, ClientProcess]) -> None:
+        self._up = up
+        self._lock = threading.Lock()
+        self._generations: dict[ClientProcess, int] = {}
+        self._waiting: list[ClientProcess] = []
+
+    def heard(self, process: ClientProcess, line: dict[str, Any]) -> None:
+        """Takes a line of a consumer, and lets those go on whose generation all have."""
+        with self._lock:
+            up = list(self._up.values())
+            if line["event"] not in CALLBACKS or not process.waits or process not in up:
+                return
+            self._generations[process] = line["generation_id"]
+            if line["event"] == "revoked":
+                self._waiting.append(process)
+            oldest = min(self._generations.get(one, -1) for one in up)
+            for one in [one for one in self._waiting if self._generations[one] <= oldest]:
+                self._waiting.remove(one)
+                one.tell("go")
 
 
 class _Sleeper(threading.Thread):

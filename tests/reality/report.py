@@ -15,10 +15,6 @@ if TYPE_CHECKING:
 def show(one: Comparison) -> str:
     """Returns the whole comparison of one assignor as a string."""
     lines = [f"== {one.assignor}"]
-    if one.attempt > 1:
-        lines.append(f"attempt {one.attempt}: others were disturbed")
-    if one.disturbed and not one.agrees:
-        lines.append(f"disturbed: {one.disturbed}")
     for phase in one.phases:
         lines += ["", f"{phase.phase.from_ms / 1000:4.1f} s  {phase.phase.title}"]
         lines += [f"        {line}" for line in _phase(phase)]

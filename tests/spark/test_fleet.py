@@ -1,21 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`kafka-rebalance fleet` and `demo` as a user runs them."""
+"""`kafka-rebalance fleet` and `demo` from their arguments to their output and files."""
 
 from __future__ import annotations
 
+import contextlib
 import html
+import io
 import json
+import multiprocessing
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
+from kafka_rebalance.cli import main
 from kafka_rebalance.data import captured_lines
 from tests.support.hostile_names import dangerous
 from tests.test_records import TOPICS, captured
@@ -28,7 +35,25 @@ GOOD = {
 }
 
 
-def command(*arguments: object) -> subprocess.CompletedProcess[str]:
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def _run(words: list[str]) -> subprocess.CompletedProcess[str]:
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(words)
+    return subprocess.CompletedProcess(words, code, out.getvalue(), err.getvalue())
+
+
+@pytest.fixture(scope="module")
+def command() -> Iterator[Run]:
+    """Runs commands in one other process: Java starts once, and each has a session of its own."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        yield lambda *words: pool.submit(_run, [*map(str, words)]).result(300)
+
+
+def as_a_user(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """Runs a command in a process of its own, and catches what Java writes, too."""
     return subprocess.run(
         [sys.executable, "-m", "kafka_rebalance", *map(str, arguments)],
         capture_output=True,
@@ -62,7 +87,7 @@ def bad_lines() -> list[bytes]:
     ]
 
 
-def test_lines_with_every_bad_case(tmp_path: Path) -> None:
+def test_lines_with_every_bad_case(command: Run, tmp_path: Path) -> None:
     good = [json.dumps({**GOOD, "group_id": f"g{n}"}).encode() for n in range(1000)]
     source, target = tmp_path / "groups.jsonl", tmp_path / "out"
     source.write_bytes(b"\n".join([*good[:500], *bad_lines(), *good[500:], b""]))
@@ -82,7 +107,7 @@ def test_lines_with_every_bad_case(tmp_path: Path) -> None:
     assert "--overwrite" in again.stderr
 
 
-def test_groups_that_never_end_are_counted(tmp_path: Path) -> None:
+def test_groups_that_never_end_are_counted(command: Run, tmp_path: Path) -> None:
     vectors = Path(__file__).resolve().parent.parent / "vectors"
     source = tmp_path / "groups.jsonl"
     good = json.dumps(GOOD).encode()
@@ -100,7 +125,7 @@ def test_groups_that_never_end_are_counted(tmp_path: Path) -> None:
     assert "switch-assignor" in explained.stdout + explained.stderr
 
 
-def test_its_own_output_of_parquet_and_wrong_usage(tmp_path: Path) -> None:
+def test_its_own_output_of_parquet_and_wrong_usage(command: Run, tmp_path: Path) -> None:
     table_source = tmp_path / "groups.parquet"
     cases = [case for case in map(json.loads, captured_lines()) if "error" not in case]
     pq.write_table(pa.Table.from_pylist(cases), table_source)
@@ -113,7 +138,7 @@ def test_its_own_output_of_parquet_and_wrong_usage(tmp_path: Path) -> None:
     assert 'assignor: "nope" is not known' in unknown.stderr
 
 
-def test_a_summary_of_clusters(tmp_path: Path) -> None:
+def test_a_summary_of_clusters(command: Run, tmp_path: Path) -> None:
     """Each cluster has a directory; the first command on the report's page works."""
     for cluster in ("eu", "1"):
         place = tmp_path / "lake" / f"cluster={cluster}"
@@ -144,7 +169,7 @@ def test_a_summary_of_clusters(tmp_path: Path) -> None:
     assert "rebalance" in shown.stdout
 
 
-def test_names_of_strangers_are_data_and_no_directories(tmp_path: Path) -> None:
+def test_names_of_strangers_are_data_and_no_directories(command: Run, tmp_path: Path) -> None:
     """A rack of 300 letters, or with a NUL, cannot be the name of a file."""
     racks = ["r" * 300, "nul\0", "new\nline", "two words", "a,b", "../..", "\x1b[2J", "=", "$(x)"]
     groups = []
@@ -169,7 +194,7 @@ def test_names_of_strangers_are_data_and_no_directories(tmp_path: Path) -> None:
     assert dangerous((target / "report.html").read_text(encoding="utf-8")) == []
 
 
-def test_overwrite_deletes_only_what_a_job_wrote(tmp_path: Path) -> None:
+def test_overwrite_deletes_only_what_a_job_wrote(command: Run, tmp_path: Path) -> None:
     source, target = tmp_path / "groups.jsonl", tmp_path / "out"
     source.write_text(f"{json.dumps(GOOD)}\n", encoding="utf-8")
     for word in ("assign", "summary", "assign"):  # each replaces the other's output
@@ -191,7 +216,7 @@ def test_overwrite_deletes_only_what_a_job_wrote(tmp_path: Path) -> None:
     assert target.read_text(encoding="utf-8") == "a file"
 
 
-def test_a_summary_names_the_most_frequent_error(tmp_path: Path) -> None:
+def test_a_summary_names_the_most_frequent_error(command: Run, tmp_path: Path) -> None:
     """Groups without an assignor are the usual case: the output and the page name the option."""
     without = {name: value for name, value in GOOD.items() if name != "assignor"}
     groups = [{**without, "group_id": f"g{n}"} for n in range(3)]
@@ -206,7 +231,7 @@ def test_a_summary_names_the_most_frequent_error(tmp_path: Path) -> None:
     assert line[1:] in html.unescape((target / "report.html").read_text(encoding="utf-8"))
 
 
-def test_records_as_kafka_keeps_them(tmp_path: Path) -> None:
+def test_records_as_kafka_keeps_them(command: Run, tmp_path: Path) -> None:
     log = [(key, value, 0, offset) for offset, (key, value) in enumerate(captured())]
     names = ("key", "value", "partition", "offset")
     rows = [dict(zip(names, row, strict=True)) for row in log]
@@ -231,7 +256,7 @@ def test_records_as_kafka_keeps_them(tmp_path: Path) -> None:
     assert all(len(row["candidates"]) == 4 for row in good)
 
 
-def test_groups_of_other_leaders_have_a_command(tmp_path: Path) -> None:
+def test_groups_of_other_leaders_have_a_command(command: Run, tmp_path: Path) -> None:
     members = [
         {
             "member_id": name,
@@ -254,7 +279,7 @@ def test_groups_of_other_leaders_have_a_command(tmp_path: Path) -> None:
     assert row["assignor"] == "range"
 
 
-def test_paths_of_other_file_systems_are_left_to_spark(tmp_path: Path) -> None:
+def test_paths_of_other_file_systems_are_left_to_spark(command: Run, tmp_path: Path) -> None:
     run = command("fleet", "plan", "s3a://bucket/groups", tmp_path / "out")
     assert run.returncode == 1
     assert "S3AFileSystem" in run.stderr
@@ -267,7 +292,7 @@ def test_paths_of_other_file_systems_are_left_to_spark(tmp_path: Path) -> None:
 
 
 def test_demo(tmp_path: Path) -> None:
-    run = command("demo", "--groups", "100", "--output", tmp_path / "out")
+    run = as_a_user("demo", "--groups", "100", "--output", tmp_path / "out")
     assert run.returncode == 0, run.stderr
     assert pq.read_table(tmp_path / "out" / "assigned").num_rows == 100
     assert "100 after copying" in run.stdout
@@ -280,7 +305,7 @@ def test_demo(tmp_path: Path) -> None:
     assert "unless a name begins with another library" in page
 
 
-def test_input_is_never_overwritten(tmp_path: Path) -> None:
+def test_input_is_never_overwritten(command: Run, tmp_path: Path) -> None:
     source = tmp_path / "in"
     (source / "nested").mkdir(parents=True)
     (source / "nested" / "group.jsonl").write_text("\n".join(captured_lines()), encoding="utf-8")
@@ -295,7 +320,7 @@ def test_input_is_never_overwritten(tmp_path: Path) -> None:
 
 def test_sparks_own_errors_are_one_line(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    run = command("fleet", "assign", tmp_path / "empty", tmp_path / "out", "--assignor", "range")
+    run = as_a_user("fleet", "assign", tmp_path / "empty", tmp_path / "out", "--assignor", "range")
     assert run.returncode == 1
     assert "Traceback" not in run.stderr
     assert "kafka-rebalance: Spark: " in run.stderr

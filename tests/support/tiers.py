@@ -30,6 +30,7 @@ SLOW_LIVE = (
     "test_reality",
     "test_topic_changes",
 )
+OWN_SPARK = ("test_drivers_python", "test_fleet", "test_kills", "test_probe")
 OURS = tuple(str(Path(__file__).parents[2] / room) for room in ("tests", "tools", "benches"))
 
 
@@ -47,13 +48,15 @@ def marks(item: pytest.Item) -> Iterator[str]:
 def group(item: pytest.Item) -> str | None:
     """Returns the name of the tests with which a test shares a process; None if it needs none.
 
-    Spark's tests share a session. Live tests mostly wait: they run in two processes, of about the
-    same duration, so that at most two of them use a broker at a time.
+    Spark's tests share a session, but for some that run programs with sessions of their own. Live
+    tests mostly wait: at most two of them use a broker at a time. The two groups of a room have
+    about the same duration.
     """
     room = item.path.parent.name
-    if room == "live":
-        return "live, slow" if item.path.stem in SLOW_LIVE else "live"
-    return room if room == "spark" else None
+    if room not in ("live", "spark"):
+        return None
+    is_second = item.path.stem in (*SLOW_LIVE, *OWN_SPARK)
+    return f"{room}, second" if is_second else room
 
 
 def is_quick(item: pytest.Item) -> bool:

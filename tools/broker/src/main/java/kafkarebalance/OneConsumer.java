@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.UUID;
+import java.util.concurrent.Semaphore;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
@@ -27,13 +28,14 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  * Runs one real Kafka consumer in its own JVM, so that it can be killed, and prints its callbacks.
  *
  * <pre>
- * OneConsumer DESCRIPTION       with {"topics": ["t"], "poll_ms": 100, "configs": {"group.id": "g", ...}}
+ * OneConsumer DESCRIPTION       with {"topics": ["t"], "poll_ms": 100, "waits": false, "configs": {"group.id": "g", ...}}
  * </pre>
  *
- * Standard input contains two lines:
+ * Standard input contains these lines:
  *
  * <pre>
  * start       subscribes and polls
+ * go          returns from the callback revoked, which waits for this line if "waits" is true
  * close       calls KafkaConsumer.close() and ends; the end of the input does this, too
  * </pre>
  *
@@ -62,6 +64,8 @@ public final class OneConsumer {
     private final List<String> topics = new ArrayList<>();
     private final Properties properties = new Properties();
     private final Duration poll;
+    private final boolean waits;
+    private final Semaphore go = new Semaphore(0);
     private final KafkaConsumer<byte[], byte[]> consumer;
     private volatile boolean stopped;
     private long polledMs;
@@ -70,6 +74,7 @@ public final class OneConsumer {
     private OneConsumer(JsonNode description) {
         description.path("topics").forEach(topic -> topics.add(topic.asText()));
         poll = Duration.ofMillis(description.path("poll_ms").asLong());
+        waits = description.path("waits").asBoolean();
         properties.put(ConsumerConfig.KEY_DESERIALIZER_CLASS_CONFIG, ByteArrayDeserializer.class);
         properties.put(ConsumerConfig.VALUE_DESERIALIZER_CLASS_CONFIG, ByteArrayDeserializer.class);
         description.path("configs").properties().forEach(one -> properties.put(one.getKey(), one.getValue().asText()));
@@ -110,7 +115,7 @@ public final class OneConsumer {
             if (!"start".equals(input.readLine())) {
                 return;
             }
-            Thread reader = new Thread(() -> awaitClose(input), "input");
+            Thread reader = new Thread(() -> obey(input), "input");
             reader.setDaemon(true);
             reader.start();
             say("started", List.of());
@@ -128,14 +133,17 @@ public final class OneConsumer {
         }
     }
 
-    /** Ends the consumer at the next line or at the end of the input. */
-    private void awaitClose(BufferedReader input) {
+    /** Obeys each "go"; ends the consumer at another line or at the end of the input. */
+    private void obey(BufferedReader input) {
         try {
-            input.readLine();
+            while ("go".equals(input.readLine())) {
+                go.release();
+            }
         } catch (IOException gone) {
             // A closed input counts as the end of the input.
         }
         stopped = true;
+        go.release();
     }
 
     private void say(String event, Collection<TopicPartition> partitions) {
@@ -176,6 +184,9 @@ public final class OneConsumer {
         @Override
         public void onPartitionsRevoked(Collection<TopicPartition> partitions) {
             say("revoked", partitions);
+            if (waits && !stopped) {
+                go.acquireUninterruptibly();
+            }
         }
 
         @Override

@@ -166,7 +166,9 @@ def register(assignor: Assignor) -> None:
 
 
 def _not_an_assignor(what: str, why: str) -> TypeError:
-    return TypeError(f"assignor: {what} is not an assignor: {why}; see kafka_rebalance.assignors.Assignor")
+    return TypeError(
+        f"assignor: {what} is not an assignor: {why}; see kafka_rebalance.assignors.Assignor"
+    )
 
 
 def unregister(name: str) -> None:

@@ -178,8 +178,10 @@ CALLS: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "a class as an assignor": (
         lambda: REGISTER(Range),
-        "assignor: a class is not an assignor: make an object of it; "
-        "see kafka_rebalance.assignors.Assignor",
+        (
+            "assignor: a class is not an assignor: make an object of it; "
+            "see kafka_rebalance.assignors.Assignor"
+        ),
     ),
 }
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import signal
 import time
 from contextlib import ExitStack
@@ -27,6 +28,7 @@ from kafka_rebalance.history.replayed import replay
 from kafka_rebalance.live import offsets_records
 from kafka_rebalance.report.history.table import row_text
 from tests.support.live_members import JavaMembers
+from tests.support.served_broker import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -128,6 +130,26 @@ def test_reading_ends_at_the_end_that_the_topic_had(server: str) -> None:
     assert sum(1 for _ in offsets_records(server)) > count
 
 
+class _Steps:
+    """The steps of Java members from now on, read in the logs of their processes."""
+
+    def __init__(self, directory: Path) -> None:
+        self._logs = {path.stem: path for path in directory.glob("*.log")}
+        self._begin = {name: len(path.read_text()) for name, path in self._logs.items()}
+
+    def wait(self, process: str, client_id: str, *steps: str) -> None:
+        """Waits until a member has logged these steps, one after another, and sent the last one."""
+        pattern = re.compile(".*\n(?:.*\n)*?".join(f".*{client_id}.*{re.escape(s)}" for s in steps))
+
+        def are_logged() -> bool:
+            text = self._logs[process].read_text()[self._begin[process] :]
+            return pattern.search(text) is not None
+
+        until(are_logged)
+        # Java logs that it joins, and sends the request within the same poll.
+        time.sleep(0.5)
+
+
 def test_a_member_that_misses_an_assignment_costs_a_rebalance(tmp_path: Path) -> None:
     """Java member b sends SyncGroup when a has already revoked, and joined again.
 
@@ -146,11 +168,12 @@ def test_a_member_that_misses_an_assignment_costs_a_rebalance(tmp_path: Path) ->
         for n, process in enumerate((a, b, c)):
             process.tell(add=[_member("late", n)])
         os.kill(c.pid, signal.SIGSTOP)
+        steps = _Steps(tmp_path)
         a.send(wait=False, add=[_member("late", 3)])
-        time.sleep(4)
+        steps.wait("b", "late-1", "(Re-)joining group")
         os.kill(b.pid, signal.SIGSTOP)
         os.kill(c.pid, signal.SIGCONT)
-        time.sleep(4)
+        steps.wait("a", "late-0", "Successfully synced group", "(Re-)joining group")
         os.kill(b.pid, signal.SIGCONT)
         for process in (a, b, c):
             process.tell()

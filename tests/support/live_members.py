@@ -28,10 +28,15 @@ SAME_LOOKS = 3
 """A group has settled (it is not between two rounds) if this many looks in a row find no change."""
 
 
+JOINS = "org.apache.kafka.clients.consumer.internals.ConsumerCoordinator"
+"""The logger of a Java consumer that joins classic groups."""
+
+
 class JavaMembers:
     """A JVM that runs a program of tools/broker, such as Consumers; its log goes to `log`.
 
-    The jars in the directories `first` replace jars of equal names.
+    The log has the steps of classic members: joined, synced, assigned, revoked. The jars in the
+    directories `first` replace jars of equal names.
     """
 
     def __init__(
@@ -43,7 +48,13 @@ class JavaMembers:
     ) -> None:
         with log.open("wb") as stderr:
             self._process = subprocess.Popen(
-                java(f"kafkarebalance.{program}", bootstrap_server, log="error", first=first),
+                java(
+                    f"kafkarebalance.{program}",
+                    bootstrap_server,
+                    log="error",
+                    loggers=[JOINS],
+                    first=first,
+                ),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,

@@ -22,6 +22,9 @@ demo: need-python need-cargo need-java $(if $(wildcard $(VENV)/built),$(VENV)/bu
 	$(BIN)/kafka-rebalance demo
 
 WORKERS ?= 2
+# maturin installs into the environment that is active: into this one, whatever the shell has.
+export VIRTUAL_ENV := $(abspath $(VENV))
+unexport CONDA_PREFIX
 PYTEST = $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup
 quick: need-python need-cargo $(VENV)/built ## the tests that start no process, on few fixed seeds (two minutes)
 	$(PYTEST)

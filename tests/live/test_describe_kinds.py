@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
-import time
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -70,10 +72,10 @@ def groups(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Descr
             cluster.create("orders", tasks=2)
             rest = read_cluster(cluster.url)
             found = {"connect": Described(*_describe(server, "connect"), rest)}
-        with admin_client(server, None) as admin, JavaMembers(server, log) as members:
+        with admin_client(server, None) as admin:
             admin.create_topics({"t": {"num_partitions": 6}, "u": {"num_partitions": 3}})
+        with JavaMembers(server, log) as members, _share_member(server):
             members.tell(add=[_modern(n) for n in range(3)])
-            _join_share_group(admin)
             for group, command in (("modern", "Consumer"), ("shared", "Share")):
                 theirs = _kafkas(server, group, f"{command}GroupCommand")
                 (line,) = snapshot_lines(server, [group])
@@ -91,22 +93,38 @@ def _modern(n: int) -> dict[str, Any]:
     }
 
 
-def _join_share_group(admin: Any) -> None:
-    """Adds a member that sends ShareGroupHeartbeat until it has partitions, and then no more."""
-    epoch, assigned = 0, False
-    while not assigned:
-        beat = ShareGroupHeartbeat(
-            group_id="shared",
-            member_id="A" * 22,
-            member_epoch=epoch,
-            subscribed_topic_names=("t",),
-        )
-        request = layout_of(ShareGroupHeartbeat).written(beat)
-        _, data = ask_coordinator(admin, "shared", 76, (1, 1), request)
-        answer = layout_of(ShareGroupHeartbeatResponse, 1).read(data, "response")
-        assert answer.error_code == 0, answer
-        epoch, assigned = answer.member_epoch, bool(answer.assignment)
-        time.sleep(0.2)
+@contextlib.contextmanager
+def _share_member(server: str) -> Iterator[None]:
+    """A member that sends ShareGroupHeartbeat; the block begins when it has partitions."""
+    assigned, ended = threading.Event(), threading.Event()
+
+    def beat() -> None:
+        epoch = 0
+        with admin_client(server, None) as admin:
+            while not ended.wait(1 if assigned.is_set() else 0.2):
+                heartbeat = ShareGroupHeartbeat(
+                    group_id="shared",
+                    member_id="A" * 22,
+                    member_epoch=epoch,
+                    subscribed_topic_names=("t",),
+                )
+                request = layout_of(ShareGroupHeartbeat).written(heartbeat)
+                _, data = ask_coordinator(admin, "shared", 76, (1, 1), request)
+                answer = layout_of(ShareGroupHeartbeatResponse, 1).read(data, "response")
+                assert answer.error_code == 0, answer
+                epoch = answer.member_epoch
+                if answer.assignment:
+                    assigned.set()
+
+    with ThreadPoolExecutor(1) as pool:
+        beating = pool.submit(beat)
+        try:
+            while not assigned.wait(1):
+                assert not beating.done(), beating.exception()
+            yield
+        finally:
+            ended.set()
+        beating.result(60)
 
 
 def _kafkas(server: str, group: str, command: str) -> dict[str, tuple[str, str]]:

@@ -22,9 +22,6 @@ demo: need-python need-cargo need-java $(if $(wildcard $(VENV)/built),$(VENV)/bu
 	$(BIN)/kafka-rebalance demo
 
 WORKERS ?= 2
-# maturin installs into the environment that is active: into this one, whatever the shell has.
-export VIRTUAL_ENV := $(abspath $(VENV))
-unexport CONDA_PREFIX
 PYTEST = $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadgroup
 quick: need-python need-cargo $(VENV)/built ## the tests that start no process, on few fixed seeds (two minutes)
 	$(PYTEST)
@@ -109,7 +106,8 @@ $(VENV)/installed: pyproject.toml | need-python need-cargo
 
 $(VENV)/built: $(VENV)/installed $(RUST) | need-cargo
 	@echo "building …"
-	@$(BIN)/maturin develop --release --extras arrow,spark,kafka,confluent,aiokafka \
+	@# maturin installs into the environment that is active; it must be this one.
+	@env -u CONDA_PREFIX VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release --extras arrow,spark,kafka,confluent,aiokafka \
 	  > $(VENV)/build.log 2>&1 || { cat $(VENV)/build.log >&2; exit 1; }
 	@touch $@
 

@@ -26,9 +26,9 @@ def owned(
 
 
 def test_columns_that_do_not_fit_are_errors() -> None:
-    with pytest.raises(IndexError, match=r"^5 is no index into 1 topics$"):
+    with pytest.raises(IndexError, match=r"^5 is not an index into 1 topics$"):
         _core.topic_partitions(("t",), column(5), column(1))
-    with pytest.raises(IndexError, match=r"^5 is no index into 1 topics$"):
+    with pytest.raises(IndexError, match=r"^5 is not an index into 1 topics$"):
         owned(column(0, 1), column(5), column(1))
     for ids, numbers in (((0, 0), (1,)), ((0,), (1, 2))):
         problem = f"^topic_ids has {len(ids)} entries, but partitions has {len(numbers)}$"
@@ -37,7 +37,7 @@ def test_columns_that_do_not_fit_are_errors() -> None:
         with pytest.raises(ValueError, match=problem):
             owned(column(0, 1), column(*ids), column(*numbers))
     for first, end in ((0, 3), (3, 4), (2, 1)):
-        with pytest.raises(IndexError, match=rf"^{first}\.\.{end} is no span of 2 entries$"):
+        with pytest.raises(IndexError, match=rf"^{first}\.\.{end} is not a span of 2 entries$"):
             owned(column(first, end), column(0, 0), column(1, 2))
     assert owned(column(0, 1, 2), column(0, 0), column(1, 2)) == [(("t", 1),), (("t", 2),)]
 

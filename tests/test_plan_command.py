@@ -275,7 +275,7 @@ def test_how_long_plays_consumer_groups_of_the_broker(tmp_path: Path) -> None:
     }
     assert planned["times_assumed"].endswith("heartbeats every 5 s, sessions of 45 s")
     shown = command("plan", *options, "--how-long").stdout
-    assert "it is no bound on a real group." in " ".join(shown.split())
+    assert "it is not a bound on a real group." in " ".join(shown.split())
     compared = json.loads(command("compare", *options, "--json").stdout)
     assert compared["times"]["consumer/uniform"] == planned["times"]
     both = "sessions of 45 s (consumer protocol); heartbeats every 3 s, sessions of 45 s (classic"

@@ -67,8 +67,8 @@ def test_few_open_files_cost_only_idle_connections() -> None:
     [
         (["orders"], '"orders" is not NAME=N, as orders=6'),
         (["orders=0"], '"orders" cannot have 0 partitions; give a whole number from 1'),
-        (["bad name/x=3"], '"bad name/x" is no name of a topic; give 1 to 249 of'),
-        (["..=3"], '".." is no name of a topic'),
+        (["bad name/x=3"], '"bad name/x" is not a name of a topic; give 1 to 249 of'),
+        (["..=3"], '".." is not a name of a topic'),
         (["orders=1000000000"], '"orders" would have 1000000000, other topics have 0; all topics'),
         (["a=60000", "b=60000"], '"b" would have 60000, other topics have 60000; all topics'),
         ([f"orders={'9' * 5000}"], "is not NAME=N, as orders=6"),
@@ -94,7 +94,7 @@ def test_a_bad_line_of_a_snapshot_is_named(
         (b"{", "line: not JSON"),
         (b'{"group_id": "h"}', "topics: missing"),
         (b"\xff", "line: not UTF-8"),
-        (illegal, '"a b" is no name of a topic'),
+        (illegal, '"a b" is not a name of a topic'),
     ):
         file.write_bytes(good + b"\n\n" + bad + b"\n")
         assert main(["serve", "--topics-of", str(file)]) == 2
@@ -129,5 +129,7 @@ def test_the_command_names_a_host_that_is_none(
     host: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["serve", "--topic", "t=1", "--port", "0", "--host", host]) == 2
-    expected = f'kafka-rebalance: --host: "{host}" is no address of this machine, as 127.0.0.1: '
+    expected = (
+        f'kafka-rebalance: --host: "{host}" is not an address of this machine, as 127.0.0.1: '
+    )
     assert capsys.readouterr().err.startswith(expected)

@@ -153,7 +153,7 @@ def test_ids_that_are_missing_are_named(name: str, engine: Engine) -> None:
     gone = member | {"owned_partitions": [{"topic": "gone", "partitions": [1]}]}
     with pytest.raises(kr.GroupError) as raised:
         kr.assign(kr.GroupSpec.from_dict(_line(members=[gone])), name, engine=engine)
-    assert str(raised.value).startswith('members[0].owned_partitions: "gone" is no topic of')
+    assert str(raised.value).startswith('members[0].owned_partitions: "gone" is not a topic of')
 
 
 # Interfaces ---------------------------------------------------------------------------------------

@@ -80,7 +80,7 @@ def test_a_scenario_file_becomes_the_scenario_that_it_describes() -> None:
 @pytest.mark.parametrize(
     ("there", "instead", "problem"),
     [
-        ('until = "1m"\n', 'until = "soon"\n', r"until: 'soon' is no duration"),
+        ('until = "1m"\n', 'until = "soon"\n', r"until: 'soon' is not a duration"),
         ('until = "1m"\n', "until_ms = 5\n", r"until_ms: is written until, with a unit: until ="),
         (
             'start_cost = "10ms"\n',
@@ -93,9 +93,9 @@ def test_a_scenario_file_becomes_the_scenario_that_it_describes() -> None:
             r"\[0\]\.session_timeout_ms: is written ses",
         ),
         ("count = 2\n", "bogus_ms = 9\n", r"\[0\]\.bogus_ms: not known; known: .*start_cost, "),
-        ("t = 4\n", 't = "four"\n', r"topics\.t: 'four' is no whole number"),
+        ("t = 4\n", 't = "four"\n', r"topics\.t: 'four' is not a whole number"),
         ("t = 4\n", "t = 0\n", r"topics\.t\.partitions: 0 is not within 1 to 1000000"),
-        ("count = 2\n", "count = true\n", r"member\[0\]\.count: True is no whole number"),
+        ("count = 2\n", "count = true\n", r"member\[0\]\.count: True is not a whole number"),
         (
             "static = true\n",
             "static = true\nparallel = 0\n",
@@ -118,7 +118,7 @@ def test_a_scenario_file_becomes_the_scenario_that_it_describes() -> None:
         ),
         ('until = "1m"\n', 'until = "60"\n', r"until: '60' has no unit; write"),
         ('for = "2s"\n', "for = 2.5\n", r"happening\[0\]\.for: 2.5 has no unit"),
-        ('topics = ["u"]\n', 'pattern = "u("\n', r"member\[1\]\.pattern: 'u\(' is no pattern: "),
+        ('topics = ["u"]\n', 'pattern = "u("\n', r"member\[1\]\.pattern: 'u\(' is not a pattern: "),
         (
             'topics = ["u"]\n',
             'topics = ["u"]\npattern = "u"\n',
@@ -133,7 +133,7 @@ def test_a_scenario_file_becomes_the_scenario_that_it_describes() -> None:
         ("[[happening]]", "[happening]", r"happening: is one table; write \[\[happening\]\]"),
         ("count = 2\n", "cuont = 2\n", r"member\[0\]\.cuont: not known; known: .*session_timeout"),
         ('do = "bounce"\n', 'do = "jump"\n', r"happening\[0\]\.do: 'jump' is none of stop, kill"),
-        ('members = "c*"\n', 'members = "x"\n', r"happening\[0\]\.members: 'x' is no member"),
+        ('members = "c*"\n', 'members = "x"\n', r"happening\[0\]\.members: 'x' is not a member"),
         ('name = "c"\n', "\n", r"member\[0\]\.name: is missing"),
         ("[topics]\n", "[topics\n", r"scenario: not TOML"),
     ],

@@ -134,7 +134,7 @@ def test_absences_that_overlap_end_with_the_last() -> None:
         (DELETE + "[[happening]]\n" + DELETE, r"happenings\[1\]\.topic: 'late' is deleted already"),
         (AWAY + 'rack = "z"\n', r"happenings\[0\]\.rack: no replica is in rack 'z'"),
         (AWAY + 'rack = "z"\ntopics = "t"\n', "rack: cannot be combined with topics"),
-        (AWAY + 'topics = "z"\n', r"happening\[0\]\.topics: 'z' is no topic's name"),
+        (AWAY + 'topics = "z"\n', r"happening\[0\]\.topics: 'z' is not a topic's name"),
         (AWAY + "unseen = 2\n", r'happening\[0\]\.unseen: 2 has no unit; write "2ms", "2s", "2m"'),
     ],
 )

@@ -208,8 +208,8 @@ def test_wrong_names_are_refused(serve_kafka: Serve) -> None:
 @pytest.mark.parametrize(
     ("name", "partitions", "problem"),
     [
-        ("bad name", -3, 'name: "bad name" is no name of a topic; give 1 to 249 of'),
-        ("", 1, 'name: "" is no name of a topic'),
+        ("bad name", -3, 'name: "bad name" is not a name of a topic; give 1 to 249 of'),
+        ("", 1, 'name: "" is not a name of a topic'),
         ("pay", -3, 'partitions: "pay" cannot have -3 partitions; give a whole number from 1'),
         ("pay", "3", 'partitions: "pay" cannot have 3 partitions; give a whole number from 1'),
         ("pay", 99_995, 'partitions: "pay" would have 99995, other topics have 6; all topics'),
@@ -232,7 +232,7 @@ def test_wrong_topics_are_refused(
         (TOPIC, 2, "partitions: orders has 6, 2 are not more; a topic only grows"),
         (TOPIC, 6, "partitions: orders has 6, 6 are not more; a topic only grows"),
         (TOPIC, 100_001, 'partitions: "orders" would have 100001, other topics have 0; all'),
-        ("nope", 3, 'name: "nope" is no topic of this cluster; add it first'),
+        ("nope", 3, 'name: "nope" is not a topic of this cluster; add it first'),
     ],
 )
 def test_wrong_growth_is_refused(
@@ -246,7 +246,7 @@ def test_wrong_growth_is_refused(
 
 
 def test_a_broker_with_wrong_topics_does_not_begin() -> None:
-    with pytest.raises(GroupError, match='topics: "bad name" is no name of a topic'):
+    with pytest.raises(GroupError, match='topics: "bad name" is not a name of a topic'):
         RunningBroker({"bad name": 3})
 
 

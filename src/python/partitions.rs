@@ -145,7 +145,7 @@ pub fn owned_partitions<'py>(
         let (first, end) = (span[0], span[1]);
         let owned = entries.get(first as usize..end as usize).ok_or_else(|| {
             let count = entries.len();
-            PyIndexError::new_err(format!("{first}..{end} is no span of {count} entries"))
+            PyIndexError::new_err(format!("{first}..{end} is not a span of {count} entries"))
         });
         lists.tuple(owned?)
     });
@@ -229,7 +229,7 @@ impl<'g, 'py> Lists<'g, 'py> {
         let topic = topic_id as usize;
         let name = self.topics.get(topic).ok_or_else(|| {
             let count = self.topics.len();
-            PyIndexError::new_err(format!("{topic_id} is no index into {count} topics"))
+            PyIndexError::new_err(format!("{topic_id} is not an index into {count} topics"))
         })?;
         if let Some((spec, kept)) = &mut self.kept
             && let Some(declared) = spec.topics.get(topic)

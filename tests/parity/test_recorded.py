@@ -27,7 +27,9 @@ def driver() -> OwnPlayer:
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
 def test_ours_answers_as_the_broker_did(driver: OwnPlayer, scenario: Scenario) -> None:
     steps, broker = BROKER[scenario.name]
-    assert steps == [step.text for step in scenario.steps], "record it anew: its steps have changed"
+    assert steps == [step.text for step in scenario.steps], (
+        "record it again: its steps have changed"
+    )
     ours = play(scenario, driver)
     found = [
         (step.text, one.path, one.ours, one.broker)

@@ -232,7 +232,7 @@ def test_wrong_uses_are_named(spark: SparkSession, tmp_path: Path) -> None:
     stream = spark.readStream.format("rate").load()
     with pytest.raises(SchemaError, match=r"records\.key: missing"):
         keep_current_groups(stream, str(tmp_path))
-    with pytest.raises(ValueError, match="s3a://bucket/groups is no directory"):
+    with pytest.raises(ValueError, match="s3a://bucket/groups is not a directory"):
         kept_records(spark, "s3a://bucket/groups")
     table = _KeptTable(tmp_path, GROUP_KEYS, has_cluster=False)
     table.apply(frame(spark, [(b"\0\2\0\1g", b"a", 0, 0)]), 0)

@@ -298,7 +298,7 @@ def test_a_place_that_is_not_there_is_an_error_of_its_row(spark: SparkSession) -
     ]
     answers = assign_groups(spark.createDataFrame(rows, PLACES), assignor="sticky").collect()
     assert sorted(row["error"] for row in answers) == [
-        "members[0].owned_partitions[0].topic: -1 is no place in topics, of which there are 1",
+        "members[0].owned_partitions[0].topic: -1 is not a place in topics, of which there are 1",
         "members[0].topics[0]: null is not a string",
-        "members[0].topics[1]: 1 is no place in topics, of which there are 1",
+        "members[0].topics[1]: 1 is not a place in topics, of which there are 1",
     ]

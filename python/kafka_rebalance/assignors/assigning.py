@@ -100,8 +100,8 @@ def _assign_custom(group: GroupSpec, name: str) -> Assignment:
         if partitions and member_id not in members:
             raise GroupError(
                 "assignment",
-                f"{quoted(name)} gives partitions to {quoted(member_id)}, who is no member of the "
-                "group; give them to members only",
+                f"{quoted(name)} gives partitions to {quoted(member_id)}, who is not a member of "
+                "the group; give them to members only",
             )
     owned = {m.member_id: answer.get(m.member_id, ()) for m in group.members}
     try:

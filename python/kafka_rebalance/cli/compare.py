@@ -24,7 +24,7 @@ from .groups import add_arguments, answers, given
 from .options import add_leader
 from .tally import Tally
 
-# Each assignor is asked as if the group ran it, so a switch is no change here.
+# Each assignor is asked as if the group ran it, so a switch is not a change here.
 _COMPARED = [
     verb.name
     for change in CHANGES

@@ -171,7 +171,8 @@ def _recorded(args: argparse.Namespace, missing: list[str]) -> Recorded:
 def _compute(args: argparse.Namespace, recorded: Recorded) -> int:
     """Plays the records again, and prints what came out equal, or what would have happened.
 
-    Returns the number of rebalances or groups that could not be computed; a difference is no error.
+    Returns the number of rebalances or groups that could not be computed. A difference is not an
+    error.
     """
     from kafka_rebalance.report.history.table import print_counterfactuals, print_replay
 

@@ -79,7 +79,7 @@ async def _serve(server: Server) -> None:
             await stack.enter_async_context(server)
         except (socket.gaierror, UnicodeError) as error:  # UnicodeError: no host can have the name
             host = json.dumps(server.connections.host, ensure_ascii=False)
-            problem = f"{host} is no address of this machine, as 127.0.0.1: {error}"
+            problem = f"{host} is not an address of this machine, as 127.0.0.1: {error}"
             raise GroupError("--host", problem) from None
         for line in _recovered(server):
             print_sentence(line)

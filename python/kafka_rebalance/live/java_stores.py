@@ -154,7 +154,7 @@ def _pkcs12(data: bytes, password: str | None) -> Store:
     try:
         found = module.load_pkcs12(data, None if password is None else password.encode())
     except ValueError:
-        raise ClusterError("the password is wrong, or the file is no PKCS12 store") from None
+        raise ClusterError("the password is wrong, or the file is not a PKCS12 store") from None
     others = [one.certificate.public_bytes(der) for one in found.additional_certs]
     if found.key is None:
         own = [found.cert.certificate.public_bytes(der)] if found.cert else []

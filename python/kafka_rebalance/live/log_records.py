@@ -141,7 +141,7 @@ def lost_offset(partition: int, offset: int) -> ClusterError:
     """Returns the error for a range whose records have been deleted."""
     return ClusterError(
         f"partition {partition}: the log no longer has offset {offset}; its records were deleted, "
-        "or the topic was made anew: read it anew, into another table with another checkpoint"
+        "or the topic was made again: read it again, into another table with another checkpoint"
     )
 
 

@@ -34,7 +34,7 @@ class IdNames:
         return self._names.get(member_id, member_id)
 
     def id_of(self, name: str) -> str:
-        """Returns the id with this name; the text itself if it is no name."""
+        """Returns the id with this name; the text itself if it is not a name."""
         return self._ids.get(name, name)
 
     def in_text(self, text: str) -> str:

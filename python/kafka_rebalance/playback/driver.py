@@ -8,7 +8,7 @@ A program that runs Kafka's own coordinator reads this protocol too, so one scri
 `init` starts a new coordinator, `state` and `mstate` return a group's state; `driver_commands` has
 the other commands. The answer to an unknown command is {"bad": op}, that to a wrong command
 {"bad": op, "why": …}. After either, the driver continues with the next line. An error inside the
-coordinator is no answer: it ends the driver.
+coordinator is not an answer: it ends the driver.
 """
 
 import json

@@ -128,7 +128,7 @@ def duration_ms(command: Command, text: str) -> int:
     """Returns the ms of a text such as `3s`. Errors: GroupError."""
     found = milliseconds(text)
     if found is None:
-        raise command.error(f"{text!r} is no duration; 250ms, 3s, 5m, 1h and 7d are")
+        raise command.error(f"{text!r} is not a duration; 250ms, 3s, 5m, 1h and 7d are")
     return found
 
 
@@ -137,14 +137,14 @@ def whole(command: Command, text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise command.error(f"{text!r} is no whole number") from None
+        raise command.error(f"{text!r} is not a whole number") from None
 
 
 def partition(command: Command, name: str) -> tuple[str, int]:
     """Returns the topic and the number of a text such as `t-0`. Errors: GroupError."""
     topic, _, number = name.rpartition("-")
     if not topic:
-        raise command.error(f"{name!r} is no partition; t-0 is")
+        raise command.error(f"{name!r} is not a partition; t-0 is")
     return topic, whole(command, number)
 
 

@@ -80,7 +80,7 @@ class Cluster:
         """
         if name not in self.topics:
             raise GroupError(
-                "name", f"{json.dumps(name)} is no topic of this cluster; add it first"
+                "name", f"{json.dumps(name)} is not a topic of this cluster; add it first"
             )
         topic = self.topics[name]
         check(name, partitions, self.partitions - topic.partitions)

@@ -3,7 +3,7 @@
 
 A connection has one request in flight, as in Kafka: the next request is read when the answer has
 been sent. In these cases, a connection ends:
-    a frame that is no request, or too long     its connection ends
+    a frame that is not a request, or too long     its connection ends
     a frame that does not arrive in time        its connection ends
     large frames beyond `large_bytes` in all    the connection that sends the excess ends
     a new connection beyond `connections`       a connection that never sent a request ends, or

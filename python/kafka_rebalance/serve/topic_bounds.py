@@ -27,7 +27,7 @@ def check(name: str, partitions: int, elsewhere: int, path: str | None = None) -
     if not is_legal(name):
         raise GroupError(
             path or "name",
-            f"{shown} is no name of a topic; give 1 to 249 of a-z, A-Z, 0-9, ., _ and -",
+            f"{shown} is not a name of a topic; give 1 to 249 of a-z, A-Z, 0-9, ., _ and -",
         )
     if not isinstance(partitions, int) or partitions < 1:
         raise GroupError(

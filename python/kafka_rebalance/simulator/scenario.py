@@ -107,7 +107,7 @@ class MemberPlan:
         try:
             re.compile(self.pattern)
         except re.error as error:
-            raise GroupError("pattern", f"{self.pattern!r} is no pattern: {error}") from None
+            raise GroupError("pattern", f"{self.pattern!r} is not a pattern: {error}") from None
 
     def wants(self, topic: str) -> bool:
         """Returns whether the member subscribes to a topic, which need not exist yet."""

@@ -299,5 +299,5 @@ def _matching(
     pattern = reading.text(f"{path}.{key}", given[key])
     found = tuple(name for name in names if fnmatchcase(name, pattern))
     if not found:
-        raise GroupError(f"{path}.{key}", f"{pattern!r} is no {key.removesuffix('s')}'s name")
+        raise GroupError(f"{path}.{key}", f"{pattern!r} is not a {key.removesuffix('s')}'s name")
     return found

@@ -33,7 +33,7 @@ def _unknown(path: str, names: Iterable[str]) -> GroupError:
 
 def table(path: str, value: Any) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise GroupError(path, f"{value!r} is no table")
+        raise GroupError(path, f"{value!r} is not a table")
     return value
 
 
@@ -46,7 +46,7 @@ def tables(path: str, value: Any) -> list[Mapping[str, Any]]:
 
 def text(path: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise GroupError(path, f"{value!r} is no text; quote it")
+        raise GroupError(path, f"{value!r} is not a string; quote it")
     if not value:
         raise GroupError(path, "is empty")
     return value
@@ -60,13 +60,13 @@ def flag(path: str, value: Any) -> bool:
 
 def texts(path: str, value: Any) -> tuple[str, ...]:
     if not isinstance(value, list):
-        raise GroupError(path, f"{value!r} is no list of texts")
+        raise GroupError(path, f"{value!r} is not a list of strings")
     return tuple(text(f"{path}[{place}]", one) for place, one in enumerate(value))
 
 
 def whole(path: str, value: Any, least: int = 0, most: int = _MOST) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise GroupError(path, f"{value!r} is no whole number")
+        raise GroupError(path, f"{value!r} is not a whole number")
     if not least <= value <= most:
         raise GroupError(path, f"{value} is not within {least} to {most}")
     return value
@@ -74,7 +74,7 @@ def whole(path: str, value: Any, least: int = 0, most: int = _MOST) -> int:
 
 def lists(path: str, value: Any) -> tuple[tuple[str, ...], ...]:
     if not isinstance(value, list) or not value:
-        raise GroupError(path, f"{value!r} is no list of lists of texts")
+        raise GroupError(path, f"{value!r} is not a list of lists of strings")
     return tuple(texts(f"{path}[{place}]", one) for place, one in enumerate(value))
 
 
@@ -87,7 +87,7 @@ def ms(path: str, value: Any) -> int:
         )
     found = milliseconds(value) if isinstance(value, str) else None
     if found is None:
-        raise GroupError(path, f"{value!r} is no duration; 250ms, 3s, 5m and 1h are")
+        raise GroupError(path, f"{value!r} is not a duration; 250ms, 3s, 5m and 1h are")
     if found > _LONGEST_MS:
         raise GroupError(path, f"{value} is longer than {_LONGEST_MS} ms")
     return found
@@ -120,7 +120,7 @@ def _typed(path: str, value: Any, name: str, kind: Any) -> Any:
         return whole(path, value)
     if kind is float:
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e12:
-            raise GroupError(path, f"{value!r} is no number from 0 on")
+            raise GroupError(path, f"{value!r} is not a number from 0 on")
         return float(value)
     if name == "racks":
         return lists(path, value)

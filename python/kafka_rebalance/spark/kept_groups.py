@@ -239,7 +239,7 @@ def _uri(path: Path) -> str:
 def _local(path: str) -> Path:
     if _SCHEME.match(path):
         raise ValueError(
-            f"path: {path} is no directory of a file system that this process sees; current.json "
-            "needs its atomic rename (a mounted path is good)"
+            f"path: {path} is not a directory of a file system that this process sees; current.json"
+            " needs its atomic rename (a mounted path is good)"
         )
     return Path(re.sub(r"^file:(//)?(?=/)", "", path)).absolute()

@@ -43,7 +43,7 @@ def next_end(
         if one.high_watermark < starts[key]:
             raise ClusterError(
                 f"partition {partition}: its log ends at {one.high_watermark}, and the stream is "
-                f"at {starts[key]}: the topic was made anew; read it into another table, with "
+                f"at {starts[key]}: the topic was made again; read it into another table, with "
                 "another checkpoint"
             )
         end = one.last_stable if target is None else min(one.last_stable, target.get(key, 0))

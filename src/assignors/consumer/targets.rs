@@ -87,7 +87,7 @@ impl Ids {
                 if topic.topic_id.is_none() {
                     let name = quoted(topic.name);
                     let problem = format!(
-                        "{name} is no topic of the group; if it was deleted, give its topic_id with it"
+                        "{name} is not a topic of the group; if it was deleted, give its topic_id with it"
                     );
                     return Err(GroupError::new(
                         format!("members[{i}].owned_partitions"),

@@ -234,7 +234,7 @@ fn null(noun: &str) -> String {
 
 #[cold]
 fn no_place(place: i64, declared: usize) -> String {
-    format!("{place} is no place in topics, of which there are {declared}")
+    format!("{place} is not a place in topics, of which there are {declared}")
 }
 
 impl<'a> Input<'a> for Cell<'_, 'a> {

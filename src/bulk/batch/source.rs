@@ -21,7 +21,7 @@ pub enum Form<'i> {
     Columns,
     /// Contract lines, in the only column.
     Lines,
-    /// Keys and values of groups' records. A group without members, or that is no consumer group,
+    /// Keys and values of groups' records. A group without members, or that is not a consumer group,
     /// gets no row.
     Records(&'i Inventory),
 }

@@ -113,7 +113,7 @@ def _uuids(group: GroupSpec, assignor: str) -> dict[str, Uuid]:
             if owned not in uuids:
                 raise GroupError(
                     f"members[{i}].owned_partitions",
-                    f"{quoted(owned)} is no topic of the group; "
+                    f"{quoted(owned)} is not a topic of the group; "
                     "if it was deleted, give its topic_id with it",
                 )
     return uuids

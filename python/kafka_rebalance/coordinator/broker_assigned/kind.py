@@ -166,7 +166,7 @@ class BrokerAssigned(Recorded):
         due: ShareStateDue | None = None,
         **fields: Any,
     ) -> None:
-        """Starts the session of a member anew, and answers its heartbeat with these fields."""
+        """Starts the session of a member again, and answers its heartbeat with these fields."""
         group_id, member_id = group.group_id, member.member_id
         arm_session(state, group_id, member_id, self.setting(state, "session_timeout_ms"))
         request: Any = event.request

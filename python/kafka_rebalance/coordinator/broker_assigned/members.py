@@ -12,7 +12,7 @@ A request is refused with
 
 The deadlines of a member; one that misses a deadline is removed:
 
-    session-timeout     starts anew with each accepted heartbeat
+    session-timeout     starts again with each accepted heartbeat
     rebalance-timeout   the member must give up what is pending; void if its epoch changed
 
 Source   GroupMetadataManager.validateConsumerGroupMember, throwIfStaticMemberIsUnknown,

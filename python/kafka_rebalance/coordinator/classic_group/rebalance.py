@@ -179,7 +179,7 @@ def hand_out(
 ) -> None:
     """Answers a member's parked SyncGroup with its assignment, or an error.
 
-    The member's session starts anew, because a waiting member cannot prove that it is alive.
+    The member's session starts again, because a waiting member cannot prove that it is alive.
     """
     well = error is ErrorCode.NONE
     response = SyncGroupResponse(

@@ -303,7 +303,7 @@ def _ways_out(hung: GroupSpec, player: _Player) -> Iterator[WayOut]:
     for event in ends_always:
         if ends([event]):
             yield WayOut(event.cause, for_good=True)
-    if ends([GroupEvent(STOP_ALL, _start_anew)]):
+    if ends([GroupEvent(STOP_ALL, _start_again)]):
         yield WayOut(STOP_ALL, for_good=False)
     found = 0
     restarts = (BounceMembers(member.member_id) for member in hung.members)
@@ -321,7 +321,7 @@ def _taken_over(switch: SwitchAssignor) -> GroupEvent:
     return GroupEvent(str(switch), edit)
 
 
-def _start_anew(group: GroupSpec, ids: MadeUp) -> Edited:
+def _start_again(group: GroupSpec, ids: MadeUp) -> Edited:
     members: list[Member] = []
     for member in group.members:
         members.append(restarted(member, ids, {one.member_id for one in members}))

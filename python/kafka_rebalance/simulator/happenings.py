@@ -48,14 +48,14 @@ class Happenings:
         match event.kind:
             case Kind.CREATE_TOPIC:
                 self.cluster.create(event.topic, now_ms)
-                self.tell_topics()
+                self.publish_topics()
             case Kind.DELETE_TOPIC:
                 gone = self.cluster.delete(event.topic, now_ms)
-                self.tell_topics()
+                self.publish_topics()
                 self.metadata.refresh_soon(now_ms, gone)
             case Kind.GROW:
                 self.cluster.grow(event.topic, event.partitions, now_ms)
-                self.tell_topics()
+                self.publish_topics()
             case Kind.AWAY:
                 self._lose_broker(event)
             case Kind.MOVE:
@@ -65,7 +65,7 @@ class Happenings:
         if event.member in self.processes:
             self._happen_to(self.processes[event.member], event)
 
-    def tell_topics(self) -> None:
+    def publish_topics(self) -> None:
         """Reports the topics to the coordinator, which reads them only for consumer groups."""
         if self.scenario.has_consumer_protocol:
             self.broker.handle(self.cluster.topics_changed(), self.agenda.now_ms)

@@ -76,7 +76,7 @@ class Metadata:
             if armed is None or armed >= at:
                 self._arm_refresh(process, at)
 
-    def match_anew(self, process: Process, now_ms: int) -> None:
+    def match_again(self, process: Process, now_ms: int) -> None:
         """Lets a client with a pattern request metadata, before a poll that sends JoinGroup."""
         if isinstance(process.member, Consumer) and process.member.matches_before_joining:
             self._update(process, now_ms)

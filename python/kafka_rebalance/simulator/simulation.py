@@ -91,7 +91,7 @@ class Simulation:
             self._deliver,
             self._schedule,
         )
-        self._happenings.tell_topics()
+        self._happenings.publish_topics()
         self._push_all()
         self._plays = self._how_to_play()
 
@@ -166,7 +166,7 @@ class Simulation:
             process = self._processes[event.process]
             if process.idle_since_ms is not None:
                 self._liveness.wake(process)
-            self._metadata.match_anew(process, self._agenda.now_ms)
+            self._metadata.match_again(process, self._agenda.now_ms)
             self._deliver(event.process, event.incarnation, m.Poll(self._positions(process)))
 
     def _refresh(self, event: scheduled.Refresh) -> None:

@@ -98,7 +98,7 @@ impl Switch {
         // 1.
         for member in &mut group.members {
             if !self.left.contains(&*member.member_id) {
-                member.sends_anew(self.new);
+                member.sends_under(self.new);
             }
         }
         // 2. and 3.
@@ -110,7 +110,7 @@ impl Switch {
                 let cause = cause.strip_suffix(": no rebalance").unwrap_or(&cause);
                 format!("{cause}, and {} takes over", self.new.name())
             });
-        } else if self.one_name && self.leads_anew(group) {
+        } else if self.one_name && self.leads_again(group) {
             group.assignor = self.new;
         }
         // 4.
@@ -136,7 +136,7 @@ impl Switch {
 
     /// Returns whether the leader has restarted. A static leader goes on leading; one that leaves is
     /// followed by the first member of the broker's map.
-    fn leads_anew(&mut self, group: &Draft) -> bool {
+    fn leads_again(&mut self, group: &Draft) -> bool {
         if group.members.iter().all(|one| one.member_id != self.leader) {
             let follower = || group.spec().members_in_order()[0] as usize;
             let leader = self.static_at.unwrap_or_else(follower);

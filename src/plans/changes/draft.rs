@@ -40,8 +40,8 @@ pub struct DraftMember<'a> {
 }
 
 impl DraftMember<'_> {
-    /// Mirror of `other_assignor.sends_anew`. A draft has no rack of a member whose version has none.
-    pub fn sends_anew(&mut self, assignor: Assignor) {
+    /// Mirror of `other_assignor.sends_under`. A draft has no rack of a member whose version has none.
+    pub fn sends_under(&mut self, assignor: Assignor) {
         let sent = self.as_sent;
         let version = sent.subscription_version;
         self.as_sent = AsSent {
@@ -126,7 +126,7 @@ impl<'a> Draft<'a> {
         // 2. Members list the other assignor alone.
         self.is_eager = false;
         for member in &mut self.members {
-            member.sends_anew(assignor);
+            member.sends_under(assignor);
         }
     }
 

@@ -37,7 +37,7 @@ from .change import Change, Verb, check_fields, some
 from .edits import Edited, GroupEvent, error
 from .made_up import MadeUp
 from .other_assignor import restarted_as, restarted_with
-from .topic_order import listed_anew
+from .topic_order import newly_listed
 
 AssignorNames = tuple[str, ...]
 _Edit = Callable[[GroupSpec, MadeUp], Edited]
@@ -170,7 +170,7 @@ class Restart(NamedTuple):
         back = {one.member_id for one in after.members} - self.left
         back = back if answers != group.assignor else {*edited.renamed}
         return edited._replace(
-            group=listed_anew(after, ids, back),
+            group=newly_listed(after, ids, back),
             rebalances=edited.rebalances or takes_over,
             starts_over=len(forgets) == len(after.members),
             forgets=forgets,

@@ -33,7 +33,7 @@ from kafka_rebalance.plans.rounds import next_generation, subscribed_partitions
 from .change import Change, Verb, check_fields, check_least
 from .edits import Edited, GroupEvent, error, find_member, held_by, restarted, without
 from .made_up import MadeUp
-from .topic_order import listed_anew
+from .topic_order import newly_listed
 
 AWAY_MS = 10_000
 """The time that a member is assumed to be away if a change does not set it."""
@@ -166,7 +166,7 @@ def _join_again(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
     others = tuple(m for m in group.members if m.member_id != member.member_id)
     taken = {m.member_id for m in group.members}
     back = restarted(member, ids, taken, is_bare=group.assignor in SERVER_SIDE)
-    after = listed_anew(group.edited(members=(*others, back)), ids, {back.member_id})
+    after = newly_listed(group.edited(members=(*others, back)), ids, {back.member_id})
     return Edited(after, renamed={back.member_id: member.member_id})
 
 
@@ -210,7 +210,7 @@ def _restart(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
     )
     leader = back.member_id if group.leader == member.member_id else None
     return Edited(
-        listed_anew(group.edited(members=members, leader=leader), ids, {back.member_id}),
+        newly_listed(group.edited(members=members, leader=leader), ids, {back.member_id}),
         renamed={back.member_id: member.member_id},
         rebalances=False,
         waiting=waiting,

@@ -14,7 +14,7 @@ from kafka_rebalance.plans.rounds import subscribed_partitions
 from .change import Change, Verb, check_fields, check_least, count, some
 from .edits import Edited, GroupEvent, error, find_member, held_by, without
 from .made_up import MadeUp, client_names, instance_names, prefix_of
-from .topic_order import listed_anew
+from .topic_order import newly_listed
 
 MOST_NEW_MEMBERS = 100_000
 """The most members that may join at once: far more than any real group has."""
@@ -126,7 +126,7 @@ class AddMembers(Change):
                 )
             )
         new = {member.member_id for member in joined}
-        return Edited(listed_anew(group.edited(members=(*group.members, *joined)), ids, new))
+        return Edited(newly_listed(group.edited(members=(*group.members, *joined)), ids, new))
 
 
 @dataclass(frozen=True, slots=True)

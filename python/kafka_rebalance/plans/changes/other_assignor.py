@@ -31,7 +31,7 @@ def run_by(group: GroupSpec, assignor: str) -> GroupSpec:
     # 1.
     if group.assignor is None or protocol_name(group.assignor) == protocol_name(assignor):
         return group.edited(assignor=assignor, rebalance_protocol=group.rebalance_protocol)
-    members = tuple(sends_anew(member, assignor) for member in group.members)
+    members = tuple(sends_under(member, assignor) for member in group.members)
     return group.edited(assignor=assignor, members=members)
 
 
@@ -45,7 +45,7 @@ def restarted_with(group: GroupSpec, assignor: str) -> GroupSpec:
 
 def restarted_as(member: Member, assignor: str) -> Member:
     """Returns the member after its restart with this assignor."""
-    return _restarted(sends_anew(member, assignor), assignor)
+    return _restarted(sends_under(member, assignor), assignor)
 
 
 def _restarted(member: Member, assignor: str) -> Member:
@@ -55,7 +55,7 @@ def _restarted(member: Member, assignor: str) -> Member:
     return member
 
 
-def sends_anew(member: Member, assignor: str) -> Member:
+def sends_under(member: Member, assignor: str) -> Member:
     """Returns the member as it sends under an assignor that the group did not run before."""
     version = member.subscription_version or None
     return replace(

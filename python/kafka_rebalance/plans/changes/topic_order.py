@@ -34,7 +34,7 @@ _COMPARE_LISTS = ("kafka-python/sticky", "aiokafka/sticky")
 """The assignors whose answers depend on the order of topics in a subscription."""
 
 
-def listed_anew(group: GroupSpec, ids: MadeUp, who: Collection[str] | None = None) -> GroupSpec:
+def newly_listed(group: GroupSpec, ids: MadeUp, who: Collection[str] | None = None) -> GroupSpec:
     """Returns the group after these members (None: all) listed their topics for the first time.
 
     Only members whose library keeps a set change, and only if the assignor reads the order.

@@ -25,7 +25,7 @@ from kafka_rebalance.plans.rounds import lists_eager, protocol_of
 from .change import Change, Verb, check_fields, check_least, topic_count, topic_names
 from .edits import Edited, GroupEvent, check_limit, error, find_member, find_topic
 from .made_up import MadeUp
-from .topic_order import listed_anew
+from .topic_order import newly_listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ class AddTopics(Change):
                 for m in group.members
             )
             after = group.edited(topics=group.topics + created, members=members)
-            return Edited(listed_anew(after, ids))
+            return Edited(newly_listed(after, ids))
 
         return [GroupEvent(str(self), edit)]
 
@@ -243,7 +243,7 @@ class Resubscribe(Change):
             }
             asked = (m for m in members if who in (None, m.member_id))
             rebalances = bool(differ) or any(_joins_anyway(group, member) for member in asked)
-            after = listed_anew(group.edited(members=members), ids, differ)
+            after = newly_listed(group.edited(members=members), ids, differ)
             return Edited(after, rebalances=rebalances)
 
         return [GroupEvent(str(self), edit)]

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 _LONGEST_ID = 60  # a longer group id is cut in tables of many groups
 _NO_BOUNDS = (
-    "A range shows how the simulated runs differ under these assumptions: it is not a bound on a real"
-    " group."
+    "A range shows how the simulated runs differ under these assumptions: "
+    "it is not a bound on a real group."
 )
 
 

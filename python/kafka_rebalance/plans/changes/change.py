@@ -40,7 +40,9 @@ class Verb(NamedTuple):
 
 
 class Change(ABC):
-    """A change of a group. Its `str` parses to an equal change.
+    """A change of a group. Its `str` is what the command line takes.
+
+    The text parses to an equal change, unless a name in it contains a comma or is only `*`.
 
     `text.CHANGES` lists the subclasses that `plan` and the command line know.
     """

@@ -52,7 +52,7 @@ def most_memory(line: str, folder: Path) -> tuple[int, Path]:
     source, target = folder / "groups.jsonl", folder / "answers.jsonl"
     source.write_text(line, encoding="utf-8")
     command = [sys.executable, "-m", "kafka_rebalance", "assign", str(source)]
-    # The allocator returns freed pages after 10 ms, so the peak would depend on the machine's speed.
+    # By default, the allocator returns freed pages after 10 ms: a peak would depend on speed.
     at_once = {**os.environ, "MIMALLOC_PURGE_DELAY": "0"}
     with target.open("wb") as answers:
         subprocess.run(measured(command, folder / "used"), stdout=answers, check=True, env=at_once)

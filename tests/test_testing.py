@@ -253,7 +253,10 @@ def test_a_broker_with_wrong_topics_does_not_begin() -> None:
 @needs_kafka_python
 def test_a_snapshot_that_is_not_read_to_its_end_leaves_no_trace(serve_kafka: Serve) -> None:
     """Its client is closed before the interpreter stops the client's thread."""
-    code = "import sys, kafka_rebalance as kr\nlines = kr.snapshot(sys.argv[1], ['g'])\nnext(lines)"
+    code = (
+        "import sys\nfrom kafka_rebalance.live import snapshot_lines\n"
+        "lines = snapshot_lines(sys.argv[1], ['g'])\nnext(lines)"
+    )
     run = subprocess.run(
         [sys.executable, "-c", code, serve_kafka({TOPIC: 1}).address],
         capture_output=True,

@@ -36,7 +36,7 @@ pub fn from_value(value: &Value, max_partitions: u64) -> Result<GroupSpec<'_>> {
 /// If the line is an error line that an earlier step wrote, returns its error.
 fn refuse_error_line(fields: &Fields) -> Result<()> {
     match fields.get("error").and_then(Value::as_str) {
-        Some(error) if !fields.contains_key("topics") => Err(match error.split_once(": ") {
+        Some(error) if fields.get("topics").is_none() => Err(match error.split_once(": ") {
             Some((path, problem)) => GroupError::new(path, problem),
             None => GroupError::new("error", error),
         }),

@@ -54,18 +54,6 @@ impl<'a> Topic<'a> {
             initialized: None,
         }
     }
-
-    /// As `GroupSpec::with_names`.
-    pub fn with_names<'b>(self, name: &mut impl FnMut(&'a str) -> &'b str) -> Topic<'b> {
-        Topic {
-            name: name(self.name),
-            partitions: self.partitions,
-            racks: self.racks,
-            topic_id: self.topic_id.map(name),
-            uuid: self.uuid,
-            initialized: self.initialized,
-        }
-    }
 }
 
 /// The most and the least significant 64 bits, in the order of `Uuid.compareTo`.
@@ -231,23 +219,6 @@ pub struct Member<'a> {
     pub(crate) owned: (u32, u32),
     /// Start and end of the member's topics in the spec's `owned_topics`.
     pub(crate) owned_topics: (u32, u32),
-}
-
-impl<'a> Member<'a> {
-    /// As `GroupSpec::with_names`.
-    pub fn with_names<'b>(self, name: &mut impl FnMut(&'a str) -> &'b str) -> Member<'b> {
-        Member {
-            member_id: name(self.member_id),
-            group_instance_id: self.group_instance_id.map(&mut *name),
-            client_id: self.client_id.map(name),
-            rack: self.rack,
-            generation_id: self.generation_id,
-            as_sent: self.as_sent,
-            topics: self.topics,
-            owned: self.owned,
-            owned_topics: self.owned_topics,
-        }
-    }
 }
 
 /// Sorts the members: static ones by `group_instance_id`, then dynamic ones by the `ranks` of their

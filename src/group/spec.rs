@@ -11,6 +11,7 @@ use crate::java::order::{by_rank, hash_order, name_ranks, string_hash};
 
 /// One group. `GroupBuilder::finish` (`builder.rs`) validates it. The groups that plans make from a
 /// valid group are valid, too, and not checked again.
+#[derive(Clone)]
 pub struct GroupSpec<'a> {
     pub group_id: &'a str,
     pub assignor: Option<&'a str>,
@@ -35,7 +36,7 @@ pub struct GroupSpec<'a> {
     pub(crate) orders: Orders,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Orders {
     topic_ranks: OnceLock<Vec<u32>>,
     topic_hashes: OnceLock<Vec<u32>>,
@@ -156,56 +157,15 @@ impl<'a> GroupSpec<'a> {
             || self.subscription(a) == self.subscription(b)
     }
 
-    /// The same group with its names from `name`, which returns equal texts that are elsewhere: then
-    /// the texts of before can be freed.
-    pub fn with_names<'b>(self, mut name: impl FnMut(&'a str) -> &'b str) -> GroupSpec<'b> {
-        GroupSpec {
-            group_id: name(self.group_id),
-            assignor: self.assignor.map(&mut name),
-            is_eager: self.is_eager,
-            leader_library: self.leader_library,
-            topics: self
-                .topics
-                .into_iter()
-                .map(|one| one.with_names(&mut name))
-                .collect(),
-            members: self
-                .members
-                .into_iter()
-                .map(|one| one.with_names(&mut name))
-                .collect(),
-            declared: self.declared,
-            rack_names: self.rack_names.into_iter().map(&mut name).collect(),
-            subscriptions: self.subscriptions,
-            owned: self.owned,
-            owned_topics: self.owned_topics,
-            replica_racks: self.replica_racks,
-            rack_ids: self.rack_ids,
-            streams: self.streams.with_names(name),
-            orders: self.orders,
-        }
-    }
-
     /// A copy whose members are in the given order.
     pub fn listed(&self, order: &[MemberId]) -> Self {
         let members = order.iter().map(|&m| self.members[m as usize].clone());
         Self {
-            group_id: self.group_id,
-            assignor: self.assignor,
-            is_eager: self.is_eager,
-            leader_library: self.leader_library,
-            topics: self.topics.clone(),
             members: members.collect(),
-            declared: self.declared,
-            rack_names: self.rack_names.clone(),
-            subscriptions: self.subscriptions.clone(),
-            owned: self.owned.clone(),
-            owned_topics: self.owned_topics.clone(),
-            replica_racks: self.replica_racks.clone(),
-            rack_ids: self.rack_ids.clone(),
             // No round of a streams group is played.
             streams: Streams::default(),
             orders: Orders::default(),
+            ..self.clone()
         }
     }
 

@@ -86,29 +86,24 @@ pub enum Form {
 impl Field {
     /// An optional field.
     pub const fn new(name: &'static str, kind: Kind) -> Self {
-        let (is_required, only) = (false, None);
         Self {
             name,
             kind,
-            is_required,
-            only,
+            is_required: false,
+            only: None,
         }
     }
 
     pub const fn required(name: &'static str, kind: Kind) -> Self {
-        let is_required = true;
-        Self {
-            is_required,
-            ..Self::new(name, kind)
-        }
+        let mut field = Self::new(name, kind);
+        field.is_required = true;
+        field
     }
 
     pub const fn only(form: Form, name: &'static str, kind: Kind) -> Self {
-        let only = Some(form);
-        Self {
-            only,
-            ..Self::new(name, kind)
-        }
+        let mut field = Self::new(name, kind);
+        field.only = Some(form);
+        field
     }
 
     /// Whether an object of a line has the field under its own name.
@@ -189,21 +184,15 @@ impl<'a, 'p, I: Input<'a>> Given<'p, I> {
         GroupError::new(self.path.to_string(), problem)
     }
 
-    #[inline]
-    fn value(&self) -> Result<&I> {
-        self.value.as_ref().ok_or_else(|| self.wrong("missing"))
-    }
-
-    fn optional<T>(&self, read: impl FnOnce(&Self) -> Result<T>) -> Result<Option<T>> {
-        self.value.as_ref().map(|_| read(self)).transpose()
+    #[inline(always)]
+    fn read<'s, T>(&'s self, read: impl FnOnce(&'s I) -> Result<T, String>) -> Result<T> {
+        let value = self.value.as_ref().ok_or_else(|| self.wrong("missing"))?;
+        read(value).map_err(|problem| self.wrong(problem))
     }
 
     #[inline]
     pub fn fields<const N: usize>(&self, table: &'static [Field; N]) -> Result<[Given<'_, I>; N]> {
-        let values = self
-            .value()?
-            .fields(table)
-            .map_err(|problem| self.wrong(problem))?;
+        let values = self.read(|value| value.fields(table))?;
         let object = match (self.kind, &self.path) {
             (Kind::Beside(_), Path::Field(object, _)) => object,
             (_, path) => path,
@@ -218,11 +207,11 @@ impl<'a, 'p, I: Input<'a>> Given<'p, I> {
 
     #[inline]
     pub fn text(&self) -> Result<&'a str> {
-        self.value()?.text().map_err(|problem| self.wrong(problem))
+        self.read(I::text)
     }
 
     pub fn optional_text(&self) -> Result<Option<&'a str>> {
-        self.optional(Self::text)
+        self.value.as_ref().map(|_| self.text()).transpose()
     }
 
     /// Whether a list's entry is null.
@@ -232,24 +221,20 @@ impl<'a, 'p, I: Input<'a>> Given<'p, I> {
 
     #[inline(always)]
     pub fn topic(&self, declared: usize) -> Result<Name<'a>> {
-        self.value()?
-            .topic(declared)
-            .map_err(|problem| self.wrong(problem))
+        self.read(|value| value.topic(declared))
     }
 
     #[inline(always)]
     pub fn whole(&self) -> Result<i64> {
-        let number = self.value()?.whole(self.kind);
-        let number = number.and_then(|number| self.kind.checked(number));
-        number.map_err(|problem| self.wrong(problem))
+        self.read(|value| self.kind.checked(value.whole(self.kind)?))
     }
 
     pub fn optional_whole(&self) -> Result<Option<i64>> {
-        self.optional(Self::whole)
+        self.value.as_ref().map(|_| self.whole()).transpose()
     }
 
     pub fn flag(&self) -> Result<bool> {
-        self.value()?.flag().map_err(|problem| self.wrong(problem))
+        self.read(I::flag)
     }
 
     /// The entries of a list.
@@ -258,10 +243,7 @@ impl<'a, 'p, I: Input<'a>> Given<'p, I> {
         let Kind::List(kind) = self.kind else {
             unreachable!("a list");
         };
-        let values = self
-            .value()?
-            .list(kind)
-            .map_err(|problem| self.wrong(problem))?;
+        let values = self.read(|value| value.list(kind))?;
         Ok(values.enumerate().map(|(i, value)| Given {
             kind,
             value: Some(value),
@@ -270,10 +252,6 @@ impl<'a, 'p, I: Input<'a>> Given<'p, I> {
     }
 
     pub fn optional_list(&self) -> Result<Option<impl Iterator<Item = Given<'_, I>>>> {
-        if self.value.is_some() {
-            self.list().map(Some)
-        } else {
-            Ok(None)
-        }
+        self.value.as_ref().map(|_| self.list()).transpose()
     }
 }

@@ -7,7 +7,6 @@
 pub mod columns;
 mod figures;
 mod output;
-mod owners;
 mod source;
 
 use arrow_array::RecordBatch;
@@ -67,7 +66,13 @@ pub fn owners_batch(
     options: Options,
     form: Form,
 ) -> Result<RecordBatch, SchemaError> {
-    assigned(batch, options, form, Assignor::for_owners, owners::write)
+    assigned(
+        batch,
+        options,
+        form,
+        Assignor::for_owners,
+        output::write_owners,
+    )
 }
 
 fn assigned(

@@ -43,8 +43,8 @@ pub fn texts<'a, R, T: AsRef<str>>(rows: &'a [R], of: impl Fn(&'a R) -> Option<T
 pub fn numbers<'a, N: ArrowPrimitiveType, R>(
     rows: &'a [R],
     of: impl Fn(&'a R) -> Option<N::Native>,
-) -> PrimitiveArray<N> {
-    rows.iter().map(of).collect()
+) -> ArrayRef {
+    Arc::new(rows.iter().map(of).collect::<PrimitiveArray<N>>())
 }
 
 /// Builds a column of texts.

@@ -1,12 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The built-in assignors by name, and the functions that run one of them on a group.
 
-pub mod classic;
-pub mod connect;
-pub mod consumer;
-pub mod librdkafka;
-pub mod share;
-pub mod streams;
+pub mod classic {
+    pub mod claims;
+    pub mod constrained;
+    pub mod cooperative_sticky;
+    pub mod general;
+    pub mod movements;
+    pub mod racks;
+    pub mod range;
+    pub mod round_robin;
+    pub mod sticky;
+    pub mod subscriptions;
+}
+pub mod connect {
+    pub mod eager;
+    pub mod incremental;
+    pub mod memory;
+    pub mod spec;
+    pub mod work;
+}
+pub mod consumer {
+    pub mod changed;
+    pub mod heterogeneous;
+    pub mod homogeneous;
+    pub mod range;
+    pub mod targets;
+    pub mod uniform;
+}
+pub mod librdkafka {
+    pub mod claims;
+    pub mod cooperative_sticky;
+    pub mod general;
+    pub mod movements;
+    pub mod range;
+    pub mod round_robin;
+    pub mod subscriptions;
+}
+pub mod share {
+    pub mod simple;
+}
+pub mod streams {
+    pub mod sticky;
+}
 
 use crate::error::GroupError;
 use crate::group::model::quoted;

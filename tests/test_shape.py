@@ -67,10 +67,10 @@ def test_the_import_checks_see_imports() -> None:
     assert RUST_GRAPH["plans::rebalance_plan"] >= {"plans::figures", "assignors", "group::model"}
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}}) == [["a", "b", "c", "a"]]
     assert upwards("java.x", {"group.y", "java.z"}, RANK, ".") == {"group.y"}
-    source = "use crate::{group::model::X, java};\nuse super::claims::Y;"
+    source = "use crate::{group::model::X, json};\nuse super::claims::Y;"
     assert rust_imports("assignors::classic::sticky", source, RUST_MODULES) == {
         "group::model",
-        "java",
+        "json",
         "assignors::classic::claims",
     }
 

@@ -165,7 +165,6 @@ impl Assignor {
         self.name().contains('/') && !self.is_server_side()
     }
 
-    /// Whether the assignor runs in the brokers; members do not list it.
     pub fn is_server_side(self) -> bool {
         matches!(
             self,

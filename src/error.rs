@@ -30,7 +30,6 @@ pub enum ErrorKind {
 }
 
 impl GroupError {
-    /// The error of a bad field or a bad change.
     pub fn new(path: impl Into<String>, problem: impl Into<String>) -> Self {
         Self {
             path: path.into(),
@@ -53,7 +52,6 @@ impl GroupError {
         }
     }
 
-    /// The error of a change that names a topic, member, rack or client id that the group lacks.
     pub fn not_affected(problem: String) -> Self {
         Self {
             kind: ErrorKind::NotAffected,
@@ -81,7 +79,6 @@ impl GroupError {
         }
     }
 
-    /// The error for a group on which a C library kills the leader's process.
     pub fn assignor_dies(assignor: &str, reason: &str) -> Self {
         let problem = format!("{assignor} kills the leader's process here: {reason}");
         Self {
@@ -90,8 +87,6 @@ impl GroupError {
         }
     }
 
-    /// The error for a group on which Kafka's or librdkafka's assignor never ends; a live leader
-    /// would hang.
     pub fn assignor_never_ends(assignor: &str) -> Self {
         let whose = if assignor.contains('/') {
             assignor.to_owned()

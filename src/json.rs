@@ -53,7 +53,6 @@ impl Map {
 }
 
 impl Value {
-    /// Parses one JSON value; `texts` gets its texts.
     pub fn parse(text: &str, texts: &mut Texts) -> Result<Self, serde_json::Error> {
         let mut parser = serde_json::Deserializer::from_str(text);
         let (values, fields) = (Vec::new(), Vec::new());

@@ -72,7 +72,6 @@ fn by_name(py: Python<'_>, name: &str) -> PyResult<Assignor> {
     Assignor::by_name(name).map_err(|error| raise(py, &error))
 }
 
-/// Makes the options of a bulk function. `assignor` replaces the groups' own assignors.
 fn options(
     py: Python<'_>,
     assignor: Option<&str>,

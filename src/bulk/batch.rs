@@ -28,7 +28,6 @@ use source::Source;
 /// One row: the group's id (None if it is missing or unreadable), and the group's answer.
 pub type Row<'a, T> = (Option<&'a str>, Result<T, GroupError>);
 
-/// Makes one row from each group of a batch.
 fn rows<'s, T: Send>(
     source: &'s Source,
     options: Options,
@@ -151,7 +150,6 @@ struct Compared<'a> {
     not_affected: Option<String>,
 }
 
-/// Compares assignors for every row of a batch, with `comparison::compare`.
 pub fn compare_batch(
     batch: &RecordBatch,
     changes: &[String],

@@ -39,7 +39,6 @@ pub fn texts<'a, R, T: AsRef<str>>(rows: &'a [R], of: impl Fn(&'a R) -> Option<T
     Arc::new(rows.iter().map(of).collect::<StringArray>())
 }
 
-/// Makes a column of numbers, one from each row; None makes a null.
 pub fn numbers<'a, N: ArrowPrimitiveType, R>(
     rows: &'a [R],
     of: impl Fn(&'a R) -> Option<N::Native>,
@@ -55,7 +54,6 @@ pub struct Texts {
 }
 
 impl Texts {
-    /// Adds a text, or a null.
     #[inline]
     pub fn push(&mut self, text: Option<&str>) {
         self.bytes
@@ -100,14 +98,12 @@ impl Default for Lengths {
 }
 
 impl Lengths {
-    /// Adds a list of this length, or a null.
     #[inline]
     pub fn push(&mut self, length: Option<usize>) {
         self.valid.append(length.is_some());
         self.ends.push(self.end() + length.unwrap_or(0) as i32);
     }
 
-    /// Makes the last list longer.
     fn extend(&mut self, more: usize) {
         *self.ends.last_mut().expect("a list was pushed") += more as i32;
     }
@@ -116,7 +112,6 @@ impl Lengths {
         *self.ends.last().expect("the first list starts at 0")
     }
 
-    /// Makes the column, with the values of all lists in one array.
     pub fn list(mut self, values: ArrayRef) -> ArrayRef {
         let offsets = OffsetBuffer::new(self.ends.into());
         let element = Field::new("element", values.data_type().clone(), true);

@@ -59,7 +59,6 @@ pub struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// Whether this is a consumer group with members.
     pub fn is_answered(&self) -> bool {
         self.kind == "consumer" && !self.members.is_empty()
     }
@@ -150,12 +149,10 @@ pub fn groups(batch: &RecordBatch, inventory: &Inventory) -> Result<RecordBatch,
 pub struct Records<'a>(Column<'a>);
 
 impl<'a> Records<'a> {
-    /// Finds the columns `key` and `value`.
     pub fn of(batch: &'a RecordBatch) -> Result<Self, SchemaError> {
         Column::of_batch(batch, &RECORD).map(Self)
     }
 
-    /// The key and the value of a record.
     pub fn get(&self, at: usize) -> [Option<&'a [u8]>; 2] {
         [0, 1].map(|i| self.0.field(i).bytes(at))
     }

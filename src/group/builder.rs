@@ -71,7 +71,6 @@ impl<'a> GroupBuilder<'a> {
         Ok(())
     }
 
-    /// Adds a declared topic.
     pub fn topic(&mut self, name: &'a str, partitions: u32) {
         let id = self.group.topics.len() as TopicId;
         self.topic_ids.entry(name).or_insert(id);
@@ -131,7 +130,6 @@ impl<'a> GroupBuilder<'a> {
         Ok(())
     }
 
-    /// Adds a member; the next calls fill its lists.
     pub fn member(
         &mut self,
         member_id: &'a str,
@@ -213,14 +211,12 @@ impl<'a> GroupBuilder<'a> {
         Ok(())
     }
 
-    /// Gives the last member the subscription of the member before it.
     pub fn subscribe_as_before(&mut self) {
         if let [.., before, last] = self.group.members.as_mut_slice() {
             last.topics = before.topics;
         }
     }
 
-    /// Adds a partition to the last member's owned partitions.
     pub fn own(&mut self, topic: TopicId, partition: u32) {
         self.group.owned.push(TopicPartition { topic, partition });
         if let Some(member) = self.group.members.last_mut() {
@@ -281,7 +277,6 @@ impl<'a> GroupBuilder<'a> {
         })
     }
 
-    /// A partition by the name of its topic.
     pub fn partition(&mut self, topic: &'a str, partition: u32) -> TopicPartition {
         let topic = self.topic_id(topic);
         TopicPartition { topic, partition }
@@ -375,7 +370,6 @@ impl<'a> GroupBuilder<'a> {
     }
 }
 
-/// Checks that no earlier topic has the id of topic `i`; `ids` has the topics by id.
 fn check_id<'a>(
     ids: &mut FxHashMap<&'a str, usize>,
     topic: &Topic<'a>,

@@ -13,7 +13,6 @@ use crate::json::{Map as Fields, Texts, Value};
 
 type Result<T, E = GroupError> = std::result::Result<T, E>;
 
-/// Parses one JSON value. Returns an error at `line` if the line is not UTF-8 or not JSON.
 pub fn parse(line: &[u8]) -> Result<Value> {
     parse_with(line, &mut Texts::default())
 }
@@ -25,7 +24,6 @@ pub fn parse_with(line: &[u8], texts: &mut Texts) -> Result<Value> {
     Value::parse(text, texts).map_err(|error| GroupError::new("line", format!("not JSON: {error}")))
 }
 
-/// Reads the group of a parsed line. `max_partitions` limits the sum over its topics.
 pub fn from_value(value: &Value, max_partitions: u64) -> Result<GroupSpec<'_>> {
     if let Value::Object(fields) = value {
         refuse_error_line(fields)?;
@@ -184,7 +182,6 @@ fn write_lists(
     out.write_all(b"}")
 }
 
-/// Writes the error line of a group, without a newline.
 pub fn write_error(
     out: &mut impl Write,
     group_id: Option<&str>,
@@ -200,8 +197,6 @@ pub fn write_error(
     out.write_all(b"}")
 }
 
-/// The group id in a parsed line, which need not be a valid group; None if the id is missing or not
-/// a string.
 pub fn group_id(value: &Value) -> Option<&str> {
     value.get("group_id").and_then(Value::as_str)
 }

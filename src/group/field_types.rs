@@ -39,7 +39,6 @@ impl Kind {
         }
     }
 
-    /// What errors call a value of this kind.
     pub fn noun(&self) -> &'static str {
         match self {
             Self::Whole(noun, ..) => noun,
@@ -47,7 +46,6 @@ impl Kind {
         }
     }
 
-    /// The problem of a whole number that is out of bounds.
     #[cold]
     pub fn outside(&self, number: impl fmt::Display) -> String {
         let Self::Whole(noun, least, most) = self else {
@@ -56,7 +54,6 @@ impl Kind {
         format!("{number} is not a {noun} from {least} to {most}")
     }
 
-    /// Checks the bounds of a whole number.
     #[inline]
     pub fn checked(&self, number: i64) -> Result<i64, String> {
         match self {
@@ -84,7 +81,6 @@ pub enum Form {
 }
 
 impl Field {
-    /// An optional field.
     pub const fn new(name: &'static str, kind: Kind) -> Self {
         Self {
             name,
@@ -170,7 +166,6 @@ pub struct Given<'p, I> {
 }
 
 impl<'a, 'p, I: Input<'a>> Given<'p, I> {
-    /// A group, or another object that is a whole line or row.
     pub fn whole_row(value: I) -> Self {
         Self {
             kind: &Kind::Object(&[]),
@@ -214,7 +209,6 @@ impl<'a, 'p, I: Input<'a>> Given<'p, I> {
         self.value.as_ref().map(|_| self.text()).transpose()
     }
 
-    /// Whether a list's entry is null.
     pub fn is_null(&self) -> bool {
         self.value.as_ref().is_some_and(I::is_null)
     }
@@ -237,7 +231,6 @@ impl<'a, 'p, I: Input<'a>> Given<'p, I> {
         self.read(I::flag)
     }
 
-    /// The entries of a list.
     #[inline]
     pub fn list(&self) -> Result<impl Iterator<Item = Given<'_, I>>> {
         let Kind::List(kind) = self.kind else {

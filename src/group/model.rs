@@ -43,7 +43,6 @@ pub struct Topic<'a> {
 }
 
 impl<'a> Topic<'a> {
-    /// A topic of which only the name and the number of partitions are known.
     pub fn new(name: &'a str, partitions: u32) -> Self {
         Self {
             name,
@@ -59,7 +58,6 @@ impl<'a> Topic<'a> {
 /// The most and the least significant 64 bits, in the order of `Uuid.compareTo`.
 pub type Uuid = (i64, i64);
 
-/// Parses a topic id; returns the text of an error if `topic_id` is not one.
 pub fn uuid_of(topic_id: &str) -> Result<Uuid, String> {
     let bits = uuid_bits(topic_id.as_bytes()).ok_or_else(|| {
         let id = quoted(topic_id);
@@ -147,7 +145,6 @@ pub enum UserData {
 }
 
 impl UserData {
-    /// Parses the contract's field `user_data`; returns the text of an error for another name.
     pub fn by_name(name: &str) -> Result<Self, String> {
         match name {
             "none" => Ok(Self::None),
@@ -161,7 +158,6 @@ impl UserData {
 }
 
 impl AsSent {
-    /// The version of the member's subscription, 0 to 3.
     pub fn version(self) -> u8 {
         self.subscription_version.unwrap_or(NEWEST_SUBSCRIPTION)
     }

@@ -113,7 +113,6 @@ impl<'a> GroupSpec<'a> {
         self.orders.topics_by_name.get_or_init(order)
     }
 
-    /// `ranks[member]` is the member's index in the order of ids (`String.compareTo`).
     pub fn member_ranks(&self) -> &[u32] {
         let ranks = || name_ranks(&self.member_ids());
         self.orders.member_ranks.get_or_init(ranks)
@@ -157,7 +156,6 @@ impl<'a> GroupSpec<'a> {
             || self.subscription(a) == self.subscription(b)
     }
 
-    /// A copy whose members are in the given order.
     pub fn listed(&self, order: &[MemberId]) -> Self {
         let members = order.iter().map(|&m| self.members[m as usize].clone());
         Self {

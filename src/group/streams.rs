@@ -44,7 +44,6 @@ impl Streams<'_> {
             .sum()
     }
 
-    /// Checks ids and counts.
     pub fn check_topology(&self, max_tasks: u64) -> Result<(), GroupError> {
         let mut ids = FxHashMap::default();
         for (i, one) in self.subtopologies.iter().flatten().enumerate() {

@@ -32,7 +32,6 @@ pub struct State {
 }
 
 impl State {
-    /// The state of a table whose slots are all chains.
     pub fn of_chains(slots: usize, keys: Vec<u32>) -> Self {
         let branches = vec![None; keys.len()];
         Self {
@@ -115,7 +114,6 @@ impl HashTable {
         }
     }
 
-    /// The first key in iteration order.
     pub fn first(&self) -> Option<u32> {
         let slot = self.slots.iter().find(|slot| !slot.nodes.is_empty())?;
         Some(self.tree.nodes[slot.nodes[0] as usize].key)
@@ -141,7 +139,6 @@ impl HashTable {
         self.node_of.is_empty()
     }
 
-    /// All keys in iteration order.
     pub fn keys(&self) -> Vec<u32> {
         let nodes = self.slots.iter().flat_map(|slot| &slot.nodes);
         nodes.map(|&n| self.tree.nodes[n as usize].key).collect()

@@ -23,7 +23,6 @@ pub fn compare_names(a: &str, b: &str) -> Ordering {
     }
 }
 
-/// The place of a byte of UTF-8 in the order of `compare_names`.
 fn place(byte: u8) -> u8 {
     match byte {
         0xEE..=0xEF => byte + 5,
@@ -64,7 +63,6 @@ pub fn java_hash_order(names: &[&str]) -> Vec<u32> {
     hash_order(&hashes, |i| names[i as usize])
 }
 
-/// `java_hash_order` for known hashes; `name` returns the i-th name.
 pub fn hash_order<'n>(hashes: &[u32], name: impl Fn(u32) -> &'n str) -> Vec<u32> {
     put_order(hashes, &|a, b| compare_names(name(a), name(b)))
 }
@@ -170,7 +168,6 @@ pub fn java_grouping_order(names: &[&str], entries: impl Iterator<Item = u32>) -
     grouping_order(&hashes, &entries, |i| names[i as usize])
 }
 
-/// `java_grouping_order` for known hashes; `name` returns the i-th name.
 pub fn grouping_order<'n>(
     hashes: &[u32],
     entries: &[u32],
@@ -203,7 +200,6 @@ pub fn copied_hash_order(hashes: &[u32], tie: Tie) -> Vec<u32> {
     by_slot(0..hashes.len() as u32, hashes, slots)
 }
 
-/// The keys of a table, after one `put` for each hash.
 fn in_table(mut table: HashTable, hashes: &[u32], tie: Tie) -> Vec<u32> {
     for (i, &hash) in hashes.iter().enumerate() {
         table.put(i as u32, hash, tie);
@@ -295,7 +291,6 @@ fn sort_by_key(pairs: &mut Vec<(u64, u32)>) {
     }
 }
 
-/// The number of bytes with which all names begin.
 fn common_start(names: &[&str]) -> usize {
     let Some((first, others)) = names.split_first() else {
         return 0;

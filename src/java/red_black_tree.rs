@@ -27,7 +27,6 @@ pub struct Node {
 }
 
 impl Node {
-    /// A node that is in no tree.
     pub fn alone(key: u32, hash: i32) -> Self {
         Self {
             key,

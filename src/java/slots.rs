@@ -97,7 +97,6 @@ pub fn start_of_row(first: u32, length: usize) -> Option<usize> {
     Some(if start < length { start } else { 0 })
 }
 
-/// The slot of a key with this hash in a table of `slots` slots.
 pub fn slot_of(hash: u32, slots: usize) -> usize {
     (hash ^ (hash >> 16)) as usize & (slots - 1)
 }

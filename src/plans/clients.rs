@@ -74,7 +74,6 @@ impl MayRun {
         Client::ALL.into_iter().filter(lacks)
     }
 
-    /// Whether a member certainly cannot have this assignor.
     pub fn surely_lack(&self, assignor: Assignor) -> bool {
         self.0.iter().any(|clients| all_lack(clients, assignor))
     }

@@ -20,7 +20,6 @@ use crate::group::group_fields::{self, GROUP, OFFSET};
 use crate::group::spec::GroupSpec;
 use crate::json::{Map, Value};
 
-/// The Python names of a table's fields.
 pub fn attributes(py: Python<'_>, table: &'static [Field]) -> &'static [Py<PyString>] {
     /// By address of a table.
     static NAMES: PyOnceLock<FxHashMap<usize, Vec<Py<PyString>>>> = PyOnceLock::new();
@@ -235,7 +234,6 @@ impl Interned {
         self.cell.borrow_dependent()
     }
 
-    /// The contract line, if the group comes from one.
     pub fn line(&self) -> Option<&Map> {
         match self.cell.borrow_owner() {
             Source::Line(line) => line.as_object(),
@@ -246,7 +244,6 @@ impl Interned {
 
 #[pymethods]
 impl Interned {
-    /// The ids of the members, in join order.
     #[getter]
     fn member_ids(&self, py: Python<'_>) -> PyResult<Py<PyTuple>> {
         let make = || PyResult::Ok(PyTuple::new(py, self.spec().member_ids())?.unbind());

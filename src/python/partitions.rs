@@ -175,7 +175,6 @@ impl Drop for Paused {
     }
 }
 
-/// Joins two columns: entries of a topic id and a partition.
 fn entries(
     py: Python<'_>,
     topic_ids: &PyBuffer<u32>,

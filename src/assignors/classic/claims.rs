@@ -57,12 +57,10 @@ impl<'g, 'a> Claims<'g, 'a> {
         self.existing
     }
 
-    /// The number of existing partitions and ghosts.
     pub fn numbered(&self) -> usize {
         self.topic_of.len()
     }
 
-    /// The topic and partition with this id.
     pub fn partition(&self, id: PartitionId) -> TopicPartition {
         let topic = self.topic(id);
         let partition = if id < self.existing {
@@ -77,7 +75,6 @@ impl<'g, 'a> Claims<'g, 'a> {
         self.topic_of[id as usize]
     }
 
-    /// The ids of a topic's existing partitions.
     pub fn of_topic(&self, topic: TopicId) -> std::ops::Range<PartitionId> {
         let start = self.base[topic as usize];
         start..start + self.group.topics[topic as usize].partitions
@@ -133,7 +130,6 @@ impl<'g, 'a> Claims<'g, 'a> {
         Ok(())
     }
 
-    /// Converts the members' lists of partition ids into an assignment.
     pub fn answer(&self, lists: &Lists) -> Assignment {
         let offsets = offsets(lists.iter().map(|list| list.len() as u32));
         let mut partitions = Vec::with_capacity(offsets[lists.members()] as usize);

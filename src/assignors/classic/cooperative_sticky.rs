@@ -13,7 +13,6 @@ use crate::interrupt::Interrupt;
 
 pub const NAME: &str = "cooperative-sticky";
 
-/// Assigns a group. The answer includes its anomalies.
 pub fn assign(group: &GroupSpec, interrupt: &Interrupt) -> Result<Assignment, GroupError> {
     // 1. Settle the claims in the subscriptions' fields.
     let (claims, owned) = settle(group, Sent::ByCooperative, interrupt);

@@ -65,7 +65,6 @@ impl Movements {
         moved.put(tp.partition, topic_hash);
     }
 
-    /// The state of the record, for comparison with another state.
     pub fn state(&self, topic_hashes: &[u32]) -> State {
         let tables = self.by_pair.iter();
         State {

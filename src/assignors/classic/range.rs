@@ -15,7 +15,6 @@ use crate::group::spec::GroupSpec;
 
 pub const NAME: &str = "range";
 
-/// Assigns a group; the answer never has anomalies.
 pub fn assign(group: &GroupSpec) -> Assignment {
     // 1. Find the topics in Java's order, with their subscribers.
     let subscribers = Subscribers::of(group, group.static_first());
@@ -120,7 +119,6 @@ impl<'s> TopicShare<'s> {
         }
     }
 
-    /// Prepares the passes in which members take partitions.
     pub fn begin(&mut self) {
         self.unassigned = (0..self.partitions).collect();
         self.taken = vec![0; self.subscribers.len()];
@@ -141,7 +139,6 @@ impl<'s> TopicShare<'s> {
         &self.subscribers[..count]
     }
 
-    /// The number of partitions that a subscriber may still take.
     pub fn room(&self, position: usize) -> usize {
         (self.share + usize::from(self.extras > 0)).saturating_sub(self.taken[position])
     }

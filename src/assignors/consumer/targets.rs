@@ -185,7 +185,6 @@ impl<'g, 'a> View<'g, 'a> {
         })
     }
 
-    /// The subscription of the m-th member.
     pub fn subscription(&self, m: usize) -> &Subscription {
         &self.subscriptions[self.members[m].subscription]
     }
@@ -272,7 +271,6 @@ impl<'g, 'a> View<'g, 'a> {
     }
 }
 
-/// Appends a target to `list`, in the order of its tables.
 pub fn append_target(target: &Target, list: &mut Vec<TopicPartition>) {
     for (topic, set) in target.items() {
         let partition_of = |partition| TopicPartition { topic, partition };

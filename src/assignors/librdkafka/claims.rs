@@ -52,7 +52,6 @@ impl Numbers {
         number
     }
 
-    /// The existing partitions of a topic.
     pub fn of_topic(&self, topic: TopicId) -> std::ops::Range<PartitionId> {
         self.base[topic as usize]..self.base[topic as usize + 1]
     }
@@ -61,7 +60,6 @@ impl Numbers {
         self.partitions[id as usize]
     }
 
-    /// The number of partitions that have an id.
     pub fn count(&self) -> usize {
         self.partitions.len()
     }
@@ -80,7 +78,6 @@ pub struct Settled {
     pub previous: Vec<MemberId>,
 }
 
-/// Settles the claims of `members` (those with topics).
 pub fn settle(group: &GroupSpec, members: &[MemberId]) -> Result<Settled, GroupError> {
     let version = |&m: &MemberId| group.members[m as usize].as_sent.version();
     if members.iter().any(|m| version(m) == 0) {

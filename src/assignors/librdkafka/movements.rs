@@ -126,7 +126,6 @@ impl MoveRecords {
     }
 }
 
-/// The error for a group in which librdkafka ends the leader's process.
 pub fn dies(reason: &str) -> GroupError {
     GroupError::assignor_dies(NAME, reason)
 }

@@ -155,7 +155,6 @@ impl<'v, 'g, 'a> Pool<'v, 'g, 'a> {
         self.held.get(m).map_or(0, |held| held.len() as i64) - self.wanted[m as usize] as i64
     }
 
-    /// Takes partitions from a member that holds more than it wants.
     fn give_up(&mut self, m: u32) {
         let more = self.more_than_wanted(m) as usize;
         let held = self.held.get(m).map_or_else(Vec::new, HashMap::keys);
@@ -257,7 +256,6 @@ impl<'v, 'g, 'a> Pool<'v, 'g, 'a> {
     }
 }
 
-/// Shares all topics of a homogeneous group among all its members.
 fn share_all(view: &View, targets: &mut [Option<Target>]) -> Result<(), GroupError> {
     let topics = &view.subscription(0).topics;
     let partitions: Vec<_> = topics
@@ -311,7 +309,6 @@ fn owned_by_topic<'v>(view: &'v View) -> Vec<Vec<(u32, &'v [u32])>> {
     owned
 }
 
-/// Shares one topic of a heterogeneous group among its subscribers.
 fn share_topic(
     view: &View,
     targets: &mut [Option<Target>],

@@ -44,7 +44,6 @@ pub fn assign(group: &GroupSpec) -> Result<Assignment, GroupError> {
     Ok(answer)
 }
 
-/// The members in the order in which the assignor sees them.
 fn members<'g, 'a>(
     group: &'g GroupSpec<'a>,
 ) -> Result<Vec<(MemberId, &'g StreamsMember<'a>)>, GroupError> {
@@ -100,7 +99,6 @@ impl<'a> Topology<'a> {
         }
     }
 
-    /// The number of a task; None if the topology does not have it.
     fn number(&self, task: TopicPartition) -> Option<u32> {
         let &place = self.places.get(&task.topic)?;
         let exists = task.partition < self.subtopologies[place].tasks;
@@ -312,7 +310,6 @@ impl Work {
         &self.processes[self.process_of[m as usize] as usize]
     }
 
-    /// Whether the member's process has the task.
     fn has(&self, m: u32, task: u32) -> bool {
         self.process(m).tasks.contains(&task)
     }

@@ -157,7 +157,6 @@ impl<'a> Column<'a> {
         }
     }
 
-    /// The value of a row or of a list's entry.
     pub fn at(&self, at: usize) -> Cell<'_, 'a> {
         Cell { column: self, at }
     }
@@ -196,7 +195,6 @@ impl<'a> Column<'a> {
         }
     }
 
-    /// The entries of list i: a range of the second column.
     #[inline]
     pub fn list(&self, i: usize) -> Option<(Range<usize>, &Self)> {
         match &self.values {

@@ -55,7 +55,6 @@ pub fn answered<'r, 'a, T>(
     batch(columns)
 }
 
-/// The column with the candidates of each comparison: the figures of each assignor, or its error.
 fn candidates(all: &[Option<&Comparison>]) -> ArrayRef {
     let mut ends = Lengths::default();
     for one in all {
@@ -79,7 +78,6 @@ fn error_columns<'a, R>(
     [("error", text), ("error_kind", kind)]
 }
 
-/// The columns of the figures; None makes a row of nulls.
 fn figure_columns(rows: &[Option<&Figures>]) -> [Named<'static>; 15] {
     let counts = |of: fn(&Figures) -> i64| numbers::<Int64Type, _>(rows, |one| one.map(of));
     let balances = |of: fn(&Figures) -> &Balance| {

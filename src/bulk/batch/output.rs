@@ -125,7 +125,6 @@ struct Owners {
     owner: Int32Builder,
 }
 
-/// Writes one list of owners for each group.
 pub fn write_owners(rows: &[Row<Answer>]) -> RecordBatch {
     let mut lists = Owners::default();
     for (_, answer) in rows {

@@ -148,7 +148,6 @@ impl Switch {
 
 const ENDS_EAGER: &str = "; `compare` has the rolling bounce after which members list it alone";
 
-/// The problem with a switch of a leader's group to an assignor of the brokers.
 fn not_of_leaders(assignor: Assignor, group: &Draft) -> String {
     let name = quoted(assignor.name());
     let kind = match assignor {

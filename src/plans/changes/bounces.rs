@@ -111,7 +111,6 @@ pub fn parse(value: &str) -> Result<Bounced, GroupError> {
     Ok(((!all).then(|| member.to_owned()), is_static, away))
 }
 
-/// The ms of a text such as `5s`.
 fn duration(text: &str) -> Result<u64, GroupError> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let ms = match &text[digits..] {

@@ -176,7 +176,6 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The generation of the next rebalance.
     pub fn next_generation(&self) -> i32 {
         let of_members = self.members.iter().filter_map(|m| m.generation_id);
         let known = of_members.chain(self.generation_id).max();
@@ -289,7 +288,6 @@ impl<'a> Draft<'a> {
         self.waiting.extend(held.into_iter().filter(exists));
     }
 
-    /// By topic: whether a member subscribes to it.
     fn is_read(&self) -> Vec<bool> {
         let mut is_read = vec![false; self.topics.len()];
         for &topic in self.members.iter().flat_map(|member| &member.topics) {
@@ -298,7 +296,6 @@ impl<'a> Draft<'a> {
         is_read
     }
 
-    /// The number of partitions whose topics have a subscriber.
     pub fn subscribed(&self) -> u64 {
         let read = self.topics.iter().zip(self.is_read());
         read.filter(|&(_, is_read)| is_read)

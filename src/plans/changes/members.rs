@@ -138,7 +138,6 @@ pub fn remove(
     Ok(Follows::Rebalance)
 }
 
-/// Removes the members and the replicas of a rack that is lost.
 pub fn lose_rack(group: &mut Draft, name: &str) -> Result<Follows, GroupError> {
     let rack = group.rack_names.iter().position(|rack| rack == name);
     let rack = rack.map(|rack| rack as RackId);

@@ -193,7 +193,6 @@ impl<'c, 'g, 'a> Balance<'c, 'g, 'a> {
             })
     }
 
-    /// The member to which a partition moves; None if the partition stays.
     fn better_owner(&mut self, id: PartitionId) -> Result<Option<MemberId>, GroupError> {
         let owner = self.build.current.owner(id);
         let size = self.size(owner)?;

@@ -90,7 +90,6 @@ impl Holdings {
         }
     }
 
-    /// All pairs of member and partition, in the order of the log.
     pub fn iter(&self) -> impl Iterator<Item = (MemberId, PartitionId)> {
         let entries = self.log.iter().enumerate().filter(|&(_, &id)| id != GONE);
         entries.map(|(place, &id)| match &self.holder {

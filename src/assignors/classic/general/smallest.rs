@@ -15,7 +15,6 @@ pub struct Smallest {
 }
 
 impl Smallest {
-    /// Sets the members' sizes; None stands for a member that takes no part in balancing.
     pub fn fill(&mut self, sizes: impl ExactSizeIterator<Item = Option<u32>>) {
         let leaves = sizes.len().next_power_of_two();
         self.tree.clear();

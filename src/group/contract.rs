@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use crate::error::GroupError;
 use crate::group::field_types::{Field, Input, Kind};
 use crate::group::group_fields;
+use crate::group::model::quoted;
 use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 use crate::json::{Map as Fields, Texts, Value};
@@ -119,20 +120,13 @@ pub fn write_result(
     assignor: &str,
     answer: &Assignment,
 ) -> io::Result<()> {
-    out.write_all(b"{\"group_id\":")?;
-    write_string(out, group.group_id)?;
-    out.write_all(b",\"assignor\":")?;
-    write_string(out, assignor)?;
-    out.write_all(b",\"assignment\":")?;
+    let (id, assignor) = (quoted(group.group_id), quoted(assignor));
+    write!(
+        out,
+        r#"{{"group_id":{id},"assignor":{assignor},"assignment":"#
+    )?;
     // Each topic name is escaped only once, because names occur many times.
-    let topics: Vec<Vec<u8>> = group
-        .topics
-        .iter()
-        .map(|topic| {
-            let mut name = Vec::new();
-            write_string(&mut name, topic.name).map(|()| name)
-        })
-        .collect::<io::Result<_>>()?;
+    let topics: Vec<String> = group.topic_names().into_iter().map(quoted).collect();
     write_lists(out, group, &topics, answer)?;
     if let Some(standby) = &answer.standby {
         out.write_all(b",\"standby\":")?;
@@ -142,17 +136,14 @@ pub fn write_result(
         out.write_all(b",\"anomalies\":[")?;
         for (i, anomaly) in answer.anomalies.iter().enumerate() {
             separate(out, i)?;
-            out.write_all(b"{\"kind\":")?;
-            write_string(out, anomaly.kind.name())?;
-            out.write_all(b",\"topic\":")?;
-            out.write_all(&topics[anomaly.partition.topic as usize])?;
-            write!(out, ",\"partition\":{}", anomaly.partition.partition)?;
-            out.write_all(b",\"member_id\":")?;
-            match anomaly.member {
-                Some(m) => write_string(out, group.members[m as usize].member_id)?,
-                None => out.write_all(b"null")?,
-            }
-            out.write_all(b"}")?;
+            let (kind, tp) = (anomaly.kind.name(), anomaly.partition);
+            let (topic, partition) = (&topics[tp.topic as usize], tp.partition);
+            write!(
+                out,
+                r#"{{"kind":"{kind}","topic":{topic},"partition":{partition},"#
+            )?;
+            let member = anomaly.member.map(|m| group.members[m as usize].member_id);
+            write!(out, r#""member_id":{}}}"#, or_null(member))?;
         }
         out.write_all(b"]")?;
     }
@@ -163,18 +154,18 @@ pub fn write_result(
 fn write_lists(
     out: &mut impl Write,
     group: &GroupSpec,
-    topics: &[Vec<u8>],
+    topics: &[String],
     answer: &Assignment,
 ) -> io::Result<()> {
     out.write_all(b"{")?;
     for (m, member) in group.members.iter().enumerate() {
         separate(out, m)?;
-        write_string(out, member.member_id)?;
+        serde_json::to_writer(&mut *out, member.member_id)?;
         out.write_all(b":[")?;
         for (i, tp) in answer.of(m as u32).iter().enumerate() {
             separate(out, i)?;
             out.write_all(b"[")?;
-            out.write_all(&topics[tp.topic as usize])?;
+            out.write_all(topics[tp.topic as usize].as_bytes())?;
             write!(out, ",{}]", tp.partition)?;
         }
         out.write_all(b"]")?;
@@ -187,14 +178,12 @@ pub fn write_error(
     group_id: Option<&str>,
     error: &GroupError,
 ) -> io::Result<()> {
-    out.write_all(b"{\"group_id\":")?;
-    match group_id {
-        Some(group_id) => write_string(out, group_id)?,
-        None => out.write_all(b"null")?,
-    }
-    out.write_all(b",\"error\":")?;
-    write_string(out, &error.to_string())?;
-    out.write_all(b"}")
+    let (id, error) = (or_null(group_id), quoted(&error.to_string()));
+    write!(out, r#"{{"group_id":{id},"error":{error}}}"#)
+}
+
+fn or_null(text: Option<&str>) -> String {
+    text.map_or_else(|| "null".into(), quoted)
 }
 
 pub fn group_id(value: &Value) -> Option<&str> {
@@ -203,8 +192,4 @@ pub fn group_id(value: &Value) -> Option<&str> {
 
 fn separate(out: &mut impl Write, i: usize) -> io::Result<()> {
     out.write_all(if i > 0 { b"," } else { b"" })
-}
-
-fn write_string(out: &mut impl Write, text: &str) -> io::Result<()> {
-    Ok(serde_json::to_writer(out, text)?)
 }

@@ -239,5 +239,5 @@ pub(crate) fn static_first<'w>(
 
 /// A name in JSON quotes, as messages show it.
 pub fn quoted(name: &str) -> String {
-    serde_json::Value::from(name).to_string()
+    serde_json::to_string(name).expect("a name has a form in JSON")
 }

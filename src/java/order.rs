@@ -234,7 +234,7 @@ pub fn name_ranks(names: &[&str]) -> Vec<u32> {
     let common = common_start(names);
     let keys = names.iter().map(|name| key_of(&name.as_bytes()[common..]));
     let mut order: Vec<(u64, u32)> = keys.zip(0..).collect();
-    sort_by_key(&mut order);
+    order.sort_by_key(|&(key, _)| key);
     for equal in order.chunk_by_mut(|(x, _), (y, _)| x == y) {
         if equal.len() > 1 {
             equal.sort_by(|&(_, a), &(_, b)| compare_names(names[a as usize], names[b as usize]));
@@ -259,36 +259,6 @@ fn key_of(bytes: &[u8]) -> u64 {
         return key; // `place` leaves ASCII as it is
     }
     u64::from_be_bytes(first.map(place))
-}
-
-/// Sorts by the first number of each pair; pairs with equal numbers keep their order.
-///
-/// Sorts by one byte after another, from the last to the first, and skips a byte that is
-/// equal in all numbers: names such as `m-1`, `m-2` differ in few bytes. Short lists are compared.
-fn sort_by_key(pairs: &mut Vec<(u64, u32)>) {
-    if pairs.len() < 128 {
-        pairs.sort_by_key(|&(key, _)| key);
-        return;
-    }
-    let first = pairs[0].0;
-    let differing = pairs.iter().fold(0, |bits, (key, _)| bits | key ^ first);
-    let mut sorted = pairs.clone();
-    for shift in (0..64).step_by(8).filter(|s| differing >> s & 0xFF != 0) {
-        let byte = |key: u64| (key >> shift) as usize & 0xFF;
-        let mut next = [0u32; 257];
-        for &(key, _) in pairs.iter() {
-            next[byte(key) + 1] += 1;
-        }
-        for value in 1..256 {
-            next[value + 1] += next[value];
-        }
-        for &pair in pairs.iter() {
-            let place = &mut next[byte(pair.0)];
-            sorted[*place as usize] = pair;
-            *place += 1;
-        }
-        std::mem::swap(pairs, &mut sorted);
-    }
 }
 
 fn common_start(names: &[&str]) -> usize {

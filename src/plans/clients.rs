@@ -91,10 +91,7 @@ pub fn clients_for(
     group_id: &str,
 ) -> &'static [Client] {
     match client_of(client_id.unwrap_or(""), instance, group_id) {
-        Some(Client::Java) => &[Client::Java],
-        Some(Client::KafkaPython) => &[Client::KafkaPython],
-        Some(Client::Aiokafka) => &[Client::Aiokafka],
-        Some(Client::Librdkafka) => &[Client::Librdkafka],
+        Some(client) => &Client::ALL[client as usize..=client as usize],
         None => match library {
             // This project's plug-ins send Java's bytes.
             Some(Library::Java) => &[Client::Java, Client::KafkaPython, Client::Aiokafka],

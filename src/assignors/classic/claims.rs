@@ -124,10 +124,7 @@ impl<'g, 'a> Claims<'g, 'a> {
     }
 
     pub fn go_on(&self) -> Result<(), GroupError> {
-        if self.interrupt.is_requested() {
-            return Err(GroupError::new("assignor", "interrupted"));
-        }
-        Ok(())
+        self.interrupt.check()
     }
 
     pub fn answer(&self, lists: &Lists) -> Assignment {

@@ -54,19 +54,11 @@ impl<'v, 'g, 'a> Builder<'v, 'g, 'a> {
                 subscribers[topic as usize].push(m as u32);
             }
         }
-        let owners = subscribers
-            .iter()
-            .zip(&view.group.topics)
-            .map(|(members, topic)| {
-                vec![
-                    NO_OWNER;
-                    if members.is_empty() {
-                        0
-                    } else {
-                        topic.partitions as usize
-                    }
-                ]
-            });
+        let topics = subscribers.iter().zip(&view.group.topics);
+        let owners = topics.map(|(members, topic)| match members.is_empty() {
+            true => Vec::new(),
+            false => vec![NO_OWNER; topic.partitions as usize],
+        });
         // 2. Sort the topics by partitions per subscriber.
         let subscribed = |&topic: &TopicId| !subscribers[topic as usize].is_empty();
         let mut topics: Vec<TopicId> = (0..subscribers.len() as TopicId)

@@ -274,7 +274,7 @@ impl<'g, 'a> View<'g, 'a> {
 pub fn append_target(target: &Target, list: &mut Vec<TopicPartition>) {
     for (topic, set) in target.items() {
         let partition_of = |partition| TopicPartition { topic, partition };
-        list.extend(set.numbers().into_iter().map(partition_of));
+        list.extend(set.keys().into_iter().map(partition_of));
     }
 }
 

@@ -183,7 +183,7 @@ impl<'v, 'g, 'a> Pool<'v, 'g, 'a> {
         for number in self.holders.keys() {
             let holders = self.holders.get_mut(number).expect("its own key");
             let more = holders.len().saturating_sub(self.shared_by);
-            let members = holders.numbers();
+            let members = holders.keys();
             for &m in &members[..more] {
                 holders.remove(m);
             }
@@ -197,13 +197,13 @@ impl<'v, 'g, 'a> Pool<'v, 'g, 'a> {
 
     fn fill(&mut self) -> Result<(), GroupError> {
         // 4. Each partition with too few members goes to members that hold fewer than they want.
-        let mut circle = self.unfilled.numbers().into_iter();
+        let mut circle = self.unfilled.keys().into_iter();
         let mut gave = false;
         for number in self.holders.keys() {
             let members = self
                 .holders
                 .get(number)
-                .map_or_else(Vec::new, Integers::numbers);
+                .map_or_else(Vec::new, Integers::keys);
             let mut needed = self.shared_by.saturating_sub(members.len());
             while needed > 0 {
                 let Some(m) = self.next(&mut circle, &mut gave)? else {
@@ -240,7 +240,7 @@ impl<'v, 'g, 'a> Pool<'v, 'g, 'a> {
         if !*gave {
             return Ok(None);
         }
-        *circle = self.unfilled.numbers().into_iter();
+        *circle = self.unfilled.keys().into_iter();
         *gave = false;
         let first = circle.next();
         first.map(Some).ok_or_else(|| {
@@ -286,7 +286,7 @@ fn share_all(view: &View, targets: &mut [Option<Target>]) -> Result<(), GroupErr
         }
     }
     // 3. Members that hold more than they want give partitions up.
-    for m in overfilled.numbers() {
+    for m in overfilled.keys() {
         pool.give_up(m);
     }
     for m in pool.take_from_crowded() {

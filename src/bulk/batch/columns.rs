@@ -98,12 +98,13 @@ impl<'a> Column<'a> {
         nulls_of_struct: Option<&'a NullBuffer>,
         kind: &Kind,
     ) -> Result<Self, SchemaError> {
+        let column = |nulls, values| Self {
+            nulls,
+            nulls_of_struct,
+            values,
+        };
         let Some(array) = found.filter(|array| *array.data_type() != DataType::Null) else {
-            return Ok(Self {
-                nulls: None,
-                nulls_of_struct,
-                values: Values::Absent,
-            });
+            return Ok(column(None, Values::Absent));
         };
         let items = |values, item| {
             let items = Self::of(format!("{path}[]"), Some(values), None, item);
@@ -142,11 +143,7 @@ impl<'a> Column<'a> {
                 return Err(SchemaError { path, problem });
             }
         };
-        Ok(Self {
-            nulls: array.nulls(),
-            nulls_of_struct,
-            values,
-        })
+        Ok(column(array.nulls(), values))
     }
 
     /// The column of a table's field that columns have.

@@ -16,9 +16,9 @@
 //!   the group, no partition of the run moves (`is_settled`).
 //! - The tree that finds the smallest member has only the subscribers of one topic (`Smallest`).
 
+use super::is_balanced::Spread;
 use super::owners::Owners;
 use super::smallest::Smallest;
-use super::spread::Spread;
 use super::{Build, Run};
 use crate::assignors::classic::claims::NOBODY;
 use crate::assignors::classic::movements::{self, Movements};

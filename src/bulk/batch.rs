@@ -144,7 +144,6 @@ fn own_changes_planned<'s>(
 
 /// The comparison of a group (None if no change affects it), and the changes that do not affect it.
 struct Compared<'a> {
-    /// The group's own assignor.
     own: Option<&'a str>,
     comparison: Option<Comparison>,
     not_affected: Option<String>,

@@ -13,12 +13,10 @@ use crate::group::spec::GroupSpec;
 use crate::json::Texts;
 use crate::return_freed_memory;
 
-/// Options of every function that answers groups in bulk.
 #[derive(Clone, Copy)]
 pub struct Options {
     /// If set, it replaces the assignors of all groups.
     pub assignor: Option<Assignor>,
-    /// The limit on the partitions of one group.
     pub max_partitions: u64,
     /// The largest number of threads. With 1, all work is done on the caller's thread.
     pub threads: usize,

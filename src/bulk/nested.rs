@@ -46,7 +46,6 @@ pub fn numbers<'a, N: ArrowPrimitiveType, R>(
     Arc::new(rows.iter().map(of).collect::<PrimitiveArray<N>>())
 }
 
-/// Builds a column of texts.
 #[derive(Default)]
 pub struct Texts {
     bytes: Vec<u8>,

@@ -43,7 +43,6 @@ static RECORD: [Field; 2] = [
 /// The subscription version of the newest Java client. A row shows it only with user data.
 const NEWEST_VERSION: i16 = 3;
 
-/// A group as its record describes it.
 pub struct Group<'a> {
     /// The protocol type: "consumer", "connect", …
     pub kind: &'a str,
@@ -74,7 +73,6 @@ pub struct Member<'a> {
     pub group_instance_id: Option<&'a str>,
     pub client_id: &'a str,
     pub client_host: &'a str,
-    /// Index in the group's subscriptions.
     pub subscription: usize,
     pub held: ReadAssignment<'a>,
     /// Names of held topics that were not UTF-8, as repaired.

@@ -65,7 +65,6 @@ impl Kind {
     }
 }
 
-/// A field of an object.
 pub struct Field {
     pub name: &'static str,
     pub kind: Kind,
@@ -139,7 +138,6 @@ pub trait Input<'a>: Clone {
     }
 }
 
-/// The path of a value.
 pub enum Path<'p> {
     Line,
     Field(&'p Path<'p>, &'static str),

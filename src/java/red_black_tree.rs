@@ -4,7 +4,6 @@
 
 use std::cmp::Ordering;
 
-/// Stands for "no node".
 pub const NONE: u32 = u32::MAX;
 const LEFT: bool = true;
 const RIGHT: bool = false;

@@ -6,7 +6,6 @@ use crate::assignors::Assignor;
 use crate::group::model::Library;
 use crate::group::spec::GroupSpec;
 
-/// A client library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Client {
     Java,

@@ -184,7 +184,6 @@ impl<'a> Input<'a> for Object<'a, '_> {
 /// The owner of a group's names.
 enum Source {
     Objects(Names),
-    /// A parsed contract line.
     Line(Value),
 }
 

@@ -189,7 +189,6 @@ fn entries(
     Ok(topic_ids.into_iter().zip(partitions).collect())
 }
 
-/// Makes lists of partitions.
 struct Lists<'g, 'py> {
     maker: Maker<'py>,
     topics: Vec<Bound<'py, PyString>>,

@@ -14,9 +14,7 @@ use crate::group::spec::GroupSpec;
 use crate::interrupt::Interrupt;
 use crate::java::order::grouping_order;
 
-/// The generation of a member that sent no generation.
 pub const NO_GENERATION: i32 = -1;
-/// Stands for "no member" in arrays of members.
 pub const NOBODY: MemberId = MemberId::MAX;
 
 /// The claims of a group's members, the ids of its partitions, and the orders of its members and

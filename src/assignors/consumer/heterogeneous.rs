@@ -12,7 +12,6 @@ use crate::group::ownership::Assignment;
 use crate::java::hash_map::{Integers, room_for, slots_for};
 
 const MOST_SWEEPS: usize = 16;
-/// Stands for "no member" in lists of owners.
 const NO_OWNER: u32 = u32::MAX;
 
 pub fn assign(view: &View, assignor: &str) -> Result<Assignment, GroupError> {
@@ -37,7 +36,6 @@ struct Builder<'v, 'g, 'a> {
     /// By member: its new target; None if the target did not change.
     targets: Vec<Option<Target>>,
     sizes: Vec<u32>,
-    /// By topic: its subscribers.
     subscribers: Vec<Vec<u32>>,
     /// By topic: the owner of each partition, or `NO_OWNER`; empty if no member subscribes.
     owners: Vec<Vec<u32>>,

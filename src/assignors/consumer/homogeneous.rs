@@ -85,7 +85,6 @@ pub fn assign(view: &View, assignor: &str) -> Result<Assignment, GroupError> {
 struct Partitions {
     /// The number of the subscribed topics' partitions.
     every: usize,
-    /// Those that no member owns.
     unassigned: Vec<TopicPartition>,
     /// Whether all owned partitions exist, and no partition is owned twice.
     are_sound: bool,

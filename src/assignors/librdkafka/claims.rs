@@ -14,11 +14,9 @@ use crate::group::model::{Member, MemberId, PartitionId, TopicId, TopicPartition
 use crate::group::ownership::offsets;
 use crate::group::spec::GroupSpec;
 
-/// Stands for "no member".
 pub const NOBODY: MemberId = MemberId::MAX;
 const NO_GENERATION: i32 = -1;
 
-/// The ids of a group's partitions.
 pub struct Numbers {
     /// By topic: the id of its first partition; at the end, the number of existing partitions.
     base: Vec<u32>,
@@ -65,16 +63,12 @@ impl Numbers {
     }
 }
 
-/// Settled claims.
 pub struct Settled {
     pub numbers: Numbers,
     /// By member: its claims, believed or not, in the order of its subscription.
     pub claimed: Vec<Vec<PartitionId>>,
-    /// By member: the partitions that it owns.
     pub owned: Vec<Vec<PartitionId>>,
-    /// By partition: the holder, or NOBODY.
     pub holder: Vec<MemberId>,
-    /// By partition: the previous owner, or NOBODY.
     pub previous: Vec<MemberId>,
 }
 

@@ -12,7 +12,6 @@ use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 use crate::interrupt::Interrupt;
 
-/// The name of this assignor (a dialect: librdkafka's version).
 pub const NAME: &str = super::movements::NAME;
 
 pub fn assign(group: &GroupSpec, interrupt: &Interrupt) -> Result<Assignment, GroupError> {

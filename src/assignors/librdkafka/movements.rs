@@ -9,7 +9,6 @@ use crate::group::model::{MemberId, PartitionId, TopicId};
 /// The name of the assignor that makes the moves.
 pub const NAME: &str = "librdkafka/cooperative-sticky";
 
-/// Source and destination of a move.
 type Pair = (MemberId, MemberId);
 
 /// The list of partitions of one topic that moved from one member to another. In librdkafka, a map

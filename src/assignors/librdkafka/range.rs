@@ -10,7 +10,6 @@ use crate::group::model::{MemberId, TopicId, TopicPartition};
 use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 
-/// The name of this assignor (a dialect: librdkafka's version).
 pub const NAME: &str = "librdkafka/range";
 
 pub fn assign(group: &GroupSpec) -> Assignment {

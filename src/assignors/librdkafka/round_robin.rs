@@ -7,7 +7,6 @@ use crate::group::model::{MemberId, TopicId};
 use crate::group::ownership::Assignment;
 use crate::group::spec::GroupSpec;
 
-/// The name of this assignor (a dialect: librdkafka's version).
 pub const NAME: &str = "librdkafka/roundrobin";
 
 pub fn assign(group: &GroupSpec) -> Assignment {

@@ -19,7 +19,6 @@ use crate::java::priority_queue::PriorityQueue;
 
 pub const NAME: &str = "streams/sticky";
 
-/// Marks a task without a previous owner.
 const NOBODY: u32 = u32::MAX;
 
 pub fn assign(group: &GroupSpec) -> Result<Assignment, GroupError> {

@@ -38,7 +38,6 @@ pub struct Column<'a> {
 }
 
 enum Values<'a> {
-    /// Only nulls.
     Absent,
     Binary(&'a arrow_array::BinaryArray),
     LargeBinary(&'a arrow_array::LargeBinaryArray),
@@ -215,7 +214,6 @@ fn expected(kind: &Kind) -> &'static str {
     }
 }
 
-/// One value of a column.
 #[derive(Clone, Copy)]
 pub struct Cell<'c, 'a> {
     column: &'c Column<'a>,

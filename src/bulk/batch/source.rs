@@ -26,7 +26,6 @@ pub enum Form<'i> {
     Records(&'i Inventory),
 }
 
-/// The groups of a batch, one for each row of the answer.
 pub struct Source<'a> {
     rows: usize,
     groups: Found<'a>,

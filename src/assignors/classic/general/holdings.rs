@@ -16,7 +16,6 @@ fn with_gaps(held: usize) -> usize {
     held + held / 8 + 1024
 }
 
-/// The log, with its indexes.
 pub struct Holdings {
     /// By partition: the member that got it last.
     owner: Vec<MemberId>,

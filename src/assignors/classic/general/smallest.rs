@@ -7,7 +7,6 @@
 type Key = u64;
 const NONE: Key = Key::MAX;
 
-/// A tree of members; each member has an index in it.
 #[derive(Default)]
 pub struct Smallest {
     /// The root is at 1, the children of n at 2n and 2n + 1, the members in the second half.

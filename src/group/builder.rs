@@ -341,7 +341,7 @@ impl<'a> GroupBuilder<'a> {
                 let problem = format!("{name} is already the name of topics[{first}]");
                 return Err(GroupError::new(format!("topics[{i}].name"), problem));
             }
-            let given = topic.racks.zip(ends.next()).map(|(start, end)| end - start);
+            let given = topic.racks.and_then(|start| Some(ends.next()? - start));
             if let Some(given) = given.filter(|&given| given != topic.partitions) {
                 let problem = format!(
                     "{given} entries for {} partitions; \

@@ -23,8 +23,7 @@ from .facts import Fact
 Outcome = Literal["kept", "given up", "crowded"]
 
 
-@dataclass(frozen=True, slots=True)
-class Shared:
+class Shared(Fact):
     """How many members share each of the `partitions` of a pool of `members`.
 
     The pool is `topic`; None means the whole group. Each member wants `least` or `most` partitions.
@@ -47,8 +46,7 @@ class Shared:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class FormerReader:
+class FormerReader(Fact):
     """The fate of a reader of the partition, which read `had` and wants `wants` partitions.
 
     Both are numbers of the pool `topic`, as in `Shared`. `readers` is the number of members that a
@@ -75,18 +73,14 @@ class FormerReader:
         return f"{who}; it keeps this one{others}"
 
 
-@dataclass(frozen=True, slots=True)
-class Unread:
+class Unread(Fact):
     """No member of the group read the partition before."""
 
     step = "keep"
-
-    def __str__(self) -> str:
-        return "no member read it before"
+    text = "no member read it before"
 
 
-@dataclass(frozen=True, slots=True)
-class Filled:
+class Filled(Fact):
     """A member that gets the partition: it held `held` partitions and wants `wants`."""
 
     member_id: str
@@ -103,8 +97,7 @@ class Filled:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class TooFew:
+class TooFew(Fact):
     """The partition has fewer readers than it is to have.
 
     The circle came back to the member `again`, which had just got it; None if no other member with

@@ -1,16 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Assigns, plans and compares groups in bulk, as Arrow data with one row for each group.
-
-Groups come from any library with Arrow's PyCapsule protocol. The answers have the form of the
-groups:
-
-    an object with `__arrow_c_array__`, a list of GroupSpec    a RecordBatch
-    a RecordBatchReader                                        a RecordBatchReader
-    another object with `__arrow_c_stream__`                   a Table
-
-A reader's batches are read and answered one by one, so a stream of any length needs the memory of
-one batch and its answers.
-"""
+"""Assigns, plans and compares groups in bulk, as Arrow data with one row for each group."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -155,10 +144,7 @@ def _answers(groups: object, work: Callable[[object], _core.ArrowBatch]) -> Any:
 
 
 def _check(pa: Any, data: object) -> None:
-    """Raises a ValueError if offsets end behind the buffers; only pyarrow knows their sizes.
-
-    The core checks the offsets before the last one.
-    """
+    """Raises a ValueError if offsets end behind the buffers, whose sizes only pyarrow knows."""
     if isinstance(data, pa.RecordBatch | pa.Table):
         try:
             data.validate()
@@ -168,7 +154,6 @@ def _check(pa: Any, data: object) -> None:
 
 
 def _batch_of_groups(pa: Any, groups: object) -> Any:
-    """Returns a list of GroupSpec as a batch."""
     if not isinstance(groups, list | tuple):
         raise TypeError(f"batch: {a_type(groups)} has no Arrow data; {_FORMS}")
     for i, group in enumerate(groups):
@@ -178,10 +163,10 @@ def _batch_of_groups(pa: Any, groups: object) -> Any:
 
 
 def _cast(pa: Any, batch: Any, wanted: Any) -> Any:
-    """Returns the batch with these types.
+    """Returns the batch with these types. Errors: pyarrow.ArrowInvalid.
 
     Only columns of another type are cast: Arrow makes an invalid array of a list of structs that is
-    cast to its own type, if a field has the null type. Errors: pyarrow.ArrowInvalid.
+    cast to its own type, if a field has the null type.
     """
     columns = []
     for column, field in zip(batch.columns, wanted, strict=True):
@@ -197,10 +182,7 @@ def _cast(pa: Any, batch: Any, wanted: Any) -> Any:
 
 
 def _wanted(pa: Any, schema: Any) -> Any:
-    """Returns the schema with the types that the core reads; other columns stay.
-
-    pandas turns integers with nulls into floats, and a column without a value, too.
-    """
+    """Returns the schema with the types that the core reads; other columns stay."""
     known = _types(_schema(pa)) | {"error": pa.string(), "changes": pa.list_(pa.string())}
     fields = []
     for one in schema:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The facts of an explanation where the broker assigns: uniform, range, tasks of Streams.
 
-The facts of uniform among unequal subscriptions are recorded while it runs. The other facts follow
-from the group and from the answer, by the rules of the assignors' own modules.
+Those of uniform among unequal subscriptions are recorded while it runs; the others follow from the
+group and the answer.
 """
 
 from collections.abc import Iterator, Sequence

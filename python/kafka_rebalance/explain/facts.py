@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The facts of an explanation: each is a sentence about one step of an assignor.
+"""The facts of an explanation: each is a sentence about one step of an assignor, named by `step`.
 
-This file defines the facts of range and round-robin, `sticky.py` those of the sticky assignors.
-`step` is a short name of the step. `reasons.py` runs the assignor in Python to find the facts;
-`tests/test_explanations_are_true.py` compares each fact with another run.
+`reasons.py` finds them; `tests/test_explanations_are_true.py` compares each with another run.
 """
 
 from collections.abc import Mapping, Sequence

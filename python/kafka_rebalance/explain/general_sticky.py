@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the facts of the general sticky algorithm, in Kafka's version and in librdkafka's.
-
-librdkafka's cooperative-sticky runs its version for all groups (`librdkafka/general.py`).
-"""
+"""Finds the facts of the general sticky algorithm, in Kafka's version and in librdkafka's."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the reasons why an assignor assigned a partition to a member, in the assignor's own steps.
-
-The reference algorithm runs step by step. Its state between two steps shows which member holds the
-partition, and why. The results are facts (`facts.py`), which print as sentences.
-"""
+"""Finds why an assignor gave a partition to a member: the reference algorithm runs step by step."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace

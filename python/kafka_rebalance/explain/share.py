@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The facts of an explanation in a share group: who reads a partition, and why.
 
-    share_steps: GroupSpec, partition -> facts
-
 The assignor itself runs (`assignors/share/simple.py`), in the pool of the partition: the topic, or
-the whole group if all members subscribe to the same topics. It shows which members give the
-partition up, and which get it.
+the whole group if all members subscribe to the same topics.
 """
 
 from collections.abc import Iterator

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads and writes contract lines: JSON lines with one group each (docs/contract.md).
 
-`group_fields.py` states the type and the range of each field; `group/spec.py` checks the whole
-group. Errors name the path of the field. Unknown fields are ignored. `src/group/contract.rs` reads
-the lines of bulk calls: its checks have the order of this module, and its errors are equal, except
-for those of the JSON parser.
+Unknown fields are ignored. `src/group/contract.rs` reads the lines of bulk calls: its checks have
+the order of this module, and its errors are equal, except for those of the JSON parser.
 """
 
 import json

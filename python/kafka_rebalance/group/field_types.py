@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds of fields of a group: each reads a contract line's value, checks the value that Python
-code passed, and writes a line's. Errors name the field's path. `group_fields.py` is the table of
-the fields.
-"""
+"""The kinds of fields of a group: each reads, checks and writes values of one type."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -232,7 +232,6 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
         return self._all().values()
 
     def _all(self) -> dict[str, tuple[TopicPartition, ...]]:
-        """Returns the partitions of all members; the members are in join order."""
         if self._whole is None:
             if isinstance(self.offsets, memoryview):
                 columns = self.offsets, self.topic_ids, self.partitions

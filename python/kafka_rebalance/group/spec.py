@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The input of an assignor: topics, and members in join order.
 
-    assign: GroupSpec -> Assignment      deterministic, without memory
-
 A `GroupSpec` is immutable. Its constructor validates it (in batches, Rust does this); no other code
 validates it again.
 """
@@ -210,7 +208,7 @@ class GroupSpec:
 
 
 def _checked(fields: Sequence[object]) -> GroupSpec:
-    """Returns a group whose fields the core has checked: the constructor need not check them."""
+    """Returns a group whose fields the core has checked already."""
     group = object.__new__(GroupSpec)
     names = (*(one.name for one in GROUP.fields), "_interned")
     for name, value in zip(names, fields, strict=True):

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Notes on a plan of a group that the broker assigns, or that changes to or from this protocol.
 
-Source   modern groups: GroupMetadataManager, CurrentAssignmentBuilder (Kafka 4.4.0), KIP-848.
-         Libraries: Kafka 4.0's upgrade notes; librdkafka's changelog, 2.12.0; kafka-python's issue
-         3000 and its release 3.0.12; aiokafka 0.14.0. Streams groups: KIP-1071,
-         GroupCoordinatorConfig, StickyTaskAssignor, AssignmentRefiner (Kafka 4.4.0).
+Source   GroupMetadataManager, CurrentAssignmentBuilder, StickyTaskAssignor, AssignmentRefiner,
+         GroupCoordinatorConfig (Kafka 4.4.0), KIP-848, KIP-1071. Libraries: Kafka 4.0's upgrade
+         notes; librdkafka's changelog, 2.12.0; kafka-python's issue 3000, release 3.0.12; aiokafka.
 """
 
 from collections.abc import Iterator
@@ -91,7 +90,6 @@ def other_course(plan: RebalancePlan, other: OtherPause) -> str:
 
 
 def _order(plan: RebalancePlan) -> Iterator[Note]:
-    """Yields a note if members leave in several changes, and another order ends elsewhere."""
     if (found := other_order(plan)) is None:
         return
     what = "task" if assigns_tasks(plan.group.assignor) else "partition"
@@ -155,7 +153,6 @@ def _together(plan: RebalancePlan) -> str:
 
 
 def _before(plan: RebalancePlan, change: Change) -> GroupSpec:
-    """Returns the group before one of the plan's changes."""
     group, steps = plan.group, 0
     for one in plan.changes:
         if one is change:
@@ -223,7 +220,6 @@ def _of_streams(plan: RebalancePlan) -> Iterator[Note]:
 
 
 def _threads(group: GroupSpec) -> Iterator[Note]:
-    """Yields a note if members share a process: a bounce restarts each of them alone."""
     by_process: dict[str, list[str]] = {}
     for member in group.members:
         if member.streams is not None:
@@ -241,7 +237,6 @@ def _threads(group: GroupSpec) -> Iterator[Note]:
 
 
 def _standby_places(group: GroupSpec) -> Iterator[Note]:
-    """Yields a note if there are too few processes for all standby replicas."""
     processes = {member.streams.process_id for member in group.members if member.streams}
     replicas = group.num_standby_replicas or 0
     if (

@@ -1,16 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds members whose automatic commits delay the rebalance after a topic is deleted.
 
-Before a member joins, it commits the positions of its partitions. The broker refuses those of a
-deleted topic with UNKNOWN_TOPIC_OR_PARTITION, which these clients take for a passing error:
-
-    Java       commits again until `max.poll.interval.ms` is over, then joins
-    aiokafka   commits again without end
-
-A member does so only if it commits automatically, which a contract line does not show, and if it
-holds a partition of the deleted topic. The leader notices the deletion first, and the others learn
-of the rebalance when the leader joins. So if the leader waits too, the waits follow each other.
-librdkafka, kafka-python and the members of consumer groups (KIP-848) join within seconds.
+Before a member joins, it commits its positions. The broker refuses those of a deleted topic with
+UNKNOWN_TOPIC_OR_PARTITION: Java then commits again until `max.poll.interval.ms` is over, aiokafka
+without end. The leader notices the deletion first, and the others learn of the rebalance when it
+joins. So if the leader waits too, the waits follow each other. Other clients join within seconds.
 
 Source   ConsumerCoordinator.onJoinPrepare (Kafka 4.4.0); aiokafka 0.14.0
          (GroupCoordinator.commit_offsets); all clients: tests/live/test_topic_changes.py.
@@ -90,7 +84,6 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _deleted(plan: RebalancePlan, step: Step) -> set[str]:
-    """Returns the topics that the step's event deletes, in a group that a leader assigns."""
     if not step.rounds or step.before.assignor in SERVER_SIDE:
         return set()
     deletions = [one for one in plan.changes if isinstance(one, RemoveTopics)]

@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds groups that can have more rebalances than a plan counts.
 
-kafka-python: a member's `poll` waits for its rebalance, up to the timeout of the call. If the
-rebalance ends between two calls, the next one drops its answer and joins again. When the leader
-joins, the group rebalances; when another member joins with the same subscription, it does not.
+kafka-python: if a rebalance ends between two calls of `poll`, the next one joins again. When the
+leader joins, the group rebalances; another member with the same subscription changes nothing.
 
-librdkafka: each member joins again when its own metadata shows that a topic has grown, or, if it
-has a rack, that the brokers of a rack are gone; in Java only the leader looks. If the group has
-rebalanced by then, the member's subscription has other owned partitions under cooperative-sticky,
-so the group rebalances again. If racks make a difference, each of these rebalances takes partitions
-outside their owner's rack away. `played_further` plays them.
+librdkafka: each member joins again when its own metadata shows that a topic has grown, or that its
+brokers' racks are gone; in Java only the leader looks. If its owned partitions differ by then, the
+group rebalances again. `played_further` plays these rebalances.
 
-All members: they change their subscriptions at one moment in a plan, but one after another in most
+All members: in a plan they change their subscriptions at one moment, but one after another in most
 groups that do not subscribe by a pattern. `met_apart.py` plays them.
 
 Source   kafka-python 3.0.12 (BaseCoordinator.join_group_async: a `_join_task` that is done);

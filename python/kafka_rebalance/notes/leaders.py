@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notes on who leads: other client libraries have their own assignors under the names of Kafka's.
-
-The report of a plan has the figures of the leader's assignor, and the answers of other members that
-may lead. For comparisons, for many groups, and if it is unknown who may lead, there is only a
-warning.
-"""
+"""Notes on who leads: other libraries have their own assignors under the names of Kafka's."""
 
 from collections.abc import Iterable, Iterator, Sequence
 

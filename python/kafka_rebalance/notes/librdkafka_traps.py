@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds rebalances that kill a leader with librdkafka's cooperative-sticky, or that never settle.
 
-With `client.rack`, such a group may rebalance for ever; with mixed subscriptions or old clients,
-the leader's process may die (docs/behaviour/librdkafka.md#44-where-the-leader-dies). No known rule
-tells to which groups this happens, so this module plays the rebalances, as `never_ends.py` does:
-
-1. The next rebalance without changes, then the given changes.
-2. If these settle, each simple change alone after them: those of `never_ends.py`, and a new member
-   with the topics of all members, if their subscriptions differ.
+No known rule tells to which groups this happens (docs/behaviour/librdkafka.md), so the rebalances
+of `never_ends.py` are played; and a new member with the topics of all members joins, if their
+subscriptions differ.
 
 Cost     a plan for each change; `most_plays` and `most_work` limit them.
 Differs  from a live group in the ids of new members; with other ids the rebalance may settle.
@@ -112,7 +108,6 @@ def librdkafka_traps(
 
 
 def _with_newcomer(group: GroupSpec) -> GroupSpec:
-    """Returns the group with one more member, which subscribes to the topics of all members."""
     topics = tuple(dict.fromkeys(topic for member in group.members for topic in member.topics))
     model = group.members[-1].owning()
     new = replace(model, member_id=f"{model.member_id}-new", group_instance_id=None, topics=topics)

@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds out whether a cooperative group's members also list an eager assignor, and so are eager.
 
-A member is eager unless all assignors of its list are cooperative. Brokers show the selected
-assignor only. So a group's line has `rebalance_protocol`, which a person sets, or a snapshot if the
-members' last subscriptions show it (`live/subscribed_protocol.py`). Without the field, rounds are
-planned as for members with cooperative assignors alone. In a change to such an assignor, members
-list both between the two rolling bounces; `switching/rounds.py` knows those lists, and plays them.
+Brokers show the selected assignor only. A group's line has `rebalance_protocol`, which a person
+sets, or a snapshot if the members' last subscriptions show it (`live/subscribed_protocol.py`).
 
 Source   ConsumerCoordinator (Kafka 4.4.0) uses the highest protocol that all listed assignors
          support; kafka-python 3.0.12 too (ConsumerCoordinator._validate_rebalance_protocol).

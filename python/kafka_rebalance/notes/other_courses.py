@@ -1,12 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays other courses of a plan.
-
-order   The threads of one application, or several consumers that stop together, leave in an
-        order that nobody chooses. A broker that assigns computes a target after each leave, and
-        the next target depends on it.
-pause   Members that restart may be back before the group answers to their leave, or not
-        (`changes/bounces.py`).
-"""
+"""Plays other courses of a plan: members leave in another order, or are back at another time."""
 
 from collections.abc import Iterator
 from dataclasses import replace

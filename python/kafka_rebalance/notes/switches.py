@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the switches of a plan that need more than a new setting in one member after another.
-
-A plan plays `SwitchAssignor` as for members that list the old and the new assignor meanwhile. Some
-clients refuse such a list, or lack the new assignor; kafka-python accepts some lists only with this
-project's plug-ins (`plans/clients.py`).
-"""
+"""Finds the switches of a plan that need more than a new setting in one member after another."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
@@ -93,7 +88,6 @@ def _switch_note(
 
 
 def _whole_switch(plan: RebalancePlan, *, is_own: bool) -> Iterator[Note]:
-    """Yields the note on the plan of a switch that all clients of the group can make."""
     switch = next((one for one in plan.changes if isinstance(one, SwitchAssignor)), None)
     if switch is None:
         return

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Applies one list of changes to many groups; each group gets only the changes that affect it.
 
-If a group lacks the topic, member, client or rack to which a change refers (NotAffected), this
-change is left out for the group; the other changes are applied. Any other error of a change is
-raised. A group is not affected either if no rebalance follows any change of its topics or
+A change that refers to a topic, member, client or rack which the group lacks (NotAffected) is left
+out for it. A group is not affected either if no rebalance follows any change of its topics or
 subscriptions. Mirror: `as_far_as_affected` in `src/bulk/batch.rs`.
 """
 

@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plays the rounds of a group that the broker assigns: new targets, and the moves to them.
 
-Members keep what both the old and the new target have, and read on. A member revokes the rest at
-its next heartbeat, and confirms this. Only then does the broker hand the partition to its new
-owner, at that member's next heartbeat. In a share group, members share partitions: nobody waits.
-In a streams group (KIP-1071), the same holds for active tasks.
+Members read on what both targets have. A member revokes the rest at its next heartbeat; then the
+broker hands it to its new owner, at that member's next heartbeat. In a share group, nobody waits.
 
 1. A heartbeat finds a new group epoch and computes the target: the assignor sees the members in the
    order of the broker's table, a new member last, but in a share group in its place in the table.
    Members that join with more than `group.consumer.assignment.interval.ms` (1 s) between them each
-   get a target. The target of a streams group depends on the tasks that members have at present.
-   The play lets the group reach each target before the next member joins.
+   get a target; the play lets the group reach each before the next member joins.
 2. Compare the new target with the old one.
 3. A partition is unavailable between its revocation and the heartbeat of its new owner. A new
    partition, or that of a member that left, is unavailable until its owner's heartbeat. A member
@@ -157,10 +154,7 @@ def _round(
 
 
 def _settled(one: Round, newest_first: Sequence[Member], most: int = 0) -> GroupSpec:
-    """Returns the group with its new targets, in the order of the broker's table.
-
-    `newest_first` are the members that have joined; the round may have them in any order.
-    """
+    """Returns the group with its new targets; `newest_first` are the members that have joined."""
     owning = _with_target(one)
     # 5.
     by_id = {member.member_id: member for member in owning.members}

@@ -7,14 +7,9 @@
     aiokafka        the eager ones, as plug-ins of this package  no cooperative assignor exists
     librdkafka      range, roundrobin, cooperative-sticky        refused when a consumer starts
 
-If a client's list cannot have both kinds, a change from one kind to the other needs all members to
-stop, and to start with the new setting. A client is recognised by its default client id. A member
-with another id may run any client.
-
-The Python libraries also have their own classes ("kafka-python/range"). kafka-python refuses a list
-of its own cooperative assignor and an eager one (KafkaConfigurationError). Our plug-in reports both
-protocols, as Java's class does; kafka-python then uses the protocol that all assignors of the list
-support.
+A client is recognised by its default client id; a member with another id may run any client. The
+Python libraries also have their own classes ("kafka-python/range"): kafka-python refuses a list of
+its own cooperative class and an eager one.
 
 Source   kafka-python 3.0.12 (ConsumerCoordinator._validate_rebalance_protocol), aiokafka 0.14.0,
          librdkafka 2.16 (rd_kafka_assignors_init), Kafka 4.4.0 (ConsumerConfig).

@@ -80,10 +80,7 @@ def is_played(group: GroupSpec, change: Change) -> bool:
 
 
 def _as_sent(group: GroupSpec, step: Step) -> GroupSpec:
-    """Returns the group with the assignment in the leader's order, which a conversion reads.
-
-    Members of librdkafka claim their partitions in another order (`rounds.as_claimed`).
-    """
+    """Returns the group with the assignment in the leader's order, which a conversion reads."""
     if not step.rounds or step.rounds[-1].kind == "broker":
         return group
     return group.owning(step.rounds[-1].assignment, generation_id=group.generation_id)
@@ -136,7 +133,6 @@ def _step_of(
 
 
 def _as_it_began(group: GroupSpec, last: Step) -> GroupSpec:
-    """Returns the last group, with the partitions that members owned when the plan began."""
     began = {member.member_id: member for member in group.members}
     members = []
     for member in last.after.members:

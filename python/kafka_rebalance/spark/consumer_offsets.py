@@ -6,10 +6,7 @@
     assign_groups(groups)
 
 `records` contains the columns of Spark's Kafka source: key and value binary, partition int, offset
-bigint. Other columns are ignored, except `cluster`: if it exists, it is part of the key.
-
-The records are compacted as in Kafka: for each key in a partition, the record with the largest
-offset counts, and a tombstone ends the group. Spark compacts (`max_by`); Rust decodes the rest.
+bigint; and optionally `cluster`, which is then part of the key.
 """
 
 from collections.abc import Iterator

@@ -192,11 +192,7 @@ def _in_workers(
     more: Sequence[str] = (),
     keep: Sequence[str] = (),
 ) -> DataFrame:
-    """Runs a bulk function of the core on the groups, once for each call, with mapInArrow.
-
-    A column `cluster` of the groups is copied to the answers, and so are the columns in `keep`. The
-    core runs in one thread, because a Spark task has one core.
-    """
+    """Runs a bulk function of the core, in one thread, on the groups, once for each call."""
     if isinstance(groups, GroupRecords):
         if keep:
             raise SchemaError("keep: records have no other columns; join the answers with yours")
@@ -218,7 +214,6 @@ def _in_workers(
 
 
 def _require_frame(groups: object) -> None:
-    """Raises a SchemaError for anything but a DataFrame: classic, or of Spark Connect."""
     if not hasattr(groups, "mapInArrow"):
         others = "kafka_rebalance.bulk.assign_batch answers lists of GroupSpec"
         raise SchemaError(f"groups: {a_type(groups)} is not a DataFrame of Spark; {others}")
@@ -227,8 +222,7 @@ def _require_frame(groups: object) -> None:
 def _work(
     verb: str, calls: Sequence[Call], form: str, clusters: list[str], labels: list[str], needed: int
 ) -> "Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]":
-    """Returns the work of a task. Its batches contain the clusters, `needed` columns of the groups,
-    and the columns to keep.
+    """Returns the work of a task; its batches hold clusters, `needed` columns, and those to keep.
 
     The pickled function imports its modules itself, so that executors do not need this module.
     """

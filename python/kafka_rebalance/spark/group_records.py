@@ -4,8 +4,7 @@
     assign_groups(GroupRecords(records, topics))
 
 The result equals `assign_groups(current_groups(records, topics))`, without the rows of groups that
-have nothing to assign: groups without members, and other kinds of groups. It is faster, because no
-rows of groups are made in between: only keys, values and answers are copied between Spark and Rust.
+have nothing to assign. It is faster, because no rows of groups are made in between.
 """
 
 from collections.abc import Iterator

@@ -60,9 +60,7 @@ def check_local(source: str, target: str, *, overwrite: bool) -> None:
     """Refuses an input that does not exist, and an output that overlaps the input.
 
     An output that exists is refused without `overwrite`, and always if it holds a file that no job
-    of `fleet` writes.
-
-    Paths in other file systems are not checked: Spark itself reports their problems.
+    of `fleet` writes. In other file systems, Spark itself reports the problems of paths.
 
     Errors: GroupError at INPUT or OUTPUT.
     """
@@ -87,7 +85,6 @@ _WRITTEN = re.compile(
 
 
 def _foreign_file(target: Path) -> Path | None:
-    """Returns the first file of a local output that no job of `fleet` writes."""
     files = [target] if target.is_file() else sorted(target.rglob("*"))
     names = ((one, one.relative_to(target).as_posix()) for one in files if not one.is_dir())
     return next((one for one, name in names if not _WRITTEN.fullmatch(name)), None)

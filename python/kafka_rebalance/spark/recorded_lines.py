@@ -7,11 +7,8 @@
 2. For each cluster, the zone of the lines' times is the median difference between an "assigned"
    line and its record, rounded to a quarter of an hour.
 3. A line about late writes names no group; it belongs to each group whose name its timer contains.
-4. Rows and lines of a group stand together, and `history/log_causes.py` reads them, as without
-   Spark. Only one group at a time is in memory.
-
-Order    of lines: by time, then by their place in the file; a line without a time counts as having
-         the time of the line before it.
+4. Rows and lines of a group stand together, in the order of the time and the file; a line without a
+   time has that of the line before it. `history/log_causes.py` reads them, one group at a time.
 """
 
 from collections.abc import Iterator

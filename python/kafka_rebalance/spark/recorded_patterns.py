@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds patterns in the history of each group, on Spark.
+"""Finds patterns in the history of each group, one group at a time, with `history/patterns.py`.
 
-    rebalance_patterns(rebalance_history(records)).where("kind = 'storm'").show()
-
-The rows of a group stand together, and `history/patterns.py` reads them, as without Spark. One
-group at a time is in memory.
+rebalance_patterns(rebalance_history(records)).where("kind = 'storm'").show()
 """
 
 from collections.abc import Callable, Iterator, Sequence

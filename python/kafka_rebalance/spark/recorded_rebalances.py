@@ -6,9 +6,8 @@
 1. A window over each partition of the log finds the offset after its last hole.
 2. A window over each group numbers its records. The commits of a partition between two records
    become one row with their first and last time, so few rows are left.
-3. The rows of a group are brought together, each record before the commits that follow it. One pass
-   over them, which holds one group at a time, infers the causes with `history/group_history.py`, as
-   without Spark.
+3. The rows of a group are brought together, each record before the commits that follow it; one pass
+   over them infers the causes with `history/group_history.py`.
 """
 
 from collections.abc import Iterator

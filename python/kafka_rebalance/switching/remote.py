@@ -1,23 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plays a change of the brokers' assignor of a consumer group (KIP-848): one rolling bounce.
 
-Each member restarts with another `group.remote.assignor`.
-
-1. A dynamic member leaves, and comes back with the new name. A static member keeps its place.
-2. The broker takes the assignor that most members name. Members that name none do not count; if no
-   member names one, the broker takes the first of `group.consumer.assignors` (default: uniform,
-   range).
+1. A dynamic member leaves, and comes back with the new `group.remote.assignor`. A static member
+   keeps its place.
+2. The broker takes the assignor that most members name; if no member names one, the first of
+   `group.consumer.assignors` (default: uniform, range).
 3. A member that leaves or joins, or another assignor, is a new group epoch with a target.
-4. In a tie, the broker's table has uniform first, so uniform assigns. But if only two members name
-   an assignor, and not the same one, each heartbeat counts its own member's name first. Then the
-   heartbeats make targets in turns. How many depends on the time, so the counts are lower bounds.
+4. In a tie, uniform assigns. But if only two members name an assignor, and not the same one, each
+   heartbeat counts its own member's name first, and the targets change in turns. How many depends
+   on the time, so the counts are lower bounds.
 
-Brokers do not show which members name an assignor. A group that runs uniform is played with members
-that name no assignor, as by default: its first member with a name decides. In a group that runs
-another assignor, all members are taken to name it, because brokers would run uniform if nobody did.
+Brokers do not show the names. Members of a group that runs uniform are taken to name none, those of
+another group to name its assignor.
 
-Source   ConsumerGroup.computePreferredServerAssignor: the largest of the counts;
-         GroupMetadataManager: hasMemberSubscriptionChanged (Kafka 4.4.0).
+Source   ConsumerGroup.computePreferredServerAssignor; GroupMetadataManager:
+         hasMemberSubscriptionChanged (Kafka 4.4.0).
 """
 
 from collections import Counter
@@ -83,6 +80,5 @@ def _most_named(counts: Mapping[str, int]) -> str:
 
 
 def _newest_last(group: GroupSpec, back: Iterable[str]) -> GroupSpec:
-    """Returns the group with the members that are back at the end, where the assignor sees them."""
     back = set(back)
     return group.edited(members=tuple(sorted(group.members, key=lambda m: m.member_id in back)))

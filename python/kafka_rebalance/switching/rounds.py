@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plays a change of assignor without stopping the group: two rolling bounces, event by event.
 
-At any time, all members must have an assignor in common. So each member restarts twice: first with
-both assignors in its list (the new one first), then with the new assignor alone. The events of such
-a bounce, with the votes of the members, are in `changes/assignor.py`; after each event, the group
-plays rounds until it has settled (`rounds.py`).
-
-If the old and the new assignor have one name in JoinGroup (range, librdkafka/range), one bounce is
-enough: members vote for the name, and the leader's class answers.
+Each member restarts twice: first with both assignors in its list (the new one first), then with the
+new one alone. If both have one name in JoinGroup (range, librdkafka/range), one bounce is enough.
+The events of a bounce, with the votes of the members, are in `changes/assignor.py`.
 """
 
 from collections.abc import Sequence
@@ -96,7 +92,6 @@ def _bounces(
 def _bounce(
     group: GroupSpec, old: AssignorNames, new: AssignorNames, ids: MadeUp, engine: Engine
 ) -> tuple[Bounce, GroupSpec]:
-    """Plays a bounce; returns it, and the group after it."""
     restarted, takes_over = len(group.members), None
     rounds: list[Round] = []
     for member, event in ((one.member, e) for one in restarts(group, old, new) for e in one.events):

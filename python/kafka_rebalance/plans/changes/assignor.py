@@ -4,15 +4,13 @@
 1. A member leaves or comes back, as in `BounceMembers`. Static members come back in time. A member
    with the new list sends what its library sends under the first assignor of it.
 2. The members vote (`assignors/selection.py`). The new assignor is selected as soon as the last
-   member that lists only the old one leaves. A static member does not leave: its return changes
-   the vote, and starts the only rebalance that a static member causes.
+   member that lists only the old one leaves; the return of a static member can change the vote too.
 3. The leader's class of the selected name answers. If the leader is unknown, it is the first
    member; a leader that leaves is followed by the first member of the broker's map.
 4. A member is eager unless all assignors of its list are cooperative. In an eager group
    (`lists_eager`), a member that has not restarted is eager. Eager members revoke all partitions.
    They claim them only if the selected assignor is eager and also made the last assignment.
 
-`switching/rounds.py` counts such bounces.
 Mirror: `src/plans/changes/assignor.rs`, of `SwitchAssignor`.
 
 Source   ConsumerCoordinator: the protocol is the highest that all assignors of the list support;

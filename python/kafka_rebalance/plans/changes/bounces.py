@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Members that restart: away for a time, then back with a new id. Mirror: bounces.rs.
 
-The time that a member is away decides between two courses:
-
-    away   the group answers to the leave first: a rebalance without the member, then one with it
-    back   the member returns first: one rebalance
-
-A broker that assigns (KIP-848, KIP-932, KIP-1071) computes no target when a member leaves; the next
-heartbeat of any member does. In a group of a leader, the rebalance that a leave begins ends when
-all other members have joined again, which each does at its next heartbeat.
+If a member is away long enough, the group answers to its leave first: a rebalance without it, then
+one with it; else it returns first, and there is one rebalance. A broker that assigns answers at the
+next heartbeat of any member; a group of a leader, when all others have joined again, which each
+does at its next heartbeat.
 
 Each other member sends a heartbeat every `interval`, at a time that nobody knows. If all of these
 times are equally likely, no heartbeat has come after `away` with the chance `(1 - away / interval)
@@ -149,7 +145,6 @@ def heartbeat_ms(group: GroupSpec) -> int:
 
 
 def _text(ms: int) -> str:
-    """Returns a whole number of the largest unit, such as `90s` or `250ms`."""
     unit, size = next(one for one in _UNITS if ms % one[1] == 0 and (ms or one[0] == "s"))
     return f"{ms // size}{unit}"
 

@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The base class of all changes, and `apply`, which edits a group without any rebalance.
 
-A change is one event or more (`events`): most changes are one, but the bounce of a dynamic member
-is two, because it leaves and comes back. After each event a live group rebalances until it has
-settled (`plans/rounds.py`). `members.py` and `topics.py` define the changes, `text.py` lists all of
-them. Mirror: `src/plans/changes/change.rs`.
-
-A change that does not fit the group is a GroupError at `change`: for example, fewer partitions than
-now, or no member left. A change that refers to a topic, member, client or rack which the group
-lacks is NotAffected, so that one change can be applied to many groups.
+A change is one event or more: the bounce of a dynamic member is two, because it leaves and comes
+back. After each event a live group rebalances until it has settled (`plans/rounds.py`). A change
+that does not fit the group is a GroupError at `change`; one that refers to a topic, member, client
+or rack which the group lacks is NotAffected. Mirror: `src/plans/changes/change.rs`.
 """
 
 import re

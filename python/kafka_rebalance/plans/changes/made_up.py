@@ -1,17 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes up names and ids of members that do not exist yet.
-
-The id of a new member has one of two forms, which the way it joins decides:
+"""Makes up names and ids of members that do not exist yet. A *draw* is one choice of such ids.
 
     named     a name (the client id, or the instance id of a static member), a dash, a random UUID:
               the broker chooses it in a classic group
-    bare      a random UUID in base64, of 22 characters: a member of the consumer protocol chooses
-              it; and the broker, if a classic member joins a group of the consumer protocol
+    bare      a random UUID in base64: a member of the consumer protocol chooses it; and the broker,
+              if a classic member joins a group of the consumer protocol
 
-A *draw* is one choice of such ids. The UUIDs of a draw depend on the group's id, the draw's number
-and a counter, so every run of a plan makes up equal ids.
-
-The name of a new member has one of these origins:
+A draw's UUIDs depend on the group's id, the draw's number and a counter. The origins of a name:
 
     given     the change names it: `client-id=`, `instance-id=`
     shared    all members share one client id, and the new member gets it too
@@ -244,7 +239,7 @@ def is_short_name(name: str, member_id: str) -> bool:
 def client_names(
     model: str, names: Sequence[str], given: str | None
 ) -> tuple[Iterator[str], Basis]:
-    """Returns client ids for copies of `model`, and their origin; `names` are those in use."""
+    """Returns client ids for copies of `model`, and their origin; `names` are in use."""
     if given is not None:
         counted = chain([given], count_on(given, names)) if _digits(given) else repeat(given)
         return counted, Basis.GIVEN
@@ -257,7 +252,7 @@ def client_names(
 def instance_names(
     model: str, names: Collection[str], given: str | None
 ) -> tuple[Iterator[str], Basis]:
-    """Returns instance ids for copies of `model`, and their origin; `names` are those in use."""
+    """Returns instance ids for copies of `model`, and their origin; `names` are in use."""
     if given is not None:
         return chain([given], count_on(given, names)), Basis.GIVEN
     return count_on(model, names), Basis.COUNTED

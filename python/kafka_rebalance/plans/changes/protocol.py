@@ -11,17 +11,12 @@ To "consumer":
 3. A static member does not leave. It gets its partitions back, without a new target; only the first
    one starts a rebalance, which converts the group.
 4. Members that are not yet restarted follow each new target in the classic way: they join again,
-   and an eager one revokes all its partitions for this. Members may be eager with a cooperative
-   assignor (`GroupSpec.rebalance_protocol`).
+   and an eager one revokes all its partitions for this.
 
 To "classic": the broker assigns until the last member of the consumer protocol has left, or has
-been replaced by a static member. Then the group is classic again. After a leave, it rebalances at
-once, and the leader assigns; after a replacement, it keeps its assignment. A classic member that
-joins before this gets a UUID alone as its id, from the broker; after it, the id begins with the
-client id, and sorts elsewhere.
-
-The broker refuses to convert a group whose assignments have user data, and the member ends with
-GROUP_ID_NOT_FOUND. This change is an error if that is certain; `broker_notes` warns if it is not.
+been replaced by a static member. After a leave, the leader assigns at once; after a replacement,
+the group keeps its assignment. A classic member that joins before this gets a UUID alone as its id,
+from the broker; after it, the id begins with the client id, and sorts elsewhere.
 
 Source   GroupMetadataManager: convertToConsumerGroup, convertToClassicGroup, classicGroupJoin (an
          empty consumer group becomes classic), classicGroupJoinToConsumerGroup (ids); KIP-848.
@@ -124,7 +119,6 @@ class SwitchProtocol(Change):
 
 
 def _check_classic(group: GroupSpec) -> None:
-    """Raises an error for a group whose switch to the consumer protocol is not played."""
     name = group.assignor
     if name is None:
         raise error("the group has no assignor: name the one that its leader runs")
@@ -159,18 +153,14 @@ def copies_user_data(group: GroupSpec) -> bool:
 def _joins_again(group: GroupSpec) -> bool:
     """Returns whether members certainly join again before the group is converted.
 
-    After the first member has left, the other members join again. A static member does not leave:
-    its return converts the assignments of the last rebalance, and the group does not show whether
-    its members had joined before that.
+    The return of a static member converts the assignments of the last rebalance; the group does not
+    show whether its members had joined before that.
     """
     return len(group.members) > 1 and group.members[0].group_instance_id is None
 
 
 class _Restart(NamedTuple):
-    """The restart of one member; `left` are the ids of the members that restart after it.
-
-    `assignor` is that of the group afterwards; `stops` is True if classic members are eager.
-    """
+    """The restart of one member; `left` restart after it. If `stops`, classic members are eager."""
 
     member: Member
     left: frozenset[str]
@@ -228,7 +218,6 @@ class _Restart(NamedTuple):
         return group if self.left else _led_by_client(group, self.assignor)
 
     def _eager(self, group: GroupSpec) -> frozenset[str]:
-        """Returns the members of the classic protocol, if they are eager."""
         # With a leader, eager members claim their last assignment, so they need no exception.
         if not self.stops or group.assignor not in SERVER_SIDE:
             return frozenset()

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import kafka_rebalance._core as _core
 from kafka_rebalance.errors import MissingExtra
 from kafka_rebalance.group.field_paths import a_type
+from kafka_rebalance.group.field_types import List, OrNull, Record, Text
+from kafka_rebalance.group.group_fields import GROUP
 from kafka_rebalance.group.model import MAX_PARTITIONS, quoted
 from kafka_rebalance.group.spec import GroupSpec, checked_limit
 
@@ -223,32 +225,20 @@ def _types(fields: Any) -> dict[str, Any]:
 
 
 def _schema(pa: Any) -> Any:
-    """Returns the Arrow schema for a list of groups; not all columns of the contract are in it."""
-    text, number = pa.string(), pa.int32()
+    """Returns the contract's columns in Arrow's types, without those that only lines have."""
+    plain = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "boolean": pa.bool_()}
 
-    def structs(**fields: Any) -> Any:
-        return pa.list_(pa.struct(fields))
+    def column(kind: Text) -> Any:
+        if isinstance(kind, OrNull):
+            return column(kind.item)
+        if isinstance(kind, List):
+            return pa.list_(column(kind.item))
+        return pa.struct(columns(kind)) if isinstance(kind, Record) else plain[kind.spark]
 
-    numbers = pa.list_(number)
-    tasks = structs(subtopology_id=text, partitions=numbers)
-    names = ["member_id", "group_instance_id", "client_id", "client_host", "client_library"]
-    member = {
-        **dict.fromkeys((*names, "rack_id", "user_data"), text),
-        "topics": pa.list_(text),
-        "owned_partitions": structs(topic=text, partitions=numbers),
-        **dict.fromkeys(("generation_id", "user_data_generation_id"), number),
-        "subscription_version": number,
-        "process_id": text,
-        **dict.fromkeys(("active_tasks", "standby_tasks"), tasks),
-        "task_offsets": structs(subtopology_id=text, partition=number, offset=pa.int64()),
-    }
-    topic = {"name": text, "partitions": number, "racks": pa.list_(pa.list_(text))}
-    topic |= {"topic_id": text, "initialized": numbers}
-    columns = {"group_id": text, "generation_id": number, "assignor": text}
-    columns |= {"leader_library": text, "rebalance_protocol": text}
-    columns |= {"topics": structs(**topic), "members": structs(**member)}
-    columns["subtopologies"] = structs(subtopology_id=text, tasks=number, stateful=pa.bool_())
-    return pa.schema({**columns, "num_standby_replicas": number})
+    def columns(record: Record) -> list[tuple[str, Any]]:
+        return [(one.name, column(one.kind)) for one in record.in_lines() if one.spark]
+
+    return pa.schema(columns(GROUP))
 
 
 def _pyarrow(part: str) -> Any:

@@ -24,8 +24,6 @@ from .sticky import Balanced, Held, NotHeldWhy
 
 
 class Quotas(Fact):
-    """The partitions of all topics are divided evenly among the members."""
-
     total: int
     members: int
     step = "quotas"
@@ -54,8 +52,6 @@ class Keeps(Fact):
 
 
 class Fills(Fact):
-    """The member below its quota that gets the partition."""
-
     member_id: str
     kept: int
     holds: int
@@ -70,8 +66,6 @@ class Fills(Fact):
 
 
 class Fewest(Fact):
-    """The subscriber with the fewest partitions, to which a free partition goes."""
-
     member_id: str
     holds: int
     subscribers: int
@@ -99,8 +93,6 @@ class Evened(Fact):
 
 
 class GivenTask(Fact):
-    """Why an active task has its member: `owner` had it before, or None."""
-
     tasks: int
     members: int
     owner: str | None

@@ -60,9 +60,7 @@ class Unknown(Fact):
 class Alike(Fact):
     """The steps are unknown; Kafka's assignor `kafkas` has the same answer, and its steps follow.
 
-    Each member gets the same partitions from both in this round. Partitions that both withhold may
-    go to different members in the next round. `reads_other_claims` is True for a class that reads
-    its own library's user data: Kafka's assignor then reads the claims that this class reads.
+    `reads_other_claims` is True for a class that reads its own library's user data.
     """
 
     assignor: str
@@ -100,11 +98,10 @@ class NotAlike(Fact):
 
 
 class Outcome(Fact):
-    """The facts about a partition that the answer itself shows, if no steps are known.
+    """The facts that the answer itself shows, if no steps are known.
 
-    `had` are the members that claimed the partition before. `claimed` and `holds` are the numbers
-    of the owner's partitions before and afterwards. Of the topic's `subscribers`, with the owner,
-    `fewer` claimed fewer partitions than the owner.
+    `claimed` and `holds` are the numbers of the owner's partitions before and afterwards. Of the
+    topic's `subscribers`, `fewer` claimed fewer partitions than the owner.
     """
 
     member_id: str
@@ -129,10 +126,7 @@ class Outcome(Fact):
 
 
 class GivenToNobody(Fact):
-    """The steps are unknown, and the assignor withholds the partition in this round.
-
-    No other assignor's steps follow: they would name a new owner that the next round may not have.
-    """
+    """The steps are unknown. Another assignor's steps would name an owner too early."""
 
     assignor: str
     where: str
@@ -149,8 +143,6 @@ class GivenToNobody(Fact):
 
 
 class FairShares(Fact):
-    """The number of partitions of a topic that each subscriber gets."""
-
     topic: str
     partitions: int
     members: int
@@ -167,10 +159,7 @@ class FairShares(Fact):
 
 
 class RackPass(Fact):
-    """The member that gets the partition in the rack pass.
-
-    `alone` is True if no topic is co-partitioned with the partition's topic.
-    """
+    """The member of the rack pass; `alone` means that no topic is co-partitioned with this one."""
 
     member_id: str | None
     alone: bool
@@ -185,8 +174,6 @@ class RackPass(Fact):
 
 
 class NoRackPass(Fact):
-    """Racks make no difference to the topic, so the rack pass skips it."""
-
     topic: str
     step = "rack pass"
     text = "{0.topic} takes no part, because racks make no difference to it"

@@ -108,8 +108,6 @@ class NewestClaim(Fact):
 
 
 class SameInstance(Fact):
-    """The claimant, which counts as `other`: both have one instance id."""
-
     member_id: str
     other: str
     step = "instance id"

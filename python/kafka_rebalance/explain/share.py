@@ -21,10 +21,7 @@ Outcome = Literal["kept", "given up", "crowded"]
 
 
 class Shared(Fact):
-    """How many members share each of the `partitions` of a pool of `members`.
-
-    The pool is `topic`; None means the whole group. Each member wants `least` or `most` partitions.
-    """
+    """The pool of a `topic` (None: of all); each member wants `least` or `most` partitions."""
 
     topic: str | None
     partitions: int
@@ -44,11 +41,7 @@ class Shared(Fact):
 
 
 class FormerReader(Fact):
-    """The fate of a reader of the partition, which read `had` and wants `wants` partitions.
-
-    Both are numbers of the pool `topic`, as in `Shared`. `readers` is the number of members that a
-    partition is to have.
-    """
+    """The fate of a reader of the partition. It had and wants these numbers of the pool `topic`."""
 
     member_id: str
     topic: str | None
@@ -71,15 +64,11 @@ class FormerReader(Fact):
 
 
 class Unread(Fact):
-    """No member of the group read the partition before."""
-
     step = "keep"
     text = "no member read it before"
 
 
 class Filled(Fact):
-    """A member that gets the partition: it held `held` partitions and wants `wants`."""
-
     member_id: str
     held: int
     wants: int
@@ -95,11 +84,7 @@ class Filled(Fact):
 
 
 class TooFew(Fact):
-    """The partition has fewer readers than it is to have.
-
-    The circle came back to the member `again`, which had just got it; None if no other member with
-    too few was left.
-    """
+    """The circle came back to the member `again`; None means that it had no other member."""
 
     readers: int
     wanted: int

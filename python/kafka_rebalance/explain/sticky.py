@@ -50,12 +50,7 @@ def _generation(generation: int | None) -> str:
 
 
 class Algorithm(Fact):
-    """The algorithm that runs: the constrained one if Kafka's test finds all subscriptions equal.
-
-    `found_equal` is the result of the test; `equal` is True if the subscriptions really are equal.
-    The two can differ, because the test counts a topic that a member lists twice as two, and skips
-    members without topics at the beginning.
-    """
+    """The algorithm that runs. Kafka's test counts a topic that a member lists twice as two."""
 
     found_equal: bool
     equal: bool
@@ -89,8 +84,6 @@ class Share:
 
 
 class Kept(Fact):
-    """The believed owner keeps the first `kept` of the `could` partitions that it can keep."""
-
     share: Share
     member_id: str
     kept: int
@@ -106,8 +99,6 @@ NotKeptWhy = Literal["nobody", "contested", "rack", "share"]
 
 
 class NotKept(Fact):
-    """No member keeps the partition; `why` is the reason."""
-
     share: Share
     why: NotKeptWhy
     member_id: str | None = None
@@ -130,11 +121,7 @@ _GIVEN_UP = {
 
 
 class Unassigned(Fact):
-    """The partition is one of `unassigned` that still have to be assigned.
-
-    Members in `short` have fewer than the least share; members in `one_more` may have one more than
-    the least share. `again` is True if a member nevertheless keeps the partition.
-    """
+    """The partition is one of `unassigned`; `again` is True if a member nevertheless keeps it."""
 
     unassigned: int
     least: int
@@ -154,11 +141,7 @@ _AGAIN = "a kept partition that does not exist stops the search for unassigned o
 
 
 class Given(Fact):
-    """The member to which the constrained algorithm assigns the partition.
-
-    `near` is True in the rack pass; then the member is None if no member with room is near the
-    partition. `was_short` is True if the member had fewer than the least share.
-    """
+    """The member that gets the partition; in the rack pass (`near`) it may be None."""
 
     member_id: str | None
     near: bool
@@ -195,8 +178,6 @@ class Held(Fact):
 
 
 class Again(Fact):
-    """The partition is assigned a second time although a member keeps it."""
-
     step = "keep"
     text = f"{_AGAIN}: this one is handed out a second time"
 
@@ -205,8 +186,6 @@ Among = Literal["subscribers", "near"]
 
 
 class Smallest(Fact):
-    """The subscriber with the fewest partitions; None if the rack pass allows no subscriber."""
-
     member_id: str | None
     holds: int
     among: Among
@@ -222,8 +201,6 @@ class Smallest(Fact):
 
 
 class Fixed(Fact):
-    """The partition's holder takes no part in balancing."""
-
     member_id: str
     holds: int
     step = "fixed"
@@ -239,8 +216,7 @@ MovedWhy = Literal["previous", "smallest", "instead"]
 class Moved(Fact):
     """A move during balancing: how many partitions each member held before it, and its reason.
 
-    If this partition moves back in place of another partition, `instead` is the one that was to
-    move.
+    `instead` is the partition that was to move, if this one moves back in its place.
     """
 
     source: str
@@ -264,8 +240,6 @@ _MOVED: dict[MovedWhy, str] = {
 
 
 class Balanced(Fact):
-    """The partition's holder after balancing; `undone` is True if all moves were undone."""
-
     member_id: str
     undone: bool
 
@@ -280,8 +254,6 @@ class Balanced(Fact):
 
 
 class Withheld(Fact):
-    """The cooperative assignor withholds the partition, because a member may still read it."""
-
     member_id: str
     claimants: tuple[str, ...]
     step = "withhold"

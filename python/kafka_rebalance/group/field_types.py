@@ -20,12 +20,7 @@ from .field_paths import (
     text,
     wrong,
 )
-from .model import (
-    USER_DATA,
-    TopicPartition,
-    in_runs,
-    quoted,
-)
+from .model import USER_DATA, TopicPartition, in_runs, quoted
 
 MIN_INT32 = -(2**31)
 MIN_INT64, MAX_INT64 = -(2**63), 2**63 - 1

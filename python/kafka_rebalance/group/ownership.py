@@ -106,19 +106,9 @@ class Assignment(Mapping[str, Sequence[TopicPartition]]):
     _whole: dict[str, tuple[TopicPartition, ...]] | None
 
     __slots__ = (
-        "_group",
-        "_index",
-        "_made",
-        "_whole",
-        "anomalies",
-        "member_ids",
-        "offsets",
-        "owned_topics",
-        "partitions",
-        "standby",
-        "topic_ids",
-        "topics",
-    )
+        "_group", "_index", "_made", "_whole", "anomalies", "member_ids", "offsets", "owned_topics",
+        "partitions", "standby", "topic_ids", "topics",
+    )  # fmt: skip
 
     def __init__(
         self,

@@ -25,6 +25,7 @@ from .model import (
     Topic,
     TopicPartition,
     quoted,
+    wrong_protocol,
 )
 
 
@@ -115,11 +116,12 @@ class GroupSpec:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the contract line as a dict; fields that are None are left out."""
-        return contract.to_dict(self)
+        line: dict[str, Any] = GROUP.write(self)
+        return line
 
     def to_json(self) -> str:
         """Returns the contract line as compact JSON."""
-        return contract.dumps(contract.to_dict(self))
+        return contract.dumps(self.to_dict())
 
     def edited(
         self,
@@ -241,7 +243,9 @@ def _validate_broker_fields(topic: Topic, at: str) -> None:
 
 def _validate(group: GroupSpec, max_partitions: int) -> None:
     check_types(group)
-    contract.check_protocol(group.rebalance_protocol, group.assignor)
+    protocol = group.rebalance_protocol
+    if protocol is not None and (problem := wrong_protocol(protocol, group.assignor)):
+        raise GroupError("rebalance_protocol", problem)
     names: dict[str, int] = {}
     ids: dict[str, int] = {}
     for i, topic in enumerate(group.topics):

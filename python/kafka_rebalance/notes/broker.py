@@ -325,9 +325,7 @@ def _named(members: list[str], one: str, more: str) -> str:
     return one if len(members) == 1 else more
 
 
-def _moved(
-    plan: RebalancePlan,
-) -> Iterator[tuple[TopicPartition, str | None, str | None]]:
+def _moved(plan: RebalancePlan) -> Iterator[tuple[TopicPartition, str | None, str | None]]:
     """Yields each partition whose owner differs at the end; a member that came back is the same."""
     origins = plan.steps[-1].origins
     before = {tp: member for member, owned in plan.before.items() for tp in owned}

@@ -34,9 +34,8 @@ from kafka_rebalance.plans.changes import (
 from kafka_rebalance.plans.changes.edits import AS_IT_IS, Edited, GroupEvent, restarted
 from kafka_rebalance.plans.changes.made_up import MadeUp
 from kafka_rebalance.plans.changes.other_assignor import restarted_with, run_by
-from kafka_rebalance.plans.playing import at_change
+from kafka_rebalance.plans.playing import at_change, play_led
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes
-from kafka_rebalance.plans.rounds import play
 
 from .note import Note
 
@@ -246,19 +245,11 @@ class _Player:
             self.plays -= 1
             self.work -= work(group)
             try:
-                assignor = group.assignor or ""
-                played = play(
-                    group,
-                    assignor,
-                    starts_over=edited.starts_over,
-                    forgets=edited.forgets,
-                    engine=self.engine,
-                )
+                group = play_led(edited, self.engine).group
             except NeverEnds:
                 return _Ended(group, group, event.cause)
             except GroupError:
                 return _Ended(group, throws=True)
-            group = played.group
         return _Ended(group)
 
 
@@ -320,5 +311,5 @@ def _taken_over(switch: SwitchAssignor) -> GroupEvent:
 def _start_again(group: GroupSpec, ids: MadeUp) -> Edited:
     members: list[Member] = []
     for member in group.members:
-        members.append(restarted(member, ids, {one.member_id for one in members}))
+        members.append(restarted(member, ids, members))
     return Edited(group.edited(members=tuple(members)))

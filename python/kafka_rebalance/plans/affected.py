@@ -23,9 +23,7 @@ _IDLE = "no rebalance follows, because no member sees a change"
 
 
 def as_far_as_affected(
-    work: Callable[[tuple[Change, ...]], AnswerOrError],
-    changes: Sequence[Change],
-    group: GroupSpec,
+    work: Callable[[tuple[Change, ...]], AnswerOrError], changes: Sequence[Change], group: GroupSpec
 ) -> tuple[AnswerOrError | None, list[str]]:
     """Returns the result of `work` on the changes that affect a group, and why other changes do
     not.

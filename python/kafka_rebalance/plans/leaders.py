@@ -26,11 +26,7 @@ from kafka_rebalance.errors import AssignorThrows, GroupError, NotAffected
 from kafka_rebalance.group.model import Member, quoted
 from kafka_rebalance.group.spec import GroupSpec
 
-from .changes import (
-    Change,
-    SwitchAssignor,
-    SwitchProtocol,
-)
+from .changes import Change, SwitchAssignor, SwitchProtocol
 from .changes.edits import find_member
 from .changes.made_up import was_made_up
 from .changes.other_assignor import run_by

@@ -3,7 +3,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from kafka_rebalance.group.ownership import Assignment
+from kafka_rebalance.group.ownership import Assignment, Delta
 from kafka_rebalance.group.spec import GroupSpec
 
 from .figures import topic_balances
@@ -48,26 +48,20 @@ def _step(step: Step, *, known: bool) -> dict[str, Any]:
             {
                 "protocol": one.kind,
                 "generation_id": one.generation_id if known else None,
-                **{
-                    part: {m: owned for m, owned in getattr(one, part).to_dict().items() if owned}
-                    for part in ("kept", "revoked", "gained", "withheld")
-                },
+                **_changed(one, *_MOVES, "withheld"),
                 "unavailable": [list(tp) for tp in one.unavailable],
-                **_standby(one),
+                **({} if standby is None else {"standby": _changed(standby, *_MOVES)}),
             }
-            for one in step.rounds
+            for one, standby in ((one, one.standby) for one in step.rounds)
         ],
     }
 
 
-def _standby(one: Round) -> dict[str, Any]:
-    """Returns the field `standby` with its changes; no field if the group has no standby tasks."""
-    if one.standby is None:
-        return {}
-    parts = {part: getattr(one.standby, part) for part in ("kept", "revoked", "gained")}
+_MOVES = ("kept", "revoked", "gained")
+
+
+def _changed(one: Round | Delta, *parts: str) -> dict[str, Any]:
     return {
-        "standby": {
-            part: {m: owned for m, owned in changed.to_dict().items() if owned}
-            for part, changed in parts.items()
-        }
+        part: {m: owned for m, owned in getattr(one, part).to_dict().items() if owned}
+        for part in parts
     }

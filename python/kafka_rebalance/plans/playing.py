@@ -4,19 +4,14 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kafka_rebalance.assignors.registry import (
-    SERVER_SIDE,
-    Engine,
-    assigns_tasks,
-    shares_partitions,
-)
+from kafka_rebalance.assignors.registry import SERVER_SIDE, Engine, assigns_tasks, shares_partitions
 from kafka_rebalance.errors import GroupError
 from kafka_rebalance.group.ownership import Assignment
 from kafka_rebalance.group.spec import GroupSpec
 
 from .broker_rounds import play_by_broker, play_shared
 from .changes import AddMembers, BounceMembers, Change, RemoveMembers, SwitchProtocol
-from .changes.edits import AS_IT_IS, GroupEvent
+from .changes.edits import AS_IT_IS, Edited, GroupEvent
 from .changes.made_up import MadeUp
 from .possible import Possible, best_possible
 from .rounds import Played, Step, play
@@ -113,13 +108,7 @@ def _step_of(
                 edited.group, eager=edited.eager, engine=engine, held=edited.held, most=most
             )
         else:
-            played = play(
-                edited.group,
-                assignor,
-                starts_over=edited.starts_over,
-                forgets=edited.forgets,
-                engine=engine,
-            )
+            played = play_led(edited, engine)
     return Step(
         event.cause,
         edited.group,
@@ -130,6 +119,13 @@ def _step_of(
         edited.waiting,
         edited.leaderless,
     )
+
+
+def play_led(edited: Edited, engine: Engine) -> Played:
+    """Plays the rounds after an event in a group that a leader assigns."""
+    group, starts_over = edited.group, edited.starts_over
+    where = group, group.assignor or ""
+    return play(*where, starts_over=starts_over, forgets=edited.forgets, engine=engine)
 
 
 def _as_it_began(group: GroupSpec, last: Step) -> GroupSpec:

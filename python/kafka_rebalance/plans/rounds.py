@@ -266,17 +266,12 @@ def claiming(
     if library_of(assignor):
         group = group.edited(members=tuple(members_in_order(group)))
     if starts_over or forgets:
-        members = group.members
-        group = group.edited(
-            members=tuple(
-                one.owning() if starts_over or one.member_id in forgets else one for one in members
-            )
-        )
-    if starts_over:
+        empty = (starts_over or one.member_id in forgets for one in group.members)
+        pairs = zip(group.members, empty, strict=True)
+        group = group.edited(members=tuple(one.owning() if bare else one for one, bare in pairs))
+    if starts_over or protocol is RebalanceProtocol.EAGER:
         return group
-    if protocol is RebalanceProtocol.COOPERATIVE:
-        return _still_subscribed(group)
-    return group
+    return _still_subscribed(group)
 
 
 def as_claimed(

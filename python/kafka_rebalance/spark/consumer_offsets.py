@@ -17,13 +17,7 @@ from pyspark.sql import functions as f
 
 import kafka_rebalance._core as _core
 
-from .compaction import (
-    COMMIT_KEYS,
-    GROUP_KEYS,
-    check_records,
-    last_records,
-    with_cluster,
-)
+from .compaction import COMMIT_KEYS, GROUP_KEYS, check_records, last_records, with_cluster
 from .group_records import GroupRecords
 from .schema import as_text, contract
 from .workers import map_in_workers

@@ -30,18 +30,9 @@ from kafka_rebalance.group.model import MAX_PARTITIONS
 from kafka_rebalance.plans.changes import Change
 
 from . import jobs, paths, schema
-from .calls import (
-    NOT_COMPARED,
-    NOT_PLANNED,
-    Call,
-    assign_call,
-    compare_call,
-    plan_call,
-    unread,
-)
-from .kept_columns import answers_type, kept_fields
+from .calls import NOT_COMPARED, NOT_PLANNED, Call, assign_call, compare_call, plan_call, unread
 from .output_directory import output_directory
-from .schema import COMPARE_SCHEMA, OUTPUT_SCHEMA, PLAN_SCHEMA
+from .schema import COMPARE_SCHEMA, OUTPUT_SCHEMA, PLAN_SCHEMA, answers_type, kept_fields
 from .workers import map_in_workers
 
 if TYPE_CHECKING:

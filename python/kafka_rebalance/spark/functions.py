@@ -28,8 +28,15 @@ from .calls import (
 )
 from .compaction import with_cluster
 from .group_records import GroupRecords
-from .kept_columns import answers_type, kept_fields
-from .schema import COMPARE_SCHEMA, OUTPUT_SCHEMA, OWNERS_SCHEMA, PLAN_SCHEMA, contract
+from .schema import (
+    COMPARE_SCHEMA,
+    OUTPUT_SCHEMA,
+    OWNERS_SCHEMA,
+    PLAN_SCHEMA,
+    answers_type,
+    contract,
+    kept_fields,
+)
 from .workers import map_in_workers
 
 if TYPE_CHECKING:
@@ -121,17 +128,8 @@ def plan_groups(
     or at `changes[i]` for a change that cannot be read.
     """
     one = plan_call(assignor, changes, max_partitions)
-    if changes is not None:
-        return _in_workers(groups, NOT_PLANNED, "plan", [one], PLAN_SCHEMA, keep=keep)
-    if isinstance(groups, GroupRecords):
-        raise SchemaError("changes: records have none; name them in the call")
-    _require_frame(groups)
-    schema.check(groups.schema)
-    if schema.is_lines(groups.schema):
-        raise SchemaError("changes: contract lines have none; name them in the call")
-    schema.check_changes(groups.schema)
-    more = ("changes",)
-    return _in_workers(groups, NOT_PLANNED, "plan", [one], PLAN_SCHEMA, more=more, keep=keep)
+    own = changes is None
+    return _in_workers(groups, NOT_PLANNED, "plan", [one], PLAN_SCHEMA, own_changes=own, keep=keep)
 
 
 def plan_each_change(
@@ -189,34 +187,36 @@ def _in_workers(
     answers_schema: str,
     *,
     label: str | None = None,
-    more: Sequence[str] = (),
+    own_changes: bool = False,
     keep: Sequence[str] = (),
 ) -> DataFrame:
     """Runs a bulk function of the core, in one thread, on the groups, once for each call."""
     if isinstance(groups, GroupRecords):
+        if own_changes:
+            raise SchemaError("changes: records have none; name them in the call")
         if keep:
             raise SchemaError("keep: records have no other columns; join the answers with yours")
         return _from_records(groups, verb, calls, answers_schema, label=label)
-    _require_frame(groups)
+    if not hasattr(groups, "mapInArrow"):
+        others = "kafka_rebalance.bulk.assign_batch answers lists of GroupSpec"
+        raise SchemaError(f"groups: {a_type(groups)} is not a DataFrame of Spark; {others}")
     schema.check(groups.schema)
+    lines = schema.is_lines(groups.schema)
+    if own_changes:
+        if lines:
+            raise SchemaError("changes: contract lines have none; name them in the call")
+        schema.check_changes(groups.schema)
     clusters = schema.keys(groups.schema)
     labels = [] if label is None else [label]
     answered = answers_type(schema.with_keys(answers_schema, [*clusters, *labels]))
     kept = kept_fields(keep, groups.schema, answered)
-    lines = schema.is_lines(groups.schema)
     needed = [f.col("line")] if lines else _selected(groups.schema, drop)
-    needed += [f.col(name) for name in more]
+    needed += [f.col("changes")] if own_changes else []
     work = _work(verb, calls, "lines" if lines else "columns", clusters, labels, len(needed))
     # mapInArrow refuses names with dots, and takes columns of answers by position.
     copied = [_named(field.name).alias(f"kept_{i}") for i, field in enumerate(kept)]
     wanted = groups.select(*clusters, *needed, *copied)
     return map_in_workers(wanted, work, t.StructType([*answered, *kept]))
-
-
-def _require_frame(groups: object) -> None:
-    if not hasattr(groups, "mapInArrow"):
-        others = "kafka_rebalance.bulk.assign_batch answers lists of GroupSpec"
-        raise SchemaError(f"groups: {a_type(groups)} is not a DataFrame of Spark; {others}")
 
 
 def _work(

@@ -16,7 +16,8 @@ from kafka_rebalance.assignors.selection import select_protocol
 from kafka_rebalance.group.spec import GroupSpec
 from kafka_rebalance.plans.changes.assignor import AssignorNames, is_cooperative, restarts
 from kafka_rebalance.plans.changes.made_up import MadeUp
-from kafka_rebalance.plans.rounds import Round, lists_eager, play
+from kafka_rebalance.plans.playing import play_led
+from kafka_rebalance.plans.rounds import Round, lists_eager
 
 MOST_MEMBERS = 100
 """The most members of a cooperative group that is played; a larger one gets a lower bound."""
@@ -102,13 +103,7 @@ def _bounce(
             takes_over = f"{member.group_instance_id or member.member_id} {how}"
         group = edited.group
         if edited.rebalances:
-            played = play(
-                group,
-                after,
-                starts_over=edited.starts_over,
-                forgets=edited.forgets,
-                engine=engine,
-            )
+            played = play_led(edited, engine)
             rounds += played.rounds
             group = played.group
     moves = sum(one.moves for one in rounds)

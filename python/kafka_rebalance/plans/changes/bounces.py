@@ -123,12 +123,8 @@ class BounceMembers(Change):
         name = member.group_instance_id or member.member_id
         static = member.group_instance_id is not None if self.static is None else self.static
         if static:
-            return [
-                GroupEvent(
-                    f"{name} restarts as a static member: no rebalance",
-                    lambda group, ids: _restart(group, member, ids),
-                )
-            ]
+            cause = f"{name} restarts as a static member: no rebalance"
+            return [GroupEvent(cause, lambda group, ids: _restart(group, member, ids))]
         if is_first:
             cause = f"{name} leaves and comes back"
             return [GroupEvent(cause, lambda group, ids: _return(group, member, ids))]
@@ -159,8 +155,7 @@ def _duration(text: str) -> int:
 def _join_again(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
     """Returns the group with a restarted member as the last one; it owns nothing."""
     others = tuple(m for m in group.members if m.member_id != member.member_id)
-    taken = {m.member_id for m in group.members}
-    back = restarted(member, ids, taken, is_bare=group.assignor in SERVER_SIDE)
+    back = restarted(member, ids, group.members, is_bare=group.assignor in SERVER_SIDE)
     after = newly_listed(group.edited(members=(*others, back)), ids, {back.member_id})
     return Edited(after, renamed={back.member_id: member.member_id})
 
@@ -197,8 +192,7 @@ def _restart(group: GroupSpec, member: Member, ids: MadeUp) -> Edited:
     waiting = held_by(group, {member.member_id})
     if member.group_instance_id is None:
         return Edited(group, rebalances=False, waiting=waiting)
-    taken = {m.member_id for m in group.members}
-    back = restarted(member, ids, taken, is_bare=group.assignor in SERVER_SIDE)
+    back = restarted(member, ids, group.members, is_bare=group.assignor in SERVER_SIDE)
     members = tuple(
         replace(m, member_id=back.member_id) if m.member_id == member.member_id else m
         for m in group.members

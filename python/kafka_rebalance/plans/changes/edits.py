@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Events, the parts of every change: an event turns a group into the group after it."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -87,12 +87,13 @@ def without(group: GroupSpec, gone: set[str]) -> GroupSpec:
 
 
 def restarted(
-    member: Member, ids: MadeUp, taken: Collection[str], *, is_bare: bool = False
+    member: Member, ids: MadeUp, there: Iterable[Member], *, is_bare: bool = False
 ) -> Member:
     """Returns a member whose process restarts: it joins with a new id and owns nothing.
 
-    With `is_bare`, the id is a UUID alone (`made_up.py`).
+    No member of `there` has that id. With `is_bare`, it is a UUID alone (`made_up.py`).
     """
+    taken = {one.member_id for one in there}
     name = member.group_instance_id or prefix_of(member.client_id, member.member_id)
     is_static = member.group_instance_id is not None
     made = ids.newcomer(name, Basis.KNOWN, taken, is_static=is_static, is_bare=is_bare)

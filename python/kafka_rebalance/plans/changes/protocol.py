@@ -183,10 +183,9 @@ class _Restart(NamedTuple):
         return Edited(after, eager=self._eager(after))
 
     def _join(self, group: GroupSpec, ids: MadeUp) -> Edited:
-        taken = {member.member_id for member in group.members}
         # A dynamic member has left: without members of the consumer protocol, the group is classic.
         is_bare = self.protocol == CONSUMER or bool(self.left)
-        back = restarted(self.member, ids, taken, is_bare=is_bare)
+        back = restarted(self.member, ids, group.members, is_bare=is_bare)
         others = (m for m in _in_brokers_order(group, self) if m.member_id != self.member.member_id)
         after = self._assigned(group.edited(members=(*others, back)))
         return Edited(after, {back.member_id: self.member.member_id}, eager=self._eager(after))
@@ -196,9 +195,8 @@ class _Restart(NamedTuple):
         waiting = held_by(group, {self.member.member_id})
         # The broker copies its table first; the replaced member then has the last place.
         members = _in_brokers_order(group, self)
-        taken = {member.member_id for member in group.members}
         # The entry of the last static member keeps the group a consumer group until it is back.
-        back = restarted(self.member, ids, taken, is_bare=True)
+        back = restarted(self.member, ids, group.members, is_bare=True)
         held = next(one for one in members if one.member_id == self.member.member_id)
         new = replace(held, member_id=back.member_id)
         others = tuple(one for one in members if one is not held)
@@ -221,7 +219,8 @@ class _Restart(NamedTuple):
         # With a leader, eager members claim their last assignment, so they need no exception.
         if not self.stops or group.assignor not in SERVER_SIDE:
             return frozenset()
-        return self.left if self.protocol == CONSUMER else _ids(group) - self.left
+        ids = frozenset(member.member_id for member in group.members)
+        return self.left if self.protocol == CONSUMER else ids - self.left
 
 
 def _led_by_client(group: GroupSpec, assignor: str) -> GroupSpec:
@@ -251,7 +250,3 @@ def _in_brokers_order(group: GroupSpec, restart: _Restart) -> tuple[Member, ...]
     by_id = {member.member_id: member for member in group.members}
     copied = [by_id[member_id] for member_id in java_hash_order(list(by_id))]
     return tuple(in_table_order(copied[::-1]))
-
-
-def _ids(group: GroupSpec) -> frozenset[str]:
-    return frozenset(member.member_id for member in group.members)

@@ -18,7 +18,7 @@ from kafka_rebalance.plans.changes.protocol import copies_user_data
 from kafka_rebalance.plans.clients import LACK_CONSUMER_PROTOCOL, library_evidence
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 
-from .note import Note
+from .note import Note, first_of
 from .other_courses import OtherPause, other_order, other_pause
 
 _HAS = {"java": "Kafka's Java client has it from 4.0 on", "librdkafka": "librdkafka from 2.12.0 on"}
@@ -303,9 +303,7 @@ def _libraries(group: GroupSpec) -> Iterator[Note]:
         library, _ = library_evidence(member, group.group_id) or ("", "")
         by_library.setdefault(library, []).append(member.group_instance_id or member.member_id)
     for library, members in by_library.items():
-        who = ", ".join(members[:3])
-        if len(members) > 3:
-            who += f" and {len(members) - 3} more"
+        who = first_of(members, 3)
         if library in LACK_CONSUMER_PROTOCOL:
             yield Note(
                 "blocks",

@@ -19,7 +19,7 @@ from kafka_rebalance.plans.clients import AIOKAFKA, JAVA, clients_for
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan
 from kafka_rebalance.plans.rounds import Step
 
-from .note import Note
+from .note import Note, first_of
 
 _MOST_NAMED = 6
 _TIMES = {1: "", 2: "up to two times "}
@@ -60,27 +60,22 @@ def commit_waits(plan: RebalancePlan) -> Iterator[Note]:
 def _text(
     topics: Sequence[str], java: Sequence[str], aiokafka: Sequence[str], intervals: int
 ) -> str:
-    text = f"WARNING: deleting {_listed(topics)} can stop this group."
+    text = f"WARNING: deleting {first_of(topics, _MOST_NAMED)} can stop this group."
     if java:
         text += (
             f" With automatic commits (enable.auto.commit, the default), a Java member that holds "
             f"partitions there commits them in vain until {_TIMES[intervals]}"
             "max.poll.interval.ms (5 minutes by default) has passed, and only then joins: "
-            f"{_listed(java)}. Under an eager assignor, "
+            f"{first_of(java, _MOST_NAMED)}. Under an eager assignor, "
             "members that wait read nothing. A member that waits longer than the others is removed "
             "and returns under a new id, in rebalances that are not planned here."
         )
     if aiokafka:
         text += (
             " With automatic commits (enable_auto_commit, the default), aiokafka (0.14.0) commits "
-            f"there without end, until it restarts: {_listed(aiokafka)}."
+            f"there without end, until it restarts: {first_of(aiokafka, _MOST_NAMED)}."
         )
     return f"{text} To avoid it, first let the members unsubscribe, then delete."
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _deleted(plan: RebalancePlan, step: Step) -> set[str]:

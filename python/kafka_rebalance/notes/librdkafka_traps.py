@@ -20,7 +20,7 @@ from kafka_rebalance.plans.changes import Change
 from kafka_rebalance.plans.rebalance_plan import RebalancePlan, parse_changes, plan
 
 from .never_ends import MOST_PLAYS, MOST_WORK, simple_changes, work
-from .note import Note
+from .note import Note, first_of
 
 DIALECT = "librdkafka/cooperative-sticky"
 NEWCOMER = "a new member with all topics"
@@ -57,8 +57,7 @@ def trap_notes(traps: Sequence[Trap]) -> Iterator[Note]:
     for end in _ENDS:
         changes = [trap.change or "" for trap in traps if trap[:2] == (end, "following")]
         if changes:
-            more = len(changes) - _MOST_NAMED
-            named = "; ".join(changes[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+            named = first_of(changes, _MOST_NAMED, "; ")
             yield _note(end, "following", f"After {named}", changes)
 
 

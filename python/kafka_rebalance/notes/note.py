@@ -36,7 +36,7 @@ and groups of Kafka Connect
     mismatch      the leader had not read the newest configurations
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -88,6 +88,12 @@ class Note:
             "ask": self.ask,
         }
         return answer if self.detail is None else answer | {"detail": dict(self.detail)}
+
+
+def first_of(names: Sequence[str], most: int, between: str = ", ") -> str:
+    """Returns the first names, and how many more there are."""
+    more = len(names) - most
+    return between.join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def leaderless_finding(partitions: Iterable[TopicPartition]) -> Iterator[Note]:

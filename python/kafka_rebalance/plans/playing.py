@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plays the changes of a plan in Python, event by event, in the steps of `rebalance_plan.py`."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from kafka_rebalance.assignors.registry import SERVER_SIDE, Engine, assigns_tasks, shares_partitions
@@ -34,7 +33,9 @@ def play_changes(
     state = group
     steps: list[Step] = []
     most = len(group.members)
-    _check_plays(group, changes)
+    for i, change in enumerate(changes):
+        if not is_played(group, change):
+            raise GroupError(f"changes[{i}]", NOT_PLAYED)
     # 1.
     if not changes:
         steps.append(_step_of(AS_IT_IS, state, ids, origins, engine, most))
@@ -51,16 +52,12 @@ def play_changes(
             raise at_change(error, i) from None
     # 3.
     if possible is None and shares_partitions(group.assignor):
-        possible = _shared(steps)
+        # No bound is known for share groups and tasks: the plan's own end is the best one.
+        after = Assignment.owned(steps[-1].after)
+        possible = Possible(after.balance, None, (), after, {}, {})
     if possible is None:
         possible = best_possible(_as_it_began(group, steps[-1]), engine=engine)
     return tuple(steps), possible
-
-
-def _check_plays(group: GroupSpec, changes: Sequence[Change]) -> None:
-    for i, change in enumerate(changes):
-        if not is_played(group, change):
-            raise GroupError(f"changes[{i}]", NOT_PLAYED)
 
 
 def is_played(group: GroupSpec, change: Change) -> bool:
@@ -79,12 +76,6 @@ def _as_sent(group: GroupSpec, step: Step) -> GroupSpec:
     if not step.rounds or step.rounds[-1].kind == "broker":
         return group
     return group.owning(step.rounds[-1].assignment, generation_id=group.generation_id)
-
-
-def _shared(steps: Sequence[Step]) -> Possible:
-    """Returns the plan's own end as the best one: no bound is known for share groups and tasks."""
-    after = Assignment.owned(steps[-1].after)
-    return Possible(after.balance, None, (), after, {}, {})
 
 
 def _step_of(

@@ -90,21 +90,7 @@ def current_groups(
     unreadable record becomes a row with an `error`, and the job continues.
     """
     source = GroupRecords(records, topics, assume_assigned)
-    has_cluster, inventories = source.has_cluster, source.inventories()
-
-    def run(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-        import pyarrow as pa
-
-        for batch in batches:
-            for cluster, part, inventory in inventories.parts(batch):
-                groups = pa.record_batch(_core.groups_from_records(part, inventory))
-                if has_cluster:
-                    names = pa.array([cluster] * len(groups), pa.string())
-                    groups = groups.add_column(0, "cluster", names)
-                yield groups
-
-    latest = source.latest()
-    return map_in_workers(latest, run, with_cluster(GROUPS_SCHEMA, has_cluster))
+    return source.answers("groups_from_records", [("", ())], GROUPS_SCHEMA)
 
 
 def committed_offsets(records: DataFrame) -> DataFrame:

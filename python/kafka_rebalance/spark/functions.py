@@ -26,7 +26,6 @@ from .calls import (
     texts_of,
     unread,
 )
-from .compaction import with_cluster
 from .group_records import GroupRecords
 from .schema import (
     COMPARE_SCHEMA,
@@ -191,12 +190,13 @@ def _in_workers(
     keep: Sequence[str] = (),
 ) -> DataFrame:
     """Runs a bulk function of the core, in one thread, on the groups, once for each call."""
+    labels = [] if label is None else [label]
     if isinstance(groups, GroupRecords):
         if own_changes:
             raise SchemaError("changes: records have none; name them in the call")
         if keep:
             raise SchemaError("keep: records have no other columns; join the answers with yours")
-        return _from_records(groups, verb, calls, answers_schema, label=label)
+        return groups.answers(f"{verb}_batch", calls, answers_schema, labels)
     if not hasattr(groups, "mapInArrow"):
         others = "kafka_rebalance.bulk.assign_batch answers lists of GroupSpec"
         raise SchemaError(f"groups: {a_type(groups)} is not a DataFrame of Spark; {others}")
@@ -207,7 +207,6 @@ def _in_workers(
             raise SchemaError("changes: contract lines have none; name them in the call")
         schema.check_changes(groups.schema)
     clusters = schema.keys(groups.schema)
-    labels = [] if label is None else [label]
     answered = answers_type(schema.with_keys(answers_schema, [*clusters, *labels]))
     kept = kept_fields(keep, groups.schema, answered)
     needed = [f.col("line")] if lines else _selected(groups.schema, drop)
@@ -251,39 +250,6 @@ def _named(name: str) -> Column:
     """Returns the column of a name that may contain dots."""
     quoted_name = name.replace("`", "``")
     return f.col(f"`{quoted_name}`")
-
-
-def _from_records(
-    source: GroupRecords,
-    verb: str,
-    calls: Sequence[Call],
-    answers_schema: str,
-    *,
-    label: str | None,
-) -> DataFrame:
-    """Runs a bulk function of the core on the last record of each group."""
-    has_cluster, inventories = source.has_cluster, source.inventories()
-    labels = [] if label is None else [label]
-
-    def run(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-        import pyarrow as pa
-
-        import kafka_rebalance._core as _core
-
-        work = getattr(_core, f"{verb}_batch")
-        for batch in batches:
-            for cluster, records, inventory in inventories.parts(batch):
-                for text, arguments in calls:
-                    answers = pa.record_batch(work(records, *arguments, inventory))
-                    keys = {"cluster": cluster} if has_cluster else {}
-                    keys |= dict.fromkeys(labels, text)
-                    columns = [pa.array([key] * len(answers), pa.string()) for key in keys.values()]
-                    names = [*keys, *answers.schema.names]
-                    yield pa.RecordBatch.from_arrays([*columns, *answers.columns], names)
-
-    keyed = with_cluster(schema.with_keys(answers_schema, labels), has_cluster)
-    latest = source.latest()
-    return map_in_workers(latest, run, keyed)
 
 
 def _selected(found: t.StructType, drop: set[str]) -> list[Column]:

@@ -17,8 +17,7 @@ from kafka_rebalance.plans.clients import (
 )
 from kafka_rebalance.plans.group_kinds import CONSUMER, protocol_kind
 
-from .remote import remote_bounce
-from .rounds import Bounce, bounce_of_one_name, one_bounce, two_bounces
+from .rounds import Bounce, bounce_of_one_name, one_bounce, remote_bounce, two_bounces
 
 _KAFKAS_DEFAULT = ("range", "cooperative-sticky")
 """The default list of assignors of Kafka's Java consumer."""
@@ -29,7 +28,7 @@ class Migration:
     """The rolling bounces from `old` to `new`, as played, and a recipe for each client library.
 
     There are two bounces, or one if the assignors have one protocol name, or if they are assignors
-    of the brokers (KIP-848, `remote.py`). If `old` is `new`, the group is eager
+    of the brokers (KIP-848, `remote_bounce`). If `old` is `new`, the group is eager
     (`lists_eager`), and afterwards its members list this assignor alone.
 
     `from_default` is None, except from range to cooperative-sticky: then it is the single bounce

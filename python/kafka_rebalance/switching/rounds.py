@@ -6,14 +6,18 @@ new one alone. If both have one name in JoinGroup (range, librdkafka/range), one
 The events of a bounce, with the votes of the members, are in `changes/assignor.py`.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from kafka_rebalance.assignors import consumer
 from kafka_rebalance.assignors.python_libraries import PYTHON_LIBRARIES
 from kafka_rebalance.assignors.registry import Engine, protocol_name
 from kafka_rebalance.assignors.selection import select_protocol
 from kafka_rebalance.group.spec import GroupSpec
+from kafka_rebalance.plans.broker_rounds import play_by_broker
+from kafka_rebalance.plans.changes import BounceMembers
 from kafka_rebalance.plans.changes.assignor import AssignorNames, is_cooperative, restarts
 from kafka_rebalance.plans.changes.made_up import MadeUp
 from kafka_rebalance.plans.playing import play_led
@@ -122,3 +126,66 @@ def is_large(group: GroupSpec) -> bool:
     """Returns whether the Python libraries' classes are too slow for many rounds of this group."""
     partitions = sum(topic.partitions for topic in group.topics)
     return len(group.members) * partitions > MOST_IN_PYTHON
+
+
+BROKERS_DEFAULT = consumer.uniform.NAME
+"""The assignor of groups of which no member names one, with the brokers' default settings."""
+
+
+def remote_bounce(group: GroupSpec, new: str, engine: Engine) -> Bounce:
+    """Returns the rolling bounce of a consumer group (KIP-848) to the brokers' assignor `new`.
+
+    1. A dynamic member leaves, and comes back with the new `group.remote.assignor`.
+    2. The broker takes the assignor that most members name; if none is named, its default.
+    3. A member that leaves or joins, or another assignor, is a new group epoch with a target.
+    4. In a tie, uniform assigns. If only two members name an assignor, each another one, each
+       heartbeat counts its own member's name first: the counts are then lower bounds.
+
+    Brokers do not show the names. Members of a group that runs uniform are taken to name none.
+
+    Source   ConsumerGroup.computePreferredServerAssignor; GroupMetadataManager:
+             hasMemberSubscriptionChanged (Kafka 4.4.0).
+    """
+    old = group.assignor or BROKERS_DEFAULT
+    if len(group.members) > MOST_MEMBERS:
+        return at_least(group, (new,))
+    names = None if old == BROKERS_DEFAULT else old
+    named = {member.member_id: names for member in group.members}
+    ids = MadeUp(f"{group.group_id}/{new}")
+    runs, takes_over, in_turns = old, None, False
+    rebalances = moves = 0
+    for member in group.members:
+        for event in BounceMembers(member.member_id).events(group):
+            # 1.
+            edited = event.edit(group, ids)
+            named |= dict.fromkeys(edited.renamed, new)
+            # 2.
+            named = {one.member_id: named[one.member_id] for one in edited.group.members}
+            counts = Counter(name for name in named.values() if name is not None)
+            before, runs = runs, _most_named(counts)
+            # 4.
+            in_turns |= len(counts) == 2 and set(counts.values()) == {1}
+            if before != runs:
+                how = "is back" if edited.renamed else "leaves"
+                takes_over = f"{member.group_instance_id or member.member_id} {how}"
+            group = edited.group.edited(assignor=runs)
+            # 3.
+            if edited.rebalances or before != runs:
+                seen = _newest_last(group, edited.renamed)
+                played = play_by_broker(seen, eager=(), engine=engine)
+                rebalances += len(played.rounds)
+                moves += sum(one.moves for one in played.rounds)
+                group = played.group
+    exact = not in_turns
+    return Bounce((new,), len(named), rebalances, moves if exact else None, exact, takes_over)
+
+
+def _most_named(counts: Mapping[str, int]) -> str:
+    """Returns the assignor that most members name; in a tie, uniform."""
+    most = [name for name, count in counts.items() if count == max(counts.values())]
+    return most[0] if len(most) == 1 else BROKERS_DEFAULT
+
+
+def _newest_last(group: GroupSpec, back: Iterable[str]) -> GroupSpec:
+    back = set(back)
+    return group.edited(members=tuple(sorted(group.members, key=lambda m: m.member_id in back)))
